@@ -1,0 +1,53 @@
+package ledger
+
+// Window is one stretch of a period, [Start, End) in Unix milliseconds, for one
+// board.
+type Window struct {
+	Board  string
+	Period string
+	Name   string
+	Start  int64
+	End    int64
+}
+
+// Listing is the name under which a window is listed: global:weekly:2026-W47.
+func (w Window) Listing() string { return w.Board + ":" + w.Period + ":" + w.Name }
+
+// Member is the sum of one member's events over the windows of a group.
+type Member struct {
+	ID     []byte // 1 to 256 bytes
+	Points int64
+	// Time is the latest time of the events with positive points, in Unix
+	// milliseconds. NoTime where there is none: then the window's start counts.
+	Time int64
+}
+
+// NoTime lies before every window's start, and counts as that start.
+const NoTime = -1
+
+// Group is a set of windows and the members whose sums are the same in all of
+// them.
+type Group struct {
+	Windows []int // indexes into Piece.Windows
+	Members []Member
+}
+
+// Piece is what one atomic call adds: all of a batch's changes of its members,
+// in every board and window. In a piece a member and a window meet once.
+type Piece struct {
+	Topic     string
+	Partition int
+	Expected  Position
+	Next      Position
+	Windows   []Window
+	Groups    []Group
+}
+
+// Width is the number of member-windows: what a call costs.
+func (p *Piece) Width() int {
+	n := 0
+	for _, g := range p.Groups {
+		n += len(g.Windows) * len(g.Members)
+	}
+	return n
+}

@@ -1,0 +1,115 @@
+// Package ledger holds what the reading side (Kafka) and the writing side
+// (Redis) say to each other: where a partition stands, what is to be added, and
+// what came of it. It is pure.
+//
+// A position is a set of counted events, and a piece adds exactly the events
+// that lie between the position it expects and the one it writes. Everything
+// that makes delivery exact follows from comparing positions as text, in the
+// call that writes the scores.
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Position says which events of a partition are counted. It has two forms:
+//
+//	480             every event before offset 480
+//	120..480@8f3c…  every event before 120, and of those in [120, 480) the
+//	                ones whose member's hash is below 8f3c…
+type Position struct {
+	From int64  // every event before this offset is counted
+	To   int64  // end of the sweep; equal to From when none is under way
+	Hash uint64 // in [From, To), members with a hash below this are counted
+}
+
+// At is the position at which every event before offset is counted.
+func At(offset int64) Position { return Position{From: offset, To: offset} }
+
+// Sweeping reports whether a batch has been applied in part.
+func (p Position) Sweeping() bool { return p.To != p.From }
+
+// Append writes the position's text, the only form that is ever compared.
+func (p Position) Append(b []byte) []byte {
+	b = strconv.AppendInt(b, p.From, 10)
+	if !p.Sweeping() {
+		return b
+	}
+	b = append(b, ".."...)
+	b = strconv.AppendInt(b, p.To, 10)
+	b = append(b, '@')
+	const digits = "0123456789abcdef"
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, digits[p.Hash>>shift&15])
+	}
+	return b
+}
+
+func (p Position) String() string { return string(p.Append(nil)) }
+
+// tornMark starts the ledger's text while a piece is being written, and stays
+// there if the script dies midway.
+const tornMark = "torn:"
+
+// Torn is the text that the ledger holds from a piece's first write to its last.
+func Torn(expected Position) string { return tornMark + expected.String() }
+
+// Parse reads a position. Only the canonical text is taken: whatever Append
+// would not write is refused, so that equal positions are equal texts.
+func Parse(text string) (Position, error) {
+	p, err := parse(text)
+	if err != nil {
+		return Position{}, fmt.Errorf("position %q: %w", text, err)
+	}
+	if p.String() != text {
+		return Position{}, fmt.Errorf("position %q: not in canonical form, which is %q", text, p)
+	}
+	return p, nil
+}
+
+func parse(text string) (Position, error) {
+	if strings.HasPrefix(text, tornMark) {
+		return Position{}, ErrTorn
+	}
+	from, rest, sweep := strings.Cut(text, "..")
+	f, err := offset(from)
+	if err != nil {
+		return Position{}, err
+	}
+	if !sweep {
+		return At(f), nil
+	}
+	to, hash, ok := strings.Cut(rest, "@")
+	if !ok {
+		return Position{}, fmt.Errorf("a sweep has no hash")
+	}
+	t, err := offset(to)
+	if err != nil {
+		return Position{}, err
+	}
+	h, err := strconv.ParseUint(hash, 16, 64)
+	if err != nil {
+		return Position{}, fmt.Errorf("hash: %w", err)
+	}
+	if t <= f || h == 0 {
+		return Position{}, fmt.Errorf("an empty sweep")
+	}
+	return Position{From: f, To: t, Hash: h}, nil
+}
+
+func offset(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("offset: %w", err)
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("offset %d is negative", n)
+	}
+	return n, nil
+}
+
+// ErrTorn is what Parse says of a ledger that a script left midway: scores may
+// be written in part, and only a rebuild settles it.
+var ErrTorn = fmt.Errorf("a piece was written in part")
