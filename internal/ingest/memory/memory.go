@@ -1,0 +1,164 @@
+// Package memory is the one budget that all partitions of a process share.
+//
+// Two rules keep it from ever locking up:
+//
+//   - Whoever asks while holding something is answered at once, yes or no. On a
+//     no it closes its batch, has it swept and lets everything go.
+//   - Whoever waits holds nothing. Waiters are served in the order they came,
+//     each with a reserve as large as the largest batch allowed, so that it can
+//     get something done whatever the others do. While anybody waits nobody
+//     else gets more, so what the others hold comes back batch by batch.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Budget is a number of bytes to share. It counts; it does not allocate.
+type Budget struct {
+	mu      sync.Mutex
+	total   int64
+	used    int64 // held or reserved
+	reserve int64
+	waiting []*waiter // first come, first served
+}
+
+type waiter struct{ turn chan struct{} }
+
+// New makes a budget of total bytes, of which a waiter gets reserve at its turn.
+func New(total, reserve int64) *Budget {
+	if reserve <= 0 || reserve > total {
+		panic(fmt.Sprintf("memory: a reserve of %d bytes in a budget of %d", reserve, total))
+	}
+	return &Budget{total: total, reserve: reserve}
+}
+
+// Reserve is what a waiter gets, and so the most that one batch may use, in bytes.
+func (b *Budget) Reserve() int64 { return b.reserve }
+
+// Used is the number of bytes held or reserved, for metrics.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Account is what one partition holds. Its methods are safe for concurrent use:
+// a partition's batches are folded and swept by two goroutines.
+type Account struct {
+	budget *Budget
+	held   int64
+	credit int64 // reserved and not held
+	turn   bool  // on a reserve: what is released becomes credit again
+}
+
+// Account opens an account that holds nothing.
+func (b *Budget) Account() *Account { return &Account{budget: b} }
+
+// Take asks for n bytes and says at once whether they are granted.
+func (a *Account) Take(n int64) bool {
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fromCredit := min(n, a.credit)
+	rest := n - fromCredit
+	if rest > 0 && (len(b.waiting) > 0 || b.used+rest > b.total) {
+		return false
+	}
+	a.credit -= fromCredit
+	b.used += rest
+	a.held += n
+	return true
+}
+
+// Release gives n bytes back: to the account's reserve while it lasts, else to
+// all.
+func (a *Account) Release(n int64) {
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > a.held {
+		panic(fmt.Sprintf("memory: %d bytes released of %d held", n, a.held))
+	}
+	a.held -= n
+	if a.turn {
+		kept := min(n, max(0, b.reserve-a.credit-a.held))
+		a.credit += kept
+		n -= kept
+	}
+	b.used -= n
+	b.serve()
+}
+
+// Wait waits for the account's turn at a reserve. The caller must hold nothing:
+// two who wait while holding could wait for each other.
+func (a *Account) Wait(ctx context.Context) error {
+	b := a.budget
+	b.mu.Lock()
+	if a.held > 0 {
+		b.mu.Unlock()
+		panic(fmt.Sprintf("memory: a wait while holding %d bytes", a.held))
+	}
+	b.used -= a.credit
+	a.credit, a.turn = 0, false
+	w := &waiter{turn: make(chan struct{})}
+	b.waiting = append(b.waiting, w)
+	b.serve()
+	b.mu.Unlock()
+
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		if b.forget(w) {
+			return context.Cause(ctx)
+		}
+		<-w.turn // served in the meantime
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.credit, a.turn = b.reserve, true
+	return nil
+}
+
+// EndTurn gives up what is left of the reserve: the batch is closed.
+func (a *Account) EndTurn() {
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= a.credit
+	a.credit, a.turn = 0, false
+	b.serve()
+}
+
+// Held is the number of bytes that the account holds.
+func (a *Account) Held() int64 {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.held
+}
+
+// serve gives the first waiters their reserves, as far as there is room.
+func (b *Budget) serve() {
+	for len(b.waiting) > 0 && b.used+b.reserve <= b.total {
+		w := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.used += b.reserve
+		close(w.turn)
+	}
+}
+
+// forget takes a waiter from the queue, and reports false if it has been served.
+func (b *Budget) forget(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, other := range b.waiting {
+		if other == w {
+			b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
+			b.serve()
+			return true
+		}
+	}
+	return false
+}

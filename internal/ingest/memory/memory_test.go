@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWhatIsGrantedNeverExceedsTheBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New(1000, 250)
+		accounts := make([]*Account, 5)
+		held := make([]int64, 5)
+		for i := range accounts {
+			accounts[i] = b.Account()
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			i := rapid.IntRange(0, 4).Draw(t, "account")
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				n := rapid.Int64Range(1, 400).Draw(t, "take")
+				if accounts[i].Take(n) {
+					held[i] += n
+				}
+			case 1:
+				if held[i] > 0 {
+					n := rapid.Int64Range(1, held[i]).Draw(t, "release")
+					accounts[i].Release(n)
+					held[i] -= n
+				}
+			case 2:
+				accounts[i].EndTurn()
+			case 3:
+				if held[i] == 0 && b.Used()-accounts[i].credit <= 750 {
+					if err := accounts[i].Wait(t.Context()); err != nil {
+						t.Fatalf("a waiter with room for its reserve: %v", err)
+					}
+				}
+			}
+			var sum int64
+			for j, a := range accounts {
+				if a.Held() != held[j] {
+					t.Fatalf("account %d holds %d, should be %d", j, a.Held(), held[j])
+				}
+				sum += a.held + a.credit
+			}
+			if sum != b.Used() || sum > 1000 {
+				t.Fatalf("accounts add up to %d, used is %d of 1000", sum, b.Used())
+			}
+		}
+	})
+}
+
+func TestAWaiterIsServedBeforeAnyoneElseGetsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(100, 60)
+		greedy, patient := b.Account(), b.Account()
+		if !greedy.Take(80) {
+			t.Fatal("80 of 100 bytes were refused")
+		}
+		served := make(chan error)
+		go func() { served <- patient.Wait(t.Context()) }()
+		synctest.Wait()
+		if greedy.Take(1) {
+			t.Fatal("more was granted while somebody waits")
+		}
+		greedy.Release(39)
+		synctest.Wait()
+		select {
+		case <-served:
+			t.Fatal("served with 41 of 100 bytes in use and a reserve of 60")
+		default:
+		}
+		greedy.Release(1)
+		if err := <-served; err != nil {
+			t.Fatal(err)
+		}
+		if !patient.Take(60) || patient.Take(1) {
+			t.Fatal("a reserve is 60 bytes, no less and no more")
+		}
+	})
+}
+
+func TestAReserveComesBackToItsOwnerUntilItsTurnEnds(t *testing.T) {
+	b := New(100, 100)
+	a, other := b.Account(), b.Account()
+	if err := a.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if !a.Take(100) {
+			t.Fatal("the reserve was given away")
+		}
+		a.Release(100)
+		if other.Take(1) {
+			t.Fatal("another got a part of a reserve in use")
+		}
+	}
+	a.Take(30)
+	a.EndTurn()
+	if !other.Take(70) || other.Take(1) {
+		t.Fatal("what was left of the reserve is free once its turn has ended")
+	}
+	a.Release(30)
+	if got := b.Used(); got != 70 {
+		t.Fatalf("used is %d, should be 70", got)
+	}
+}
+
+func TestACancelledWaiterLetsTheNextOneThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(100, 60)
+		holder, first, second := b.Account(), b.Account(), b.Account()
+		holder.Take(50)
+		ctx, cancel := context.WithCancel(t.Context())
+		gone, served := make(chan error), make(chan error)
+		go func() { gone <- first.Wait(ctx) }()
+		synctest.Wait()
+		go func() { served <- second.Wait(t.Context()) }()
+		synctest.Wait()
+		cancel()
+		if err := <-gone; err == nil {
+			t.Fatal("a cancelled wait reported success")
+		}
+		holder.Release(50)
+		if err := <-served; err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Used(); got != 60 {
+			t.Fatalf("used is %d, should be the one reserve of 60", got)
+		}
+	})
+}
+
+// Every partition takes piecemeal, and on a no lets go and waits: all get
+// through, however small the budget.
+func TestNobodyStarvesAndNothingLocksUp(t *testing.T) {
+	b := New(1000, 250)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			a := b.Account()
+			for range 200 {
+				held := int64(0)
+				for held < 250 {
+					if a.Take(10) {
+						held += 10
+						continue
+					}
+					a.Release(held)
+					held = 0
+					if err := a.Wait(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				a.EndTurn()
+				a.Release(held)
+			}
+		})
+	}
+	all.Wait()
+	if got := b.Used(); got != 0 {
+		t.Fatalf("%d bytes are still in use", got)
+	}
+}
