@@ -1,0 +1,121 @@
+// Package codec turns a member's points and the time they were reached into the
+// one float64 that Redis sorts by, and back. It is pure.
+//
+// The promise: Encode is strictly increasing in points, then in ticks, and Decode
+// returns both exactly. So a sorted set's order is "most points, earliest first",
+// and nothing but the score is stored. What a layout has no room for is refused,
+// never rounded or clamped.
+//
+//	readable   score = points + ticks/2^k
+//	           ┌─ points ─┬─ ticks ─┐  53 bits, what a double holds exactly
+//	wide       bits  = 2^52 + (points+max)·2^k + ticks
+//	           0┌─ points+max ─┬─ ticks ─┐  the bits of a positive normal double
+//
+// The same arithmetic stands in Lua in the script that writes the scores;
+// testdata/golden.json holds the two together.
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Kind is the name of a way to lay out a score.
+type Kind string
+
+const (
+	// Readable scores are points + ticks/2^k: any Redis client sees the points as
+	// floor(score).
+	Readable Kind = "readable"
+	// Wide scores have finer ticks or larger ranges (63 bits in place of 53), and
+	// say nothing to the eye.
+	Wide Kind = "wide"
+)
+
+// Layout is how a period's points and time are laid out in a score. Only New
+// makes one whose numbers fit each other; the zero Layout has no scores.
+type Layout struct {
+	Kind Kind
+	K    int   // bits of ticks, 1 to 44
+	Tick int64 // the time step that scores tell apart, in ms; at least 1
+	Max  int64 // points lie within ±Max
+}
+
+// ErrRange says that something lies outside of what a layout can hold.
+var ErrRange = errors.New("out of range")
+
+const (
+	// readableBits is the length of a double's significand.
+	readableBits = 53
+	// firstNormal is the bits of the smallest positive normal double. Below it
+	// lie zero and the subnormals, which some platforms flush to zero.
+	firstNormal = 1 << 52
+	// wideCodes is the number of positive normal doubles.
+	wideCodes = 1<<63 - 1<<53
+	// widest is the largest range: it leaves readable one bit of ticks, and keeps
+	// wide's points+max below 2^53, where Lua's numbers are exact.
+	widest = 1<<52 - 1
+	// coarse is the tick, in ms, above which a configuration gets a warning.
+	coarse = 1000
+)
+
+// New works out the layout for windows of at most length, with points within
+// ±max (1 to 2^52-1): as many bits of ticks as the range leaves, though no more
+// than a tick of 1 ms can use. What can't fit is ErrRange, and the error says
+// what would.
+func New(kind Kind, length time.Duration, max int64) (Layout, error) {
+	if kind != Readable && kind != Wide {
+		return Layout{}, fmt.Errorf("layout %q: must be %q or %q", kind, Readable, Wide)
+	}
+	if length <= 0 {
+		return Layout{}, fmt.Errorf("layout %s: windows of %v: %w: at least 1ms fits", kind, length, ErrRange)
+	}
+	ms := ceilDiv(int64(length), int64(time.Millisecond))
+	if max < 1 || max > widest {
+		return Layout{}, fmt.Errorf(
+			"layout %s: points within ±%d: %w: ±1 to ±%d fits, and up to ±%d keeps the tick of a %v window within a second",
+			kind, max, ErrRange, int64(widest), largest(kind, bitsFor(ceilDiv(ms, coarse))), length)
+	}
+	k := min(room(kind, max), bitsFor(ms))
+	return Layout{Kind: kind, K: k, Tick: ceilDiv(ms, 1<<k), Max: max}, nil
+}
+
+// Coarse reports whether the tick is above a second, so that people would notice
+// who is ranked first among equals.
+func (l Layout) Coarse() bool { return l.Tick > coarse }
+
+// String says all that a configuration came to: readable: k 26, tick 10ms, points
+// within ±99999999.
+func (l Layout) String() string {
+	return fmt.Sprintf("%s: k %d, tick %v, points within ±%d",
+		l.Kind, l.K, time.Duration(l.Tick)*time.Millisecond, l.Max)
+}
+
+// room is how many bits of ticks a range leaves.
+func room(kind Kind, max int64) int {
+	if kind == Readable {
+		return readableBits - bits.Len64(uint64(max))
+	}
+	return bits.Len64(wideCodes/uint64(2*max+1)) - 1
+}
+
+// largest is the largest range that leaves k bits of ticks.
+func largest(kind Kind, k int) int64 {
+	if kind == Readable {
+		return 1<<(readableBits-k) - 1
+	}
+	return min(int64(widest), (int64(wideCodes)>>k-1)/2)
+}
+
+// bitsFor is how many bits tell n ticks apart; at least one.
+func bitsFor(n int64) int { return max(1, bits.Len64(uint64(n-1))) }
+
+func ceilDiv(n, d int64) int64 {
+	q := n / d
+	if n%d > 0 {
+		q++
+	}
+	return q
+}

@@ -1,0 +1,74 @@
+// Points and ticks to a score, and back: integers throughout, so that nothing is
+// ever rounded.
+
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrScore says that a score is none that the layout writes: another layout's, or
+// changed by someone else.
+var ErrScore = errors.New("not a score of this layout")
+
+// Encode is the score of points (within ±Max) and ticks (0 to 2^K-1), both
+// inclusive. Anything else is ErrRange. A score is never NaN, infinite or -0.
+func (l Layout) Encode(points, ticks int64) (float64, error) {
+	if points < -l.Max || points > l.Max || ticks < 0 || ticks >= 1<<l.K {
+		return 0, l.rangeError(points, ticks)
+	}
+	switch l.Kind {
+	case Readable:
+		return float64(points<<l.K+ticks) * power(-l.K), nil
+	case Wide:
+		return math.Float64frombits(firstNormal + uint64(points+l.Max)<<l.K + uint64(ticks)), nil
+	}
+	return 0, l.rangeError(points, ticks)
+}
+
+// Decode returns the points and ticks that Encode made score of. What Encode
+// never writes is ErrScore: NaN, ±Inf, -0, points past Max, a fraction finer than
+// 2^-K.
+func (l Layout) Decode(score float64) (points, ticks int64, err error) {
+	var code int64
+	switch l.Kind {
+	case Readable:
+		v := score * power(l.K)
+		if !(v >= -widestCode && v <= widestCode) || v != math.Floor(v) || v == 0 && math.Signbit(v) {
+			return 0, 0, l.scoreError(score)
+		}
+		code = int64(v)
+		points = code >> l.K // rounds down, also below zero
+	case Wide:
+		// What lies below the first normal wraps around and is too large as well;
+		// so is what has a sign, and so are infinity and NaN.
+		u := math.Float64bits(score) - firstNormal
+		if u >= wideCodes {
+			return 0, 0, l.scoreError(score)
+		}
+		code = int64(u)
+		points = code>>l.K - l.Max
+	default:
+		return 0, 0, l.scoreError(score)
+	}
+	if points < -l.Max || points > l.Max {
+		return 0, 0, l.scoreError(score)
+	}
+	return points, code & (1<<l.K - 1), nil
+}
+
+// widestCode is past every readable score, scaled: up to it doubles are exact.
+const widestCode = 1 << readableBits
+
+// power is 2^n for a normal result: multiplying by it moves the exponent alone.
+func power(n int) float64 { return math.Float64frombits(uint64(1023+n) << 52) }
+
+func (l Layout) rangeError(points, ticks int64) error {
+	return fmt.Errorf("encode %d points and %d ticks as %v: %w", points, ticks, l, ErrRange)
+}
+
+func (l Layout) scoreError(score float64) error {
+	return fmt.Errorf("decode score %v (bits %#016x) as %v: %w", score, math.Float64bits(score), l, ErrScore)
+}
