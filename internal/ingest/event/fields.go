@@ -1,0 +1,219 @@
+package event
+
+// What each field must be, once the value is known to be an object. A JSON text
+// tells its kind by its first byte.
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// longestEscaped is how many bytes of JSON a text of n bytes can take: \u0041
+// is one of them, and the quotes add two. What is longer needn't be unescaped.
+func longestEscaped(n int) int { return 6*n + 2 }
+
+func (d *Decoder) readUser() ([]byte, *Bad) {
+	const field = "user_id"
+	if d.user.absent() {
+		return nil, missing(Invalid, field)
+	}
+	raw := d.raw(d.user)
+	user := raw
+	switch kind := jsontext.Kind(raw[0]); {
+	case kind == jsontext.KindString:
+		if len(raw) > longestEscaped(maxUserBytes) {
+			return nil, d.wrong(Invalid, field, d.user, "is longer than 256 bytes")
+		}
+		text, err := d.text(raw)
+		if err != nil {
+			return nil, d.wrong(Invalid, field, d.user, "has half a surrogate pair")
+		}
+		user = text
+	case !isNumber(raw):
+		return nil, d.wrong(Invalid, field, d.user, "is neither a string nor an integer")
+	case bytes.ContainsAny(raw, ".eE"):
+		// 4.0 and 4 are one number and would be two members: which one the
+		// producer means can't be told.
+		return nil, d.wrong(Invalid, field, d.user, "is a number that isn't written as an integer")
+	}
+	switch {
+	case len(user) == 0:
+		return nil, d.wrong(Invalid, field, d.user, "is empty")
+	case len(user) > maxUserBytes:
+		return nil, d.wrong(Invalid, field, d.user, "is longer than 256 bytes")
+	}
+	return user, nil
+}
+
+func (d *Decoder) readPoints() (int64, *Bad) {
+	const field = "points"
+	if d.points.absent() {
+		return 0, missing(Invalid, field)
+	}
+	raw := d.raw(d.points)
+	if !isNumber(raw) {
+		return 0, d.wrong(Invalid, field, d.points, "is not a number")
+	}
+	points, fault := integer(raw, d.rules.MaxPoints)
+	switch fault {
+	case fractional:
+		return 0, d.wrong(Invalid, field, d.points, "is not an integer")
+	case outOfRange:
+		return 0, d.wrong(Invalid, field, d.points, "is out of range")
+	}
+	return points, nil
+}
+
+func (d *Decoder) readBoards() ([][]byte, *Bad) {
+	d.found = [maxBoards][]byte{} // keeps no earlier value alive
+	if d.board.absent() {
+		return d.defaultBoards()
+	}
+	raw := d.raw(d.board)
+	if raw[0] != '[' {
+		name, wrong := d.boardName(raw)
+		if wrong != "" {
+			return nil, d.wrong(UnknownBoard, "board", d.board, wrong)
+		}
+		d.found[0] = name
+		return d.found[:1], nil
+	}
+	d.listSource = *bytes.NewBuffer(raw)
+	d.list.Reset(&d.listSource, d.options...)
+	_, _ = d.list.ReadToken() // the bracket: all of value is known to be JSON
+	listed, distinct := 0, 0
+	for ; d.list.PeekKind() != jsontext.KindEndArray; listed++ {
+		if listed == maxBoards {
+			return nil, d.wrong(UnknownBoard, "board", d.board, "lists more than 8")
+		}
+		entry, err := d.list.ReadValue()
+		if err != nil {
+			return nil, d.wrong(UnknownBoard, "board", d.board, "is not a list")
+		}
+		name, wrong := d.boardName(entry)
+		if wrong != "" {
+			end := d.board.start + int(d.list.InputOffset())
+			return nil, d.wrong(UnknownBoard, "board", span{end - len(entry), end}, wrong)
+		}
+		if !contains(d.found[:distinct], name) {
+			d.found[distinct] = name
+			distinct++
+		}
+	}
+	if listed == 0 {
+		return nil, d.wrong(UnknownBoard, "board", d.board, "lists none")
+	}
+	return d.found[:distinct], nil
+}
+
+var defaultBoardName = []byte(defaultBoard)
+
+func (d *Decoder) defaultBoards() ([][]byte, *Bad) {
+	if !d.allows(defaultBoardName) {
+		return nil, &Bad{UnknownBoard, "board is missing, and " + defaultBoard + " is not among the configured boards"}
+	}
+	d.found[0] = defaultBoardName
+	return d.found[:1], nil
+}
+
+// boardName is the name that a JSON value stands for, or what is wrong with it.
+func (d *Decoder) boardName(raw []byte) (name []byte, wrong string) {
+	if raw[0] != '"' {
+		return nil, "is not a name"
+	}
+	if len(raw) > longestEscaped(maxBoardBytes) {
+		return nil, "is longer than 64 bytes"
+	}
+	name, err := d.text(raw)
+	if err != nil || !isBoardName(name) {
+		return nil, "is not a board's name"
+	}
+	if !d.allows(name) {
+		return nil, "is not among the configured boards"
+	}
+	return name, ""
+}
+
+func (d *Decoder) allows(name []byte) bool {
+	if d.boards == nil {
+		return true
+	}
+	_, ok := d.boards[string(name)]
+	return ok
+}
+
+// isBoardName matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+func isBoardName(name []byte) bool {
+	if len(name) == 0 || len(name) > maxBoardBytes {
+		return false
+	}
+	for i, c := range name {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func contains(names [][]byte, name []byte) bool {
+	for _, n := range names {
+		if bytes.Equal(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Decoder) readTime(recordTime int64) (int64, *Bad) {
+	const field = "occurred_at"
+	if d.occurred.absent() {
+		switch {
+		case recordTime <= 0:
+			return 0, &Bad{BadTime, field + " is missing, and the record has no time"}
+		case recordTime >= endOfTime:
+			return 0, &Bad{BadTime, field + " is missing, and the record's time is past 2106-02-07T06:28:15Z"}
+		}
+		return recordTime, nil
+	}
+	raw := d.raw(d.occurred)
+	var at int64
+	switch {
+	case raw[0] == '"':
+		text, err := d.text(raw)
+		if err != nil {
+			return 0, d.wrong(BadTime, field, d.occurred, "has half a surrogate pair")
+		}
+		t, ok := rfc3339(text)
+		if !ok {
+			return 0, d.wrong(BadTime, field, d.occurred, "is not a time by RFC 3339")
+		}
+		at = t
+	case isNumber(raw):
+		t, fault := integer(raw, endOfTime)
+		switch fault {
+		case fractional:
+			return 0, d.wrong(BadTime, field, d.occurred, "is not a whole number of milliseconds")
+		case outOfRange:
+			return 0, d.wrong(BadTime, field, d.occurred, "is out of range")
+		}
+		at = t
+	default:
+		return 0, d.wrong(BadTime, field, d.occurred, "is neither a time by RFC 3339 nor Unix milliseconds")
+	}
+	switch {
+	case at < 0:
+		return 0, d.wrong(BadTime, field, d.occurred, "is before 1970")
+	case at >= endOfTime:
+		return 0, d.wrong(BadTime, field, d.occurred, "is past 2106-02-07T06:28:15Z")
+	case recordTime > 0 && at-recordTime > d.rules.MaxFuture:
+		// Neither side is negative, so the difference can't overflow.
+		return 0, d.wrong(BadTime, field, d.occurred, "is too far past the record's time")
+	}
+	return at, nil
+}
+
+func isNumber(raw []byte) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }

@@ -1,0 +1,81 @@
+package event
+
+// What is said of a bad value: a line that fits a header and a log, whatever
+// bytes the value was made of.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxShown is how many bytes of a value a message shows.
+const maxShown = 48
+
+var kinds = map[jsontext.Kind]string{
+	jsontext.KindNull:       "null",
+	jsontext.KindFalse:      "a boolean",
+	jsontext.KindTrue:       "a boolean",
+	jsontext.KindString:     "a string",
+	jsontext.KindNumber:     "a number",
+	jsontext.KindBeginArray: "a list",
+	jsontext.KindEndArray:   "a closing bracket",
+	jsontext.KindEndObject:  "a closing brace",
+}
+
+func malformed(format string, args ...any) *Bad {
+	return &Bad{Malformed, fmt.Sprintf(format, args...)}
+}
+
+func missing(reason Reason, field string) *Bad { return &Bad{reason, field + " is missing"} }
+
+// wrong says of a field what is wrong with it, where it stands, and how it begins.
+func (d *Decoder) wrong(reason Reason, field string, at span, what string) *Bad {
+	return &Bad{reason, fmt.Sprintf("%s at byte %d %s: %s", field, at.start, what, shown(d.raw(at)))}
+}
+
+// notJSON says where the JSON of a value of size bytes ends to be JSON. The text
+// of the library's error holds at most two escape sequences of the value.
+func notJSON(err error, size int) *Bad {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.EOF):
+		return malformed("the value is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return malformed("the JSON ends midway, at byte %d", size)
+	case errors.As(err, &syntax):
+		return malformed("not JSON at byte %d: %s", syntax.ByteOffset, printable([]byte(syntax.Err.Error()), 128))
+	}
+	return malformed("not JSON: %s", printable([]byte(err.Error()), 128))
+}
+
+// shown is the beginning of a JSON text.
+func shown(raw []byte) string {
+	return printable(raw, maxShown)
+}
+
+// printable is at most limit bytes of text, in whole characters, with those that
+// can't be printed written as escapes.
+func printable(text []byte, limit int) string {
+	out := make([]byte, 0, limit+len("…"))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		var char []byte
+		if strconv.IsPrint(r) {
+			char = text[i : i+size]
+		} else {
+			quoted := strconv.AppendQuoteRuneToASCII(nil, r)
+			char = quoted[1 : len(quoted)-1]
+		}
+		if len(out)+len(char) > limit {
+			return string(append(out, "…"...))
+		}
+		out = append(out, char...)
+		i += size
+	}
+	return string(out)
+}
