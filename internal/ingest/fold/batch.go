@@ -1,0 +1,243 @@
+// Package fold adds up the events of one partition until they are swept: the
+// fewer updates an event costs, the faster a consumer that is behind catches
+// up.
+//
+//	events ──▶ targets ──▶ table ──▶ pieces
+//	           (the windows  (member,   (in the order of their
+//	           they count    change →   members' hashes)
+//	           in)           points,
+//	                         time)
+//
+// A batch is bounded by memory and by nothing else, but for one thing: it ends
+// before the changes of one hash pass a thousand member-windows, since no piece
+// is smaller than one hash.
+package fold
+
+import (
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Hash is the hash of a member's id, by which a sweep is ordered: xxHash64.
+func Hash(id []byte) uint64 { return xxhash.Sum64(id) }
+
+// maxPerHash is the most member-windows that the changes of one hash may come to.
+const maxPerHash = 1000
+
+// Result says what became of an event that was to be folded.
+type Result int
+
+const (
+	// Added to its member's sum.
+	Added Result = iota
+	// Late: no window takes it.
+	Late
+	// Repeated: its member was swept before the position that the batch starts from.
+	Repeated
+	// Left for another reading, which starts at the hash that this one ends at.
+	Left
+	// Full: the batch has to be swept first. Nothing was added.
+	Full
+	// NoMemory: the batch has to be swept, and memory to be waited for. Nothing was added.
+	NoMemory
+)
+
+// Event is what counts of a record.
+type Event struct {
+	User       []byte
+	Hash       uint64 // of User
+	Boards     [][]byte
+	Points     int64
+	Time       int64 // ms
+	RecordTime int64 // ms
+}
+
+// Batch is the folded events of one partition over [From, To). It is used by
+// one goroutine at a time.
+type Batch struct {
+	table   table
+	targets targets
+
+	from, to int64
+	low      uint64 // members below have been swept
+	repeated uint64 // of those, the ones below were swept before this owner came
+	high     uint64 // members from here on are left; 0: none are
+	resumed  bool
+}
+
+// New makes a batch that may hold limit bytes; Reset makes it ready for use, and
+// for use again.
+func New(rules *Rules, memory Memory, limit int64) *Batch {
+	return &Batch{
+		table: table{memory: memory, limit: limit},
+		targets: targets{
+			rules: rules, setOf: map[string]int32{}, at: map[window]int32{},
+			boards: map[string]int32{}, known: map[key]int32{},
+		},
+	}
+}
+
+// Reset empties the batch and starts it at a position. In the midst of a sweep
+// only the members from its hash on are folded; those below repeated were swept
+// before this owner came, and are what it counts as repeated.
+func (b *Batch) Reset(at ledger.Position, repeated uint64) {
+	b.Release()
+	b.targets.reset()
+	b.from, b.to = at.From, at.From
+	b.low, b.high, b.repeated = at.Hash, 0, repeated
+	b.resumed = at.Sweeping()
+}
+
+// Release gives all memory back.
+func (b *Batch) Release() { b.table.release() }
+
+// Add folds one event. An error says that its time is in no window that a
+// calendar has.
+func (b *Batch) Add(e *Event) (Result, error) {
+	span, taken, err := b.targets.take(e.Time, e.RecordTime)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case taken == 0:
+		return Late, nil
+	case e.Hash < b.repeated:
+		return Repeated, nil
+	case e.Hash < b.low: // swept after this owner's last reading
+		return Left, nil
+	case b.high != 0 && e.Hash >= b.high:
+		return Left, nil
+	}
+	target, r := b.targets.of(&b.table, span, taken, e.Boards)
+	if r != Added {
+		return r, nil
+	}
+	time := int64(ledger.NoTime)
+	if e.Points > 0 {
+		time = e.Time
+	}
+	return b.add(e.Hash, e.User, target, e.Points, time), nil
+}
+
+func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Result {
+	t := &b.table
+	at, head := t.find(hash, id)
+	if at < 0 {
+		if head != nil && *head != 0 && !b.fits(hash, *head, target) {
+			return Full
+		}
+		return t.insert(hash, id, target, points, time)
+	}
+	m := t.member(at)
+	if m.events == math.MaxUint32 {
+		return Full
+	}
+	if m.target == target {
+		m.points, m.time = addPoints(m.points, points), later(m.time, time)
+		m.events++
+		return Added
+	}
+	for i := m.more; i != 0; {
+		c := t.change(int(i - 1))
+		if c.target == target {
+			c.points, c.time = addPoints(c.points, points), later(c.time, time)
+			m.events++
+			return Added
+		}
+		i = c.next
+	}
+	if !b.fits(hash, *head, target) {
+		return Full
+	}
+	return t.addChange(at, target, points, time)
+}
+
+// fits reports whether a hash's changes stay within what one piece may carry
+// with one more. A sweep that is taken over has its end already.
+func (b *Batch) fits(hash uint64, chain, target int32) bool {
+	if b.resumed {
+		return true
+	}
+	t, sum := &b.table, b.targets.width(target)
+	for i := chain; i != 0; {
+		m := t.member(int(i - 1))
+		if m.hash == hash {
+			sum += b.width(m)
+		}
+		i = m.next
+	}
+	return sum <= maxPerHash
+}
+
+// width is what a member's changes come to at most, in member-windows.
+func (b *Batch) width(m *member) int {
+	n := b.targets.width(m.target)
+	for i := m.more; i != 0; {
+		c := b.table.change(int(i - 1))
+		n += b.targets.width(c.target)
+		i = c.next
+	}
+	return n
+}
+
+// Halve empties a batch that resumes a sweep and leaves the upper half of what
+// it held to another reading: it is for the owner whose memory can't hold the
+// sweep that it took over, whose end is fixed. The reading has to start again.
+// It reports false where all members have one hash.
+func (b *Batch) Halve() bool {
+	var w walk
+	w.reset(&b.table)
+	first, seen := uint64(0), 0
+	for i := w.peek(); i >= 0; i = w.peek() {
+		h := b.table.member(i).hash
+		if seen == 0 {
+			first = h
+		}
+		if seen >= b.table.count/2 && h > first {
+			b.high = h
+			b.Release()
+			b.targets.reset()
+			return true
+		}
+		seen++
+		w.next()
+	}
+	return false
+}
+
+// MoveTo sets the end of the batch: the offset that is to be read next.
+func (b *Batch) MoveTo(offset int64) { b.to = offset }
+
+// From is the batch's first offset.
+func (b *Batch) From() int64 { return b.from }
+
+// To is the offset after the batch.
+func (b *Batch) To() int64 { return b.to }
+
+// Start is the position that the batch's first piece expects.
+func (b *Batch) Start() ledger.Position {
+	if b.low == 0 {
+		return ledger.At(b.from)
+	}
+	return ledger.Position{From: b.from, To: b.to, Hash: b.low}
+}
+
+// End is the position that its last piece writes.
+func (b *Batch) End() ledger.Position {
+	if b.high != 0 {
+		return ledger.Position{From: b.from, To: b.to, Hash: b.high}
+	}
+	return ledger.At(b.to)
+}
+
+// Resumed reports whether the batch goes on with a sweep that was begun before.
+func (b *Batch) Resumed() bool { return b.resumed }
+
+// Members is the number of members with changes.
+func (b *Batch) Members() int { return b.table.count }
+
+// Held is the memory that the batch holds, in bytes.
+func (b *Batch) Held() int64 { return b.table.held }

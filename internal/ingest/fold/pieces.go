@@ -1,0 +1,177 @@
+package fold
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Pieces cuts a batch into pieces, in the order of its members' hashes.
+type Pieces struct {
+	batch  *Batch
+	walk   walk
+	at     ledger.Position // what the next piece expects
+	piece  ledger.Piece
+	events int64
+	done   bool
+
+	groupOf  []int32 // set → the piece's group, plus one
+	windowOf []int32 // window → the piece's window, plus one
+	sums     []sum
+	set      []int32
+}
+
+// sum is what one member adds to one window.
+type sum struct {
+	window       int32
+	points, time int64
+}
+
+// Reset starts the cutting of a batch.
+func (p *Pieces) Reset(b *Batch, topic string, partition int) {
+	p.batch, p.at, p.done = b, b.Start(), false
+	p.piece.Topic, p.piece.Partition = topic, partition
+	p.walk.reset(&b.table)
+}
+
+// Next returns the next piece, of about width member-windows but at least one
+// hash, and the number of events in it; false after the last. A batch without
+// members is one piece, which moves the position. The piece is valid until the
+// next call and until the batch is released.
+func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
+	if p.done {
+		return nil, 0, false
+	}
+	p.begin()
+	used, last := 0, uint64(0)
+	i := p.walk.peek()
+	for ; i >= 0; i = p.walk.peek() {
+		m := p.batch.table.member(i)
+		if used > 0 && m.hash != last && used+p.batch.width(m) > width {
+			break
+		}
+		used += p.take(m)
+		p.events += int64(m.events)
+		last = m.hash
+		p.walk.next()
+	}
+	p.piece.Expected = p.at
+	if i < 0 {
+		p.done = true
+		p.piece.Next = p.batch.End()
+	} else {
+		p.piece.Next = ledger.Position{From: p.batch.from, To: p.batch.to, Hash: p.batch.table.member(i).hash}
+	}
+	p.at = p.piece.Next
+	return &p.piece, p.events, true
+}
+
+func (p *Pieces) begin() {
+	p.events = 0
+	for i := range p.piece.Groups {
+		g := &p.piece.Groups[i]
+		g.Members, g.Windows = g.Members[:0], g.Windows[:0]
+	}
+	p.piece.Groups, p.piece.Windows = p.piece.Groups[:0], p.piece.Windows[:0]
+	p.groupOf, p.windowOf = zeros(p.groupOf, len(p.batch.targets.sets)), zeros(p.windowOf, len(p.batch.targets.windows))
+}
+
+func zeros(s []int32, n int) []int32 {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}
+
+// take puts a member into the piece and returns its member-windows.
+func (p *Pieces) take(m *member) int {
+	id := p.batch.table.id(m)
+	if m.more == 0 {
+		p.put(m.target, ledger.Member{ID: id, Points: m.points, Time: m.time})
+		return p.batch.targets.width(m.target)
+	}
+	p.add(m)
+	for rest := p.sums; len(rest) > 0; {
+		first, run := rest[0], 1
+		for run < len(rest) && rest[run].points == first.points && rest[run].time == first.time {
+			run++
+		}
+		p.set = p.set[:0]
+		for _, s := range rest[:run] {
+			p.set = append(p.set, s.window)
+		}
+		p.put(p.batch.targets.set(p.set), ledger.Member{ID: id, Points: first.points, Time: first.time})
+		rest = rest[run:]
+	}
+	return len(p.sums)
+}
+
+// add works out what a member with several changes adds to each window, and
+// sorts the windows so that those with equal sums follow each other: events on
+// both sides of a week's border come to a group of each week, and one of the
+// month and year.
+func (p *Pieces) add(m *member) {
+	p.sums = p.sums[:0]
+	p.change(m.target, m.points, m.time)
+	for i := m.more; i != 0; {
+		c := p.batch.table.change(int(i - 1))
+		p.change(c.target, c.points, c.time)
+		i = c.next
+	}
+	slices.SortFunc(p.sums, func(a, b sum) int { return cmp.Compare(a.window, b.window) })
+	n := 0
+	for _, s := range p.sums {
+		if n > 0 && p.sums[n-1].window == s.window {
+			p.sums[n-1].points = addPoints(p.sums[n-1].points, s.points)
+			p.sums[n-1].time = later(p.sums[n-1].time, s.time)
+			continue
+		}
+		p.sums[n] = s
+		n++
+	}
+	p.sums = p.sums[:n]
+	slices.SortFunc(p.sums, func(a, b sum) int {
+		return cmp.Or(cmp.Compare(a.points, b.points), cmp.Compare(a.time, b.time), cmp.Compare(a.window, b.window))
+	})
+}
+
+func (p *Pieces) change(target int32, points, time int64) {
+	for _, w := range p.batch.targets.sets[target] {
+		p.sums = append(p.sums, sum{w, points, time})
+	}
+}
+
+// put adds a member to the piece's group of a set of windows.
+func (p *Pieces) put(set int32, m ledger.Member) {
+	if n := len(p.batch.targets.sets); n > len(p.groupOf) { // a set made just now
+		p.groupOf = append(p.groupOf, make([]int32, n-len(p.groupOf))...)
+	}
+	g := p.groupOf[set]
+	if g == 0 {
+		p.piece.Groups = extend(p.piece.Groups)
+		g = int32(len(p.piece.Groups))
+		p.groupOf[set] = g
+		group := &p.piece.Groups[g-1]
+		for _, w := range p.batch.targets.sets[set] {
+			group.Windows = append(group.Windows, p.window(w))
+		}
+	}
+	group := &p.piece.Groups[g-1]
+	group.Members = append(group.Members, m)
+}
+
+func (p *Pieces) window(w int32) int {
+	if p.windowOf[w] == 0 {
+		p.piece.Windows = append(p.piece.Windows, p.batch.targets.windows[w])
+		p.windowOf[w] = int32(len(p.piece.Windows))
+	}
+	return int(p.windowOf[w] - 1)
+}
+
+// extend lengthens a slice by one, keeping what the element there has allocated.
+func extend(groups []ledger.Group) []ledger.Group {
+	if len(groups) < cap(groups) {
+		return groups[:len(groups)+1]
+	}
+	return append(groups, ledger.Group{})
+}

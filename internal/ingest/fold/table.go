@@ -1,0 +1,273 @@
+package fold
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"sync"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// The table holds a batch's members: their sums, found by hash and id, and read
+// out in the order of their hashes.
+//
+// It is a linear hash table whose buckets are addressed by the hash's first
+// bits (reversed, so that splitting a bucket halves its range of hashes). That
+// gives three things at once: it grows by one bucket at a time, so there is no
+// moment at which it needs twice its memory; walking the buckets in order walks
+// the hashes in order, so a sweep needs no sort; and it is made of chunks
+// without pointers, which go back to a pool and cost the garbage collector
+// nothing.
+
+const (
+	memberChunk = 512     // members
+	changeChunk = 512     // changes
+	bucketChunk = 1024    // buckets
+	idChunk     = 1 << 14 // bytes
+
+	memberBytes = memberChunk * 48
+	changeBytes = changeChunk * 24
+	bucketBytes = bucketChunk * 4
+
+	firstLevel = 6 // 64 buckets
+)
+
+// member is one member and its first change; most have one.
+type member struct {
+	hash   uint64
+	points int64
+	time   int64
+	events uint32
+	id     uint32 // chunk and offset of its id
+	next   int32  // the bucket's next member, plus one
+	more   int32  // its further changes, plus one
+	target int32
+	idLen  uint16
+}
+
+// change is what a member with events of more than one target adds to another.
+type change struct {
+	points int64
+	time   int64
+	target int32
+	next   int32 // plus one
+}
+
+var (
+	memberPool = sync.Pool{New: func() any { return new([memberChunk]member) }}
+	changePool = sync.Pool{New: func() any { return new([changeChunk]change) }}
+	bucketPool = sync.Pool{New: func() any { return new([bucketChunk]int32) }}
+	idPool     = sync.Pool{New: func() any { return new([idChunk]byte) }}
+)
+
+// Memory grants or refuses bytes, at once.
+type Memory interface {
+	Take(n int64) bool
+	Release(n int64)
+}
+
+type table struct {
+	memory Memory
+	limit  int64 // bytes that one batch may hold
+	held   int64
+
+	members []*[memberChunk]member
+	count   int
+	changes []*[changeChunk]change
+	extra   int
+	ids     []*[idChunk]byte
+	idUsed  int // in the last chunk
+	buckets []*[bucketChunk]int32
+	level   uint
+	split   int
+}
+
+func (t *table) take(n int64) Result {
+	if t.held+n > t.limit {
+		return Full
+	}
+	if !t.memory.Take(n) {
+		return NoMemory
+	}
+	t.held += n
+	return Added
+}
+
+func (t *table) member(i int) *member { return &t.members[i/memberChunk][i%memberChunk] }
+func (t *table) change(i int) *change { return &t.changes[i/changeChunk][i%changeChunk] }
+func (t *table) bucket(i int) *int32  { return &t.buckets[i/bucketChunk][i%bucketChunk] }
+
+func (t *table) id(m *member) []byte {
+	at := int(m.id % idChunk)
+	return t.ids[m.id/idChunk][at : at+int(m.idLen) : at+int(m.idLen)]
+}
+
+// address is the bucket of a hash: its first level bits, or one bit more where
+// the bucket has been split.
+func (t *table) address(hash uint64) int {
+	r := bits.Reverse64(hash)
+	i := int(r & (1<<t.level - 1))
+	if i < t.split {
+		i = int(r & (1<<(t.level+1) - 1))
+	}
+	return i
+}
+
+func (t *table) bucketCount() int { return 1<<t.level + t.split }
+
+// find returns the member's index, or -1, and the first of its bucket, plus one.
+func (t *table) find(hash uint64, id []byte) (at int, head *int32) {
+	if len(t.buckets) == 0 {
+		return -1, nil
+	}
+	head = t.bucket(t.address(hash))
+	for i := *head; i != 0; {
+		m := t.member(int(i - 1))
+		if m.hash == hash && bytes.Equal(t.id(m), id) {
+			return int(i - 1), head
+		}
+		i = m.next
+	}
+	return -1, head
+}
+
+// insert adds a member that isn't there. It takes all the memory it needs
+// before it changes anything.
+func (t *table) insert(hash uint64, id []byte, target int32, points, time int64) Result {
+	if len(t.buckets) == 0 {
+		if r := t.grow(); r != Added {
+			return r
+		}
+	}
+	if t.count == len(t.members)*memberChunk {
+		if r := t.take(memberBytes); r != Added {
+			return r
+		}
+		t.members = append(t.members, memberPool.Get().(*[memberChunk]member))
+	}
+	if len(t.ids) == 0 || t.idUsed+len(id) > idChunk {
+		if r := t.take(idChunk); r != Added {
+			return r
+		}
+		t.ids = append(t.ids, idPool.Get().(*[idChunk]byte))
+		t.idUsed = 0
+	}
+	head := t.bucket(t.address(hash))
+	*t.member(t.count) = member{
+		hash: hash, points: points, time: time, events: 1, target: target,
+		id: t.place(id), idLen: uint16(len(id)), next: *head,
+	}
+	t.count++
+	*head = int32(t.count)
+	if t.count > t.bucketCount() {
+		t.splitOne()
+	}
+	return Added
+}
+
+// place copies an id to the end of the last chunk, which has room for it.
+func (t *table) place(id []byte) uint32 {
+	at := uint32((len(t.ids)-1)*idChunk + t.idUsed)
+	copy(t.ids[len(t.ids)-1][t.idUsed:], id)
+	t.idUsed += len(id)
+	return at
+}
+
+// addChange gives a member a change of another target.
+func (t *table) addChange(at int, target int32, points, time int64) Result {
+	if t.extra == len(t.changes)*changeChunk {
+		if r := t.take(changeBytes); r != Added {
+			return r
+		}
+		t.changes = append(t.changes, changePool.Get().(*[changeChunk]change))
+	}
+	m := t.member(at)
+	*t.change(t.extra) = change{points: points, time: time, target: target, next: m.more}
+	t.extra++
+	m.more = int32(t.extra)
+	m.events++
+	return Added
+}
+
+func (t *table) grow() Result {
+	if r := t.take(bucketBytes); r != Added {
+		return r
+	}
+	if len(t.buckets) == 0 {
+		t.level, t.split = firstLevel, 0
+	}
+	chunk := bucketPool.Get().(*[bucketChunk]int32)
+	clear(chunk[:])
+	t.buckets = append(t.buckets, chunk)
+	return Added
+}
+
+// splitOne moves half of one bucket's range of hashes to a new bucket. Without
+// memory for it the chains just get longer.
+func (t *table) splitOne() {
+	from, to := t.split, t.split+1<<t.level
+	if to/bucketChunk == len(t.buckets) && t.grow() != Added {
+		return
+	}
+	bit := uint64(1) << t.level
+	low, high := t.bucket(from), t.bucket(to)
+	i := *low
+	*low, *high = 0, 0
+	for i != 0 {
+		m := t.member(int(i - 1))
+		next := m.next
+		half := low
+		if bits.Reverse64(m.hash)&bit != 0 {
+			half = high
+		}
+		m.next, *half = *half, i
+		i = next
+	}
+	t.split++
+	if t.split == 1<<t.level {
+		t.level++
+		t.split = 0
+	}
+}
+
+// addPoints keeps a sum that has left the range of 64 bits out of it for good:
+// no layout holds it, and wrapping round would make it look like one that fits.
+func addPoints(a, b int64) int64 {
+	if a == beyond || b == beyond {
+		return beyond
+	}
+	s := a + b
+	if (a^s)&(b^s) < 0 {
+		return beyond
+	}
+	return s
+}
+
+const beyond = math.MaxInt64
+
+// later is the time of the later of two events; without positive points an
+// event has none.
+func later(a, b int64) int64 { return max(a, b, ledger.NoTime) }
+
+func (t *table) release() {
+	for _, c := range t.members {
+		memberPool.Put(c)
+	}
+	for _, c := range t.changes {
+		changePool.Put(c)
+	}
+	for _, c := range t.buckets {
+		bucketPool.Put(c)
+	}
+	for _, c := range t.ids {
+		idPool.Put(c)
+	}
+	clear(t.members)
+	clear(t.changes)
+	clear(t.buckets)
+	clear(t.ids)
+	t.memory.Release(t.held)
+	*t = table{memory: t.memory, limit: t.limit,
+		members: t.members[:0], changes: t.changes[:0], buckets: t.buckets[:0], ids: t.ids[:0]}
+}

@@ -1,0 +1,242 @@
+package fold
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// Rules say which windows an event counts in.
+type Rules struct {
+	Calendar periods.Calendar
+	Periods  []periods.Period
+	// Lateness is how long after its end a window takes events, by record time, in ms.
+	Lateness int64
+}
+
+// targets gives a small number to every set of windows that events of a batch
+// count in: their target. Most batches have one or a few.
+//
+// A target is found in two comparisons where an event is like the one before
+// it: the same boards, and a time in the same span, the stretch in which all
+// periods keep their windows.
+type targets struct {
+	rules *Rules
+
+	windows []ledger.Window
+	sets    [][]int32 // a set of windows, as ascending indexes
+	setOf   map[string]int32
+	at      map[window]int32
+
+	boards  map[string]int32 // lists of boards, each name ended by a NUL
+	names   [][]string
+	known   map[key]int32
+	scratch []byte
+	lookup  []int32
+
+	spans []periods.Span // of the batches so far, kept from batch to batch
+
+	lastKey    key
+	lastTarget int32
+	lastSpan   int // of spans
+	lastList   []byte
+	lastBoards int32
+}
+
+type window struct {
+	board  string
+	period periods.Period
+	start  int64
+}
+
+type key struct {
+	boards int32
+	taken  uint32 // of the span's windows, a bit each: those that take the event
+	span   int64  // start
+}
+
+// Rough sizes of what is kept for a new target, by which memory is charged: the
+// maps, strings and slices of a window, and of a set.
+const (
+	windowBytes = 384
+	setBytes    = 256
+	spansKept   = 64
+)
+
+func (ts *targets) reset() {
+	clear(ts.setOf)
+	clear(ts.at)
+	clear(ts.boards)
+	clear(ts.known)
+	ts.windows, ts.sets, ts.names = ts.windows[:0], ts.sets[:0], ts.names[:0]
+	ts.lastBoards = -1
+	ts.lastKey = key{boards: -1}
+	if len(ts.spans) > spansKept {
+		ts.spans, ts.lastSpan = ts.spans[:0], 0
+	}
+}
+
+// take returns the span of an event's time, and which of its windows take the
+// event: none where it is late.
+func (ts *targets) take(time, recordTime int64) (*periods.Span, uint32, error) {
+	span, err := ts.spanOf(time)
+	if err != nil {
+		return nil, 0, err
+	}
+	return span, ts.taken(span, recordTime), nil
+}
+
+// of returns the target of an event.
+func (ts *targets) of(t *table, span *periods.Span, taken uint32, boards [][]byte) (target int32, r Result) {
+	k := key{boards: ts.sameBoards(boards), taken: taken, span: span.Start}
+	if k.boards >= 0 && k == ts.lastKey {
+		return ts.lastTarget, Added
+	}
+	if k.boards < 0 {
+		if k.boards, r = ts.boardsOf(t, boards); r != Added {
+			return 0, r
+		}
+	}
+	target, ok := ts.known[k]
+	if !ok {
+		if target, r = ts.add(t, k, span); r != Added {
+			return 0, r
+		}
+	}
+	ts.lastKey, ts.lastTarget = k, target
+	return target, Added
+}
+
+// spanOf finds the span of a time among those of late, else works it out.
+func (ts *targets) spanOf(time int64) (*periods.Span, error) {
+	if ts.lastSpan < len(ts.spans) {
+		if s := &ts.spans[ts.lastSpan]; s.Start <= time && time < s.End {
+			return s, nil
+		}
+	}
+	for i := range ts.spans {
+		if s := &ts.spans[i]; s.Start <= time && time < s.End {
+			ts.lastSpan = i
+			return s, nil
+		}
+	}
+	s, err := ts.rules.Calendar.Span(ts.rules.Periods, time)
+	if err != nil {
+		return nil, err
+	}
+	if len(ts.spans) >= 2*spansKept { // events from all over: don't search long lists
+		ts.spans = ts.spans[:0]
+	}
+	ts.lastSpan = len(ts.spans)
+	ts.spans = append(ts.spans, s)
+	return &ts.spans[ts.lastSpan], nil
+}
+
+// taken are the windows that take an event of this record time: those that have
+// not ended more than the lateness before it.
+func (ts *targets) taken(s *periods.Span, recordTime int64) uint32 {
+	bits := uint32(0)
+	for i := range s.Windows {
+		if s.Windows[i].End > math.MaxInt64-ts.rules.Lateness || recordTime <= s.Windows[i].End+ts.rules.Lateness {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// sameBoards returns the number of the last event's boards where these are the
+// same, else -1.
+func (ts *targets) sameBoards(boards [][]byte) int32 {
+	if ts.lastBoards < 0 {
+		return -1
+	}
+	rest := ts.lastList
+	for _, b := range boards {
+		if len(rest) <= len(b) || string(rest[:len(b)]) != string(b) || rest[len(b)] != 0 {
+			return -1
+		}
+		rest = rest[len(b)+1:]
+	}
+	if len(rest) > 0 {
+		return -1
+	}
+	return ts.lastBoards
+}
+
+func (ts *targets) boardsOf(t *table, boards [][]byte) (int32, Result) {
+	list := ts.lastList[:0]
+	for _, b := range boards {
+		list = append(append(list, b...), 0)
+	}
+	ts.lastList, ts.lastBoards = list, -1
+	n, ok := ts.boards[string(list)]
+	if !ok {
+		if r := t.take(int64(2*len(list) + 64*len(boards) + setBytes)); r != Added {
+			return 0, r
+		}
+		n = int32(len(ts.names))
+		names := make([]string, len(boards))
+		for i, b := range boards {
+			names[i] = string(b)
+		}
+		ts.names = append(ts.names, names)
+		ts.boards[string(list)] = n
+	}
+	ts.lastBoards = n
+	return n, Added
+}
+
+// add makes a target: the taken windows of every board.
+func (ts *targets) add(t *table, k key, span *periods.Span) (int32, Result) {
+	names := ts.names[k.boards]
+	if r := t.take(int64(len(names)*len(span.Windows)*windowBytes + setBytes)); r != Added {
+		return 0, r
+	}
+	set := ts.lookup[:0]
+	for _, board := range names {
+		for i, w := range span.Windows {
+			if k.taken&(1<<i) != 0 {
+				set = append(set, ts.window(board, w))
+			}
+		}
+	}
+	ts.lookup = set
+	slices.Sort(set)
+	target := ts.set(set)
+	ts.known[k] = target
+	return target, Added
+}
+
+func (ts *targets) window(board string, w periods.Window) int32 {
+	k := window{board, w.Period, w.Start}
+	n, ok := ts.at[k]
+	if !ok {
+		n = int32(len(ts.windows))
+		ts.windows = append(ts.windows, ledger.Window{
+			Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End,
+		})
+		ts.at[k] = n
+	}
+	return n
+}
+
+// set numbers a set of windows, given as ascending indexes.
+func (ts *targets) set(windows []int32) int32 {
+	b := ts.scratch[:0]
+	for _, w := range windows {
+		b = binary.LittleEndian.AppendUint32(b, uint32(w))
+	}
+	ts.scratch = b
+	n, ok := ts.setOf[string(b)]
+	if !ok {
+		n = int32(len(ts.sets))
+		ts.sets = append(ts.sets, slices.Clone(windows))
+		ts.setOf[string(b)] = n
+	}
+	return n
+}
+
+func (ts *targets) width(target int32) int { return len(ts.sets[target]) }
