@@ -1,0 +1,199 @@
+package event
+
+// The contract once more, by other means: encoding/json for the grammar,
+// math/big for the numbers, regular expressions and time.Parse for the texts. It
+// shares no code with the decoder, and is slow and plain.
+//
+// Where encoding/json is laxer than the contract, the oracle looks for itself:
+//   - it writes U+FFFD for what isn't UTF-8 and for half a surrogate pair, so
+//     both are searched for in the raw text;
+//   - a struct's fields would match names in any case, so a map is read;
+//   - it reads null into a map without an error.
+// It is nowhere stricter: it counts 10,000 levels of nesting too, and of a
+// repeated name it keeps the last value.
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// oracle returns the event, or the reason why there is none.
+func oracle(r Rules, value []byte, recordTime int64) (ev Event, reason Reason) {
+	fields, ok := oracleObject(r, value)
+	if !ok {
+		return ev, Malformed
+	}
+	user, ok := oracleUser(fields["user_id"])
+	if !ok {
+		return ev, Invalid
+	}
+	points, ok := oracleInteger(fields["points"])
+	if !ok || new(big.Int).Abs(points).Cmp(big.NewInt(r.MaxPoints)) > 0 {
+		return ev, Invalid
+	}
+	boards, ok := oracleBoards(r, fields["board"])
+	if !ok {
+		return ev, UnknownBoard
+	}
+	at, ok := oracleTime(r, fields["occurred_at"], recordTime)
+	if !ok {
+		return ev, BadTime
+	}
+	return Event{User: []byte(user), Points: points.Int64(), Time: at.Int64(), Boards: boards}, ""
+}
+
+func oracleObject(r Rules, value []byte) (map[string]json.RawMessage, bool) {
+	if len(value) > r.MaxEventBytes || !utf8.Valid(value) {
+		return nil, false
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(value, &fields); err != nil || fields == nil {
+		return nil, false
+	}
+	for name, raw := range fields {
+		if string(raw) == "null" {
+			delete(fields, name)
+		}
+	}
+	return fields, true
+}
+
+var (
+	oneEscape   = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.`)
+	surrogate   = regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}$`)
+	whole       = regexp.MustCompile(`^-?[0-9]+$`)
+	board       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	number      = regexp.MustCompile(`^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
+	rfc3339Text = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+)
+
+// oracleString is what a JSON string says, if it is one and whole.
+func oracleString(raw json.RawMessage) (string, bool) {
+	var text string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return "", false
+	}
+	for _, escape := range oneEscape.FindAll(raw, -1) {
+		if surrogate.Match(escape) {
+			return "", false
+		}
+	}
+	return text, true
+}
+
+func oracleUser(raw json.RawMessage) (string, bool) {
+	text, ok := oracleString(raw)
+	if !ok && whole.Match(raw) {
+		text, ok = string(raw), true
+	}
+	return text, ok && len(text) >= 1 && len(text) <= 256
+}
+
+func oracleInteger(raw json.RawMessage) (*big.Int, bool) {
+	m := number.FindSubmatch(raw)
+	if m == nil {
+		return nil, false
+	}
+	if len(bytes.Trim(append(append([]byte{}, m[1]...), m[2]...), "0")) == 0 {
+		return new(big.Int), true
+	}
+	// math/big would write 1e999999999 out. With more zeros than there are
+	// digits, the number is a fraction or larger than any limit.
+	if exp, err := strconv.Atoi(string(m[3])); len(m[3]) > 0 && (err != nil || max(exp, -exp) > len(raw)+30) {
+		return nil, false
+	}
+	n, ok := new(big.Rat).SetString(string(raw))
+	if !ok || !n.IsInt() {
+		return nil, false
+	}
+	return n.Num(), true
+}
+
+func oracleBoards(r Rules, raw json.RawMessage) ([][]byte, bool) {
+	var listed []json.RawMessage
+	switch {
+	case raw == nil:
+		listed = []json.RawMessage{json.RawMessage(`"global"`)}
+	case raw[0] == '"':
+		listed = []json.RawMessage{raw}
+	case json.Unmarshal(raw, &listed) != nil:
+		return nil, false
+	}
+	if len(listed) < 1 || len(listed) > 8 {
+		return nil, false
+	}
+	var boards [][]byte
+	seen := map[string]bool{}
+	for _, entry := range listed {
+		name, ok := oracleString(entry)
+		if !ok || !board.MatchString(name) {
+			return nil, false
+		}
+		if len(r.Boards) > 0 && !strings.Contains("\n"+strings.Join(r.Boards, "\n")+"\n", "\n"+name+"\n") {
+			return nil, false
+		}
+		if !seen[name] {
+			seen[name] = true
+			boards = append(boards, []byte(name))
+		}
+	}
+	return boards, true
+}
+
+func oracleTime(r Rules, raw json.RawMessage, recordTime int64) (*big.Int, bool) {
+	at, record := new(big.Int), big.NewInt(recordTime)
+	text, isText := oracleString(raw)
+	switch {
+	case raw == nil:
+		if recordTime <= 0 {
+			return nil, false
+		}
+		at = record
+	case isText:
+		ms, ok := oracleRFC3339(text)
+		if !ok {
+			return nil, false
+		}
+		at.SetInt64(ms)
+	default:
+		n, ok := oracleInteger(raw)
+		if !ok {
+			return nil, false
+		}
+		at = n
+	}
+	end := new(big.Int).Mul(new(big.Int).Lsh(big.NewInt(1), 32), big.NewInt(1000))
+	if at.Sign() < 0 || at.Cmp(end) >= 0 {
+		return nil, false
+	}
+	latest := new(big.Int).Add(record, big.NewInt(r.MaxFuture))
+	return at, raw == nil || recordTime <= 0 || at.Cmp(latest) <= 0
+}
+
+func oracleRFC3339(text string) (int64, bool) {
+	if !rfc3339Text.MatchString(text) {
+		return 0, false
+	}
+	text = strings.ToUpper(text)
+	leap := text[17:19] == "60"
+	if leap {
+		text = text[:17] + "59" + text[19:]
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0, false
+	}
+	if leap {
+		t = t.Add(time.Second).UTC()
+		if t.Day() != 1 || t.Hour() != 0 || t.Minute() != 0 {
+			return 0, false
+		}
+	}
+	return t.UnixMilli(), true
+}
