@@ -57,7 +57,7 @@ func bigDecode(l Layout, bits uint64) (points, ticks int64, ok bool) {
 	n := new(big.Int)
 	if l.Kind == Readable {
 		r := new(big.Rat).SetFloat64(math.Float64frombits(bits))
-		if r == nil || bits == 1<<63 {
+		if r == nil {
 			return 0, 0, false
 		}
 		r.Mul(r, new(big.Rat).SetInt(pow2(l.K)))

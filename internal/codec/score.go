@@ -29,26 +29,23 @@ func (l Layout) Encode(points, ticks int64) (float64, error) {
 }
 
 // Decode returns the points and ticks that Encode made score of. What Encode
-// never writes is ErrScore: NaN, ±Inf, -0, points past Max, a fraction finer than
-// 2^-K.
+// never writes is ErrScore: NaN, ±Inf, points past Max, a fraction finer than
+// 2^-K. A readable -0 is the score 0, which it equals everywhere: not every Lua
+// can tell them apart.
 func (l Layout) Decode(score float64) (points, ticks int64, err error) {
 	var code int64
 	switch l.Kind {
 	case Readable:
 		v := score * power(l.K)
-		if !(v >= -widestCode && v <= widestCode) || v != math.Floor(v) || v == 0 && math.Signbit(v) {
+		if v < -widestCode || v > widestCode || v != math.Floor(v) { // NaN isn't even itself
 			return 0, 0, l.scoreError(score)
 		}
 		code = int64(v)
 		points = code >> l.K // rounds down, also below zero
 	case Wide:
-		// What lies below the first normal wraps around and is too large as well;
-		// so is what has a sign, and so are infinity and NaN.
-		u := math.Float64bits(score) - firstNormal
-		if u >= wideCodes {
-			return 0, 0, l.scoreError(score)
-		}
-		code = int64(u)
+		// What isn't a positive normal double comes out above or below the range:
+		// subnormals and numbers with a sign are negative here, or past all codes.
+		code = int64(math.Float64bits(score) - firstNormal)
 		points = code>>l.K - l.Max
 	default:
 		return 0, 0, l.scoreError(score)
@@ -70,5 +67,5 @@ func (l Layout) rangeError(points, ticks int64) error {
 }
 
 func (l Layout) scoreError(score float64) error {
-	return fmt.Errorf("decode score %v (bits %#016x) as %v: %w", score, math.Float64bits(score), l, ErrScore)
+	return fmt.Errorf("decode score %v (bits %016x) as %v: %w", score, math.Float64bits(score), l, ErrScore)
 }

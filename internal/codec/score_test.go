@@ -138,7 +138,7 @@ func checkDecode(t rapid.TB, l Layout, score float64) {
 		return
 	}
 	again, err := l.Encode(points, ticks)
-	if err != nil || math.Float64bits(again) != bits {
+	if err != nil || again != score {
 		t.Errorf("%v: %v decodes to %d, %d, which encodes to %v, %v", l, score, points, ticks, again, err)
 	}
 }

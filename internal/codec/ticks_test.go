@@ -89,4 +89,9 @@ func TestAWindowTooLongForTheLayoutIsRefused(t *testing.T) {
 			t.Fatalf("%v: start of [%d, %d) was taken: %v", l, start, end, err)
 		}
 	})
+	// Wider than an int64, so that the difference would wrap to -3.
+	l := mustNew(t, Readable, allTime, 99_999_999)
+	if ticks := l.Ticks(-math.MaxInt64, math.MaxInt64, math.MinInt64); ticks < 1<<l.K {
+		t.Errorf("%v: a window of nearly 2^64 ms has %d ticks", l, ticks)
+	}
 }
