@@ -1,0 +1,102 @@
+package sample
+
+// The ways in which an event can be bad: at least one for every reason that can
+// be seen in the event alone. Overflow can't: it takes a standing.
+
+// Why an event is bad, as the consumer says it.
+const (
+	Malformed    = "malformed"
+	Invalid      = "invalid"
+	UnknownBoard = "unknown_board"
+	BadTime      = "bad_time"
+)
+
+// fault is one way to be bad: append writes such an event of user's.
+type fault struct {
+	reason, name string
+	append       func(g *Generator, buf, user []byte) []byte
+}
+
+var faults = []fault{
+	{Malformed, "half of the JSON", func(g *Generator, buf, user []byte) []byte {
+		start := len(buf)
+		buf = g.appendGood(buf, user)
+		return buf[:start+(len(buf)-start)/2]
+	}},
+	{Malformed, "no object", literal(`["not","an","object"]`)},
+	{Malformed, "text", literal(`points for everyone`)},
+	{Malformed, "an empty value", literal(``)},
+	{Malformed, "two objects", func(g *Generator, buf, user []byte) []byte {
+		return append(g.appendGood(buf, user), `{}`...)
+	}},
+	{Malformed, "not UTF-8", func(g *Generator, buf, user []byte) []byte {
+		return closed(append(g.appendHead(buf), ",\"user_id\":\"\xff\xfe\""...))
+	}},
+	{Malformed, "a comma too many", func(g *Generator, buf, user []byte) []byte {
+		return closed(append(appendUser(g.appendHead(buf), user), ',', ','))
+	}},
+
+	{Invalid, "no user_id", without(`,"points":5`)},
+	{Invalid, "an empty user_id", without(`,"user_id":"","points":5`)},
+	{Invalid, "a user_id that is a fraction", without(`,"user_id":4.5,"points":5`)},
+	{Invalid, "a user_id that is an object", without(`,"user_id":{},"points":5`)},
+	{Invalid, "a user_id of 257 bytes", func(g *Generator, buf, user []byte) []byte {
+		buf = append(g.appendHead(buf), `,"user_id":"`...)
+		for range 257 {
+			buf = append(buf, 'x')
+		}
+		return closed(append(buf, `","points":5`...))
+	}},
+	{Invalid, "half a surrogate pair", without(`,"user_id":"\ud83d","points":5`)},
+	{Invalid, "no points", of(``)},
+	{Invalid, "points that are null", of(`,"points":null`)},
+	{Invalid, "points that are text", of(`,"points":"5"`)},
+	{Invalid, "points that are a fraction", of(`,"points":2.5`)},
+	{Invalid, "points of 2^63", of(`,"points":9223372036854775808`)},
+	{Invalid, "points of 1e300", of(`,"points":1e300`)},
+	{Invalid, "points and board both", of(`,"points":true,"board":[]`)},
+
+	{UnknownBoard, "a name with a space", of(`,"points":5,"board":"no such board"`)},
+	{UnknownBoard, "an empty name", of(`,"points":5,"board":""`)},
+	{UnknownBoard, "no board in the list", of(`,"points":5,"board":[]`)},
+	{UnknownBoard, "nine boards", of(`,"points":5,"board":["a","b","c","d","e","f","g","h","i"]`)},
+	{UnknownBoard, "a board and no board", of(`,"points":5,"board":["a","-"]`)},
+	{UnknownBoard, "board and time both", of(`,"points":5,"board":"a b","occurred_at":"soon"`)},
+
+	{BadTime, "a word", at(`"yesterday"`)},
+	{BadTime, "a day that doesn't exist", at(`"2026-02-30T12:00:00Z"`)},
+	{BadTime, "no zone", at(`"2026-11-21T08:15:30"`)},
+	{BadTime, "before 1970", at(`"1969-12-31T23:59:59.999Z"`)},
+	{BadTime, "negative milliseconds", at(`-1`)},
+	{BadTime, "far in the future", at(`"2105-01-01T00:00:00Z"`)},
+	{BadTime, "an object", at(`{}`)},
+}
+
+// closed ends an event that has no other board or time: a fault is alone in its
+// event unless its name says otherwise.
+func closed(buf []byte) []byte { return append(buf, '}') }
+
+// literal is a value that isn't an event at all.
+func literal(text string) func(*Generator, []byte, []byte) []byte {
+	return func(_ *Generator, buf, _ []byte) []byte { return append(buf, text...) }
+}
+
+// without writes fields into an event that has no user_id of its own.
+func without(fields string) func(*Generator, []byte, []byte) []byte {
+	return func(g *Generator, buf, _ []byte) []byte { return closed(append(g.appendHead(buf), fields...)) }
+}
+
+// of writes fields into an event of user's.
+func of(fields string) func(*Generator, []byte, []byte) []byte {
+	return func(g *Generator, buf, user []byte) []byte {
+		return closed(append(appendUser(g.appendHead(buf), user), fields...))
+	}
+}
+
+// at writes an event that is good but for its time.
+func at(time string) func(*Generator, []byte, []byte) []byte {
+	return func(g *Generator, buf, user []byte) []byte {
+		buf = g.appendPoints(appendUser(g.appendBoard(g.appendHead(buf)), user))
+		return closed(append(append(buf, `,"occurred_at":`...), time...))
+	}
+}

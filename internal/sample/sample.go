@@ -1,0 +1,148 @@
+// Package sample makes points-earned events that look like a game's: a few
+// members earn most of the points, events come in out of order, some are
+// corrections, and some are bad. Equal options make equal bytes, so that a run
+// can be repeated and its outcome known in advance.
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Options say what the events are like. The zero value of a field is its
+// default where one is given.
+type Options struct {
+	Seed    uint64
+	Members int // how many there are, from 1; default 1000
+	// Skew is Zipf's exponent: 0 is everyone alike, 1.1 is like real players,
+	// and more is more uneven. 0 to 10.
+	Skew float64
+	// Boards are the names to choose from; none leaves the field out, which
+	// means the board global.
+	Boards         []string
+	BoardsPerEvent int // at most this many boards an event, 1 to 8; default 1
+	// Spread is how far before Now occurred_at reaches, uniformly. From 0.
+	Spread time.Duration
+	// NoOccurredAt leaves occurred_at out, so that the record's time counts.
+	NoOccurredAt bool
+	Bad          float64 // share of events that are bad, 0 to 1
+	Corrections  float64 // share of the good ones with negative points, 0 to 1
+	// PointsMin and PointsMax are the range of an event's points, both
+	// inclusive; a correction takes as much away. Default 1 to 100.
+	PointsMin, PointsMax int64
+	Now                  time.Time // the present; never asked of a clock
+}
+
+// ErrOptions says that options are out of range.
+var ErrOptions = errors.New("sample options")
+
+// Event is one event as it goes to Kafka. Key and Value lie in the buffer that
+// Next returned.
+type Event struct {
+	Key    []byte // the member's id
+	Value  []byte
+	Reason string // why it is bad, in the consumer's words; empty for a good one
+	Fault  string // what is wrong with a bad one, in a person's
+}
+
+// Generator makes events. It isn't safe for concurrent use.
+type Generator struct {
+	options Options
+	random  *rand.Rand
+	source  *rand.PCG
+	ranks   zipf
+	names   names
+	boards  [][]byte // as JSON, quotes included
+	picked  []int
+	now     int64 // Unix ms
+	spread  int64 // ms
+	clock   clock
+}
+
+// New makes a generator; its error is ErrOptions.
+func New(o Options) (*Generator, error) {
+	if o.Members == 0 {
+		o.Members = 1000
+	}
+	if o.BoardsPerEvent == 0 {
+		o.BoardsPerEvent = 1
+	}
+	if o.PointsMin == 0 && o.PointsMax == 0 {
+		o.PointsMin, o.PointsMax = 1, 100
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	// Two words from one seed: PCG's second must not be the same for all seeds,
+	// or neighbouring seeds begin alike.
+	source := rand.NewPCG(o.Seed, o.Seed*0x9e3779b97f4a7c15+1)
+	g := &Generator{
+		options: o,
+		random:  rand.New(source),
+		source:  source,
+		ranks:   newZipf(o.Members, o.Skew),
+		names:   newNames(o.Members, o.Seed),
+		spread:  o.Spread.Milliseconds(),
+	}
+	for i, board := range o.Boards {
+		g.boards = append(g.boards, appendString(nil, board))
+		g.picked = append(g.picked, i)
+	}
+	g.SetNow(o.Now)
+	return g, nil
+}
+
+func (o *Options) check() error {
+	share := func(x float64) bool { return x >= 0 && x <= 1 }
+	const most = int64(1) << 52
+	for _, c := range []struct {
+		ok   bool
+		what string
+	}{
+		{o.Members >= 1 && o.Members <= 1<<40, "members must be 1 to 2^40"},
+		{o.Skew >= 0 && o.Skew <= 10, "skew must be 0 to 10"},
+		{o.BoardsPerEvent >= 1 && o.BoardsPerEvent <= 8, "boards an event must be 1 to 8"},
+		{o.Spread >= 0, "spread must not be negative"},
+		{share(o.Bad), "the share of bad events must be 0 to 1"},
+		{share(o.Corrections), "the share of corrections must be 0 to 1"},
+		{o.PointsMin >= 0 && o.PointsMin <= o.PointsMax && o.PointsMax <= most, "points must be from 0 to 2^52, the least first"},
+		{o.NoOccurredAt || o.Now.Add(-o.Spread).UnixMilli() >= 0, "now less spread must not be before 1970"},
+		{o.NoOccurredAt || o.Now.Year() <= 2105, "now must be before 2106"},
+	} {
+		if !c.ok {
+			return fmt.Errorf("%w: %s", ErrOptions, c.what)
+		}
+	}
+	return nil
+}
+
+// SetNow moves the present: events after it are made from there.
+func (g *Generator) SetNow(now time.Time) { g.now = now.UnixMilli() }
+
+// Next appends an event to buf, and returns it with the buffer.
+func (g *Generator) Next(buf []byte) (Event, []byte) {
+	start := len(buf)
+	buf = g.names.append(buf, g.ranks.next(g.random))
+	middle := len(buf)
+	e := Event{}
+	if g.options.Bad > 0 && g.random.Float64() < g.options.Bad {
+		f := &faults[g.random.IntN(len(faults))]
+		e.Reason, e.Fault = f.reason, f.name
+		buf = f.append(g, buf, buf[start:middle])
+	} else {
+		buf = g.appendGood(buf, buf[start:middle])
+	}
+	e.Key, e.Value = buf[start:middle:middle], buf[middle:len(buf):len(buf)]
+	return e, buf
+}
+
+func (g *Generator) appendGood(buf, user []byte) []byte {
+	buf = g.appendHead(buf)
+	buf = g.appendBoard(buf)
+	buf = appendUser(buf, user)
+	buf = g.appendPoints(buf)
+	buf = g.appendTime(buf)
+	return append(buf, '}')
+}

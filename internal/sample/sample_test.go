@@ -1,0 +1,367 @@
+package sample
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"pgregory.net/rapid"
+)
+
+var present = time.Date(2026, 11, 21, 8, 15, 30, 123e6, time.UTC)
+
+func generator(t testing.TB, o Options) *Generator {
+	t.Helper()
+	if o.Now.IsZero() {
+		o.Now = present
+	}
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// written is an event as its consumer would read it.
+type written struct {
+	EventID    string          `json:"event_id"`
+	Board      json.RawMessage `json:"board"`
+	UserID     string          `json:"user_id"`
+	Points     *int64          `json:"points"`
+	OccurredAt *string         `json:"occurred_at"`
+}
+
+func read(t testing.TB, value []byte) written {
+	t.Helper()
+	var w written
+	if err := json.Unmarshal(value, &w); err != nil {
+		t.Fatalf("%s: %v", value, err)
+	}
+	return w
+}
+
+func TestEqualOptionsMakeEqualBytes(t *testing.T) {
+	o := Options{Seed: 7, Members: 5000, Skew: 1.1, Boards: []string{"eu", "us", "asia"}, BoardsPerEvent: 2,
+		Spread: 35 * 24 * time.Hour, Bad: 0.1, Corrections: 0.1}
+	stream := func(o Options) (all []byte) {
+		g := generator(t, o)
+		for range 2000 {
+			_, all = g.Next(all)
+		}
+		return all
+	}
+	first := stream(o)
+	if !bytes.Equal(first, stream(o)) {
+		t.Error("the same options made other bytes")
+	}
+	o.Seed++
+	if bytes.Equal(first, stream(o)) {
+		t.Error("another seed made the same bytes")
+	}
+}
+
+func TestEveryEventIsWhatTheGeneratorSaysItIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{
+			Seed:           rapid.Uint64().Draw(t, "seed"),
+			Members:        rapid.SampledFrom([]int{1, 2, 49, 5000, 5001, 3_000_000}).Draw(t, "members"),
+			Skew:           rapid.Float64Range(0, 3).Draw(t, "skew"),
+			Boards:         rapid.SampledFrom([][]string{nil, {"eu"}, {"eu", "us", "asia"}}).Draw(t, "boards"),
+			BoardsPerEvent: rapid.IntRange(1, 8).Draw(t, "boards an event"),
+			Spread:         time.Duration(rapid.Int64Range(0, int64(1000*24*time.Hour)).Draw(t, "spread")),
+			NoOccurredAt:   rapid.Bool().Draw(t, "no occurred_at"),
+			Bad:            rapid.Float64Range(0, 1).Draw(t, "bad"),
+			Corrections:    rapid.Float64Range(0, 1).Draw(t, "corrections"),
+			Now:            present,
+		}
+		g, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := event.NewDecoder(event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 100, MaxFuture: 300_000, Boards: o.Boards})
+		var buf []byte
+		for range 50 {
+			var e Event
+			e, buf = g.Next(buf[:0])
+			var got event.Event
+			bad := decoder.Decode(e.Value, present.UnixMilli(), &got)
+			reason := ""
+			if bad != nil {
+				reason = string(bad.Reason)
+			}
+			if reason != e.Reason || (e.Reason == "") != (e.Fault == "") {
+				t.Fatalf("%s\nis %q (%v), the generator says %q: %s", e.Value, reason, bad, e.Reason, e.Fault)
+			}
+			if bad != nil {
+				continue
+			}
+			if !bytes.Equal(got.User, e.Key) {
+				t.Fatalf("key %q of %s", e.Key, e.Value)
+			}
+			oldest := present.Add(-o.Spread).UnixMilli()
+			if got.Time < oldest || got.Time > present.UnixMilli() {
+				t.Fatalf("%s isn't within %v", e.Value, o.Spread)
+			}
+			if most := min(o.BoardsPerEvent, max(len(o.Boards), 1)); len(got.Boards) > most {
+				t.Fatalf("%s has more than %d boards", e.Value, most)
+			}
+		}
+	})
+}
+
+func TestEveryFaultIsBadForItsReasonWhateverElseIsSet(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, o := range []Options{{}, {Boards: []string{"eu", "us"}, BoardsPerEvent: 2, Spread: time.Hour}, {NoOccurredAt: true, Members: 1e6}} {
+		g := generator(t, o)
+		decoder := event.NewDecoder(event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 52, MaxFuture: 300_000, Boards: o.Boards})
+		for _, f := range faults {
+			value := f.append(g, nil, []byte("Badiku"))
+			var e event.Event
+			bad := decoder.Decode(value, present.UnixMilli(), &e)
+			if bad == nil || string(bad.Reason) != f.reason {
+				t.Errorf("%s: %s is %v, want %s", f.name, value, bad, f.reason)
+			}
+			seen[f.reason] = true
+		}
+	}
+	for _, reason := range []event.Reason{event.Malformed, event.Invalid, event.UnknownBoard, event.BadTime} {
+		if !seen[string(reason)] {
+			t.Errorf("no event is bad for %s", reason)
+		}
+	}
+}
+
+func TestEveryFaultComesUp(t *testing.T) {
+	g := generator(t, Options{Bad: 1})
+	seen := make(map[string]int)
+	for range 100 * len(faults) {
+		e, _ := g.Next(nil)
+		seen[e.Fault]++
+	}
+	for _, f := range faults {
+		if seen[f.name] < 50 {
+			t.Errorf("%s: %d of %d", f.name, seen[f.name], 100*len(faults))
+		}
+	}
+}
+
+func TestSharesAreKept(t *testing.T) {
+	const n = 50_000
+	g := generator(t, Options{Bad: 0.1, Corrections: 0.25, PointsMin: 5, PointsMax: 15, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 3})
+	var bad, negative, good, lists int
+	points := make(map[int64]int)
+	var buf []byte
+	for range n {
+		var e Event
+		e, buf = g.Next(buf[:0])
+		if e.Reason != "" {
+			bad++
+			continue
+		}
+		good++
+		w := read(t, e.Value)
+		if *w.Points < 0 {
+			negative++
+		}
+		points[max(*w.Points, -*w.Points)]++
+		if w.Board[0] == '[' {
+			lists++
+		}
+	}
+	near := func(what string, got, of int, want float64) {
+		if share := float64(got) / float64(of); math.Abs(share-want) > 0.02 {
+			t.Errorf("%s: a share of %.3f, want %.3f", what, share, want)
+		}
+	}
+	near("bad", bad, n, 0.1)
+	near("corrections", negative, good, 0.25)
+	near("several boards", lists, good, 2./3)
+	for p := int64(5); p <= 15; p++ {
+		near("equal points", points[p], good, 1./11)
+	}
+	if len(points) != 11 {
+		t.Errorf("%d different points, want 11", len(points))
+	}
+}
+
+func TestTimesGoBackEvenly(t *testing.T) {
+	const n, weeks = 20_000, 5
+	g := generator(t, Options{Spread: weeks * 7 * 24 * time.Hour})
+	var each [weeks]int
+	var buf []byte
+	for range n {
+		var e Event
+		e, buf = g.Next(buf[:0])
+		at, err := time.Parse(time.RFC3339, *read(t, e.Value).OccurredAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each[present.Sub(at)/(7*24*time.Hour)]++
+	}
+	for i, got := range each {
+		if math.Abs(float64(got)-n/weeks) > 0.05*n/weeks {
+			t.Errorf("%d events are %d weeks old, want %d", got, i, n/weeks)
+		}
+	}
+}
+
+func TestThePresentMoves(t *testing.T) {
+	g := generator(t, Options{})
+	later := present.Add(time.Hour)
+	g.SetNow(later)
+	e, _ := g.Next(nil)
+	if got := *read(t, e.Value).OccurredAt; got != "2026-11-21T09:15:30.123Z" {
+		t.Errorf("got %s, want %v", got, later)
+	}
+}
+
+func TestNoTwoEventsHaveTheSameID(t *testing.T) {
+	g := generator(t, Options{})
+	seen := make(map[string]bool)
+	for range 10_000 {
+		e, _ := g.Next(nil)
+		id := read(t, e.Value).EventID
+		if len(id) != 26 || id[:10] != ulidTime(present) || seen[id] {
+			t.Fatalf("id %q, seen is %v; its time is %s", id, seen[id], ulidTime(present))
+		}
+		seen[id] = true
+	}
+}
+
+// ulidTime is the first ten characters of a ULID: milliseconds to the base 32.
+func ulidTime(at time.Time) string {
+	text := make([]byte, 10)
+	for ms, i := at.UnixMilli(), 9; i >= 0; i-- {
+		text[i] = crockford[ms%32]
+		ms /= 32
+	}
+	return string(text)
+}
+
+func TestRanksFollowZipf(t *testing.T) {
+	const n, draws = 40, 200_000
+	for _, s := range []float64{0, 0.3, 0.99, 1, 1.0000001, 1.1, 2, 10} {
+		z := newZipf(n, s)
+		random := rand.New(rand.NewPCG(1, 2))
+		var got [n + 1]int
+		for range draws {
+			got[z.next(random)]++
+		}
+		sum := 0.
+		for k := 1; k <= n; k++ {
+			sum += math.Pow(float64(k), -s)
+		}
+		chi, bins := 0., 0
+		for k := 1; k <= n; k++ {
+			want := draws * math.Pow(float64(k), -s) / sum
+			if want < 5 {
+				continue
+			}
+			chi += (float64(got[k]) - want) * (float64(got[k]) - want) / want
+			bins++
+		}
+		// Chi squared has mean bins-1 and deviation sqrt(2 bins): the seed is
+		// fixed, so this either holds or it doesn't.
+		if limit := float64(bins) + 5*math.Sqrt(2*float64(bins)) + 5; chi > limit {
+			t.Errorf("s %v: chi squared %.1f over %d ranks, at most %.1f", s, chi, bins, limit)
+		}
+	}
+}
+
+func TestRanksStayInRange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := int(rapid.Int64Range(1, 1<<40).Draw(t, "n"))
+		z := newZipf(n, rapid.Float64Range(0, 10).Draw(t, "s"))
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for range 100 {
+			if k := z.next(random); k < 1 || k > n {
+				t.Fatalf("rank %d of %d", k, n)
+			}
+		}
+	})
+}
+
+func TestNoTwoMembersShareAName(t *testing.T) {
+	for _, members := range []int{1, 2, spokenMembers, spokenMembers + 1, 1_000_000, 1_000_001} {
+		n := newNames(members, 12345)
+		seen := make(map[string]bool, members)
+		for rank := 1; rank <= members; rank++ {
+			name := string(n.append(nil, rank))
+			if seen[name] {
+				t.Fatalf("%d members: %q twice", members, name)
+			}
+			seen[name] = true
+		}
+	}
+	n := newNames(2_000_000, 0)
+	if got := string(n.append(nil, 1)); got != "player-0000001" {
+		t.Errorf("the first of two million is %q", got)
+	}
+}
+
+func TestTheClockWritesWhatPackageTimeDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c clock
+		for range 5 {
+			ms := rapid.Int64Range(0, 1<<32*1000-1).Draw(t, "ms")
+			got := string(c.append(nil, ms))
+			if want := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+				t.Fatalf("%d is written %s, want %s", ms, got, want)
+			}
+		}
+	})
+}
+
+func FuzzTextSurvivesJSON(f *testing.F) {
+	for _, text := range []string{"", "eu", `"\`, "\x00\x1f\x7f", "\u2028😀", "\xff\xfe", "</script>"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		encoded := appendString(nil, text)
+		var got string
+		if err := json.Unmarshal(encoded, &got); err != nil {
+			t.Fatalf("%q is written %s: %v", text, encoded, err)
+		}
+		if want := string([]rune(text)); got != want || !utf8.Valid(encoded) {
+			t.Errorf("%q is read as %q", text, got)
+		}
+	})
+}
+
+func TestOptionsOutOfRangeAreRefused(t *testing.T) {
+	for i, o := range []Options{
+		{Members: -1}, {Skew: -0.1}, {Skew: 11}, {Skew: math.NaN()}, {BoardsPerEvent: 9}, {Spread: -1}, {Bad: 1.1}, {Bad: math.NaN()},
+		{Corrections: -0.1}, {PointsMin: 5, PointsMax: 4}, {PointsMin: -1, PointsMax: 4}, {PointsMax: 1 << 53},
+		{Spread: 60 * 365 * 24 * time.Hour},
+	} {
+		o.Now = present
+		if _, err := New(o); !errors.Is(err, ErrOptions) {
+			t.Errorf("%d: %+v: %v", i, o, err)
+		}
+	}
+}
+
+func TestAnEventAllocatesNothing(t *testing.T) {
+	g := generator(t, Options{Members: 1_000_000, Skew: 1.1, Boards: []string{"eu", "us"}, BoardsPerEvent: 2, Corrections: 0.1, Bad: 0.1})
+	buf := make([]byte, 0, 4096)
+	if n := testing.AllocsPerRun(1000, func() { _, buf = g.Next(buf[:0]) }); n != 0 {
+		t.Errorf("%v allocations an event", n)
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	g := generator(b, Options{Members: 1_000_000, Skew: 1.1, Boards: []string{"eu", "us"}, Spread: 35 * 24 * time.Hour, Bad: 0.01, Corrections: 0.05})
+	buf := make([]byte, 0, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, buf = g.Next(slices.Grow(buf[:0], 512))
+	}
+	b.SetBytes(int64(len(buf)))
+}
