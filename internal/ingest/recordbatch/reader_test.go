@@ -1,0 +1,347 @@
+package recordbatch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var codecs = []int16{0, 1, 2, 3, 4}
+
+func TestEveryCodecGivesTheRecordsThatWereWritten(t *testing.T) {
+	for _, codec := range codecs {
+		s := plain(100, 3000, codec)
+		in := s.encode()
+		got, next, err := read(t, in, 0)
+		if err != nil || next != 3100 {
+			t.Fatalf("%s: next is %d: %v", codecNames[codec], next, err)
+		}
+		same(t, got, s.records)
+		want, _, err := franz(in, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, want)
+	}
+}
+
+func TestAFetchThatBeginsInsideABatchSkipsWhatIsBeforeIt(t *testing.T) {
+	for _, codec := range codecs {
+		in := join(plain(100, 50, codec), plain(150, 50, codec))
+		got, next, err := read(t, in, 137)
+		if err != nil || next != 200 || len(got) != 63 || got[0].offset != 137 {
+			t.Fatalf("%d records, next %d: %v", len(got), next, err)
+		}
+	}
+}
+
+func TestAGapLeftByCompactionMovesThePositionPastIt(t *testing.T) {
+	s := plain(10, 3, 0)
+	s.records[1].offset, s.records[2].offset, s.last = 14, 17, 40
+	got, next, err := read(t, join(s, plain(60, 1, 0)), 0)
+	if err != nil || next != 61 || len(got) != 4 || got[3].offset != 60 {
+		t.Fatalf("%v, next %d: %v", got, next, err)
+	}
+	_, next, err = read(t, s.encode(), 0)
+	if err != nil || next != 41 {
+		t.Fatalf("next is %d and should be past the batch, 41: %v", next, err)
+	}
+}
+
+func TestAnEmptyBatchIsGonePast(t *testing.T) {
+	for _, codec := range codecs {
+		got, next, err := read(t, spec{base: 7, last: 19, attrs: codec}.encode(), 9)
+		if err != nil || len(got) != 0 || next != 20 {
+			t.Fatalf("%d records, next %d: %v", len(got), next, err)
+		}
+	}
+}
+
+func TestUnderLogAppendTimeTheBrokersTimeCounts(t *testing.T) {
+	s := plain(0, 2, attrLogAppendTime)
+	got, _, err := read(t, s.encode(), 0)
+	if err != nil || got[0].time != s.maxTime || got[1].time != s.maxTime {
+		t.Fatalf("%+v: %v", got, err)
+	}
+}
+
+func TestATimeThatOverflowsWrapsAsForEveryOtherConsumer(t *testing.T) {
+	s := spec{time: math.MaxInt64, records: []record{{time: math.MinInt64 + 4}}}
+	got, _, err := read(t, s.encode(), 0)
+	if err != nil || got[0].time != math.MinInt64+4 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+}
+
+func TestNullAndEmptyAreToldApart(t *testing.T) {
+	s := plain(0, 1, 0)
+	s.records = []record{
+		{offset: 0, time: 1}, {offset: 1, key: []byte{}, value: []byte{}},
+		{offset: 2, headers: []header{{"a", nil}, {"", []byte{}}, {"a", []byte("x")}}},
+	}
+	got, _, err := read(t, s.encode(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, s.records)
+}
+
+func TestARecordHeavyWithHeadersShowsThemAll(t *testing.T) {
+	for _, codec := range codecs {
+		s := plain(0, 1, codec)
+		for i := range 5000 {
+			s.records[0].headers = append(s.records[0].headers, header{strings.Repeat("h", i%40), bytes.Repeat([]byte{1}, i%50)})
+		}
+		got, _, err := read(t, s.encode(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, s.records)
+	}
+}
+
+func TestALastBatchThatIsCutOffIsLeftForTheNextFetch(t *testing.T) {
+	first := plain(0, 5, 0).encode()
+	all := append(bytes.Clone(first), plain(5, 5, 4).encode()...)
+	for n := len(first); n < len(all); n++ {
+		got, next, err := read(t, all[:n], 0)
+		if err != nil || next != 5 || len(got) != 5 {
+			t.Fatalf("cut at %d: %d records, next %d: %v", n, len(got), next, err)
+		}
+	}
+	for n := 1; n < len(first); n++ {
+		if _, next, err := read(t, all[:n], 3); !errors.Is(err, ErrTruncated) || next != 3 {
+			t.Fatalf("cut at %d, in the first batch: next %d: %v", n, next, err)
+		}
+	}
+	if _, next, err := read(t, nil, 3); err != nil || next != 3 {
+		t.Fatalf("nothing: next %d: %v", next, err)
+	}
+}
+
+func TestOldMessagesAreRefusedByName(t *testing.T) {
+	for magic := range 2 {
+		in := make([]byte, 40)
+		in[7], in[11], in[16] = 99, 28, byte(magic)
+		_, _, err := read(t, in, 0)
+		if !errors.Is(err, ErrOldMagic) || !strings.Contains(err.Error(), "99") {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
+// Every byte from the CRC on is covered by it, and those before it are the base
+// offset, the length, the leader's epoch and the magic.
+func TestAFlippedBitIsSeen(t *testing.T) {
+	clean := plain(0, 4, 0).encode()
+	for i := 8 * crcAt; i < 8*len(clean); i++ {
+		in := bytes.Clone(clean)
+		in[i/8] ^= 1 << (i % 8)
+		if _, next, err := read(t, in, 0); !errors.Is(err, ErrCorrupt) || next != 0 {
+			t.Fatalf("bit %d: next %d: %v", i, next, err)
+		}
+	}
+}
+
+func TestABatchThatBreaksTheFormatIsRefused(t *testing.T) {
+	raw := func(b ...byte) []byte { return spec{payload: b, count: 1}.encode() }
+	patch := func(at int, b ...byte) []byte {
+		in := plain(0, 3, 0).encode()
+		copy(in[at:], b)
+		return seal(in)
+	}
+	max5 := []byte{0xfe, 0xff, 0xff, 0xff, 0x0f}
+	for name, in := range map[string][]byte{
+		"negative base":            patch(0, 0x80),
+		"offsets overflow":         patch(0, 0x7f, 255, 255, 255, 255, 255, 255, 255),
+		"length too small":         patch(8, 0, 0, 0, 48),
+		"negative length":          patch(8, 0x80),
+		"magic 3":                  patch(16, 3),
+		"negative last delta":      patch(23, 0x80),
+		"negative count":           patch(57, 0x80),
+		"more records than there":  patch(57, 0, 0, 0, 4),
+		"2^31 records":             patch(57, 0x7f, 255, 255, 255),
+		"fewer records than there": patch(57, 0, 0, 0, 2),
+		"codec 5":                  patch(22, 5),
+		"length of 2 GiB":          raw(append(max5, make([]byte, 20)...)...),
+		"negative record length":   raw(1, 0, 0, 0, 0, 0, 0, 0),
+		"varint of six bytes":      raw(0x80, 0x80, 0x80, 0x80, 0x80, 0x00, 0, 0),
+		"varint above 32 bits":     raw(0x80, 0x80, 0x80, 0x80, 0x7f, 0x00, 0, 0),
+		"empty record":             raw(0, 0, 0, 0, 0, 0, 0),
+		"time of eleven bytes":     raw(30, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 0, 1, 1, 0),
+		"offset past the last":     raw(12, 0, 0, 2, 1, 1, 0),
+		"negative offset delta":    raw(12, 0, 0, 1, 1, 1, 0),
+		"key past the record":      raw(12, 0, 0, 0, 100, 1, 0),
+		"value past the record":    raw(12, 0, 0, 0, 1, 100, 0),
+		"2^31 headers":             raw(append([]byte{20, 0, 0, 0, 1, 1}, max5[:]...)...),
+		"negative headers":         raw(12, 0, 0, 0, 1, 1, 1),
+		"header with a null key":   raw(16, 0, 0, 0, 1, 1, 2, 1, 1),
+		"bytes after the headers":  raw(14, 0, 0, 0, 1, 1, 0, 0),
+		"bytes after the record":   raw(12, 0, 0, 0, 1, 1, 0, 0),
+		"short control key":        spec{attrs: attrControl, records: []record{{key: []byte{0, 0, 0}}}}.encode(),
+	} {
+		_, next, err := read(t, in, 0)
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: next %d: %v", name, next, err)
+		}
+	}
+}
+
+func TestOffsetsThatGoBackAreRefused(t *testing.T) {
+	if _, next, err := read(t, join(plain(10, 5, 0), plain(14, 5, 0)), 0); !errors.Is(err, ErrCorrupt) || next != 15 {
+		t.Fatalf("batches: next %d: %v", next, err)
+	}
+	s := plain(10, 3, 0)
+	s.last, s.records[2].offset = 12, 11
+	if _, next, err := read(t, s.encode(), 0); !errors.Is(err, ErrCorrupt) || next != 12 {
+		t.Fatalf("records: next %d: %v", next, err)
+	}
+}
+
+func TestARecordAboveTheLimitIsGoneOverAndReported(t *testing.T) {
+	for _, codec := range codecs {
+		s := plain(0, 3, codec)
+		s.records[1].value = bytes.Repeat([]byte("0123456789"), 500_000)
+		r := Reader{MaxRecord: 1000}
+		r.Reset(s.encode(), 0, nil)
+		var sizes []int64
+		for {
+			rec, err := r.Next()
+			if err != nil {
+				break
+			}
+			sizes = append(sizes, rec.Oversize)
+			if rec.Oversize > 0 && (rec.Key != nil || rec.Value != nil || rec.Offset != 1 || rec.Time != 1_000_001) {
+				t.Fatalf("%+v", rec)
+			}
+		}
+		if len(sizes) != 3 || sizes[0] != 0 || sizes[1] < 5_000_000 || sizes[1] > 5_000_050 || sizes[2] != 0 || r.Position() != 3 {
+			t.Fatalf("%s: %v, next %d, %v", codecNames[codec], sizes, r.Position(), r.err)
+		}
+		r.Close()
+	}
+}
+
+// genSpecs draws ascending batches: committed, aborted and open transactions of
+// several producers interleaved, gaps, empty and control batches, all codecs.
+func genSpecs(t *rapid.T) (specs []spec, aborted []Aborted) {
+	next := rapid.Int64Range(0, 1000).Draw(t, "first")
+	began := map[int64]int64{}
+	for range rapid.IntRange(0, 12).Draw(t, "batches") {
+		next += rapid.Int64Range(0, 3).Draw(t, "gap")
+		producer := rapid.Int64Range(1, 3).Draw(t, "producer")
+		if first, ok := began[producer]; ok && rapid.Bool().Draw(t, "end") {
+			kind := rapid.SampledFrom([]byte{abort, commit}).Draw(t, "kind")
+			if kind == abort {
+				aborted = append(aborted, Aborted{producer, first})
+			}
+			delete(began, producer)
+			specs = append(specs, marker(next, producer, kind))
+			next++
+			continue
+		}
+		s := genBatch(t, next, producer)
+		if s.attrs&attrTransactional != 0 {
+			if _, ok := began[producer]; !ok {
+				began[producer] = next
+			}
+		}
+		specs = append(specs, s)
+		next = s.last + 1
+	}
+	for p, first := range began { // open at the end: aborted further on
+		aborted = append(aborted, Aborted{p, first})
+	}
+	return specs, rapid.Permutation(aborted).Draw(t, "aborted")
+}
+
+func genBatch(t *rapid.T, base, producer int64) spec {
+	s := spec{base: base, time: rapid.Int64Range(-1, 1<<42).Draw(t, "time"), maxTime: 1 << 43, producer: -1}
+	s.attrs = rapid.SampledFrom(codecs).Draw(t, "codec")
+	if rapid.Bool().Draw(t, "transactional") {
+		s.attrs, s.producer = s.attrs|attrTransactional, producer
+	}
+	if rapid.Bool().Draw(t, "append time") {
+		s.attrs |= attrLogAppendTime
+	}
+	bytesOrNil := rapid.OneOf(rapid.Just([]byte(nil)), rapid.SliceOfN(rapid.Byte(), 0, 200))
+	offset := base
+	for range rapid.IntRange(0, 20).Draw(t, "records") {
+		offset += rapid.Int64Range(0, 2).Draw(t, "skip")
+		r := record{offset: offset, time: s.time + rapid.Int64Range(-5000, 5000).Draw(t, "delta"),
+			key: bytesOrNil.Draw(t, "key"), value: bytesOrNil.Draw(t, "value")}
+		for range rapid.IntRange(0, 3).Draw(t, "headers") {
+			r.headers = append(r.headers, header{rapid.String().Draw(t, "name"), bytesOrNil.Draw(t, "header")})
+		}
+		s.records = append(s.records, r)
+		offset++
+	}
+	if len(s.records) == 0 { // Kafka leaves empty batches without a codec
+		s.attrs &^= attrCodec
+	}
+	s.last = max(base, offset-1) + rapid.Int64Range(0, 3).Draw(t, "compacted")
+	return s
+}
+
+func TestWhateverIsWellFormedReadsAsFranzGoReadsIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		specs, aborted := genSpecs(t)
+		from := rapid.Int64Range(0, 1100).Draw(t, "from")
+		in := join(specs...)
+		want, next, err := franz(in, from, aborted...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, at, err := read(t, in, from, aborted...)
+		if err != nil || at != next {
+			t.Fatalf("next is %d, and should be %d: %v", at, next, err)
+		}
+		same(t, got, want)
+	})
+}
+
+func TestThePositionIsAlwaysWhereAnotherFetchCanGoOn(t *testing.T) {
+	specs := []spec{plain(3, 4, 1), marker(7, 2, commit), plain(9, 6, 2), {base: 15, last: 18}, plain(20, 3, 0)}
+	in := join(specs...)
+	whole, _, err := read(t, in, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stop := range whole {
+		var r Reader
+		r.Reset(in, 0, nil)
+		for range stop {
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := r.Position()
+		r.Close()
+		if r.Position() != at {
+			t.Fatalf("closing moved the position from %d to %d", at, r.Position())
+		}
+		rest, _, err := read(t, in, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, rest, whole[stop:])
+	}
+}
+
+func TestVarintsOfTheFullRangeAreRead(t *testing.T) {
+	for _, n := range []int64{0, -1, 1, 63, -64, 64, 1 << 20, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64} {
+		b := binary.AppendVarint(nil, n)
+		if got, p := varint64(b, 0); got != n || p != len(b) {
+			t.Errorf("%d is read as %d, to %d", n, got, p)
+		}
+		got, p := varint32(b, 0)
+		if fits := n == int64(int32(n)); fits && (int64(got) != n || p != len(b)) || !fits && p >= 0 {
+			t.Errorf("%d is read in 32 bits as %d, to %d", n, got, p)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+// Package recordbatch reads the records of one fetch response: Kafka's record
+// batches, magic 2, as its protocol guide describes them, at read_committed.
+//
+// Batches are parsed where they lie and nothing is copied. Compressed ones are
+// decompressed by kafka-go's codecs through a window that holds a few records at
+// a time, so that a batch which expands a hundredfold costs the window and no
+// more. What a codec will hold is read from its input before it is opened
+// (codec.go), and asked for.
+//
+// Position never goes back and a record is never returned twice: batches, and
+// records in a batch, have to come in ascending order of offsets.
+package recordbatch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+var (
+	// ErrCorrupt is a batch that breaks the format, its own sums or its order.
+	ErrCorrupt = errors.New("corrupt record batch")
+	// ErrOldMagic is a message of the format before Kafka 0.11, magic 0 or 1.
+	ErrOldMagic = errors.New("message format of before Kafka 0.11")
+	// ErrTruncated is a response that doesn't hold its first batch whole. A
+	// broker sends the first batch whole, however large: the response is cut.
+	ErrTruncated = errors.New("first record batch is cut off")
+	// ErrTooLarge is a batch for which a codec would need more than MaxCodec.
+	ErrTooLarge = errors.New("record batch needs too much memory to decompress")
+	// ErrNoMemory is a refusal by Memory. Nothing is lost: Next may be called
+	// again, or Close gives everything back and Position says where to go on.
+	ErrNoMemory = errors.New("no memory to decompress a record batch")
+)
+
+const (
+	// DefaultMaxRecord is MaxRecord where it isn't set: Kafka's default
+	// max.message.bytes, with room for what belongs to a record but not its value.
+	DefaultMaxRecord = 1<<20 + 64<<10
+	// DefaultMaxCodec is MaxCodec where it isn't set. Levels up to 19 of zstd
+	// and every block size of lz4 stay below it.
+	DefaultMaxCodec = 32 << 20
+)
+
+// Record is valid until the next call of Next, Reset or Close.
+type Record struct {
+	Offset int64
+	// Time is in Unix milliseconds: the batch's maxTimestamp under LogAppendTime,
+	// else the producer's. At or below 0 it counts as none. A sum that overflows
+	// wraps, as it does in Kafka's own client, so that all see the same time.
+	Time       int64
+	Key, Value []byte // nil where null
+	// Headers is the raw region of HeaderCount headers, already checked.
+	Headers     []byte
+	HeaderCount int
+	// Oversize is the record's size in bytes where it is above MaxRecord. It was
+	// gone over, and Key, Value and Headers are empty.
+	Oversize int64
+}
+
+// Aborted is an aborted transaction of a producer, from the offset First on.
+type Aborted struct{ Producer, First int64 }
+
+// Memory is asked before anything of size is allocated. Take answers at once.
+type Memory interface {
+	Take(bytes int64) bool
+	Release(bytes int64)
+}
+
+// Reader walks the batches of one response after another. The zero value reads
+// nothing until Reset. It isn't safe for concurrent use.
+type Reader struct {
+	MaxRecord int64  // bytes of a record, without its length; 0 is DefaultMaxRecord
+	MaxCodec  int64  // bytes a codec may hold; 0 is DefaultMaxCodec
+	Memory    Memory // nil is without bounds
+
+	in      []byte // what follows the current batch
+	whole   bool   // a whole batch has been met in this response
+	pos     int64  // next offset to read
+	floor   int64  // lowest offset that the next batch may begin at
+	aborted []Aborted
+	err     error // final, unless it is ErrNoMemory
+
+	open  bool // batch, left, delta, data and at are those of a batch being read
+	batch batch
+	left  int   // records still to come in it
+	delta int64 // offset delta of the last one, -1 before the first
+	data  []byte
+	at    int // data[at:] is still to be read
+
+	stream stream
+	rec    Record
+}
+
+// Reset begins a response's records, of which those from an offset on are
+// wanted: a fetch may begin inside a batch. The Reader keeps both slices until
+// the next Reset or Close, and sorts and marks aborted.
+func (r *Reader) Reset(records []byte, from int64, aborted []Aborted) {
+	r.closeBatch()
+	r.in, r.whole, r.pos, r.floor, r.err = records, false, from, 0, nil
+	r.aborted = aborted
+	sortAborted(aborted)
+}
+
+// Position is the next offset to read: past the last record returned, and past
+// every batch gone through, also empty, aborted and control ones.
+func (r *Reader) Position() int64 { return r.pos }
+
+// Close gives back memory and codecs. The Reader can be Reset again, and until
+// then Next says io.EOF. Position stays.
+func (r *Reader) Close() {
+	r.closeBatch()
+	r.stream.close(r.Memory)
+	r.in, r.aborted, r.err = nil, nil, io.EOF
+	r.rec = Record{}
+}
+
+// Next returns the next committed record at or past the offset given to Reset,
+// and io.EOF at the end of what came; a last batch that is cut off is left for
+// the next fetch. Errors other than ErrNoMemory are final.
+func (r *Reader) Next() (*Record, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	rec, err := r.next()
+	if err != nil && !errors.Is(err, ErrNoMemory) {
+		r.err = err
+		r.closeBatch()
+		r.stream.rest(r.Memory)
+	}
+	return rec, err
+}
+
+func (r *Reader) next() (*Record, error) {
+	for {
+		if !r.open {
+			if err := r.nextBatch(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if r.left == 0 {
+			if err := r.endBatch(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := r.readRecord(); err != nil {
+			return nil, err
+		}
+		if r.batch.control() {
+			if err := r.marker(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if r.rec.Offset >= r.pos {
+			r.pos = r.rec.Offset + 1
+			return &r.rec, nil
+		}
+	}
+}
+
+// nextBatch takes the next batch off the response and opens it, or goes past it.
+func (r *Reader) nextBatch() error {
+	b, size, err := parseBatch(r.in)
+	switch {
+	case err == errShort && (r.whole || len(r.in) == 0):
+		return io.EOF
+	case err == errShort:
+		return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
+	case err != nil:
+		return err
+	case b.base < r.floor:
+		return b.corrupt("it begins before the end of the batch before it, %d", r.floor)
+	}
+	// A batch without records may have been left by compaction, for its last
+	// offset; the records of an aborted one are never looked at.
+	wanted := b.count > 0 && (b.last() >= r.pos && !r.isAborted(b) || b.control())
+	if wanted && b.codec() != 0 {
+		if err := r.stream.open(r, b, r.in[headerSize:size]); err != nil {
+			return err
+		}
+		r.data = nil
+	} else {
+		r.data = r.in[headerSize:size]
+	}
+	r.in, r.whole, r.floor, r.batch = r.in[size:], true, b.last()+1, b
+	if !wanted {
+		r.pos = max(r.pos, b.last()+1)
+		return nil
+	}
+	r.open, r.left, r.delta, r.at = true, b.count, -1, 0
+	return nil
+}
+
+// endBatch holds that nothing follows the last record. For a compressed batch it
+// is also what makes the codec check its own sums.
+func (r *Reader) endBatch() error {
+	if r.at < len(r.data) {
+		return r.batch.corrupt("%d bytes follow its last record", len(r.data)-r.at)
+	}
+	if r.batch.codec() != 0 {
+		if err := r.stream.end(); err != nil {
+			return r.batch.corrupt("%w", err)
+		}
+	}
+	r.pos = max(r.pos, r.batch.last()+1)
+	r.closeBatch()
+	return nil
+}
+
+func (r *Reader) closeBatch() {
+	r.stream.closeCodec(len(r.in) >= headerSize)
+	r.open, r.data, r.at = false, nil, 0
+}
+
+// need makes at least n bytes from at on available, n being at most MaxRecord
+// and a length.
+func (r *Reader) need(n int) error {
+	if len(r.data)-r.at >= n {
+		return nil
+	}
+	if r.batch.codec() == 0 {
+		return r.batch.corrupt("a record ends past the batch")
+	}
+	data, err := r.stream.fill(r.Memory, r.data[r.at:], n)
+	r.data, r.at = data, 0
+	switch {
+	case err == nil || err == ErrNoMemory:
+	case err == io.EOF:
+		err = r.batch.corrupt("a record ends past the batch")
+	default:
+		err = r.batch.corrupt("%w", err)
+	}
+	if err == ErrNoMemory {
+		err = fmt.Errorf("record batch at offset %d: a record of %d bytes: %w", r.batch.base, n, err)
+	}
+	return err
+}
+
+func (r *Reader) maxRecord() int64 {
+	if r.MaxRecord > 0 {
+		return r.MaxRecord
+	}
+	return DefaultMaxRecord
+}
+
+func (r *Reader) maxCodec() int64 {
+	if r.MaxCodec > 0 {
+		return r.MaxCodec
+	}
+	return DefaultMaxCodec
+}
+
+var _ io.ByteReader = (*bytes.Reader)(nil) // gzip would buffer what is none

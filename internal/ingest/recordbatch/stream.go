@@ -1,0 +1,167 @@
+package recordbatch
+
+// The window through which a compressed batch is read.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/segmentio/kafka-go/compress"
+)
+
+const (
+	// windowSize is what a window has at first. It grows to what a record needs.
+	windowSize = 64 << 10
+	// pooled is the largest codec, in bytes, that goes back to kafka-go's pool at
+	// the end of a response. The pool isn't part of anybody's budget, so a larger
+	// one is left to the garbage collector.
+	pooled = 1 << 20
+)
+
+// stream holds a codec while a batch is open. What it was charged for stays
+// charged to the end of the response, for the batches to come.
+type stream struct {
+	src   bytes.Reader // no Bytes method: zstd would decode what has one in one go
+	codec io.ReadCloser
+	err   error // what the codec said last
+	size  int64 // bytes that the open codec may hold
+	cost  int64 // bytes charged for codecs
+	buf   []byte
+}
+
+func take(m Memory, n int64) bool { return m == nil || m.Take(n) }
+
+func release(m Memory, n int64) {
+	if m != nil && n > 0 {
+		m.Release(n)
+	}
+}
+
+// open makes ready to read the records of a compressed batch. After an
+// ErrNoMemory it may be called again.
+func (s *stream) open(r *Reader, b batch, payload []byte) error {
+	size, err := codecSize(b.codec(), payload)
+	if err != nil {
+		return b.corrupt("%s: %w", codecNames[b.codec()], err)
+	}
+	if limit := r.maxCodec(); size > limit {
+		return fmt.Errorf("record batch at offset %d: %w: %s asks for %d bytes, at most %d are allowed",
+			b.base, ErrTooLarge, codecNames[b.codec()], size, limit)
+	}
+	if s.buf == nil {
+		if !take(r.Memory, windowSize) {
+			return fmt.Errorf("record batch at offset %d: a window: %w", b.base, ErrNoMemory)
+		}
+		s.buf = make([]byte, windowSize)
+	}
+	if more := size - s.cost; more > 0 {
+		if !take(r.Memory, more) {
+			return fmt.Errorf("record batch at offset %d: %d bytes for %s: %w", b.base, size, codecNames[b.codec()], ErrNoMemory)
+		}
+		s.cost = size
+	}
+	s.src.Reset(payload)
+	s.size, s.err = size, nil
+	s.codec = compress.Codecs[b.codec()].NewReader(&s.src)
+	return nil
+}
+
+// fill reads until n bytes are there, unread among them, which is a part of the
+// window. It moves the window, and grows it where n doesn't fit.
+func (s *stream) fill(m Memory, unread []byte, n int) ([]byte, error) {
+	if n > len(s.buf) {
+		size := (n + n/4 + 8191) &^ 8191
+		if !take(m, int64(size)) {
+			return unread, ErrNoMemory
+		}
+		old := len(s.buf)
+		buf := make([]byte, size)
+		copy(buf, unread)
+		s.buf = buf
+		release(m, int64(old))
+	} else {
+		copy(s.buf, unread)
+	}
+	have := len(unread)
+	for have < n {
+		k, err := s.read(s.buf[have:])
+		have += k
+		if err != nil && have < n {
+			return s.buf[:have], err
+		}
+	}
+	return s.buf[:have], nil
+}
+
+// read reads at least a byte, or says why not.
+func (s *stream) read(b []byte) (int, error) {
+	for range 100 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		var n int
+		if n, s.err = s.codec.Read(b); n > 0 {
+			return n, nil
+		}
+	}
+	s.err = io.ErrNoProgress
+	return 0, s.err
+}
+
+// discard goes over n bytes.
+func (s *stream) discard(n int) error {
+	for n > 0 {
+		k, err := s.read(s.buf[:min(n, len(s.buf))])
+		if n -= k; err != nil {
+			return fmt.Errorf("%d bytes are missing: %w", n, noEOF(err))
+		}
+	}
+	return nil
+}
+
+// end holds that nothing is left, and the codec's own sums.
+func (s *stream) end() error {
+	switch n, err := s.read(s.buf); {
+	case n > 0:
+		return fmt.Errorf("bytes follow its last record")
+	case err != io.EOF:
+		return err
+	}
+	return nil
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// closeCodec ends a batch; more says that another of this response may follow.
+func (s *stream) closeCodec(more bool) {
+	if s.codec == nil {
+		return
+	}
+	if more || s.size <= pooled {
+		s.codec.Close() // only an error of Read's again
+	}
+	s.codec = nil
+	s.src.Reset(nil)
+}
+
+// rest ends a response: a window of the usual size is all that is kept.
+func (s *stream) rest(m Memory) {
+	release(m, s.cost)
+	s.cost = 0
+	if len(s.buf) > windowSize {
+		release(m, int64(len(s.buf)))
+		s.buf = nil
+	}
+}
+
+func (s *stream) close(m Memory) {
+	s.rest(m)
+	release(m, int64(len(s.buf)))
+	s.buf = nil
+}
