@@ -1,0 +1,110 @@
+package embedded
+
+// Redis for the demo and for tests: a real server if the machine has one.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// Redis is an embedded Redis on a free port of 127.0.0.1.
+type Redis struct {
+	Address string // host:port
+	Name    string // "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis"
+	// Note says why the server on the PATH wasn't taken, where there is one.
+	Note  string
+	close func()
+}
+
+// RedisServers are the programs looked for on the PATH, in this order.
+var RedisServers = []string{"redis-server", "valkey-server"}
+
+// StartRedis starts the first Redis server on the PATH that works and is 6.2 or
+// later; where there is none, a miniredis. It is ready when StartRedis returns. A
+// server found wanting is no failure: Note says what was wrong with it.
+func StartRedis(ctx context.Context) (*Redis, error) {
+	var found []error
+	for _, program := range RedisServers {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			continue
+		}
+		server, err := StartRedisServer(ctx, RedisOptions{Program: path})
+		if err == nil {
+			err = recent(server)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			found = append(found, err)
+			continue
+		}
+		return &Redis{Address: server.Address, Name: server.Name, Note: note(found), close: server.Close}, nil
+	}
+	mini, err := startMiniredis()
+	if err != nil {
+		return nil, errors.Join(append(found, err)...)
+	}
+	mini.Note = note(found)
+	return mini, nil
+}
+
+func startMiniredis() (*Redis, error) {
+	mini := miniredis.NewMiniRedis()
+	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("start a miniredis: %w", err)
+	}
+	// Left alone, its keys expire only when a test moves the time by hand.
+	mini.ClockTTL(true)
+	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
+}
+
+// Miniredis is the Name of a Redis that is none.
+const Miniredis = "miniredis"
+
+// recent refuses, and ends, a server older than the scripts can run on.
+func recent(server *RedisServer) error {
+	major, minor, err := version(server.Name)
+	if err == nil && (major > 6 || major == 6 && minor >= 2) {
+		return nil
+	}
+	server.Close()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is too old: 6.2 or later is needed", server.Name)
+}
+
+// version reads the numbers of "redis-server 7.0.15".
+func version(name string) (major, minor int, err error) {
+	_, numbers, _ := strings.Cut(name, " ")
+	parts := strings.SplitN(numbers, ".", 3)
+	if len(parts) < 2 {
+		return 0, 0, fmt.Errorf("%q has no version", name)
+	}
+	major, err = strconv.Atoi(parts[0])
+	if err == nil {
+		minor, err = strconv.Atoi(parts[1])
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("version of %q: %w", name, err)
+	}
+	return major, minor, nil
+}
+
+func note(found []error) string {
+	if len(found) == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(errors.Join(found...).Error(), "\n", "; ")
+}
+
+// Close ends the Redis; nothing of it is left on disk.
+func (r *Redis) Close() { r.close() }
