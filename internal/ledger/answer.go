@@ -21,9 +21,11 @@ const (
 	Unlisted
 	// OtherBounds: a listed window has other bounds (Window; Found is the listing).
 	OtherBounds
+	// Foreign: a member's score (Members) in Window is none that the layout writes.
+	Foreign
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "overflow", "other schema", "lost", "unlisted", "other bounds"}
+var outcomes = [...]string{"applied", "moved", "held", "overflow", "other schema", "lost", "unlisted", "other bounds", "foreign score"}
 
 func (o Outcome) String() string { return outcomes[o] }
 

@@ -1,0 +1,39 @@
+package ranking
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Dial says how to reach Redis.
+type Dial struct {
+	Addresses []string
+	Username  string
+	Password  string
+	DB        int
+	Timeout   time.Duration
+	// Connected is called after every new connection is made, from any goroutine.
+	Connected func()
+}
+
+// NewClient makes a client that doesn't try again by itself, since every retry
+// goes through the ledger, and that ends a call with its context.
+func NewClient(d Dial) redis.UniversalClient {
+	return redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: d.Addresses, Username: d.Username, Password: d.Password, DB: d.DB,
+		ClientName: "standings", MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: d.Timeout, DialerRetries: 1, ReadTimeout: d.Timeout, WriteTimeout: d.Timeout,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		OnConnect: func(context.Context, *redis.Conn) error {
+			if d.Connected != nil {
+				d.Connected()
+			}
+			return nil
+		},
+		Dialer: (&net.Dialer{Timeout: d.Timeout, KeepAlive: 30 * time.Second}).DialContext,
+	})
+}

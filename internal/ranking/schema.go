@@ -1,0 +1,133 @@
+package ranking
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+)
+
+// Schema is what the scores under a prefix are written with: whatever would make
+// the same events come to other bytes or other keys.
+type Schema struct {
+	Cluster  string // the Kafka cluster's id
+	Layouts  map[periods.Period]codec.Layout
+	Shards   int
+	WeekDay  string // first day of a week
+	TimeZone string
+}
+
+const schemaVersion = 1
+
+// Text is the schema as it stands in Redis: JSON with sorted keys, only ever
+// compared as bytes.
+func (s Schema) Text() string {
+	cut := map[string]any{}
+	for name, l := range s.Layouts {
+		cut[string(name)] = map[string]any{"k": l.K, "layout": l.Kind, "max": l.Max, "tick": l.Tick}
+	}
+	text, err := json.Marshal(map[string]any{
+		"cluster": s.Cluster, "hash": "xxh64", "periods": cut, "shards": s.Shards,
+		"v": schemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
+	})
+	if err != nil {
+		panic(err) // strings and integers only
+	}
+	return string(text)
+}
+
+// SchemaError says that what stands in Redis was written with another schema.
+type SchemaError struct {
+	Prefix string
+	Wanted string // by the configuration
+	Found  string // in Redis; empty where there is none
+}
+
+func (e *SchemaError) Error() string {
+	if e.Found == "" {
+		return fmt.Sprintf("no standings under the prefix %q: nothing was written there yet, or Redis has lost it", e.Prefix)
+	}
+	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
+		"Set it back, or use another redis.prefix and a group of its own for the new one",
+		e.Prefix, strings.Join(differences(e.Found, e.Wanted), "; "))
+}
+
+// differences names the settings in which two schemas differ, most of all for
+// whoever has to mend the configuration.
+func differences(found, wanted string) []string {
+	var f, w map[string]any
+	if err := json.Unmarshal([]byte(found), &f); err != nil {
+		return []string{fmt.Sprintf("Redis has %q, which is no schema", clip(found))}
+	}
+	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
+		return []string{"the configuration's schema is no JSON"}
+	}
+	var all []string
+	flat := func(prefix string, m map[string]any) map[string]any { return flatten(prefix, m, map[string]any{}) }
+	ff, wf := flat("", f), flat("", w)
+	for name := range merged(ff, wf) {
+		if !reflect.DeepEqual(ff[name], wf[name]) {
+			all = append(all, fmt.Sprintf("%s is %s in Redis and %s here", name, shown(ff[name]), shown(wf[name])))
+		}
+	}
+	sort.Strings(all)
+	if len(all) == 0 {
+		return []string{"the texts differ in form"}
+	}
+	return all
+}
+
+func flatten(prefix string, m, into map[string]any) map[string]any {
+	for k, v := range m {
+		if inner, ok := v.(map[string]any); ok {
+			flatten(prefix+k+".", inner, into)
+			continue
+		}
+		into[prefix+k] = v
+	}
+	return into
+}
+
+func merged(a, b map[string]any) map[string]bool {
+	all := map[string]bool{}
+	for k := range a {
+		all[k] = true
+	}
+	for k := range b {
+		all[k] = true
+	}
+	return all
+}
+
+func shown(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	if f, ok := v.(float64); ok {
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprint(v)
+}
+
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}
+
+// sameButCluster reports whether a schema found in Redis differs from the
+// wanted one in nothing but the cluster, which readers don't know.
+func sameButCluster(found, wanted string) bool {
+	var f, w map[string]any
+	if json.Unmarshal([]byte(found), &f) != nil || json.Unmarshal([]byte(wanted), &w) != nil {
+		return false
+	}
+	delete(f, "cluster")
+	delete(w, "cluster")
+	return reflect.DeepEqual(f, w)
+}

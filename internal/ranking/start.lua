@@ -1,0 +1,38 @@
+-- start.lua sets where partitions start: schema, origins and ledger in one call.
+--
+-- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold
+-- ARGV  1 schema
+--       for each partition, to the end:
+--         field of the ledger, what the ledger is expected to hold ('' for
+--         nothing), the position to write, the origin to write ('' to leave it)
+--
+-- Returns one of
+--   {applied}
+--   {moved, field, what the ledger holds, or ''}
+--   {schema, what it is}
+--   {held}
+--   {orphaned}      windows are listed, and the ledger is empty
+--
+-- Whoever comes first decides for all; whoever comes second finds the ledger
+-- moved and reads it. The ledger is written last, so that a script that dies
+-- midway is simply called again.
+
+local call = redis.call
+
+local schema = call('GET', KEYS[2])
+if schema and schema ~= ARGV[1] then return {'schema', schema} end
+if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
+if call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then return {'orphaned'} end
+for i = 2, #ARGV, 4 do
+  local found = call('HGET', KEYS[1], ARGV[i]) or ''
+  if found ~= ARGV[i + 1] then return {'moved', ARGV[i], found} end
+end
+
+call('SET', KEYS[2], ARGV[1])
+for i = 2, #ARGV, 4 do
+  if ARGV[i + 3] ~= '' then call('HSET', KEYS[3], ARGV[i], ARGV[i + 3]) end
+end
+for i = 2, #ARGV, 4 do
+  call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+end
+return {'applied'}

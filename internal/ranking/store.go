@@ -1,0 +1,141 @@
+// Package ranking keeps standings in Redis: it writes pieces behind the ledger's
+// fence, and reads boards.
+//
+// The promise is that a window's scores are exactly what the ledger beside them
+// denotes. It rests on one thing: scores and ledger change in one atomic call,
+// which compares the ledger before it writes. See apply.lua.
+//
+//	            expected ≠ ledger ──▶ moved: nothing was written
+//	piece ──▶ ┤ any check fails   ──▶ why: nothing was written
+//	            else              ──▶ torn:expected → scores → next
+package ranking
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+)
+
+var (
+	//go:embed apply.lua
+	applySource string
+	//go:embed start.lua
+	startSource string
+	//go:embed state.lua
+	stateSource string
+	//go:embed read.lua
+	readSource string
+
+	applyScript = newScript(applySource)
+	startScript = newScript(startSource)
+	stateScript = newScript(stateSource)
+	readScript  = newScript(readSource)
+)
+
+// Period is how a period's windows are kept.
+type Period struct {
+	Layout    codec.Layout
+	Retention time.Duration
+}
+
+// Config is what a store is made of.
+type Config struct {
+	Client  redis.UniversalClient
+	Prefix  string
+	Cluster string // the Kafka cluster's id; readers may leave it empty
+	Periods map[periods.Period]Period
+	// Calendar is what windows were cut by.
+	Calendar periods.Calendar
+	// Timeout bounds every call.
+	Timeout time.Duration
+}
+
+// Store is one shard of the standings under a prefix. It is safe for concurrent use.
+type Store struct {
+	client   redis.UniversalClient
+	prefix   string
+	keys     keys
+	schema   string
+	periods  map[string]Period
+	calendar periods.Calendar
+	timeout  time.Duration
+
+	// inFlight holds a token for every apply on its way: with two, one is being
+	// executed while the next is being sent, and a call's time is its own.
+	inFlight chan struct{}
+	encoders chan *encoder
+}
+
+const callsInFlight = 2
+
+// New makes a store. It doesn't talk to Redis.
+func New(c Config) *Store {
+	layouts := map[periods.Period]codec.Layout{}
+	byName := map[string]Period{}
+	for name, p := range c.Periods {
+		layouts[name] = p.Layout
+		byName[string(name)] = p
+	}
+	s := &Store{
+		client: c.Client, prefix: c.Prefix, keys: newKeys(c.Prefix, 0),
+		schema: Schema{
+			Cluster: c.Cluster, Layouts: layouts, Shards: 1,
+			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
+		}.Text(),
+		periods: byName, calendar: c.Calendar, timeout: c.Timeout,
+		inFlight: make(chan struct{}, callsInFlight),
+		encoders: make(chan *encoder, callsInFlight),
+	}
+	for range callsInFlight {
+		s.encoders <- new(encoder)
+	}
+	return s
+}
+
+// script is a Lua script and the name that Redis knows it by.
+type script struct{ source, sha string }
+
+func newScript(source string) script {
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // see above
+	return script{source, hex.EncodeToString(sum[:])}
+}
+
+// run calls a script with arguments that begin with room for three: the command,
+// the script and the number of keys. The slice isn't copied and can be reused
+// after the call. A server that doesn't know the script is sent it.
+func (s *Store) run(ctx context.Context, sc script, keys int, args []any) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	args[0], args[1], args[2] = "evalsha", sc.sha, keys
+	reply, err := s.client.Do(ctx, args...).Slice()
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		args[0], args[1] = "eval", sc.source
+		reply, err = s.client.Do(ctx, args...).Slice()
+	}
+	return reply, err
+}
+
+// texts reads a reply's elements as texts.
+func texts(reply []any) ([]string, error) {
+	all := make([]string, len(reply))
+	for i, v := range reply {
+		switch v := v.(type) {
+		case string:
+			all[i] = v
+		case int64:
+			all[i] = fmt.Sprint(v)
+		default:
+			return nil, fmt.Errorf("an unexpected reply: element %d is %T", i, v)
+		}
+	}
+	return all, nil
+}
