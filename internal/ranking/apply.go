@@ -58,7 +58,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
 		e.args = append(e.args, s.keys.window(&p.Windows[i]))
 	}
 	keys = len(e.args) - 3
-	e.args = append(e.args, field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema)
+	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema)
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		rule, ok := s.periods[w.Period]

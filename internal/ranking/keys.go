@@ -28,6 +28,3 @@ func (k keys) scratch(name string) string { return k.tag + "~try:" + name }
 
 // window is a window's sorted set.
 func (k keys) window(w *ledger.Window) string { return k.tag + w.Listing() }
-
-// field is a partition's name in the ledger: <topic>/<partition>.
-func field(topic string, partition int) string { return topic + "/" + strconv.Itoa(partition) }

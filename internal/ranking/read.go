@@ -180,7 +180,7 @@ func standing(l codec.Layout, w periods.Window, member, score string) (Standing,
 func incomplete(origins map[string]string, start int64) ([]string, error) {
 	var all []string
 	for partition, text := range origins {
-		o, err := parseOrigin(text)
+		o, err := ledger.ParseOrigin(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", partition, err)
 		}

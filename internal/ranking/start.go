@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,53 +12,21 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Origin is the offset and the time from which a partition's events are in.
-type Origin struct {
-	Offset int64
-	Time   int64 // ms; 0 from the beginning
-}
-
-func (o Origin) String() string { return fmt.Sprintf("%d %d", o.Offset, o.Time) }
-
-func parseOrigin(text string) (Origin, error) {
-	offset, at, ok := strings.Cut(text, " ")
-	o, err := strconv.ParseInt(offset, 10, 64)
-	if err != nil || !ok {
-		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
-	}
-	t, err := strconv.ParseInt(at, 10, 64)
-	if err != nil {
-		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
-	}
-	return Origin{Offset: o, Time: t}, nil
-}
-
-// State is what Redis holds beside the boards, as of one moment.
-type State struct {
-	Schema  string // empty where nothing was written yet
-	Now     time.Time
-	Ledger  map[string]string // "<topic>/<partition>" -> position
-	Origins map[string]string
-	Windows int
-	Workers map[string]string
-	Held    bool
-}
-
-// State reads it.
-func (s *Store) State(ctx context.Context) (State, error) {
+// State reads what Redis holds beside the boards, as of one moment.
+func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.workers(), s.keys.hold()}
 	reply, err := s.run(ctx, stateScript, 6, args)
 	if err != nil {
-		return State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
 	if len(reply) != 7 {
-		return State{}, fmt.Errorf("read the ledger of %q: %d elements in a reply of 7", s.prefix, len(reply))
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %d elements in a reply of 7", s.prefix, len(reply))
 	}
-	var st State
+	var st ledger.State
 	now, ok := reply[1].(string)
 	ms, err := strconv.ParseInt(now, 10, 64)
 	if !ok || err != nil {
-		return State{}, fmt.Errorf("read the ledger of %q: time %v", s.prefix, reply[1])
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: time %v", s.prefix, reply[1])
 	}
 	st.Now = time.UnixMilli(ms)
 	st.Schema, _ = reply[0].(string)
@@ -68,7 +35,7 @@ func (s *Store) State(ctx context.Context) (State, error) {
 	st.Windows, st.Held = int(windows), held == 1
 	for i, into := range map[int]*map[string]string{2: &st.Ledger, 3: &st.Origins, 5: &st.Workers} {
 		if *into, err = fields(reply[i]); err != nil {
-			return State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
+			return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 		}
 	}
 	return st, nil
@@ -100,38 +67,15 @@ func (s *Store) CheckSchema(found string) error {
 	return &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found}
 }
 
-// Beginning is where one partition is to start.
-type Beginning struct {
-	Topic     string
-	Partition int
-	Found     string // what the ledger holds now; empty where nothing
-	At        ledger.Position
-	Origin    *Origin // nil leaves the one there is
-}
-
-// Outcomes of Begin that aren't errors.
-type Begun int
-
-const (
-	// Began: ledger, origins and schema are written.
-	Began Begun = iota
-	// Overtaken: another was first; the ledger has to be read again.
-	Overtaken
-	// HeldUp: a rebuild is about to swap; try again.
-	HeldUp
-	// Orphaned: windows are listed and the ledger is empty.
-	Orphaned
-)
-
 // Begin writes where partitions start, all or none.
-func (s *Store) Begin(ctx context.Context, all []Beginning) (Begun, error) {
+func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun, error) {
 	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.schema}
 	for _, b := range all {
 		origin := ""
 		if b.Origin != nil {
 			origin = b.Origin.String()
 		}
-		args = append(args, field(b.Topic, b.Partition), b.Found, b.At.String(), origin)
+		args = append(args, ledger.Field(b.Topic, b.Partition), b.Found, b.At.String(), origin)
 	}
 	reply, err := s.run(ctx, startScript, 5, args)
 	if err != nil {
@@ -143,13 +87,13 @@ func (s *Store) Begin(ctx context.Context, all []Beginning) (Begun, error) {
 	}
 	switch words[0] {
 	case "applied":
-		return Began, nil
+		return ledger.Began, nil
 	case "moved":
-		return Overtaken, nil
+		return ledger.Overtaken, nil
 	case "held":
-		return HeldUp, nil
+		return ledger.HeldUp, nil
 	case "orphaned":
-		return Orphaned, nil
+		return ledger.Orphaned, nil
 	case "schema":
 		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: words[1]}
 	}
@@ -161,7 +105,7 @@ func (s *Store) Begin(ctx context.Context, all []Beginning) (Begun, error) {
 func (s *Store) Position(ctx context.Context, topic string, partition int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	text, err := s.client.HGet(ctx, s.keys.ledger(), field(topic, partition)).Result()
+	text, err := s.client.HGet(ctx, s.keys.ledger(), ledger.Field(topic, partition)).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", nil
 	}
@@ -175,7 +119,7 @@ func (s *Store) Position(ctx context.Context, topic string, partition int) (stri
 func (s *Store) Report(ctx context.Context, topic string, partition int, line string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.client.HSet(ctx, s.keys.workers(), field(topic, partition), line).Err(); err != nil {
+	if err := s.client.HSet(ctx, s.keys.workers(), ledger.Field(topic, partition), line).Err(); err != nil {
 		return fmt.Errorf("report %s/%d: %w", topic, partition, err)
 	}
 	return nil

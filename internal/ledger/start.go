@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Origin is the offset and the time from which a partition's events are in. A
+// window that starts before that time is incomplete.
+type Origin struct {
+	Offset int64
+	Time   int64 // Unix ms; 0 from the beginning
+}
+
+func (o Origin) String() string { return fmt.Sprintf("%d %d", o.Offset, o.Time) }
+
+// ParseOrigin reads what String writes.
+func ParseOrigin(text string) (Origin, error) {
+	offset, at, ok := strings.Cut(text, " ")
+	o, err := strconv.ParseInt(offset, 10, 64)
+	if err != nil || !ok {
+		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
+	}
+	t, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
+	}
+	return Origin{Offset: o, Time: t}, nil
+}
+
+// State is what stands beside the scores, as of one moment.
+type State struct {
+	Schema  string // empty where nothing was written yet
+	Now     time.Time
+	Ledger  map[string]string // "<topic>/<partition>" -> position
+	Origins map[string]string
+	Windows int
+	Workers map[string]string
+	Held    bool
+}
+
+// Field is a partition's name in the ledger: <topic>/<partition>.
+func Field(topic string, partition int) string { return topic + "/" + strconv.Itoa(partition) }
+
+// Beginning is where one partition is to start.
+type Beginning struct {
+	Topic     string
+	Partition int
+	Found     string // what the ledger holds now; empty where nothing
+	At        Position
+	Origin    *Origin // nil leaves the one there is
+}
+
+// Begun is what came of setting where partitions start.
+type Begun int
+
+const (
+	// Began: ledger, origins and schema are written.
+	Began Begun = iota
+	// Overtaken: another was first; the ledger has to be read again.
+	Overtaken
+	// HeldUp: a rebuild is about to swap; try again.
+	HeldUp
+	// Orphaned: windows are listed and the ledger is empty.
+	Orphaned
+)
