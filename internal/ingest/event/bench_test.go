@@ -1,6 +1,9 @@
 package event
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 var typical = []byte(`{"event_id":"01JD7XKQ2M","board":"global","user_id":"u42","points":25,"occurred_at":"2026-11-21T08:15:30.123Z"}`)
 
@@ -29,6 +32,39 @@ func BenchmarkDecode(b *testing.B) {
 				if bad := d.Decode(value, now, &ev); bad != nil {
 					b.Fatal(bad)
 				}
+			}
+		})
+	}
+}
+
+// A megabyte made to be dear must cost a few milliseconds, whatever it is made
+// of: what is shown is the time, and it grows with the bytes alone.
+func BenchmarkDecodeHostile(b *testing.B) {
+	const size = 1 << 20
+	fill := func(head, unit, tail string) string {
+		return head + strings.Repeat(unit, (size-len(head)-len(tail))/len(unit)) + tail
+	}
+	for _, c := range []struct{ name, value string }{
+		{"digits", fill(`{"user_id":"u","points":`, "9", "}")},
+		{"exponent", fill(`{"user_id":"u","points":1e`, "9", "}")},
+		{"fields", fill(`{"user_id":"u","points":1`, `,"points":1`, "}")},
+		{"escaped names", fill(`{"user_id":"u","points":1`, `,"\u0070ointz":1`, "}")},
+		{"escaped id", fill(`{"points":1,"user_id":"`, `\u0078`, `"}`)},
+		{"escaped time", fill(`{"user_id":"u","points":1,"occurred_at":"2026-11-21T08:15:30.`, `\u0031`, `Z"}`)},
+		{"list", fill(`{"user_id":"u","points":1,"board":["eu"`, `,"eu"`, `]}`)},
+		{"nested and too deep", fill(``, `{"a":`, ``)},
+		{"nested and broken", strings.Repeat(`{"`+strings.Repeat("a", 90)+`":`, 9_999)},
+		{"not UTF-8 at the end", fill(`{"user_id":"u","points":1,"x":"`, "é", "\xff\"}")},
+		{"good", fill(`{"user_id":"u","points":1,"x":"`, "é", `"}`)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d := NewDecoder(rules())
+			value := []byte(c.value)
+			var ev Event
+			b.ReportAllocs()
+			b.SetBytes(int64(len(value)))
+			for b.Loop() {
+				_ = d.Decode(value, now, &ev)
 			}
 		})
 	}

@@ -64,7 +64,8 @@ func NewDecoder(rules Rules) *Decoder {
 
 // Decode reads a record's value into ev. recordTime is the record's time in Unix
 // ms, and at or below 0 there is none. It returns nil and sets every field of ev,
-// or says why the value is bad and leaves ev as it was.
+// or says why the value is bad and leaves ev as it was. Compare the result with
+// nil before it becomes an error: a nil *Bad in an error isn't nil.
 func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
 	d.unescaped = d.unescaped[:0]
 	if cap(d.unescaped) > maxKept {
@@ -155,8 +156,8 @@ func (d *Decoder) field(name []byte) *span {
 	case `"occurred_at"`:
 		return &d.occurred
 	}
-	// "\u0070oints" is the same name. Twelve bytes hold every written-out name
-	// and 6 * 11 + 2 any escaped one.
+	// "\u0070oints" is the same name. What is longer than our longest name with
+	// every letter escaped is none of ours.
 	const longest = 6*len("occurred_at") + 2
 	if len(name) > longest || bytes.IndexByte(name, '\\') < 0 {
 		return nil
