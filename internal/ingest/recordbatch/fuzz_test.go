@@ -1,0 +1,192 @@
+package recordbatch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/segmentio/kafka-go/compress"
+)
+
+// seeds are the inputs that the corpus holds, one a feature of the format.
+func seeds() map[string][]byte {
+	heavy := plain(0, 2, 0)
+	for range 50 {
+		heavy.records[0].headers = append(heavy.records[0].headers, header{"trace", []byte("0123")}, header{"", nil})
+	}
+	heavy.records[1].key, heavy.records[1].value = nil, nil
+	gaps := plain(10, 3, 0)
+	gaps.records[1].offset, gaps.records[2].offset, gaps.last = 14, 17, 40
+	transactions := join(
+		with(plain(0, 2, attrTransactional), 7), with(plain(2, 2, attrTransactional), 8),
+		marker(4, 7, abort), with(plain(5, 2, attrTransactional), 7), marker(7, 8, commit), marker(8, 7, commit))
+	all := map[string][]byte{
+		"headers": heavy.encode(), "gaps": gaps.encode(), "transactions": transactions,
+		"empty":           join(spec{base: 3, last: 9}, plain(10, 1, 0)),
+		"log-append-time": plain(0, 3, attrLogAppendTime).encode(),
+		"cut-off":         join(plain(0, 2, 0), plain(2, 9, 0))[:200],
+		"magic-1":         {0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 22, 1, 2, 3, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 5, 255, 255, 255, 255, 0, 0, 0, 0},
+	}
+	for _, codec := range codecs {
+		all["codec-"+codecNames[codec]] = join(plain(0, 3, codec), plain(3, 8, codec))
+	}
+	return all
+}
+
+func with(s spec, producer int64) spec {
+	s.producer = producer
+	return s
+}
+
+// TestTheCorpusHoldsEveryFeature keeps testdata/fuzz in step with seeds; with
+// UPDATE_CORPUS=1 it writes them anew.
+func TestTheCorpusHoldsEveryFeature(t *testing.T) {
+	entries := map[string]string{}
+	for name, in := range seeds() {
+		entries[filepath.Join("FuzzReader", "seed-"+name)] = fmt.Sprintf("[]byte(%q)\nint64(1)\nint64(7)\n", in)
+	}
+	for name, e := range encoders {
+		file := "seed-" + strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")
+		entries[filepath.Join("FuzzCodecSize", file)] = fmt.Sprintf("int16(%d)\n[]byte(%q)\n", e.codec, e.encode([]byte("a few bytes, a few bytes, a few bytes")))
+	}
+	for name, body := range entries {
+		path := filepath.Join("testdata", "fuzz", name)
+		entry := []byte("go test fuzz v1\n" + body)
+		if os.Getenv("UPDATE_CORPUS") != "" {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, entry, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !bytes.HasPrefix(have, []byte("go test fuzz v1\n")) {
+			t.Errorf("%s is no corpus entry", name)
+		}
+	}
+}
+
+// Whatever comes, nothing panics, memory stays within what is asked for, the
+// position doesn't go back (readAll), and what franz-go accepts too reads alike.
+// Sums are corrected first, or nothing but the sum would ever be tested.
+func FuzzReader(f *testing.F) {
+	f.Fuzz(func(t *testing.T, in []byte, from, aborted int64) {
+		seal(in)
+		list := func() []Aborted {
+			return []Aborted{{aborted, from}, {aborted, 1}, {-aborted, 0}}
+		}
+		const limit = 4 << 20
+		m := budget{limit: limit}
+		r := Reader{Memory: &m, MaxRecord: 1 << 20, MaxCodec: 1 << 20}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.Reset(in, from, list())
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if r.Close(); m.held != 0 {
+			t.Fatalf("%d bytes are still held", m.held)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > limit+64<<10+uint64(len(in))*64 {
+			t.Fatalf("%d bytes allocated for %d", n, len(in))
+		}
+
+		r.MaxCodec = 1 << 30
+		m.limit = 1 << 40
+		r.Reset(in, from, list())
+		got, err := readAll(t, &r)
+		at := r.Position()
+		r.Close()
+		if err != nil || from < 0 {
+			for _, known := range []error{nil, ErrCorrupt, ErrOldMagic, ErrTruncated, ErrTooLarge} {
+				if errors.Is(err, known) {
+					return
+				}
+			}
+			t.Fatalf("an error without a name: %v", err)
+		}
+		agree(t, in, from, list(), got, at)
+	})
+}
+
+// agree compares with franz-go, where it decodes by the same rules. It goes by a
+// batch's first offset where we go by the last, which is the same unless two
+// transactions share a batch; and it keeps what it had of a batch that it can't
+// decompress.
+func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record, at int64) {
+	for b := in; len(b) > 0; {
+		h, size, err := parseBatch(b)
+		if err != nil {
+			break
+		}
+		for _, a := range aborted {
+			if h.producer == a.Producer && h.transactional() {
+				return
+			}
+		}
+		b = b[size:]
+	}
+	want, next, err := franz(in, from, aborted...)
+	if err != nil {
+		return
+	}
+	for i := range want {
+		const year2262 = 9_223_372_036_854 // where franz-go's times wrap
+		if i < len(got) && (got[i].time > year2262 || got[i].time < -year2262) {
+			want[i].time = got[i].time
+		}
+	}
+	for i := range got { // franz-go reads a header's null key as an empty one
+		if i < len(want) && len(got[i].key) == 0 && len(want[i].key) == 0 {
+			want[i].key = got[i].key
+		}
+	}
+	same(t, got, want)
+	if at != next {
+		t.Fatalf("next is %d, and franz-go's %d", at, next)
+	}
+}
+
+// What codecSize makes of an input is about framing alone: whatever it accepts,
+// the codec reads without asking for more than that.
+func FuzzCodecSize(f *testing.F) {
+	f.Fuzz(func(t *testing.T, codec int16, payload []byte) {
+		if codec < 1 || codec > 4 {
+			return
+		}
+		size, err := codecSize(int(codec), payload)
+		if err != nil || size > 16<<20 {
+			return
+		}
+		if size < 0 {
+			t.Fatalf("%d bytes", size)
+		}
+		var before, after runtime.MemStats
+		buf := make([]byte, 64<<10)
+		runtime.ReadMemStats(&before)
+		c := compress.Codecs[codec].NewReader(bytes.NewReader(payload))
+		n := 0
+		for n < 64<<20 {
+			k, err := c.Read(buf)
+			if n += k; err != nil {
+				break
+			}
+		}
+		c.Close()
+		runtime.ReadMemStats(&after)
+		// Errors and what a header of gzip throws away come on top.
+		if got := int64(after.TotalAlloc - before.TotalAlloc); got > size+64<<10+64*int64(len(payload)) {
+			t.Fatalf("%s: %d bytes allocated, %d expected", codecNames[codec], got, size)
+		}
+	})
+}
