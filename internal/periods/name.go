@@ -1,0 +1,157 @@
+package periods
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// allTime is the one window of the period that never ends.
+var allTime = Window{Period: AllTime, Name: "all", Start: 0, End: MaxTime}
+
+// name is what the window that starts with this date is called. It comes from
+// the date alone: a Monday that a zone left out still gives its week the name.
+// Weeks from Monday are named by ISO 8601, where a week belongs to the year that
+// has its Thursday; others by their first day. Names of a period sort as their
+// windows do.
+func (c Calendar) name(p Period, first day) string {
+	t := first.utc()
+	switch p {
+	case Weekly:
+		if c.first == 0 {
+			year, week := t.ISOWeek()
+			return fmt.Sprintf("%04d-W%02d", year, week)
+		}
+		return t.Format(time.DateOnly)
+	case Monthly:
+		return t.Format("2006-01")
+	case Quarterly:
+		return fmt.Sprintf("%04d-Q%d", t.Year(), (t.Month()+2)/3)
+	case Yearly:
+		return t.Format("2006")
+	}
+	return t.Format(time.DateOnly)
+}
+
+// Named is the window of that name. Only the form that windows are named in is
+// taken; the error says which that is. It is an error as well if the zone left
+// the day out, or if the window holds no instant in [0, MaxTime).
+func (c Calendar) Named(p Period, name string) (Window, error) {
+	if p.Length() == 0 {
+		return Window{}, unknown(p)
+	}
+	w, err := c.named(p, name)
+	if err != nil {
+		return Window{}, fmt.Errorf("%s window %s: %w", p, quote(name), err)
+	}
+	return w, nil
+}
+
+func (c Calendar) named(p Period, name string) (Window, error) {
+	if p == AllTime {
+		if name != allTime.Name {
+			return Window{}, errors.New("the only one is all")
+		}
+		return allTime, nil
+	}
+	d, err := c.parse(p, name)
+	if err != nil {
+		return Window{}, err
+	}
+	first, next := c.stretch(p, d)
+	w := Window{p, c.name(p, first), c.begin(first), c.begin(next)}
+	switch {
+	case w.Name != name: // only a week can be named by a day inside it
+		return Window{}, fmt.Errorf("weeks start on %s, and that day lies in %s", c.WeekStart(), w.Name)
+	case w.End <= 0 || w.Start >= MaxTime:
+		return Window{}, errors.New("windows go from 1970 to February 2106")
+	case w.Start == w.End:
+		return Window{}, fmt.Errorf("there is no such day in %s, where the clock left it out", c.Zone())
+	}
+	return w, nil
+}
+
+// parse finds a date in the window of that name: the one the name gives, or the
+// first.
+func (c Calendar) parse(p Period, name string) (day, error) {
+	form, example := "0000-00-00", "2026-11-21"
+	switch {
+	case p == Weekly && c.first == 0:
+		form, example = "0000-W00", "2026-W47"
+	case p == Weekly:
+		first, _ := c.stretch(Weekly, date(2026, time.November, 21))
+		example = c.name(Weekly, first)
+	case p == Monthly:
+		form, example = "0000-00", "2026-11"
+	case p == Quarterly:
+		form, example = "0000-Q0", "2026-Q4"
+	case p == Yearly:
+		form, example = "0000", "2026"
+	}
+	if !hasForm(name, form) {
+		if p == Weekly && c.first != 0 {
+			return 0, fmt.Errorf("the form is %s, the date of the week's first day", example)
+		}
+		return 0, fmt.Errorf("the form is %s", example)
+	}
+	switch form {
+	case "0000-W00":
+		return isoWeek(number(name[:4]), number(name[6:]))
+	case "0000-Q0":
+		quarter := number(name[6:])
+		if quarter < 1 || quarter > 4 {
+			return 0, errors.New("quarters go from Q1 to Q4")
+		}
+		return date(number(name[:4]), time.Month(3*quarter), 1), nil
+	}
+	t, err := time.Parse(time.DateOnly[:len(form)], name)
+	if err != nil { // the form is right, so it is a number that isn't
+		return 0, errors.New("there is no such date")
+	}
+	return day(t.Unix() / secondsADay), nil
+}
+
+// isoWeek is the Monday of a week of ISO 8601: week 1 is the one with January 4.
+func isoWeek(year, week int) (day, error) {
+	_, last := date(year, time.December, 28).utc().ISOWeek() // always in the last one
+	if week < 1 || week > last {
+		return 0, fmt.Errorf("the weeks of %04d go from W01 to W%d", year, last)
+	}
+	fourth := date(year, time.January, 4)
+	monday := fourth - day(Calendar{}.intoWeek(fourth))
+	return monday + day(7*(week-1)), nil
+}
+
+// hasForm reports whether the name is as long as the form, with a digit for each
+// 0 and the very same byte for each other.
+func hasForm(name, form string) bool {
+	if len(name) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] == '0' {
+			if name[i] < '0' || name[i] > '9' {
+				return false
+			}
+		} else if name[i] != form[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// number reads a few digits that hasForm has seen.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// quote shows what was given, cut short: it may come from anyone, at any length.
+func quote(given string) string {
+	const most = 40
+	if len(given) > most {
+		return strconv.Quote(given[:most]) + "…"
+	}
+	return strconv.Quote(given)
+}

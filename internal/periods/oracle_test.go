@@ -1,0 +1,208 @@
+package periods_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/periods"
+)
+
+// The oracle knows windows by looking at clocks. It steps through time, notes
+// the first instant of every date, and counts weeks on its fingers: nothing here
+// is worked out by the package under test, nor by package time's calendar.
+
+// almanac is every date from 1969 to 2108, one after the other, and the names of
+// the windows it lies in, where weeks start on Monday and are named by ISO 8601.
+var almanac = makeAlmanac()
+
+type dates struct {
+	text    []string // 2026-11-21
+	weekday []int    // days after Monday
+	names   map[periods.Period][]string
+}
+
+const epoch = 365 // the place of 1970-01-01
+
+func makeAlmanac() dates {
+	a := dates{names: map[periods.Period][]string{}}
+	add := func(p periods.Period, form string, of ...any) {
+		a.names[p] = append(a.names[p], fmt.Sprintf(form, of...))
+	}
+	weekday := 2 // 1969-01-01 was a Wednesday
+	for year := 1969; year <= 2108; year++ {
+		lengths := []int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+		if year%4 == 0 && year%100 != 0 || year%400 == 0 {
+			lengths[1] = 29
+		}
+		for m, length := range lengths {
+			for d := 1; d <= length; d++ {
+				add(periods.Daily, "%04d-%02d-%02d", year, m+1, d)
+				add(periods.Monthly, "%04d-%02d", year, m+1)
+				add(periods.Quarterly, "%04d-Q%d", year, m/3+1)
+				add(periods.Yearly, "%04d", year)
+				a.weekday = append(a.weekday, weekday)
+				weekday = (weekday + 1) % 7
+			}
+		}
+	}
+	a.text = a.names[periods.Daily]
+	// A week is the first of its year if it has January 4, else the next one.
+	week, year := 1, 1969
+	for i, text := range a.text {
+		if a.weekday[i] == 0 {
+			week++
+			for _, in := range a.text[i:min(i+7, len(a.text))] {
+				if strings.HasSuffix(in, "-01-04") {
+					week = 1
+					fmt.Sscanf(text, "%d", &year)
+					if strings.Contains(text, "-12-") {
+						year++
+					}
+				}
+			}
+		}
+		add(periods.Weekly, "%04d-W%02d", year, week)
+	}
+	return a
+}
+
+// begun is a date and the first instant, in Unix seconds, at which a clock that
+// never showed a later one shows it.
+type begun struct {
+	date int // its place in the almanac
+	at   int64
+}
+
+// clock steps through a zone's dates.
+type clock struct {
+	loc     *time.Location
+	latest  int // the place of the latest date shown so far
+	dates   []begun
+	changes []int64 // about when the offset changed
+}
+
+func (c *clock) offset(at int64) int64 {
+	_, offset := time.Unix(at, 0).In(c.loc).Zone()
+	return int64(offset)
+}
+
+func (c *clock) see(at, offset int64) {
+	local := at + offset + epoch*86_400
+	if shown := int(local / 86_400); shown > c.latest {
+		c.latest = shown
+		c.dates = append(c.dates, begun{shown, at})
+	}
+}
+
+// step looks at (from, to], where the offset was and is as given: where the clock
+// runs evenly a date can only begin at the one midnight in it; where it is
+// turned, smaller steps tell.
+func (c *clock) step(from, to, was, is int64) {
+	if was == is {
+		local := to + is + epoch*86_400
+		if midnight := to - local%86_400; midnight > from {
+			c.see(midnight, is)
+		}
+		return
+	}
+	smaller := int64(0)
+	switch to - from {
+	case 24 * 3600:
+		smaller = 3600
+	case 3600:
+		smaller = 60
+	case 60:
+		smaller = 1
+		c.changes = append(c.changes, to)
+	case 1:
+		c.see(to, is)
+		return
+	}
+	for at := from; at < to; at += smaller {
+		now := c.offset(at + smaller)
+		c.step(at, at+smaller, was, now)
+		was = now
+	}
+}
+
+// watch reads a zone's clock from one instant to another, in Unix seconds.
+func watch(loc *time.Location, from, to int64) *clock {
+	c := &clock{loc: loc, latest: -1, dates: make([]begun, 0, (to-from)/86_400+3)}
+	was := c.offset(from)
+	c.see(from, was)
+	for at := from; at < to; at += 24 * 3600 {
+		is := c.offset(at + 24*3600)
+		c.step(at, at+24*3600, was, is)
+		was = is
+	}
+	return c
+}
+
+// sum tells zones apart by when their dates begin.
+func (c *clock) sum() uint64 {
+	h := fnv.New64a()
+	for _, d := range c.dates {
+		binary.Write(h, binary.LittleEndian, d.at)
+	}
+	return h.Sum64()
+}
+
+// windows groups the dates by a period's windows, leaving out the first and the
+// last one, which may have been seen in part. They tile time by construction.
+func (c *clock) windows(p periods.Period, weekStart int) []periods.Window {
+	names := almanac.names[p]
+	all := make([]periods.Window, 0, len(c.dates))
+	for _, d := range c.dates {
+		name := names[d.date]
+		if p == periods.Weekly && weekStart != 0 {
+			name = almanac.text[d.date-(almanac.weekday[d.date]-weekStart+7)%7]
+		}
+		if n := len(all); n > 0 {
+			if all[n-1].Name == name {
+				continue
+			}
+			all[n-1].End = d.at * 1000
+		}
+		all = append(all, periods.Window{Period: p, Name: name, Start: d.at * 1000})
+	}
+	return all[1 : len(all)-1]
+}
+
+// byDates are the periods that follow the calendar: all but all-time.
+func byDates() []periods.Period {
+	return slices.DeleteFunc(periods.All(), func(p periods.Period) bool { return p == periods.AllTime })
+}
+
+func calendar(t testing.TB, zone, weekStart string) periods.Calendar {
+	t.Helper()
+	c, err := periods.NewCalendar(zone, weekStart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func location(t testing.TB, zone string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func instant(t testing.TB, text string) int64 {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.UnixMilli()
+}
+
+func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
