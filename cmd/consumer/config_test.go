@@ -1,0 +1,349 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// execute runs the program as main does, on nothing but its arguments.
+func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, environ, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "standings.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// problems loads and validates, and returns what is wrong, by key.
+func problems(t *testing.T, file string, environ ...string) map[string]*settingError {
+	t.Helper()
+	p := &program{environ: environ}
+	if file != "" {
+		p.configPath = writeConfig(t, file)
+	}
+	_, err := p.configuration()
+	found := make(map[string]*settingError)
+	if err == nil {
+		return found
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatalf("not a list of problems: %v", err)
+	}
+	for _, e := range joined.Unwrap() {
+		s, ok := errors.AsType[*settingError](e)
+		if !ok {
+			t.Fatalf("not a problem with a setting: %v", e)
+		}
+		found[s.key] = s
+	}
+	return found
+}
+
+func TestTheDefaultsAreValid(t *testing.T) {
+	if found := problems(t, ""); len(found) > 0 {
+		t.Errorf("the defaults are refused: %v", found)
+	}
+}
+
+func TestEveryDefaultIsShownAsItIsDeclared(t *testing.T) {
+	cfg := defaults()
+	for i, o := range options(&config{}) {
+		if err := o.value.set(o.def); err != nil {
+			t.Errorf("%s: default %q %v", o.key, o.def, err)
+		}
+		if o.value.text() != o.def {
+			t.Errorf("%s: default %q is shown as %q", o.key, o.def, o.value.text())
+		}
+		if got := options(cfg)[i].value.kind(); got == "" || o.doc == "" {
+			t.Errorf("%s isn't documented", o.key)
+		}
+	}
+}
+
+func TestVariablesOfDifferentSettingsDiffer(t *testing.T) {
+	owner := make(map[string]string)
+	for _, o := range options(&config{}) {
+		if other, taken := owner[o.variable()]; taken {
+			t.Errorf("%s and %s are both %s", other, o.key, o.variable())
+		}
+		owner[o.variable()] = o.key
+	}
+	if owner["STANDINGS_PERIODS_ALL_TIME_LAYOUT"] != "periods.all-time.layout" {
+		t.Error("periods.all-time.layout isn't STANDINGS_PERIODS_ALL_TIME_LAYOUT")
+	}
+}
+
+func TestTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
+	path := writeConfig(t, `
+kafka:
+  brokers: [one:1, two:2]
+  group: from-file
+redis:              # nothing set below: as if it weren't there
+periods:
+  weekly: {layout: wide, retention: 9w}
+start: 2026-11-21T00:00:00Z
+`)
+	p := &program{configPath: path, environ: []string{
+		"STANDINGS_KAFKA_BROKERS= a:9092, b:9092", "STANDINGS_FOLD_MEMORY=1GiB", "STANDINGS_KAFKA_GROUP=",
+		"STANDINGS_TEST_KAFKA=elsewhere", "STANDINGS_CONFIG=ignored, as --config is given", "PATH=/bin"}}
+	l, err := p.configuration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string][2]string{
+		"kafka.brokers":            {"a:9092,b:9092", "environment STANDINGS_KAFKA_BROKERS"},
+		"kafka.group":              {"from-file", "file " + path},
+		"periods.weekly.layout":    {"wide", "file " + path},
+		"periods.weekly.retention": {"63d", "file " + path},
+		"fold_memory":              {"1GiB", "environment STANDINGS_FOLD_MEMORY"},
+		"start":                    {"2026-11-21T00:00:00Z", "file " + path},
+		"redis.prefix":             {"lb", "default"},
+	} {
+		if s := l.setting(key); s.shown() != want[0] || s.from.String() != want[1] {
+			t.Errorf("%s is %q from %q, want %q from %q", key, s.shown(), s.from, want[0], want[1])
+		}
+	}
+	if got := l.config.kafka.brokers; !slices.Equal(got, []string{"a:9092", "b:9092"}) {
+		t.Errorf("brokers are %q", got)
+	}
+	if at, ok := l.config.startTime(); !ok || at.Year() != 2026 {
+		t.Errorf("start is %v, %v", at, ok)
+	}
+}
+
+func TestSettingAKeyOfAPeriodDoesNotEnableIt(t *testing.T) {
+	p := &program{environ: []string{"STANDINGS_PERIODS_DAILY_LAYOUT=wide"}}
+	l, err := p.configuration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, period := range l.config.periods {
+		want := period.name == "weekly" || period.name == "monthly" || period.name == "yearly"
+		if period.enabled != want {
+			t.Errorf("%s enabled is %v", period.name, period.enabled)
+		}
+	}
+}
+
+func TestEveryProblemIsToldAtOnce(t *testing.T) {
+	found := problems(t, `
+kafka: {broker: [a:1], fetch_wait: 5 parsecs, fetch_bytes: 1KiB}
+redis: 5
+max_points: 1.5
+boards: [{a: b}]
+log: {level: [info]}
+time_zone: {name: UTC}
+`, "STANDINGS_KAFKA_TOPIC=points", "STANDINGS_PIECE_TIME=1s")
+	for key, want := range map[string]struct {
+		kind error
+		text string
+	}{
+		"kafka.broker":          {errUnknown, "nearest is kafka.brokers"},
+		"STANDINGS_KAFKA_TOPIC": {errUnknown, "nearest is STANDINGS_KAFKA_TOPICS"},
+		"kafka.fetch_wait":      {errType, `"5 parsecs" isn't a duration such as`},
+		"kafka.fetch_bytes":     {errRange, "1KiB is out of range: 64KiB to 64MiB"},
+		"redis":                 {errType, `"5" stands where a section belongs`},
+		"max_points":            {errType, `"1.5" isn't a whole number`},
+		"boards":                {errType, "isn't a list of plain names"},
+		"log.level":             {errType, "is a list where a word belongs"},
+		"time_zone":             {errType, "is a section where a text belongs"},
+		"piece_time":            {errRange, "environment STANDINGS_PIECE_TIME"},
+	} {
+		e := found[key]
+		if e == nil || !errors.Is(e, want.kind) || !errors.Is(e, errSetting) || !strings.Contains(e.Error(), want.text) {
+			t.Errorf("%s: got %v, want %v with %q", key, e, want.kind, want.text)
+		}
+		delete(found, key)
+	}
+	for key, e := range found {
+		t.Errorf("%s: unexpected: %v", key, e)
+	}
+}
+
+func TestWhatCanNotWorkIsRefused(t *testing.T) {
+	for _, c := range []struct{ set, key string }{
+		{"KAFKA_BROKERS=localhost", "kafka.brokers"},
+		{"KAFKA_BROKERS=localhost:0", "kafka.brokers"},
+		{"KAFKA_BROKERS=:9092", "kafka.brokers"},
+		{"KAFKA_BROKERS=,", "kafka.brokers"},
+		{"KAFKA_TOPICS=a,a", "kafka.topics"},
+		{"KAFKA_TOPICS=a b", "kafka.topics"},
+		{"KAFKA_TOPICS=points,points.dlq", "kafka.topics"},
+		{"KAFKA_HEARTBEAT=9s", "kafka.heartbeat"},
+		{"REDIS_SHARDS=2", "redis.shards"},
+		{"REDIS_PREFIX=a:b", "redis.prefix"},
+		{"REDIS_PREFIX={a}", "redis.prefix"},
+		{"REDIS_DB=-1", "redis.db"},
+		{"PERIODS_WEEKLY_LAYOUT=tall", "periods.weekly.layout"},
+		{"PERIODS_WEEKLY_RETENTION=0s", "periods.weekly.retention"},
+		{"MAX_POINTS=0", "max_points"},
+		{"MAX_POINTS=4503599627370496", "max_points"},
+		{"START=yesterday", "start"},
+		{"ON_GAP=wait", "on_gap"},
+		{"TIME_ZONE=Local", "time_zone"},
+		{"TIME_ZONE=Mars/Olympus", "time_zone"},
+		{"WEEK_START=lundi", "week_start"},
+		{"BOARDS=eu,no good", "boards"},
+		{"FOLD_MEMORY=31MiB", "fold_memory"},
+		{"FOLD_MEMORY=-1", "fold_memory"},
+		{"LATENESS=-1s", "lateness"},
+		{"LATENESS=1", "lateness"},
+		{"LOG_LEVEL=loud", "log.level"},
+		{"REDIS_ASSUME_NOEVICTION=perhaps", "redis.assume_noeviction"},
+	} {
+		if e := problems(t, "", variablePrefix+c.set)[c.key]; e == nil {
+			t.Errorf("%s: no problem with %s", c.set, c.key)
+		}
+	}
+	if problems(t, "periods: {weekly: {enabled: false}, monthly: {enabled: false}, yearly: {enabled: false}}")["periods.daily.enabled"] == nil {
+		t.Error("a consumer without a period is accepted")
+	}
+}
+
+func TestAPasswordIsNeverShown(t *testing.T) {
+	environ := []string{"STANDINGS_REDIS_PASSWORD=s3cret", "STANDINGS_REDIS_DB=x"}
+	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
+		for _, environ := range [][]string{environ, environ[:1]} {
+			_, stdout, stderr := execute(t, environ, args...)
+			if strings.Contains(stdout+stderr, "s3cret") {
+				t.Errorf("%v shows it: %s%s", args, stdout, stderr)
+			}
+		}
+	}
+	if _, stdout, _ := execute(t, environ[:1], "config"); !strings.Contains(stdout, "(hidden)") {
+		t.Error("that there is one isn't shown")
+	}
+}
+
+func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
+	code, stdout, stderr := execute(t, []string{"STANDINGS_ON_GAP=x", "STANDINGS_START=y", "STANDINGS_BORDS=z"}, "config")
+	if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 3 || strings.Count(stderr, "consumer: ") != 3 {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	for name, file := range map[string]string{"absent": filepath.Join(t.TempDir(), "absent.yaml"), "not YAML": writeConfig(t, "a: [\nb: :")} {
+		code, _, stderr = execute(t, nil, "config", "--config", file)
+		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) {
+			t.Errorf("%s file: code %d: %s", name, code, stderr)
+		}
+	}
+}
+
+func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
+	_, stdout, _ := execute(t, nil, "config")
+	fields := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	for _, want := range []string{
+		"weekly readable 26 10ms -99999999 to 99999999 to 10ms 60d",
+		"monthly readable 26 41ms", "yearly readable 26 472ms"} {
+		if !strings.Contains(fields(stdout), want) {
+			t.Errorf("%q isn't in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "warning") {
+		t.Errorf("the defaults get a warning:\n%s", stdout)
+	}
+	_, stdout, _ = execute(t, []string{"STANDINGS_MAX_POINTS=999999999999"}, "config")
+	if strings.Count(stdout, "warning: ") != 3 || !strings.Contains(stdout, "set periods.yearly.layout to wide") {
+		t.Errorf("coarse ticks get no warning:\n%s", stdout)
+	}
+}
+
+func TestConfigAsJSONHasTheSameValues(t *testing.T) {
+	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + writeConfig(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
+	var got struct {
+		Settings []struct{ Key, Value, From, Name, Environment string }
+		Layouts  []layoutReport
+		Warnings []string
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Settings) != len(options(&config{})) || len(got.Layouts) != 3 || got.Warnings == nil {
+		t.Errorf("%d settings, %d layouts, warnings %v", len(got.Settings), len(got.Layouts), got.Warnings)
+	}
+	for _, s := range got.Settings {
+		if s.Key == "lateness" && (s.Value != "35d" || s.From != "file" || s.Environment != "STANDINGS_LATENESS") {
+			t.Errorf("lateness: %+v", s)
+		}
+		if s.Key == "log.level" && (s.Value != "warn" || s.From != "environment" || s.Name != s.Environment) {
+			t.Errorf("log.level: %+v", s)
+		}
+	}
+}
+
+func TestMarkdownNamesEverySettingWhateverIsSet(t *testing.T) {
+	code, stdout, _ := execute(t, []string{"STANDINGS_ON_GAP=nonsense"}, "config", "--markdown")
+	if code != 0 {
+		t.Errorf("code %d", code)
+	}
+	for _, o := range options(&config{}) {
+		if strings.Count(stdout, "| `"+o.key+"` |") != 1 {
+			t.Errorf("%s isn't a row of its own", o.key)
+		}
+	}
+}
+
+func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
+	for want, args := range map[string][]string{
+		`no command "confg"; did you mean "config"`: {"confg"},
+		`no command "zzz"; there are config`:        {"zzz"},
+		"unknown flag: --loud":                      {"config", "--loud"},
+		"takes 0 arguments, not 1":                  {"config", "now"},
+	} {
+		code, stdout, stderr := execute(t, nil, args...)
+		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	if code, stdout, _ := execute(t, nil); code != 0 || !strings.Contains(stdout, "Available Commands") {
+		t.Errorf("no arguments: code %d, %s", code, stdout)
+	}
+}
+
+func TestDurationsAndSizesAreReadAsTheyAreShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.Int64Range(0, int64(100000*day)).Draw(t, "duration"))
+		if rapid.Bool().Draw(t, "whole") {
+			d = d.Truncate(rapid.SampledFrom([]time.Duration{day, time.Hour, time.Minute, time.Second}).Draw(t, "unit"))
+		}
+		if got, err := parseDuration(formatDuration(d)); err != nil || got != d {
+			t.Fatalf("%v is shown as %q and read as %v, %v", d, formatDuration(d), got, err)
+		}
+		n := rapid.Int64Range(0, 1<<62).Draw(t, "bytes") &^ (1<<rapid.IntRange(0, 40).Draw(t, "zeros") - 1)
+		if got, ok := parseBytes(formatBytes(n)); !ok || got != n {
+			t.Fatalf("%d is shown as %q and read as %d, %v", n, formatBytes(n), got, ok)
+		}
+	})
+	for text, want := range map[string]time.Duration{"1w": 7 * day, "1d12h": 36 * time.Hour, "1w2d3h": 219 * time.Hour, "0": 0, "1.5h": 90 * time.Minute} {
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "1d1w", "-1d", "-1s", "1.5d", "1", "99999999999w", "10000000w10000000w", "106751d24h"} {
+		if got, err := parseDuration(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+	for _, text := range []string{"", "KiB", "-1", "1.5MiB", "1MB", "9007199254740993GiB"} {
+		if got, ok := parseBytes(text); ok {
+			t.Errorf("%q is read as %d", text, got)
+		}
+	}
+}

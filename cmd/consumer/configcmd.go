@@ -1,0 +1,117 @@
+package main
+
+// consumer config: every setting, its value and where it came from, and what
+// the layouts come to.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newConfigCommand(p *program) *cobra.Command {
+	var asJSON, asMarkdown bool
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Show the configuration, and where each value came from",
+		Long: `Shows every setting, its value, and whether that is the default or came from the
+file or the environment; then what the score layouts come to for each enabled
+period. All that is wrong is listed, and the exit code is 2.`,
+		Args: exactArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			if asMarkdown {
+				return writeMarkdown(p.stdout)
+			}
+			l, err := p.configuration()
+			if err != nil {
+				return err
+			}
+			layouts, warnings, err := reportLayouts(l.config)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeConfigJSON(p.stdout, l, layouts, warnings)
+			}
+			return writeConfigTable(p.stdout, l, layouts, warnings)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write a table of all settings, for documentation")
+	c.MarkFlagsMutuallyExclusive("json", "markdown")
+	return c
+}
+
+func writeConfigTable(w io.Writer, l *loaded, layouts []layoutReport, warnings []string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "KEY\tVALUE\tFROM")
+	for _, s := range l.settings {
+		shown := s.shown()
+		if shown == "" {
+			shown = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.key, shown, s.from)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(t)
+	fmt.Fprintln(t, "PERIOD\tLAYOUT\tK\tTICK\tPOINTS\tREACHED_AT\tRETENTION")
+	for _, r := range layouts {
+		tick := formatDuration(time.Duration(r.TickMS) * time.Millisecond)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d to %d\tto %s\t%s\n", r.Period, r.Layout, r.K, tick, r.MinPoints, r.MaxPoints, tick, r.Retention)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		if _, err := fmt.Fprintf(w, "\nwarning: %s\n", warning); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeConfigJSON(w io.Writer, l *loaded, layouts []layoutReport, warnings []string) error {
+	type settingReport struct {
+		Key         string `json:"key"`
+		Value       string `json:"value"`
+		From        string `json:"from"` // default, file or environment
+		Name        string `json:"name,omitempty"`
+		Environment string `json:"environment"`
+	}
+	report := struct {
+		Settings []settingReport `json:"settings"`
+		Layouts  []layoutReport  `json:"layouts"`
+		Warnings []string        `json:"warnings"`
+	}{Layouts: layouts, Warnings: append([]string{}, warnings...)}
+	for _, s := range l.settings {
+		report.Settings = append(report.Settings, settingReport{s.key, s.shown(), s.from.layer, s.from.name, s.variable()})
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(report)
+}
+
+// writeMarkdown writes the declarations, whatever this process's configuration is.
+func writeMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| key | default | range | meaning |\n|---|---|---|---|\n")
+	for _, o := range options(&config{}) {
+		def := "`" + o.def + "`"
+		if o.def == "" {
+			def = ""
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.key, def, o.value.rule(), o.doc)
+	}
+	fmt.Fprintf(&b, "\nIn the environment a key is `%s` and its path in capitals with underscores:\n`%s`.\n",
+		variablePrefix, options(&config{})[0].variable())
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,260 @@
+package main
+
+// Loading the configuration: defaults, then the file, then the environment. Each
+// is a layer of its own, so that where a value came from is never lost.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+)
+
+const (
+	variablePrefix = "STANDINGS_"
+	configVariable = variablePrefix + "CONFIG" // names the file, as --config does
+	testVariables  = variablePrefix + "TEST_"  // what the tests are told; not ours to judge
+)
+
+// origin is where a value came from: a layer, and the file's path or the
+// variable's name in it.
+type origin struct{ layer, name string }
+
+func (o origin) String() string {
+	if o.name == "" {
+		return o.layer
+	}
+	return o.layer + " " + o.name
+}
+
+// setting is an option with where its value came from.
+type setting struct {
+	option
+	from origin
+}
+
+// shown is the value as it may be shown.
+func (s setting) shown() string {
+	text := s.value.text()
+	if s.secret && text != "" {
+		return "(hidden)"
+	}
+	return text
+}
+
+// loaded is a configuration with the origin of each of its settings, and what
+// couldn't be read. It is good for nothing before validate says so.
+type loaded struct {
+	config   *config
+	settings []setting
+	problems []error
+}
+
+func (l *loaded) setting(key string) setting {
+	return l.settings[slices.IndexFunc(l.settings, func(s setting) bool { return s.key == key })]
+}
+
+// configuration loads and validates. Its error holds every problem, one a line.
+func (p *program) configuration() (*loaded, error) {
+	path := p.configPath
+	if path == "" {
+		path = p.getenv(configVariable)
+	}
+	l, err := load(path, p.environ)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.validate()
+}
+
+func (p *program) getenv(name string) string {
+	for _, pair := range p.environ {
+		if n, v, _ := strings.Cut(pair, "="); n == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// layer is one source of values: the raw value and origin of each key it has.
+type layer struct {
+	values *koanf.Koanf
+	from   func(key string) origin
+}
+
+// load reads the file at path (empty for none) and environ over the defaults.
+// Unknown keys and values that can't be read are left to validate to tell.
+func load(path string, environ []string) (*loaded, error) {
+	l := &loaded{config: defaults()}
+	declared := options(l.config)
+	layers, unknown, err := readLayers(declared, path, environ)
+	if err != nil {
+		return nil, err
+	}
+	l.problems = unknown
+	for _, o := range declared {
+		s := setting{option: o}
+		for _, layer := range layers {
+			raw := layer.values.Get(o.key)
+			if raw == nil {
+				continue
+			}
+			s.from = layer.from(o.key)
+			if err := assign(o, raw); err != nil {
+				found := fmt.Sprintf("%q", fmt.Sprint(raw))
+				if _, section := raw.(map[string]any); section {
+					found = ""
+				}
+				if o.secret {
+					found = "(hidden)"
+				}
+				l.problems = append(l.problems, &settingError{kind: errType, key: o.key, found: found, problem: err.Error(), from: s.from})
+			}
+		}
+		l.settings = append(l.settings, s)
+	}
+	return l, nil
+}
+
+func readLayers(declared []option, path string, environ []string) ([]layer, []error, error) {
+	base, fromFile, fromEnv := koanf.New("."), koanf.New("."), koanf.New(".")
+	keys := make(map[string]string)      // variable -> key
+	variables := make(map[string]string) // key -> variable
+	texts := make(map[string]any)
+	for _, o := range declared {
+		keys[o.variable()], variables[o.key] = o.key, o.variable()
+		texts[o.key] = o.def
+	}
+	if err := base.Load(confmap.Provider(texts, "."), nil); err != nil {
+		return nil, nil, fmt.Errorf("read the defaults: %w", err)
+	}
+	if path != "" {
+		if err := fromFile.Load(file.Provider(path), yaml.Parser()); err != nil {
+			return nil, nil, fileProblem(path, err)
+		}
+	}
+	problems := unknownKeys(declared, fromFile, origin{"file", path})
+	problems = append(problems, unknownVariables(declared, keys, environ)...)
+	set := env.Opt{
+		Prefix:      variablePrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, text string) (string, any) {
+			if text == "" { // as good as not set: `${VAR:-}` in a compose file
+				return "", nil
+			}
+			return keys[name], text
+		},
+	}
+	if err := fromEnv.Load(env.Provider(".", set), nil); err != nil {
+		return nil, nil, fmt.Errorf("read the environment: %w", err)
+	}
+	return []layer{
+		{base, func(string) origin { return origin{"default", ""} }},
+		{fromFile, func(string) origin { return origin{"file", path} }},
+		{fromEnv, func(key string) origin { return origin{"environment", variables[key]} }},
+	}, problems, nil
+}
+
+// fileProblem is one line for a file that can't be read or isn't YAML.
+func fileProblem(path string, err error) error {
+	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return fmt.Errorf("%w: %s: %s", errSetting, path, strings.TrimPrefix(text, "yaml: "))
+}
+
+// assign puts a raw value, as YAML or the environment gave it, into an option.
+func assign(o option, raw any) error {
+	_, isList := o.value.(listValue)
+	switch v := raw.(type) {
+	case map[string]any:
+		return fmt.Errorf("is a section where a %s belongs", o.value.kind())
+	case []any:
+		if !isList {
+			return fmt.Errorf("is a list where a %s belongs", o.value.kind())
+		}
+		items := make([]string, len(v))
+		for i, item := range v {
+			text, ok := scalar(item)
+			if !ok || strings.Contains(text, ",") {
+				return errors.New("isn't a list of plain names")
+			}
+			items[i] = text
+		}
+		return o.value.set(strings.Join(items, ","))
+	}
+	text, _ := scalar(raw)
+	return o.value.set(strings.TrimSpace(text))
+}
+
+// scalar is the text of a YAML value that isn't a list or a section.
+func scalar(raw any) (string, bool) {
+	switch v := raw.(type) {
+	case nil, map[string]any, []any:
+		return "", false
+	case time.Time: // YAML reads an unquoted date as a time
+		return v.Format(time.RFC3339Nano), true
+	}
+	return fmt.Sprint(raw), true
+}
+
+func unknownKeys(declared []option, k *koanf.Koanf, from origin) []error {
+	var problems []error
+	for _, key := range k.Keys() {
+		known, section := false, false
+		for _, o := range declared {
+			// Below a setting: that it got a section is told with the setting.
+			known = known || o.key == key || strings.HasPrefix(key, o.key+".")
+			section = section || strings.HasPrefix(o.key, key+".")
+		}
+		raw := k.Get(key)
+		empty := raw == nil
+		if m, ok := raw.(map[string]any); ok {
+			empty = len(m) == 0
+		}
+		switch {
+		case known, section && empty: // `redis:` with all below it commented out
+		case section:
+			problems = append(problems, &settingError{kind: errType, key: key, found: fmt.Sprintf("%q", fmt.Sprint(raw)),
+				problem: "stands where a section belongs", from: from})
+		default:
+			names := make([]string, len(declared))
+			for i, o := range declared {
+				names[i] = o.key
+			}
+			problems = append(problems, &settingError{kind: errUnknown, key: key,
+				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from})
+		}
+	}
+	return problems
+}
+
+func unknownVariables(declared []option, keys map[string]string, environ []string) []error {
+	var problems []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, variablePrefix) || name == configVariable || strings.HasPrefix(name, testVariables) {
+			continue
+		}
+		if _, known := keys[name]; known {
+			continue
+		}
+		names := make([]string, len(declared))
+		for i, o := range declared {
+			names[i] = o.variable()
+		}
+		problems = append(problems, &settingError{kind: errUnknown, key: name,
+			problem: "there is no such setting; the nearest is " + nearest(name, names), from: origin{"environment", ""}})
+	}
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return problems
+}

@@ -1,0 +1,36 @@
+package main
+
+// The log: JSON for machines, console for a person at a terminal.
+
+import (
+	"fmt"
+	"io"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// newLogger writes to w as log.level and log.format say.
+func newLogger(cfg *config, w io.Writer) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(cfg.logLevel)
+	if err != nil {
+		return nil, fmt.Errorf("log.level: %w", err)
+	}
+	format := cfg.logFormat
+	if format == "auto" {
+		format = "json"
+		if _, ok := terminal(w); ok {
+			format = "console"
+		}
+	}
+	fields := zap.NewProductionEncoderConfig()
+	fields.EncodeTime = zapcore.ISO8601TimeEncoder
+	fields.EncodeDuration = zapcore.StringDurationEncoder
+	encoder := zapcore.NewJSONEncoder(fields)
+	if format == "console" {
+		fields.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		fields.EncodeLevel = zapcore.CapitalColorLevelEncoder
+		encoder = zapcore.NewConsoleEncoder(fields)
+	}
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+}

@@ -1,0 +1,180 @@
+package main
+
+// What a configuration must keep to: each setting by itself, and those that
+// only make sense together. Every problem is found, not only the first.
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+)
+
+// What can be wrong with a setting; a settingError is one of them, and all of
+// them are errSetting.
+var (
+	errSetting = errors.New("invalid configuration")
+	errUnknown = fmt.Errorf("%w: no such setting", errSetting)
+	errType    = fmt.Errorf("%w: wrong type", errSetting)
+	errRange   = fmt.Errorf("%w: out of range", errSetting)
+)
+
+// settingError is one problem with one setting. found is empty where the
+// problem isn't one with the value.
+type settingError struct {
+	kind    error
+	key     string
+	found   string
+	problem string
+	from    origin
+}
+
+func (e *settingError) Error() string {
+	found := e.found
+	if found != "" {
+		found += " "
+	}
+	return fmt.Sprintf("%s: %s%s (%s)", e.key, found, e.problem, e.from)
+}
+
+func (e *settingError) Unwrap() error { return e.kind }
+
+// validate returns every problem, those of reading too, joined, one a line; nil
+// if there is none.
+func (l *loaded) validate() error {
+	problems := slices.Clone(l.problems)
+	for _, s := range l.settings {
+		if err := s.value.check(); err != nil {
+			problems = append(problems, &settingError{kind: errRange, key: s.key, found: s.shown(), problem: err.Error(), from: s.from})
+		}
+	}
+	if len(problems) > 0 {
+		// What needs several settings at once is only worth saying of settings
+		// that are right one by one.
+		return errors.Join(problems...)
+	}
+	return errors.Join(l.validateTogether()...)
+}
+
+func (l *loaded) validateTogether() []error {
+	var problems []error
+	complain := func(key, problem string, args ...any) {
+		s := l.setting(key)
+		problems = append(problems, &settingError{kind: errRange, key: key, found: s.shown(), problem: fmt.Sprintf(problem, args...), from: s.from})
+	}
+	cfg := l.config
+	if cfg.kafka.sessionTimeout < 3*cfg.kafka.heartbeat {
+		complain("kafka.heartbeat", "is more than a third of kafka.session_timeout, %s: a late one would end the session",
+			formatDuration(cfg.kafka.sessionTimeout))
+	}
+	for _, topic := range cfg.kafka.topics {
+		for _, other := range cfg.kafka.topics {
+			if other == topic+deadLetterSuffix {
+				complain("kafka.topics", "names %s, where the dead letters of %s go: they would be read again", other, topic)
+			}
+		}
+	}
+	if len(cfg.redis.addresses) > 1 && cfg.redis.db != 0 {
+		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
+	}
+	enabled := 0
+	for _, p := range cfg.periods {
+		if !p.enabled {
+			continue
+		}
+		enabled++
+		if _, err := layoutOf(cfg, p); err != nil {
+			complain("periods."+string(p.name)+".layout", "doesn't fit max_points %d: %v", cfg.maxPoints, err)
+		}
+	}
+	if enabled == 0 {
+		complain("periods."+string(cfg.periods[0].name)+".enabled", "like every other: enable at least one period")
+	}
+	return problems
+}
+
+// shardsValue says why there is only one.
+type shardsValue struct{ intValue }
+
+func (v shardsValue) rule() string { return "1" }
+func (v shardsValue) check() error {
+	if *v.p != 1 {
+		return errors.New("shards aren't supported yet: must be 1")
+	}
+	return nil
+}
+
+const deadLetterSuffix = ".dlq"
+
+var (
+	topicPattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+	prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	boardPattern  = prefixPattern
+
+	layouts  = []string{string(codec.Readable), string(codec.Wide)}
+	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+)
+
+// topicName keeps room for the dead letters' suffix in Kafka's 249 bytes.
+func topicName(name string) error {
+	if !topicPattern.MatchString(name) || len(name) > 249-len(deadLetterSuffix) || strings.Trim(name, ".") == "" {
+		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
+	}
+	return nil
+}
+
+func groupName(name string) error {
+	if name == "" || len(name) > 255 {
+		return errors.New("hasn't 1 to 255 bytes")
+	}
+	return nil
+}
+
+func prefixName(name string) error {
+	if !prefixPattern.MatchString(name) {
+		return errors.New("isn't 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit")
+	}
+	return nil
+}
+
+func boardName(name string) error {
+	if !boardPattern.MatchString(name) {
+		return errors.New("isn't a board's name: 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit")
+	}
+	return nil
+}
+
+func hostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && host != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
+			return nil
+		}
+	}
+	return errors.New("isn't host:port")
+}
+
+func startName(text string) error {
+	switch text {
+	case "window", "earliest", "latest":
+		return nil
+	}
+	if _, err := time.Parse(time.RFC3339, text); err != nil {
+		return errors.New("isn't window, earliest, latest, or a time such as 2026-11-21T00:00:00Z")
+	}
+	return nil
+}
+
+func zoneName(name string) error {
+	if _, err := periods.NewCalendar(name, weekdays[0]); err != nil {
+		return errors.New("isn't an IANA time zone such as UTC or Europe/Berlin")
+	}
+	return nil
+}
