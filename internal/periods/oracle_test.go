@@ -1,9 +1,7 @@
 package periods_test
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
@@ -143,13 +141,13 @@ func watch(loc *time.Location, from, to int64) *clock {
 	return c
 }
 
-// sum tells zones apart by when their dates begin.
+// sum tells zones apart by when their dates begin (FNV-1a, a date at a time).
 func (c *clock) sum() uint64 {
-	h := fnv.New64a()
+	sum := uint64(14695981039346656037)
 	for _, d := range c.dates {
-		binary.Write(h, binary.LittleEndian, d.at)
+		sum = (sum ^ uint64(d.at)) * 1099511628211
 	}
-	return h.Sum64()
+	return sum
 }
 
 // windows groups the dates by a period's windows, leaving out the first and the

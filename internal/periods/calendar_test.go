@@ -1,0 +1,229 @@
+package periods_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/standings/standings/internal/periods"
+)
+
+// ExampleCalendar_Span shows how events are put into windows: an event inside
+// the span of the one before it needs no more than two comparisons.
+func ExampleCalendar_Span() {
+	calendar, _ := periods.NewCalendar("Europe/Berlin", "monday")
+	var span periods.Span
+	for _, ms := range []int64{1795233600000, 1795233660000, 1795388400000} {
+		if !span.Holds(ms) {
+			span, _ = calendar.Span([]periods.Period{periods.Weekly, periods.Monthly}, ms)
+			fmt.Println("looked up", ms)
+		}
+		fmt.Println(ms, span.Windows[0].Name, span.Windows[1].Name)
+	}
+	// Output:
+	// looked up 1795233600000
+	// 1795233600000 2026-W47 2026-11
+	// 1795233660000 2026-W47 2026-11
+	// looked up 1795388400000
+	// 1795388400000 2026-W48 2026-11
+}
+
+func TestWindowsAreNamedAndBoundedAsTheCalendarHasIt(t *testing.T) {
+	for _, want := range []struct {
+		zone, weekStart string
+		period          periods.Period
+		at              string
+		name            string
+		start, end      string
+	}{
+		// The periods.
+		{"UTC", "monday", periods.Daily, "2026-11-21T08:15:30Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z"},
+		{"UTC", "monday", periods.Weekly, "2026-11-21T08:15:30Z", "2026-W47", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z"},
+		{"UTC", "monday", periods.Monthly, "2026-11-21T08:15:30Z", "2026-11", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"},
+		{"UTC", "monday", periods.Quarterly, "2026-11-21T08:15:30Z", "2026-Q4", "2026-10-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"UTC", "monday", periods.Yearly, "2026-11-21T08:15:30Z", "2026", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"UTC", "monday", periods.AllTime, "2026-11-21T08:15:30Z", "all", "1970-01-01T00:00:00Z", "2106-02-07T06:28:16Z"},
+		// The ends of time.
+		{"UTC", "monday", periods.Weekly, "1970-01-01T00:00:00Z", "1970-W01", "1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
+		{"America/New_York", "monday", periods.Yearly, "1970-01-01T00:00:00Z", "1969", "1969-01-01T05:00:00Z", "1970-01-01T05:00:00Z"},
+		{"UTC", "monday", periods.Yearly, "2106-02-07T06:28:15.999Z", "2106", "2106-01-01T00:00:00Z", "2107-01-01T00:00:00Z"},
+		// ISO 8601 at the year's border.
+		{"UTC", "monday", periods.Weekly, "2020-12-31T12:00:00Z", "2020-W53", "2020-12-28T00:00:00Z", "2021-01-04T00:00:00Z"},
+		{"UTC", "monday", periods.Weekly, "2021-01-01T12:00:00Z", "2020-W53", "2020-12-28T00:00:00Z", "2021-01-04T00:00:00Z"},
+		{"UTC", "monday", periods.Weekly, "2024-12-30T00:00:00Z", "2025-W01", "2024-12-30T00:00:00Z", "2025-01-06T00:00:00Z"},
+		{"UTC", "monday", periods.Weekly, "2027-01-01T00:00:00Z", "2026-W53", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z"},
+		// Weeks from another day.
+		{"UTC", "sunday", periods.Weekly, "2026-11-21T08:15:30Z", "2026-11-15", "2026-11-15T00:00:00Z", "2026-11-22T00:00:00Z"},
+		{"UTC", "saturday", periods.Weekly, "2026-11-21T08:15:30Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-28T00:00:00Z"},
+		// A week with a clock change: 167 and 169 hours.
+		{"Europe/Berlin", "monday", periods.Weekly, "2026-03-29T12:00:00Z", "2026-W13", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"},
+		{"Europe/Berlin", "monday", periods.Weekly, "2026-10-25T12:00:00Z", "2026-W43", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z"},
+		// Midnight left out: the day starts at 01:00.
+		{"America/Sao_Paulo", "monday", periods.Daily, "2018-11-04T12:00:00Z", "2018-11-04", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"},
+		{"Asia/Beirut", "monday", periods.Daily, "2022-03-27T12:00:00Z", "2022-03-27", "2022-03-26T22:00:00Z", "2022-03-27T21:00:00Z"},
+		{"Africa/Cairo", "monday", periods.Daily, "2024-04-26T12:00:00Z", "2024-04-26", "2024-04-25T22:00:00Z", "2024-04-26T21:00:00Z"},
+		// From 24:00 back to 23:00: the next date wasn't shown yet, the day has 25 hours.
+		{"America/Sao_Paulo", "monday", periods.Daily, "2019-02-17T02:30:00Z", "2019-02-16", "2019-02-16T02:00:00Z", "2019-02-17T03:00:00Z"},
+		// From 00:01 back to 23:01: the date was shown, and keeps what follows.
+		{"America/St_Johns", "monday", periods.Daily, "2010-11-07T03:00:00Z", "2010-11-07", "2010-11-07T02:30:00Z", "2010-11-08T03:30:00Z"},
+		{"America/St_Johns", "monday", periods.Daily, "2010-11-07T02:29:59.999Z", "2010-11-06", "2010-11-06T02:30:00Z", "2010-11-07T02:30:00Z"},
+		// A day left out.
+		{"Pacific/Apia", "monday", periods.Daily, "2011-12-30T09:59:59.999Z", "2011-12-29", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
+		{"Pacific/Apia", "monday", periods.Daily, "2011-12-30T10:00:00Z", "2011-12-31", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},
+		{"Pacific/Kwajalein", "monday", periods.Daily, "1993-08-21T12:00:00Z", "1993-08-22", "1993-08-21T12:00:00Z", "1993-08-22T12:00:00Z"},
+		// A week whose first day was left out keeps the name that the day gives it.
+		{"Pacific/Apia", "friday", periods.Weekly, "2011-12-31T12:00:00Z", "2011-12-30", "2011-12-30T10:00:00Z", "2012-01-05T10:00:00Z"},
+		// Odd offsets.
+		{"Africa/Monrovia", "monday", periods.Daily, "1971-06-01T12:00:00Z", "1971-06-01", "1971-06-01T00:44:30Z", "1971-06-02T00:44:30Z"},
+		{"Africa/Monrovia", "monday", periods.Daily, "1972-01-07T12:00:00Z", "1972-01-07", "1972-01-07T00:44:30Z", "1972-01-08T00:00:00Z"},
+		{"Asia/Kathmandu", "monday", periods.Monthly, "2026-11-21T00:00:00Z", "2026-11", "2026-10-31T18:15:00Z", "2026-11-30T18:15:00Z"},
+		{"Antarctica/Troll", "monday", periods.Daily, "2024-03-31T12:00:00Z", "2024-03-31", "2024-03-31T00:00:00Z", "2024-03-31T22:00:00Z"},
+		// The last day of a leap year, past what the zone's data spell out.
+		{"Europe/Berlin", "monday", periods.Yearly, "2104-12-31T22:59:59.999Z", "2104", "2103-12-31T23:00:00Z", "2104-12-31T23:00:00Z"},
+	} {
+		got, err := calendar(t, want.zone, want.weekStart).At(want.period, instant(t, want.at))
+		if err != nil {
+			t.Errorf("%s at %s: %v", want.period, want.at, err)
+			continue
+		}
+		if got.Period != want.period || got.Name != want.name || utc(got.Start) != want.start || utc(got.End) != want.end {
+			t.Errorf("%s, weeks from %s, %s at %s: got %s %s [%s, %s), want %s [%s, %s)", want.zone, want.weekStart,
+				want.period, want.at, got.Period, got.Name, utc(got.Start), utc(got.End), want.name, want.start, want.end)
+		}
+	}
+}
+
+func TestTheDefaultCalendarIsUTCWithWeeksFromMonday(t *testing.T) {
+	var zero periods.Calendar
+	if zero.Zone() != "UTC" || zero.WeekStart() != "monday" {
+		t.Errorf("got %s, %s", zero.Zone(), zero.WeekStart())
+	}
+	given := calendar(t, "UTC", "monday")
+	for _, p := range periods.All() {
+		got, err := zero.At(p, 1795248930123)
+		want, _ := given.At(p, 1795248930123)
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", p, got, err, want)
+		}
+	}
+}
+
+func TestACalendarSaysWhatItWasMadeOf(t *testing.T) {
+	c := calendar(t, "America/Argentina/Buenos_Aires", "sunday")
+	if c.Zone() != "America/Argentina/Buenos_Aires" || c.WeekStart() != "sunday" {
+		t.Errorf("got %s, %s", c.Zone(), c.WeekStart())
+	}
+}
+
+func TestAZoneOrWeekStartThatWontDoIsRefusedWithWhatWould(t *testing.T) {
+	for _, bad := range []struct{ zone, weekStart, says string }{
+		{"", "monday", "a name is needed, such as UTC or Europe/Berlin"},
+		{"Local", "monday", "differs from machine to machine"},
+		{"localtime", "monday", "differs from machine to machine"},
+		{"right/Europe/Berlin", "monday", "counts leap seconds"},
+		{"Europe/Berlni", "monday", "unknown time zone Europe/Berlni"},
+		{"Europe", "monday", `time zone "Europe"`},
+		{"../../etc/passwd", "monday", "no such IANA name"},
+		{"/etc/localtime", "monday", "no such IANA name"},
+		{"UTC\x00", "monday", "no such IANA name"},
+		{"UTC", "", `weeks can't start on "": it is one of monday, tuesday`},
+		{"UTC", "Monday", `weeks can't start on "Monday"`},
+	} {
+		_, err := periods.NewCalendar(bad.zone, bad.weekStart)
+		if err == nil || !strings.Contains(err.Error(), bad.says) {
+			t.Errorf("zone %q, weeks from %q: got %v, want it to say %q", bad.zone, bad.weekStart, err, bad.says)
+		}
+	}
+}
+
+func TestAnInstantOutsideOfTimeHasNoWindow(t *testing.T) {
+	c := calendar(t, "Asia/Tokyo", "monday")
+	for _, p := range periods.All() {
+		for _, ms := range []int64{-1, periods.MaxTime, -1 << 63, 1<<63 - 1} {
+			if w, err := c.At(p, ms); err == nil || !strings.Contains(err.Error(), "from 1970 to 2106-02-07T06:28:16Z") {
+				t.Errorf("%s at %d: got %+v, %v", p, ms, w, err)
+			}
+		}
+		for _, ms := range []int64{0, periods.MaxTime - 1} {
+			if w, err := c.At(p, ms); err != nil || ms < w.Start || ms >= w.End {
+				t.Errorf("%s at %d: got %+v, %v", p, ms, w, err)
+			}
+		}
+	}
+}
+
+func TestBeforeTheFirstWindowAndAfterTheLastThereIsNone(t *testing.T) {
+	for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {
+		c := calendar(t, zone, "monday")
+		for _, p := range periods.All() {
+			first, _ := c.At(p, 0)
+			if w, ok := c.Previous(first); ok {
+				t.Errorf("%s: before %+v there is %+v", zone, first, w)
+			}
+			last, _ := c.At(p, periods.MaxTime-1)
+			if w, ok := c.Next(last); ok {
+				t.Errorf("%s: after %+v there is %+v", zone, last, w)
+			}
+		}
+	}
+}
+
+func TestADayThatWasLeftOutHasNeitherWindowNorName(t *testing.T) {
+	for _, gone := range []struct{ zone, before, day, after string }{
+		{"Pacific/Apia", "2011-12-29", "2011-12-30", "2011-12-31"},
+		{"Pacific/Fakaofo", "2011-12-29", "2011-12-30", "2011-12-31"},
+		{"Pacific/Kwajalein", "1993-08-20", "1993-08-21", "1993-08-22"},
+	} {
+		c := calendar(t, gone.zone, "monday")
+		before, err := c.Named(periods.Daily, gone.before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, ok := c.Next(before)
+		if !ok || after.Name != gone.after || after.Start != before.End {
+			t.Errorf("%s: after %+v comes %+v", gone.zone, before, after)
+		}
+		if w, ok := c.Previous(after); !ok || w != before {
+			t.Errorf("%s: before %+v comes %+v", gone.zone, after, w)
+		}
+		_, err = c.Named(periods.Daily, gone.day)
+		if err == nil || !strings.Contains(err.Error(), "no such day in "+gone.zone) {
+			t.Errorf("%s %s: got %v", gone.zone, gone.day, err)
+		}
+	}
+}
+
+func TestASpanEndsWhereTheFirstOfItsWindowsDoes(t *testing.T) {
+	c := calendar(t, "UTC", "monday")
+	at := instant(t, "2026-12-01T10:00:00Z")
+	span, err := c.Span([]periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if utc(span.Start) != "2026-12-01T00:00:00Z" || utc(span.End) != "2026-12-07T00:00:00Z" {
+		t.Errorf("got [%s, %s)", utc(span.Start), utc(span.End))
+	}
+	for i, name := range []string{"2026-W49", "2026-12", "2026"} {
+		if span.Windows[i].Name != name {
+			t.Errorf("window %d is %s, want %s", i, span.Windows[i].Name, name)
+		}
+	}
+	if _, err := c.Span([]periods.Period{periods.Weekly, "fortnightly"}, at); err == nil {
+		t.Error("a period that doesn't exist was taken")
+	}
+	if (&periods.Span{}).Holds(0) {
+		t.Error("the zero span holds the first instant")
+	}
+}
+
+func TestASpanNeverLeavesTime(t *testing.T) {
+	c := calendar(t, "UTC", "monday")
+	first, err := c.Span([]periods.Period{periods.Weekly}, 0)
+	if err != nil || first.Holds(-1) || !first.Holds(0) {
+		t.Errorf("the first one: %+v, %v", first, err)
+	}
+	last, err := c.Span([]periods.Period{periods.Yearly}, periods.MaxTime-1)
+	if err != nil || last.Holds(periods.MaxTime) || !last.Holds(periods.MaxTime-1) {
+		t.Errorf("the last one: %+v, %v", last, err)
+	}
+}

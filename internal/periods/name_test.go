@@ -1,0 +1,87 @@
+package periods_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/periods"
+)
+
+func TestANameThatNoWindowHasIsRefusedWithWhatWouldBeRight(t *testing.T) {
+	long := strings.Repeat("2026-W47", 100_000)
+	for _, bad := range []struct {
+		weekStart string
+		period    periods.Period
+		name      string
+		says      string
+	}{
+		{"monday", periods.Daily, "", "the form is 2026-11-21"},
+		{"monday", periods.Daily, "2026-11-1", "the form is 2026-11-21"},
+		{"monday", periods.Daily, "2026-02-29", "there is no such date"},
+		{"monday", periods.Daily, "2026-13-01", "there is no such date"},
+		{"monday", periods.Daily, "2026-00-00", "there is no such date"},
+		{"monday", periods.Weekly, "2026-47", "the form is 2026-W47"},
+		{"monday", periods.Weekly, "2026-w47", "the form is 2026-W47"},
+		{"monday", periods.Weekly, "2026-W7", "the form is 2026-W47"},
+		{"monday", periods.Weekly, "2026-11-16", "the form is 2026-W47"},
+		{"monday", periods.Weekly, "2026-W54", "the weeks of 2026 go from W01 to W53"},
+		{"monday", periods.Weekly, "2025-W53", "the weeks of 2025 go from W01 to W52"},
+		{"monday", periods.Weekly, "2026-W00", "the weeks of 2026 go from W01 to W53"},
+		{"sunday", periods.Weekly, "2026-W47", "the form is 2026-11-15, the date of the week's first day"},
+		{"sunday", periods.Weekly, "2026-11-16", "weeks start on sunday, and that day lies in 2026-11-15"},
+		{"monday", periods.Monthly, "2026-13", "there is no such date"},
+		{"monday", periods.Monthly, "2026-00", "there is no such date"},
+		{"monday", periods.Monthly, "2026-11-01", "the form is 2026-11"},
+		{"monday", periods.Quarterly, "2026-Q0", "quarters go from Q1 to Q4"},
+		{"monday", periods.Quarterly, "2026-Q5", "quarters go from Q1 to Q4"},
+		{"monday", periods.Quarterly, "2026-4", "the form is 2026-Q4"},
+		{"monday", periods.Yearly, "26", "the form is 2026"},
+		{"monday", periods.Yearly, "+202", "the form is 2026"},
+		{"monday", periods.Yearly, "２０２６", "the form is 2026"},
+		{"monday", periods.Yearly, "1969", "from 1970 to February 2106"},
+		{"monday", periods.Yearly, "2107", "from 1970 to February 2106"},
+		{"monday", periods.Weekly, "0000-W01", "from 1970 to February 2106"},
+		{"monday", periods.Daily, "9999-12-31", "from 1970 to February 2106"},
+		{"monday", periods.AllTime, "2026", "the only one is all"},
+		{"monday", periods.AllTime, "", "the only one is all"},
+		{"monday", periods.Weekly, long, "the form is 2026-W47"},
+		{"monday", periods.Weekly, "\xff\x00:{0}\r\n", "the form is 2026-W47"},
+	} {
+		_, err := calendar(t, "UTC", bad.weekStart).Named(bad.period, bad.name)
+		if err == nil || !strings.HasSuffix(err.Error(), bad.says) || !strings.HasPrefix(err.Error(), string(bad.period)+" window") {
+			t.Errorf("%s %.30q: got %v, want it to end in %q", bad.period, bad.name, err, bad.says)
+		} else if len(err.Error()) > 250 {
+			t.Errorf("%s %.30q: an error of %d bytes", bad.period, bad.name, len(err.Error()))
+		}
+	}
+}
+
+// FuzzNamed holds what a name may be: whatever is taken is the name of the
+// window that is found, and of the instants in it.
+func FuzzNamed(f *testing.F) {
+	zones := strings.Fields(zoneNames)
+	for i, name := range []string{"2026-W47", "2026-11", "2026", "2026-11-21", "2026-Q4", "all", "2011-12-30", "1970-W01", "2106-02-07", ""} {
+		f.Add(uint16(i*31), uint8(i), uint8(i), name)
+	}
+	f.Fuzz(func(t *testing.T, zone uint16, weekStart, period uint8, name string) {
+		day := strings.ToLower(time.Weekday(weekStart % 7).String())
+		c := calendar(t, zones[int(zone)%len(zones)], day)
+		p := periods.All()[int(period)%len(periods.All())]
+		w, err := c.Named(p, name)
+		if err != nil {
+			if w != (periods.Window{}) || len(err.Error()) > 400 {
+				t.Errorf("%+v with an error of %d bytes", w, len(err.Error()))
+			}
+			return
+		}
+		if w.Name != name || w.Period != p || w.Start >= w.End || w.Start >= periods.MaxTime || w.End <= 0 {
+			t.Errorf("%s %q is %+v", p, name, w)
+		}
+		for _, ms := range []int64{max(w.Start, 0), min(w.End, periods.MaxTime) - 1} {
+			if at, err := c.At(p, ms); err != nil || at != w {
+				t.Errorf("%s %q is %+v, but at %d it is %+v, %v", p, name, w, ms, at, err)
+			}
+		}
+	})
+}
