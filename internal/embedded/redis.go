@@ -48,7 +48,7 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 		}
 		return &Redis{Address: server.Address, Name: server.Name, Note: note(found), close: server.Close}, nil
 	}
-	mini, err := startMiniredis()
+	mini, err := StartMiniredis(ctx)
 	if err != nil {
 		return nil, errors.Join(append(found, err)...)
 	}
@@ -56,7 +56,11 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 	return mini, nil
 }
 
-func startMiniredis() (*Redis, error) {
+// StartMiniredis starts the stand-in inside this process, whatever the machine has.
+func StartMiniredis(ctx context.Context) (*Redis, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start a miniredis: %w", err)
+	}
 	mini := miniredis.NewMiniRedis()
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)

@@ -1,9 +1,7 @@
 package embedded
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,76 +65,6 @@ func TestAServerIsNamedByItsInfo(t *testing.T) {
 	require.Equal(t, "redis-server 7.0.15", RedisName("# Server\r\nredis_version:7.0.15\r\n"))
 	require.Equal(t, "valkey-server 8.0.1", RedisName("redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n"))
 	require.Equal(t, Miniredis, RedisName("# Clients\r\nconnected_clients:1\r\n"))
-}
-
-func TestAServerOnAPortThatIsTakenIsNotMistakenForOurs(t *testing.T) {
-	path := server(t)
-	first, err := StartRedisServer(t.Context(), RedisOptions{Program: path})
-	require.NoError(t, err)
-	defer first.Close()
-	second := &RedisServer{Dir: t.TempDir()}
-	err = second.start(t.Context(), RedisOptions{Program: path, Port: first.Port})
-	require.ErrorIs(t, err, errPortTaken)
-}
-
-func TestClosingAServerRemovesItsDirectoryAndEndsIt(t *testing.T) {
-	s, err := StartRedisServer(t.Context(), RedisOptions{Program: server(t)})
-	require.NoError(t, err)
-	s.Close()
-	_, err = os.Stat(s.Dir)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NotNil(t, s.Process.Done())
-	<-s.Process.Done()
-}
-
-func TestAServerThatRefusesItsArgumentsSaysWhy(t *testing.T) {
-	_, err := StartRedisServer(t.Context(), RedisOptions{Program: server(t), Args: []string{"--maxmemory", "much"}})
-	require.ErrorContains(t, err, "maxmemory")
-}
-
-func TestAServerEvictsNothing(t *testing.T) {
-	s, err := StartRedisServer(t.Context(), RedisOptions{Program: server(t)})
-	require.NoError(t, err)
-	defer s.Close()
-	policy, err := connect(t, s.Address).ConfigGet(t.Context(), "maxmemory-policy").Result()
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"maxmemory-policy": "noeviction"}, policy)
-}
-
-// server is a real server; where the machine has none, nothing here is about it.
-func server(t *testing.T) string {
-	t.Helper()
-	for _, name := range RedisServers {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("STANDINGS_TEST_DEMAND") == "real" {
-		t.Fatal("no redis-server or valkey-server on the PATH")
-	}
-	notRun(t, "no redis-server or valkey-server on the PATH")
-	return ""
-}
-
-// notRun is what testenv.NotRun does; testenv is built on this package.
-func notRun(t *testing.T, reason string) {
-	t.Helper()
-	if list := os.Getenv("STANDINGS_TEST_NOTRUN"); list != "" {
-		f, err := os.OpenFile(list, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
-		require.NoError(t, err)
-		_, err = fmt.Fprintf(f, "%s: %s\n", t.Name(), reason)
-		require.NoError(t, errFirst(err, f.Close()))
-	}
-	t.Skip("not run: " + reason)
-}
-
-func errFirst(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func keepsScores(t *testing.T, address string) {

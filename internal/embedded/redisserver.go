@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 type RedisOptions struct {
 	Program string   // path of the program
 	Dir     string   // its working directory, which Close leaves; none: a temporary one, which Close removes
+	Scratch bool     // Dir is of no use to anybody once this process has died
 	Port    int      // the port; 0: any free one
 	Args    []string // more arguments: --maxmemory 60mb
 }
@@ -63,7 +65,10 @@ func StartRedisServer(ctx context.Context, options RedisOptions) (*RedisServer, 
 		if options.Port != 0 {
 			sleep(ctx, 50*time.Millisecond)
 		}
-		err = s.start(ctx, options)
+		taken := err
+		if err = s.start(ctx, options); err != nil && ctx.Err() != nil {
+			err = taken // the time ran out over it, which says less
+		}
 	}
 	if err != nil {
 		s.removeDir()
@@ -97,7 +102,7 @@ func (s *RedisServer) start(ctx context.Context, options RedisOptions) error {
 	cmd := exec.Command(options.Program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
 	scratch := ""
-	if s.temporary {
+	if s.temporary || options.Scratch {
 		scratch = s.Dir
 	}
 	if s.Process, err = child.Start(cmd, scratch); err != nil {
@@ -122,7 +127,10 @@ func (s *RedisServer) ready(ctx context.Context) (string, error) {
 	})
 	defer func() { _ = client.Close() }()
 	for {
-		info, err := client.Info(ctx).Result() // Redis 6.2 takes one section or none
+		info, err := "", s.listening()
+		if err == nil {
+			info, err = client.Info(ctx).Result() // Redis 6.2 takes one section or none
+		}
 		if err == nil && field(info, "loading") != "1" {
 			return s.named(info)
 		}
@@ -137,6 +145,15 @@ func (s *RedisServer) ready(ctx context.Context) (string, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// listening spares the log: go-redis writes a line a failed dial.
+func (s *RedisServer) listening() error {
+	connection, err := net.DialTimeout("tcp", s.Address, time.Second)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // named tells the server's name, if it is ours: on a port that another process

@@ -1,0 +1,33 @@
+# Everything here needs Go and make alone. `make help` lists it.
+
+FUZZTIME ?= 10s
+BENCHTIME ?= 1s
+PACKAGES ?= ./...
+
+# Pinned: what a linter says must not change from one day to the next.
+GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help run build test lint bench fuzz
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
+	@go run ./cmd/consumer demo
+
+build: ## bin/consumer
+	go build -trimpath -o bin/consumer ./cmd/consumer
+
+test: ## vet and all tests, on the best Kafka and Redis that this machine has
+	@PACKAGES="$(PACKAGES)" scripts/test
+
+lint: ## gofmt, vet and golangci-lint
+	@scripts/gofmt-check
+	go vet ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else go run $(GOLANGCI_LINT) run ./...; fi
+
+bench: ## every benchmark; BENCHTIME=1s
+	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) ./...
+
+fuzz: ## every fuzz target in turn; FUZZTIME=10s each
+	@scripts/fuzz $(FUZZTIME)

@@ -1,0 +1,226 @@
+package testenv
+
+// The Kafka that the tests of a process share, and what they do with any Kafka.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/embedded"
+)
+
+// KafkaServer is a Kafka that tests can use.
+type KafkaServer struct {
+	address string
+	name    string
+	way     Way
+	close   func()
+
+	private *kafkaProcess // what a private server can be killed by; else nil
+	test    testing.TB    // whose private server it is
+}
+
+// Kafka gives the Kafka that all tests of this process share. Use Topic: topics are
+// what keeps tests apart, and groups and transactional ids want unique names, too.
+func Kafka(t testing.TB) *KafkaServer {
+	t.Helper()
+	k, err := sharedKafka()
+	if err != nil {
+		t.Fatalf("a Kafka for tests: %v", err)
+	}
+	return k
+}
+
+// RealKafka is Kafka for a test of what an embedded one can't show; reason says
+// what that is.
+func RealKafka(t testing.TB, reason string) *KafkaServer {
+	t.Helper()
+	k := Kafka(t)
+	if k.Embedded() {
+		NotRun(t, "an embedded Kafka can't show it: "+reason)
+	}
+	return k
+}
+
+var sharedKafka = sync.OnceValues(func() (*KafkaServer, error) { return startKafka(context.Background()) })
+
+// kafkaWays are tried in order. Containers come between the local process and the
+// embedded one.
+var kafkaWays = []func(context.Context) (*KafkaServer, error){givenKafka, localKafka, embeddedKafka}
+
+func startKafka(ctx context.Context) (*KafkaServer, error) {
+	var passed []error
+	for _, way := range kafkaWays {
+		k, err := way(ctx)
+		switch {
+		case errors.Is(err, errNotHere):
+			passed = append(passed, err)
+		case err != nil:
+			return nil, err
+		case k.Embedded() && DemandsReal():
+			k.close()
+			return nil, fmt.Errorf("a real one is demanded (%s=real): %w", DemandVariable, errors.Join(passed...))
+		default:
+			return k, nil
+		}
+	}
+	return nil, errors.Join(passed...)
+}
+
+func givenKafka(ctx context.Context) (*KafkaServer, error) {
+	address := os.Getenv(KafkaVariable)
+	if address == "" {
+		return nil, fmt.Errorf("%s is not set: %w", KafkaVariable, errNotHere)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	id, version, err := identify(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: %w", KafkaVariable, address, err)
+	}
+	k := &KafkaServer{address: address, name: "Apache Kafka " + version, way: Given, close: func() {}}
+	if id == embedded.KafkaClusterID {
+		k.name, k.way = embeddedKafkaName, Embedded
+	}
+	return k, nil
+}
+
+const embeddedKafkaName = "kfake"
+
+func embeddedKafka(ctx context.Context) (*KafkaServer, error) {
+	k, err := embedded.StartKafka(ctx, embedded.KafkaOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &KafkaServer{address: k.Addresses()[0], name: embeddedKafkaName, way: Embedded, close: k.Close}, nil
+}
+
+// identify asks a broker for its cluster's id and, as well as the protocol tells
+// it, its version.
+func identify(ctx context.Context, address string) (id, version string, err error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(5*time.Second), kgo.RequestRetries(3))
+	if err != nil {
+		return "", "", err
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	metadata, err := admin.BrokerMetadata(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if len(metadata.Brokers) == 0 {
+		return "", "", errors.New("it has no broker yet")
+	}
+	versions, err := admin.ApiVersions(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	for _, v := range versions {
+		version = v.VersionGuess()
+	}
+	return metadata.Cluster, version, nil
+}
+
+// Addr is host:port of the broker. It stays the same when a private server is
+// started again.
+func (k *KafkaServer) Addr() string { return k.address }
+
+// Addresses are the bootstrap brokers: Addr alone.
+func (k *KafkaServer) Addresses() []string { return []string{k.address} }
+
+// Embedded reports whether this is a fake broker, which can't show everything.
+func (k *KafkaServer) Embedded() bool { return k.way == Embedded }
+
+// String says what it is and how it was come by: "local process, Apache Kafka
+// 4.2.0 at 127.0.0.1:19092".
+func (k *KafkaServer) String() string { return fmt.Sprintf("%s, %s at %s", k.way, k.name, k.address) }
+
+// Topic creates a topic on the shared Kafka.
+func Topic(t testing.TB, partitions int, config map[string]string) string {
+	t.Helper()
+	return Kafka(t).Topic(t, partitions, config)
+}
+
+// Topic creates a topic under a name of its own, with settings such as
+// retention.ms, and returns when every partition has a leader. It goes with the test.
+func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]string) string {
+	t.Helper()
+	name := unique(t)
+	k.CreateTopic(t, name, partitions, config)
+	t.Cleanup(func() {
+		// So that a long run doesn't fill the disk. The broker may be away by now.
+		client, err := kgo.NewClient(kgo.SeedBrokers(k.address), kgo.RetryTimeout(time.Second), kgo.RequestRetries(0))
+		if err != nil {
+			t.Errorf("delete topic %s: %v", name, err)
+			return
+		}
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_, _ = kadm.NewClient(client).DeleteTopics(ctx, name)
+	})
+	return name
+}
+
+// CreateTopic creates a topic whose name matters: a dead-letter topic. It stays.
+func (k *KafkaServer) CreateTopic(t testing.TB, name string, partitions int, config map[string]string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	settings := make(map[string]*string, len(config))
+	for key, value := range config {
+		settings[key] = &value
+	}
+	admin := kadm.NewClient(k.Client(t))
+	if _, err := admin.CreateTopic(ctx, int32(partitions), 1, settings, name); err != nil {
+		t.Fatalf("create topic %s: %v", name, err)
+	}
+	for !led(ctx, admin, name, partitions) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("topic %s has no leaders after 30 s", name)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func led(ctx context.Context, admin *kadm.Client, name string, partitions int) bool {
+	topics, err := admin.ListTopics(ctx, name)
+	if err != nil || topics[name].Err != nil || len(topics[name].Partitions) != partitions {
+		return false
+	}
+	for _, p := range topics[name].Partitions {
+		if p.Err != nil || p.Leader < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Client is a franz-go client of the shared Kafka.
+func Client(t testing.TB, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	return Kafka(t).Client(t, options...)
+}
+
+// Client is a franz-go client, independent of the one under test. It is closed
+// with the test.
+func (k *KafkaServer) Client(t testing.TB, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(k.address), kgo.MetadataMinAge(10 * time.Millisecond),
+	}, options...)...)
+	if err != nil {
+		t.Fatalf("a Kafka client: %v", err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}

@@ -1,0 +1,257 @@
+package testenv
+
+// A real Kafka as a child process: one node that is broker and controller.
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/embedded/child"
+)
+
+// KafkaVersion is the one that scripts/kafka-jars installs (test/kafka/pom.xml).
+const KafkaVersion = "4.2.0"
+
+// log4j.properties makes Kafka say on stdout what went wrong.
+//
+//go:embed log4j2.properties
+var logging []byte
+
+const (
+	kafkaStart = 60 * time.Second // two to three on an idle machine
+	kafkaGrace = 20 * time.Second
+)
+
+// kafkaProcess is a Kafka on fixed ports with its data in dir.
+type kafkaProcess struct {
+	java, jars string
+	dir        string
+	port       int // clients'
+	controller int // the quorum's of one
+	cluster    string
+	config     map[string]string
+	process    *child.Process
+}
+
+// javaOptions make a quick start matter more than the last tenth of speed.
+var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"}
+
+func localKafka(ctx context.Context) (*KafkaServer, error) {
+	k, err := newKafkaProcess(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return k.server(), nil
+}
+
+func (k *kafkaProcess) server() *KafkaServer {
+	return &KafkaServer{
+		address: k.address(), name: "Apache Kafka " + jarsVersion(k.jars), way: Local,
+		close: k.remove,
+	}
+}
+
+// newKafkaProcess starts a Kafka with settings besides or instead of its own, and
+// tries other ports where somebody was quicker.
+func newKafkaProcess(ctx context.Context, config map[string]string) (*kafkaProcess, error) {
+	java, jars, err := findKafka()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, kafkaStart)
+	defer cancel()
+	for {
+		k := &kafkaProcess{java: java, jars: jars, config: config}
+		if err = k.format(ctx); err == nil {
+			err = k.start(ctx)
+		}
+		if err == nil {
+			return k, nil
+		}
+		k.remove()
+		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
+			return nil, fmt.Errorf("start a local Kafka: %w", err)
+		}
+	}
+}
+
+var errPortTaken = errors.New("a port is taken")
+
+// findKafka finds a java and Kafka's jars. Jars that were named and aren't there
+// are a failure.
+func findKafka() (java, jars string, err error) {
+	jars, named := os.Getenv(KafkaJarsVariable), true
+	if jars == "" {
+		named = false
+		if jars, err = cachedJars(); err != nil {
+			return "", "", fmt.Errorf("%w: %w", err, errNotHere)
+		}
+	}
+	if jarsVersion(jars) == "" {
+		err = fmt.Errorf("no Kafka jars in %s (scripts/kafka-jars installs them)", jars)
+		if named {
+			return "", "", fmt.Errorf("%s: %w", KafkaJarsVariable, err)
+		}
+		return "", "", fmt.Errorf("%w: %w", err, errNotHere)
+	}
+	if java, err = exec.LookPath("java"); err != nil {
+		return "", "", fmt.Errorf("no java on the PATH: %w", errNotHere)
+	}
+	return java, jars, nil
+}
+
+// cachedJars is where scripts/kafka-jars puts them.
+func cachedJars() (string, error) {
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "standings", "kafka-"+KafkaVersion), nil
+}
+
+// jarsVersion reads 4.2.0 from kafka-clients-4.2.0.jar; empty where it is missing.
+func jarsVersion(dir string) string {
+	found, err := filepath.Glob(filepath.Join(dir, "kafka-clients-*.jar"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	name := strings.TrimSuffix(filepath.Base(found[0]), ".jar")
+	return strings.TrimPrefix(name, "kafka-clients-")
+}
+
+func (k *kafkaProcess) address() string { return fmt.Sprintf("127.0.0.1:%d", k.port) }
+
+// format makes a directory with an empty log and the configuration.
+func (k *kafkaProcess) format(ctx context.Context) (err error) {
+	if k.dir, err = os.MkdirTemp("", "standings-kafka-"); err != nil {
+		return err
+	}
+	if k.port, err = child.FreePort(); err != nil {
+		return err
+	}
+	if k.controller, err = child.FreePort(); err != nil {
+		return err
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	id[0] &= 0x7f           // Kafka's tools take a leading "-" for an option
+	k.cluster = base64.RawURLEncoding.EncodeToString(id[:])
+	if err := os.WriteFile(k.file("server.properties"), k.properties(), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.file("log4j2.properties"), logging, 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, k.java, k.arguments("kafka.tools.StorageTool",
+		"format", "-t", k.cluster, "-c", k.file("server.properties"))...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("format its storage: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (k *kafkaProcess) file(name string) string { return filepath.Join(k.dir, name) }
+
+func (k *kafkaProcess) arguments(args ...string) []string {
+	java := append(slices.Clone(javaOptions),
+		"-Dlog4j2.configurationFile="+k.file("log4j2.properties"), "-cp", filepath.Join(k.jars, "*"))
+	return append(java, args...)
+}
+
+// properties is the configuration of a node that keeps nothing on other nodes. Few
+// partitions of its own topics make it quick.
+func (k *kafkaProcess) properties() []byte {
+	all := map[string]string{
+		"process.roles":                                    "broker,controller",
+		"node.id":                                          "1",
+		"controller.quorum.voters":                         fmt.Sprintf("1@127.0.0.1:%d", k.controller),
+		"controller.listener.names":                        "CONTROLLER",
+		"listeners":                                        fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", k.address(), k.controller),
+		"advertised.listeners":                             "PLAINTEXT://" + k.address(),
+		"listener.security.protocol.map":                   "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"log.dirs":                                         k.file("data"),
+		"auto.create.topics.enable":                        "false",
+		"offsets.topic.num.partitions":                     "4",
+		"offsets.topic.replication.factor":                 "1",
+		"transaction.state.log.num.partitions":             "4",
+		"transaction.state.log.replication.factor":         "1",
+		"transaction.state.log.min.isr":                    "1",
+		"share.coordinator.state.topic.num.partitions":     "1",
+		"share.coordinator.state.topic.replication.factor": "1",
+		"share.coordinator.state.topic.min.isr":            "1",
+		"group.initial.rebalance.delay.ms":                 "0",
+		"group.min.session.timeout.ms":                     "1000",
+	}
+	maps.Copy(all, k.config)
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&text, "%s=%s\n", key, all[key])
+	}
+	return []byte(text.String())
+}
+
+// start starts the broker and returns when it serves clients.
+func (k *kafkaProcess) start(ctx context.Context) error {
+	log, err := os.OpenFile(k.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	cmd := exec.Command(k.java, k.arguments("kafka.Kafka", k.file("server.properties"))...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = k.dir, log, log
+	if k.process, err = child.Start(cmd, k.dir); err != nil {
+		return err
+	}
+	if err = k.ready(ctx); err == nil {
+		return nil
+	}
+	k.process.Kill()
+	text := child.Tail(log.Name(), 12)
+	if strings.Contains(text, "Address already in use") {
+		return errPortTaken
+	}
+	return fmt.Errorf("%w; its log ends with: %s", err, text)
+}
+
+// ready waits until the broker answers under the id it was formatted with: on a
+// port that somebody took first, another's Kafka might answer.
+func (k *kafkaProcess) ready(ctx context.Context) error {
+	for {
+		id, _, err := identify(ctx, k.address())
+		if err == nil && id == k.cluster {
+			return nil
+		}
+		select {
+		case <-k.process.Done():
+			return fmt.Errorf("it ended: %w", errors.Join(k.process.Err(), err))
+		case <-ctx.Done():
+			return fmt.Errorf("it doesn't answer: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// remove ends the broker and drops its data.
+func (k *kafkaProcess) remove() {
+	if k.process != nil {
+		k.process.Kill() // there is nothing to save
+	}
+	if k.dir != "" {
+		_ = os.RemoveAll(k.dir) // a leftover in the temporary directory harms nobody
+	}
+}

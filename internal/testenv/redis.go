@@ -1,0 +1,195 @@
+package testenv
+
+// The Redis that the tests of a process share, and what they do with any Redis.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/embedded"
+)
+
+// RedisServer is a Redis that tests can use.
+type RedisServer struct {
+	address string
+	name    string
+	way     Way
+	close   func()
+
+	private *redisProcess // what a private server can be killed by; else nil
+	test    testing.TB    // whose private server it is
+}
+
+// Redis gives the Redis that all tests of this process share. Use Prefix: key
+// prefixes are what keeps tests apart. No FLUSHALL, no CONFIG SET: that is what
+// PrivateRedis is for.
+func Redis(t testing.TB) *RedisServer {
+	t.Helper()
+	r, err := sharedRedis()
+	if err != nil {
+		t.Fatalf("a Redis for tests: %v", err)
+	}
+	return r
+}
+
+// RealRedis is Redis for a test of what miniredis can't show; reason says what
+// that is.
+func RealRedis(t testing.TB, reason string) *RedisServer {
+	t.Helper()
+	r := Redis(t)
+	if r.Embedded() {
+		NotRun(t, "miniredis can't show it: "+reason)
+	}
+	return r
+}
+
+var sharedRedis = sync.OnceValues(func() (*RedisServer, error) { return startRedis(context.Background()) })
+
+// redisWays are tried in order. Containers come between the local process and the
+// embedded one.
+var redisWays = []func(context.Context) (*RedisServer, error){givenRedis, localRedis, embeddedRedis}
+
+func startRedis(ctx context.Context) (*RedisServer, error) {
+	var passed []error
+	for _, way := range redisWays {
+		r, err := way(ctx)
+		switch {
+		case errors.Is(err, errNotHere):
+			passed = append(passed, err)
+		case err != nil:
+			return nil, err
+		case r.Embedded() && DemandsReal():
+			r.close()
+			return nil, fmt.Errorf("a real one is demanded (%s=real): %w", DemandVariable, errors.Join(passed...))
+		default:
+			return r, nil
+		}
+	}
+	return nil, errors.Join(passed...)
+}
+
+func givenRedis(ctx context.Context) (*RedisServer, error) {
+	address := os.Getenv(RedisVariable)
+	if address == "" {
+		return nil, fmt.Errorf("%s is not set: %w", RedisVariable, errNotHere)
+	}
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	info, err := client.Info(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: %w", RedisVariable, address, err)
+	}
+	r := &RedisServer{address: address, name: embedded.RedisName(info), way: Given, close: func() {}}
+	if r.name == embedded.Miniredis {
+		r.way = Embedded
+	}
+	return r, nil
+}
+
+func localRedis(ctx context.Context) (*RedisServer, error) {
+	program, err := findRedisServer()
+	if err != nil {
+		return nil, err
+	}
+	s, err := embedded.StartRedisServer(ctx, embedded.RedisOptions{Program: program})
+	if err != nil {
+		return nil, err
+	}
+	return &RedisServer{address: s.Address, name: s.Name, way: Local, close: s.Close}, nil
+}
+
+func embeddedRedis(ctx context.Context) (*RedisServer, error) {
+	r, err := embedded.StartMiniredis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &RedisServer{address: r.Address, name: r.Name, way: Embedded, close: r.Close}, nil
+}
+
+// findRedisServer finds the server that was chosen, or any. One that was chosen
+// and isn't there is a failure: its tests would run on another, unnoticed.
+func findRedisServer() (string, error) {
+	if chosen := os.Getenv(RedisServerVariable); chosen != "" {
+		path, err := exec.LookPath(chosen)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", RedisServerVariable, err)
+		}
+		return path, nil
+	}
+	for _, program := range embedded.RedisServers {
+		if path, err := exec.LookPath(program); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no %s on the PATH: %w", strings.Join(embedded.RedisServers, " or "), errNotHere)
+}
+
+// RedisProgram is the path of a real Redis server, for a test that starts its own.
+func RedisProgram(t testing.TB) string {
+	t.Helper()
+	path, err := findRedisServer()
+	if errors.Is(err, errNotHere) {
+		NotRun(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Addr is host:port. It stays the same when a private server is started again.
+func (r *RedisServer) Addr() string { return r.address }
+
+// Name is "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis".
+func (r *RedisServer) Name() string { return r.name }
+
+// Embedded reports whether this is miniredis, which can't show everything.
+func (r *RedisServer) Embedded() bool { return r.way == Embedded }
+
+// String says what it is and how it was come by: "local process, redis-server
+// 7.0.15 at 127.0.0.1:17001".
+func (r *RedisServer) String() string { return fmt.Sprintf("%s, %s at %s", r.way, r.name, r.address) }
+
+// RedisClient is a client of the shared Redis.
+func RedisClient(t testing.TB) *redis.Client {
+	t.Helper()
+	return Redis(t).Client(t)
+}
+
+// Client is a client with go-redis's own settings. It is closed with the test.
+func (r *RedisServer) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: r.address})
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			t.Errorf("close a Redis client: %v", err)
+		}
+	})
+	return client
+}
+
+// removeKeys removes what a test has left under its prefix.
+func removeKeys(t testing.TB, client *redis.Client, prefix string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	keys := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := client.Unlink(ctx, keys.Val()).Err(); err != nil {
+			t.Errorf("remove %s: %v", keys.Val(), err)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		t.Errorf("remove the keys of %s: %v", prefix, err)
+	}
+}

@@ -1,0 +1,164 @@
+package testenv
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, LeakOptions()...) }
+
+func TestTheSharedKafkaKeepsWhatIsProduced(t *testing.T) {
+	keepsARecord(t, Kafka(t))
+}
+
+func keepsARecord(t *testing.T, k *KafkaServer) {
+	t.Helper()
+	topic := k.Topic(t, 2, map[string]string{"retention.ms": "-1"})
+	client := k.Client(t, kgo.DefaultProduceTopic(topic), kgo.ConsumeTopics(topic))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, client.ProduceSync(ctx, kgo.StringRecord("25 points")).FirstErr())
+	fetches := client.PollFetches(ctx)
+	require.NoError(t, fetches.Err())
+	require.Equal(t, "25 points", string(fetches.Records()[0].Value))
+}
+
+func TestATopicGoesWithItsTest(t *testing.T) {
+	var topic string
+	t.Run("inner", func(t *testing.T) { topic = Topic(t, 1, nil) })
+	admin := kadm.NewClient(Client(t))
+	require.Eventually(t, func() bool {
+		topics, err := admin.ListTopics(t.Context(), topic)
+		return err == nil && topics[topic].Err != nil
+	}, 10*time.Second, 50*time.Millisecond)
+}
+
+func TestAPrefixGoesWithItsTestAndLeavesOthersAlone(t *testing.T) {
+	mine := Prefix(t)
+	client := RedisClient(t)
+	require.NoError(t, client.Set(t.Context(), mine+":a", 1, 0).Err())
+	var other string
+	t.Run("inner", func(t *testing.T) {
+		other = Prefix(t)
+		require.NotEqual(t, mine, other)
+		require.NoError(t, client.Set(t.Context(), other+":a", 1, 0).Err())
+	})
+	require.Zero(t, client.Exists(t.Context(), other+":a").Val())
+	require.EqualValues(t, 1, client.Exists(t.Context(), mine+":a").Val())
+}
+
+func TestEmbeddedServersStandInWhereNothingElseIs(t *testing.T) {
+	nothing(t)
+	k, err := startKafka(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(k.close)
+	require.True(t, k.Embedded())
+	keepsARecord(t, k)
+	r, err := startRedis(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(r.close)
+	require.True(t, r.Embedded())
+	require.NoError(t, r.Client(t).Set(t.Context(), "a", 1, 0).Err())
+
+	// Handed on by environment they are still known for what they are.
+	t.Setenv(KafkaVariable, k.Addr())
+	t.Setenv(RedisVariable, r.Addr())
+	given, err := startKafka(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, k.String(), given.String())
+	givenRedis, err := startRedis(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, r.String(), givenRedis.String())
+}
+
+func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
+	nothing(t)
+	t.Setenv(DemandVariable, "real")
+	_, err := startKafka(t.Context())
+	require.ErrorContains(t, err, "scripts/kafka-jars")
+	_, err = startRedis(t.Context())
+	require.ErrorContains(t, err, "no redis-server or valkey-server on the PATH")
+}
+
+// nothing makes this look like a machine with only Go.
+func nothing(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{KafkaVariable, RedisVariable, RedisServerVariable, KafkaJarsVariable, DemandVariable} {
+		t.Setenv(name, "")
+	}
+	empty := t.TempDir()
+	t.Setenv("PATH", empty)
+	t.Setenv("XDG_CACHE_HOME", empty)
+}
+
+func TestAServerThatWasNamedAndIsNotThereIsAFailure(t *testing.T) {
+	nothing(t)
+	t.Setenv(RedisServerVariable, "valkey-server")
+	_, err := startRedis(t.Context())
+	require.ErrorContains(t, err, "valkey-server")
+	t.Setenv(RedisVariable, "127.0.0.1:1")
+	_, err = startRedis(t.Context())
+	require.ErrorContains(t, err, RedisVariable+"=127.0.0.1:1")
+	t.Setenv(KafkaJarsVariable, t.TempDir())
+	_, err = startKafka(t.Context())
+	require.ErrorContains(t, err, KafkaJarsVariable)
+	t.Setenv(KafkaVariable, "127.0.0.1:1")
+	_, err = startKafka(t.Context())
+	require.ErrorContains(t, err, KafkaVariable+"=127.0.0.1:1")
+}
+
+func TestTheInstalledKafkaIsTheOneThatTestsLookFor(t *testing.T) {
+	pom, err := os.ReadFile("../../test/kafka/pom.xml")
+	require.NoError(t, err)
+	require.Contains(t, string(pom), "<kafka.version>"+KafkaVersion+"</kafka.version>")
+}
+
+// ended is a test that records how it ended instead of ending.
+type ended struct {
+	testing.TB
+	skipped, failed string
+}
+
+func (e *ended) Helper()                   {}
+func (e *ended) Skip(args ...any)          { e.skipped = args[0].(string) }
+func (e *ended) Fatalf(f string, _ ...any) { e.failed = f }
+
+func TestWhatIsNotRunIsOnTheList(t *testing.T) {
+	t.Setenv(DemandVariable, "")
+	list := filepath.Join(t.TempDir(), "list")
+	t.Setenv(NotRunVariable, list)
+	e := &ended{TB: t}
+	NotRun(e, "no LogAppendTime")
+	require.Contains(t, e.skipped, "no LogAppendTime")
+	require.Empty(t, e.failed)
+	text, err := os.ReadFile(list)
+	require.NoError(t, err)
+	require.Equal(t, "internal/testenv TestWhatIsNotRunIsOnTheList: no LogAppendTime\n", string(text))
+
+	t.Setenv(DemandVariable, "real")
+	e = &ended{TB: t}
+	NotRun(e, "no LogAppendTime")
+	require.NotEmpty(t, e.failed)
+}
+
+func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
+	sh := "/bin/sh"
+	nothing(t)
+	var out strings.Builder
+	err := Run(t.Context(), &out, &out, []string{sh, "-c",
+		`echo "kafka=$STANDINGS_TEST_KAFKA redis=$STANDINGS_TEST_REDIS"; echo "p TestX: no LogAppendTime" >>"$STANDINGS_TEST_NOTRUN"; exit 3`})
+	require.ErrorContains(t, err, "exit status 3")
+	require.Contains(t, out.String(), "Kafka: embedded, kfake at 127.0.0.1:")
+	require.Contains(t, out.String(), "Redis: embedded, miniredis at 127.0.0.1:")
+	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=127.0.0.1:\d+`, out.String())
+	require.Contains(t, out.String(), "NOT RUN on these servers: 1 tests\n  p TestX: no LogAppendTime\n")
+}
