@@ -42,6 +42,8 @@ func TestANameThatNoWindowHasIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		{"monday", periods.Yearly, "1969", "from 1970 to February 2106"},
 		{"monday", periods.Yearly, "2107", "from 1970 to February 2106"},
 		{"monday", periods.Weekly, "0000-W01", "from 1970 to February 2106"},
+		{"monday", periods.Daily, "1969-12-31", "from 1970 to February 2106"},
+		{"monday", periods.Daily, "2106-02-08", "from 1970 to February 2106"},
 		{"monday", periods.Daily, "9999-12-31", "from 1970 to February 2106"},
 		{"monday", periods.AllTime, "2026", "the only one is all"},
 		{"monday", periods.AllTime, "", "the only one is all"},

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// zoneNames are the names in Go's own copy of the IANA database, 2025 edition.
+// zoneNames are the names in Go's own copy of the IANA database, as of Go 1.26.
 //
 //go:embed testdata/zones.txt
 var zoneNames string
