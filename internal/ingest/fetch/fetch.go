@@ -1,0 +1,216 @@
+// Package fetch asks Kafka for one partition's records, one request at a time,
+// through kafka-go's Transport: routing, connections, TLS, SASL and versions are
+// its own, while request and response are read and written here
+// (protocol.RawExchanger), into a buffer that is asked for once the response's
+// length is known.
+//
+// Every call ends: with its context, or MaxWait and Grace after it began. What a
+// call that was given up still holds comes back when its exchange on the
+// connection has ended, which the same deadline bounds.
+//
+//	Fetch ── RoundTrip ──▶ connection's goroutine: RawExchange
+//	  │                      write, read the length, take memory, read the body
+//	  │◀── response ─────────┘
+//	  └─ given up: the exchange keeps its buffer, and gives it back at its end
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/recordbatch"
+)
+
+var (
+	// ErrNoMemory is a refusal by Memory. The Fetcher stays usable, and holds
+	// nothing but what calls that were given up left behind.
+	ErrNoMemory = errors.New("no memory for the response")
+	// ErrTooLarge is a response above MaxResponse.
+	ErrTooLarge = errors.New("the response is larger than allowed")
+	// ErrVersion is a broker that doesn't speak a version of Fetch that knows
+	// transactions, 4 or later (Kafka 0.11).
+	ErrVersion = errors.New("the broker's Fetch is too old")
+	// ErrMalformed is a response that breaks the protocol.
+	ErrMalformed = errors.New("malformed fetch response")
+)
+
+// SizeError is an ErrNoMemory or ErrTooLarge, and says how large the response is.
+type SizeError struct {
+	Err   error
+	Bytes int64 // of the response
+	Limit int64 // MaxResponse, with ErrTooLarge
+}
+
+func (e *SizeError) Error() string {
+	if e.Limit > 0 {
+		return fmt.Sprintf("%v: it has %d bytes, at most %d are", e.Err, e.Bytes, e.Limit)
+	}
+	return fmt.Sprintf("%v of %d bytes", e.Err, e.Bytes)
+}
+
+func (e *SizeError) Unwrap() error { return e.Err }
+
+const (
+	// Grace is how long a call may take beyond MaxWait. Without it a broker that
+	// hangs would hold the call for ever.
+	Grace = 5 * time.Second
+	// DefaultMaxWait is Kafka's own default.
+	DefaultMaxWait = 500 * time.Millisecond
+	// DefaultMaxBytes is Kafka's own default for a partition.
+	DefaultMaxBytes = 1 << 20
+	// DefaultMaxResponse leaves room for a batch far above MaxBytes, which comes
+	// whole, however large.
+	DefaultMaxResponse = 64 << 20
+)
+
+// Fetcher fetches from one partition, one call at a time. Its settings are read
+// at every call.
+type Fetcher struct {
+	Transport kafka.RoundTripper
+	Addr      net.Addr // of the cluster; the Transport finds the leader
+	ClientID  string
+	Topic     string
+	Partition int
+	// MaxWait is how long the broker waits for the first record, to the ms.
+	MaxWait time.Duration // 0: DefaultMaxWait
+	// MaxBytes is what the broker is asked for at most. A first batch that is
+	// larger comes whole.
+	MaxBytes    int32 // 0: DefaultMaxBytes
+	MaxResponse int64 // bytes; 0: DefaultMaxResponse
+	// Memory must be safe for concurrent use: a connection gives back what a call
+	// that was given up has left. nil: without bounds.
+	Memory recordbatch.Memory
+
+	exchange    *exchange
+	correlation int32
+	given       []*exchange // calls given up, whose exchange may still go on
+}
+
+// Response is what the partition's leader said. It is valid until Release, which
+// the next Fetch and Drop do as well.
+type Response struct {
+	HighWatermark int64 // the log's end, as far as it is replicated
+	LastStable    int64 // where the first open transaction begins, or HighWatermark
+	LogStart      int64 // -1 where the broker doesn't say
+	// Err is a kafka.Error, of the request or else of the partition; nil is none.
+	Err     error
+	Records []byte // batches, the last of which may be cut off
+	Aborted []recordbatch.Aborted
+
+	exchange *exchange
+}
+
+// Fetch asks for the records from an offset on, at read_committed. Errors wrap
+// the context's, the connection's, or one of this package's; what the broker
+// answers, an error too, is in the Response.
+func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.maxWait()+Grace)
+	defer cancel()
+	x := f.prepare(offset)
+	_, err := f.Transport.RoundTrip(ctx, f.Addr, x)
+	switch x.settle() {
+	case ended:
+		if err == nil {
+			err = x.refused
+		}
+		if err == nil {
+			return &x.response, nil
+		}
+		x.drop()
+	case unstarted:
+		// It will not begin any more, but the connection may still look at the
+		// request: the exchange is left behind, empty.
+		x.drop()
+		f.exchange = nil
+	case running:
+		f.exchange = nil
+		f.given = append(f.given, x)
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: the exchange never took place", ErrMalformed)
+	}
+	return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, named(ctx, err))
+}
+
+// named makes one error of what the end of a call shows as: the context's error,
+// or a timeout of the connection, which has the same deadline and may be first.
+func named(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if end == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		end = context.DeadlineExceeded
+	}
+	if end == nil || errors.Is(err, end) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", end, err)
+}
+
+// Release gives the response's memory back, except for what the next one is
+// likely to fill again.
+func (r *Response) Release() {
+	if r.exchange != nil {
+		r.exchange.release()
+	}
+}
+
+// Drop gives everything back, and waits for calls that were given up. After a nil
+// the Fetcher holds nothing, and can go on. Whoever is going to wait for memory,
+// or is idle for long, calls it.
+func (f *Fetcher) Drop(ctx context.Context) error {
+	if f.exchange != nil {
+		f.exchange.drop()
+	}
+	for len(f.given) > 0 {
+		select {
+		case <-f.given[0].over:
+			f.given = f.given[1:]
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of a fetch of %s/%d: %w", f.Topic, f.Partition, context.Cause(ctx))
+		}
+	}
+	f.given = nil
+	return nil
+}
+
+// prepare readies the exchange of the call before, or a new one.
+func (f *Fetcher) prepare(offset int64) *exchange {
+	for len(f.given) > 0 && f.given[0].isOver() {
+		f.given = f.given[1:]
+	}
+	x := f.exchange
+	if x == nil {
+		x = newExchange()
+		f.exchange = x
+	}
+	x.release()
+	f.correlation++
+	x.prepare(f, offset)
+	return x
+}
+
+func (f *Fetcher) maxWait() time.Duration {
+	if f.MaxWait > 0 {
+		return f.MaxWait
+	}
+	return DefaultMaxWait
+}
+
+func (f *Fetcher) maxBytes() int32 {
+	if f.MaxBytes > 0 {
+		return f.MaxBytes
+	}
+	return DefaultMaxBytes
+}
+
+func (f *Fetcher) maxResponse() int64 {
+	if f.MaxResponse > 0 {
+		return f.MaxResponse
+	}
+	return DefaultMaxResponse
+}

@@ -1,0 +1,318 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+func TestEveryRecordIsFetchedOnceAndInOrder(t *testing.T) {
+	address := fake(t)
+	values := numbered("v", 200)
+	produce(t, client(t, address), values...)
+	f, _, _ := fetcher(t, address)
+	f.MaxBytes = 2000 // several fetches, most of which end in a batch cut off
+	got, next := follow(t, f, 0)
+	if !slices.Equal(got, values) || next != 200 {
+		t.Fatalf("next %d: %v", next, got)
+	}
+}
+
+func TestEveryVersionFromFourOnIsUnderstood(t *testing.T) {
+	for version := int16(oldest); version <= 13; version++ {
+		v := kversion.Stable()
+		v.SetMaxKeyVersion(1, version)
+		address := fake(t, kfake.MaxVersions(v))
+		produce(t, client(t, address), "a", "b")
+		f, _, _ := fetcher(t, address)
+		if got, _ := follow(t, f, 0); len(got) != 2 {
+			t.Errorf("version %d: %v", version, got)
+		}
+		if want := min(version, newest); f.exchange.version != want {
+			t.Errorf("version %d was spoken, and should be %d", f.exchange.version, want)
+		}
+	}
+}
+
+func TestABatchLargerThanWhatIsAskedForComesWhole(t *testing.T) {
+	address := fake(t)
+	large := strings.Repeat("x", 900_000)
+	produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), "a", large, "b")
+	f, _, _ := fetcher(t, address)
+	f.MaxBytes = 1000
+	if got, next := follow(t, f, 0); next != 3 || !slices.Equal(got, []string{"a", large, "b"}) {
+		t.Fatalf("%d records, next %d", len(got), next)
+	}
+}
+
+func TestAbortedTransactionsAreLeftOutAndOpenOnesAreWaitedFor(t *testing.T) {
+	address := fake(t)
+	transactions(t, address, fetcherOf(t, address))
+}
+
+func fetcherOf(t *testing.T, address string) *Fetcher {
+	f, _, _ := fetcher(t, address)
+	return f
+}
+
+// transactions interleaves producers, of which some abort, and holds that the
+// committed values alone are seen, and nothing past an open transaction.
+func transactions(t *testing.T, address string, f *Fetcher) {
+	one := client(t, address, kgo.TransactionalID(t.Name()+"1"), kgo.DefaultProduceTopic(f.Topic))
+	two := client(t, address, kgo.TransactionalID(t.Name()+"2"), kgo.DefaultProduceTopic(f.Topic))
+	free := client(t, address, kgo.DefaultProduceTopic(f.Topic))
+	put := func(c *kgo.Client, v string) {
+		t.Helper()
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: f.Topic, Value: []byte(v)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(c *kgo.Client) {
+		t.Helper()
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := func(c *kgo.Client, how kgo.TransactionEndTry) {
+		t.Helper()
+		if err := c.EndTransaction(t.Context(), how); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want []string
+	for range 3 {
+		begin(one)
+		begin(two)
+		put(one, "committed 1")
+		put(two, "aborted 1")
+		put(free, "free 1")
+		put(one, "committed 2")
+		put(two, "aborted 2")
+		end(two, kgo.TryAbort)
+		put(free, "free 2")
+		end(one, kgo.TryCommit)
+		begin(two)
+		put(two, "committed 3")
+		end(two, kgo.TryCommit)
+		want = append(want, "committed 1", "free 1", "committed 2", "free 2", "committed 3")
+	}
+	begin(one)
+	put(one, "open")
+	put(free, "behind")
+	got, next := follow(t, f, 0)
+	if !slices.Equal(got, want) {
+		t.Fatalf("next %d: %v", next, got)
+	}
+	end(one, kgo.TryCommit)
+	if got, _ = follow(t, f, next); !slices.Equal(got, []string{"open", "behind"}) {
+		t.Fatalf("after the commit: %v", got)
+	}
+}
+
+func TestWhatTheBrokerRefusesIsInTheResponse(t *testing.T) {
+	address := fake(t)
+	f, _, _ := fetcher(t, address)
+	res, err := f.Fetch(t.Context(), 99)
+	if err != nil || !errors.Is(res.Err, kafka.OffsetOutOfRange) {
+		t.Fatalf("%+v: %v", res, err)
+	}
+	f.Partition = 7
+	if _, err := f.Fetch(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "fetch events/7 at 0: ") {
+		t.Fatalf("a partition that isn't there: %v", err)
+	}
+}
+
+func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
+	address := fake(t)
+	produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), strings.Repeat("x", 100_000))
+	f, g, m := fetcher(t, address)
+	m.limit = 50_000
+	if res, err := f.Fetch(t.Context(), 1); err != nil || res.Err != nil {
+		t.Fatal(err)
+	}
+	dials := g.dials.Load()
+	for range 3 {
+		_, err := f.Fetch(t.Context(), 0)
+		if size := new(SizeError); !errors.Is(err, ErrNoMemory) || !errors.As(err, &size) || size.Bytes < 1000 {
+			t.Fatal(err)
+		}
+		if n := m.now(); n != 0 {
+			t.Fatalf("%d bytes are held after a refusal", n)
+		}
+	}
+	m.limit = 1 << 20
+	if got, _ := follow(t, f, 0); len(got) != 1 {
+		t.Fatalf("%d records", len(got))
+	}
+	if n := g.dials.Load() - dials; n != 0 {
+		t.Fatalf("%d new connections", n)
+	}
+}
+
+func TestAResponseAboveTheLimitIsRefusedWithItsSize(t *testing.T) {
+	address := fake(t)
+	produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), strings.Repeat("x", 100_000))
+	f, _, m := fetcher(t, address)
+	f.MaxResponse = 50_000
+	_, err := f.Fetch(t.Context(), 0)
+	size := new(SizeError)
+	if !errors.Is(err, ErrTooLarge) || !errors.As(err, &size) || size.Bytes < 100_000 || size.Limit != 50_000 || m.most > small {
+		t.Fatalf("%v, %d bytes taken", err, m.most)
+	}
+	f.MaxResponse = 0
+	if got, _ := follow(t, f, 0); len(got) != 1 {
+		t.Fatalf("%d records", len(got))
+	}
+}
+
+func TestAnIdlePartitionHoldsNextToNothing(t *testing.T) {
+	address := fake(t)
+	c := client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	for range 4 {
+		produce(t, c, strings.Repeat("x", 600_000))
+	}
+	f, _, m := fetcher(t, address)
+	var first *byte
+	for offset := range int64(3) { // behind: one buffer for all
+		res, err := f.Fetch(t.Context(), offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Release()
+		if held := m.now(); held < 600_000 || held > 1_300_000 {
+			t.Fatalf("%d bytes are held between two large responses", held)
+		}
+		if p := &f.exchange.buf[0]; first == nil {
+			first = p
+		} else if p != first {
+			t.Fatal("the buffer was not used again")
+		}
+	}
+	produce(t, c, strings.Repeat("y", 20_000))
+	for _, offset := range []int64{4, 5} { // caught up: a little, then nothing
+		res, err := f.Fetch(t.Context(), offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Release()
+		if held := m.now(); held > small {
+			t.Fatalf("%d bytes are held by an idle partition", held)
+		}
+	}
+}
+
+func TestACallEndsWithItsContextWhileTheBrokerWaits(t *testing.T) {
+	address := fake(t)
+	f, _, m := fetcher(t, address)
+	f.MaxWait = 2 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := f.Fetch(ctx, 0)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+		t.Fatalf("after %s: %v", time.Since(began), err)
+	}
+	if n := m.now(); n != 0 {
+		t.Fatalf("%d bytes are held", n)
+	}
+}
+
+// The race that exchange.go tells of: the call is over, and the connection still
+// writes into its buffer.
+func TestABufferThatAConnectionMayStillWriteToIsNotUsedAgain(t *testing.T) {
+	address := fake(t)
+	a, b := strings.Repeat("a", 300_000), strings.Repeat("b", 300_000)
+	produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), a, b)
+	f, g, m := fetcher(t, address)
+	f.MaxBytes = 1000
+
+	stuck := g.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-stuck
+		cancel()
+	}()
+	if _, err := f.Fetch(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	given := m.now()
+	if given < 300_000 {
+		t.Fatalf("%d bytes are held by an exchange that goes on", given)
+	}
+	impatient, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if err := f.Drop(impatient); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("what is held was dropped: %v", err)
+	}
+
+	g.mu.Lock()
+	old := g.shut
+	g.shut = nil // new reads pass, the old one stays where it is
+	g.mu.Unlock()
+	res, err := f.Fetch(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.now() < 2*300_000 {
+		t.Fatalf("%d bytes are held by two buffers", m.now())
+	}
+	close(old) // the old connection writes all of its response
+	abandoned := f.given[0]
+	<-abandoned.over
+	if !bytes.Contains(res.Records, []byte(b)) {
+		t.Fatal("the response was overwritten")
+	}
+	res.Release()
+	if err := f.Drop(t.Context()); err != nil || m.now() != 0 {
+		t.Fatalf("%d bytes are held: %v", m.now(), err)
+	}
+}
+
+func TestABrokerThatHangsHoldsACallForItsDeadlineAlone(t *testing.T) {
+	address := fake(t)
+	produce(t, client(t, address), strings.Repeat("x", 10))
+	f, _, m := fetcher(t, address)
+	if got, _ := follow(t, f, 0); len(got) != 1 {
+		t.Fatal(got)
+	}
+	silent := silence(t)
+	f2, _, _ := fetcher(t, silent)
+	f2.MaxWait, f2.Memory = 100*time.Millisecond, m
+	began := time.Now()
+	_, err := f2.Fetch(t.Context(), 0)
+	if took := time.Since(began); err == nil || took > f2.MaxWait+Grace+2*time.Second {
+		t.Fatalf("after %s: %v", took, err)
+	}
+}
+
+func TestAnExchangeThatWasGivenUpBeforeItBeganDoesNothing(t *testing.T) {
+	x := newExchange()
+	if x.settle() != unstarted {
+		t.Fatal("it has begun")
+	}
+	if _, err := x.RawExchange(nil); !errors.Is(err, errGivenUp) {
+		t.Fatal(err)
+	}
+}
+
+func TestABrokerOfBeforeTransactionsIsRefusedByItsVersion(t *testing.T) {
+	x := newExchange()
+	x.Required(nil)
+	if _, err := x.RawExchange(nil); !errors.Is(err, ErrVersion) {
+		t.Fatal(err)
+	}
+	x = newExchange()
+	x.version = 3
+	if _, err := x.RawExchange(nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "version 3") {
+		t.Fatal(err)
+	}
+}
