@@ -77,6 +77,23 @@ func TestNoWindowInAnyZoneSince1970IsLongerThanItsPeriod(t *testing.T) {
 	}
 }
 
+func TestTheFirstAndTheLastWindowsOfAnyZoneFitTheirPeriod(t *testing.T) {
+	for zone := range strings.Lines(zoneNames) {
+		c := calendar(t, strings.TrimSpace(zone), "monday")
+		for _, p := range periods.All() {
+			for _, ms := range []int64{0, periods.MaxTime - 1} {
+				w, err := c.At(p, ms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if length := time.Duration(w.End-w.Start) * time.Millisecond; length > p.Length() || length <= 0 {
+					t.Errorf("%s: %s %s is %v long, more than %v", c.Zone(), p, w.Name, length, p.Length())
+				}
+			}
+		}
+	}
+}
+
 func TestAWeekThatStartsOnAnotherDayIsTheOneThatTheClockShows(t *testing.T) {
 	for _, zone := range odd {
 		t.Run(zone, func(t *testing.T) {
