@@ -20,9 +20,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
 const topic = "events"
 
@@ -116,6 +117,11 @@ func (c gated) Read(b []byte) (int, error) {
 // fetcher is a Fetcher of partition 0 on a Transport that ends with the test.
 func fetcher(t testing.TB, address string) (*Fetcher, *gate, *budget) {
 	t.Helper()
+	return fetcherOf(t, address, topic)
+}
+
+func fetcherOf(t testing.TB, address, topic string) (*Fetcher, *gate, *budget) {
+	t.Helper()
 	g := &gate{}
 	transport := &kafka.Transport{
 		MetadataTopics: []string{topic}, MetadataTTL: time.Second,
@@ -161,7 +167,7 @@ func client(t testing.TB, address string, options ...kgo.Opt) *kgo.Client {
 func produce(t testing.TB, c *kgo.Client, values ...string) {
 	t.Helper()
 	for _, v := range values {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(v)}).FirstErr(); err != nil {
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}

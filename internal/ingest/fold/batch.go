@@ -183,6 +183,12 @@ func (b *Batch) width(m *member) int {
 	return n
 }
 
+// Late reports whether no window takes an event, as Add would find.
+func (b *Batch) Late(time, recordTime int64) (bool, error) {
+	_, taken, err := b.targets.take(time, recordTime)
+	return taken == 0, err
+}
+
 // Halve empties a batch that resumes a sweep and leaves the upper half of what
 // it held to another reading: it is for the owner whose memory can't hold the
 // sweep that it took over, whose end is fixed. The reading has to start again.

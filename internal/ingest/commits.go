@@ -1,0 +1,82 @@
+package ingest
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+)
+
+// commits tells Kafka how far partitions have come: for lag monitors, and to
+// tell a lost Redis from a first start. Nothing is read from where they are: a
+// commit that fails or comes late costs nothing.
+type commits struct {
+	generation *kafka.Generation
+	log        *zap.Logger
+
+	mu      sync.Mutex
+	pending map[string]map[int]int64
+}
+
+// at notes the end of a batch that is through.
+func (c *commits) at(topic string, partition int, offset int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil {
+		c.pending = map[string]map[int]int64{}
+	}
+	if c.pending[topic] == nil {
+		c.pending[topic] = map[int]int64{}
+	}
+	c.pending[topic][partition] = offset
+}
+
+// now commits offsets and waits for the answer.
+func (c *commits) now(offsets map[int]int64, topic string) error {
+	return c.generation.CommitOffsets(map[string]map[int]int64{topic: offsets})
+}
+
+// flush commits what is pending; what fails stays pending unless it has moved on.
+func (c *commits) flush() {
+	c.mu.Lock()
+	all := c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	err := c.generation.CommitOffsets(all)
+	if err == nil {
+		return
+	}
+	c.log.Warn("couldn't commit offsets; the ledger says where partitions stand, so nothing is lost", zap.Error(err))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic, offsets := range all {
+		if c.pending == nil {
+			c.pending = map[string]map[int]int64{}
+		}
+		maps.Copy(offsets, c.pending[topic])
+		c.pending[topic] = offsets
+	}
+}
+
+// run commits every now and then until the generation ends, and a last time
+// when its workers have stopped.
+func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.WaitGroup) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.flush()
+		case <-ctx.Done():
+			workers.Wait()
+			c.flush()
+			return
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// deadLetters writes bad records of one partition to its dead-letter topic, as
+// they came, with headers that say why and where from. They are gathered while
+// a response is folded and acknowledged by all replicas before the batch they
+// belong to is given to the sweeper: once or more, never none.
+type deadLetters struct {
+	client    *kafka.Client
+	timeout   time.Duration
+	topic     string // of the source
+	partition int
+	stats     *Stats
+	blocked   func(error) // told why writing waits, nil once it goes on
+
+	letters []letter
+	size    int
+}
+
+// gather is how much is written at once, in bytes of the originals.
+const gather = 256 << 10
+
+// DeadLetterTopic is where the bad records of a topic go.
+func DeadLetterTopic(topic string) string { return topic + ".dlq" }
+
+// add takes a record, and writes what was gathered once that is enough. The
+// record's bytes are copied unless it is written right away.
+func (d *deadLetters) add(ctx context.Context, rec *recordbatch.Record, reason event.Reason, message string) error {
+	size := len(rec.Key) + len(rec.Value) + len(rec.Headers)
+	if d.size+size > gather {
+		if err := d.flush(ctx); err != nil {
+			return err
+		}
+	}
+	l := d.letter(rec, reason, message, size <= gather)
+	d.letters = append(d.letters, l)
+	d.size += size
+	if size > gather {
+		return d.flush(ctx)
+	}
+	return nil
+}
+
+// letter is a record as it is to be written. kafka-go's own uses up its bytes
+// when it is sent, so one is made for every try.
+type letter struct {
+	time       time.Time
+	key, value []byte
+	headers    []kafka.Header // the original's, then ours
+}
+
+// ourHeaders is how many headers are added.
+const ourHeaders = 6
+
+func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, message string, keep bool) letter {
+	bytes := func(b []byte) []byte {
+		if keep && b != nil {
+			return append([]byte{}, b...)
+		}
+		return b
+	}
+	l := letter{time: time.UnixMilli(rec.Time), key: bytes(rec.Key), value: bytes(rec.Value)}
+	if rec.Time <= 0 {
+		l.time = time.Now()
+	}
+	if rec.Oversize > 0 {
+		message = fmt.Sprintf("%s (%d bytes; the original stands at its source offset)", message, rec.Oversize)
+	}
+	rec.EachHeader(func(key, value []byte) {
+		l.headers = append(l.headers, kafka.Header{Key: string(key), Value: bytes(value)})
+	})
+	for _, h := range [ourHeaders][2]string{
+		{"reason", string(reason)},
+		{"message", message},
+		{"topic", d.topic},
+		{"partition", strconv.Itoa(d.partition)},
+		{"offset", strconv.FormatInt(rec.Offset, 10)},
+		{"timestamp", strconv.FormatInt(rec.Time, 10)},
+	} {
+		l.headers = append(l.headers, kafka.Header{Key: "standings-" + h[0], Value: []byte(h[1])})
+	}
+	return l
+}
+
+// flush writes all that was gathered, and returns once that is acknowledged.
+func (d *deadLetters) flush(ctx context.Context) error {
+	if len(d.letters) == 0 {
+		return nil
+	}
+	err := d.write(ctx, d.letters)
+	clear(d.letters)
+	d.letters, d.size = d.letters[:0], 0
+	return err
+}
+
+// write tries until the records are acknowledged, or the context ends. A set
+// that the broker refuses for its size is written one by one, and a record it
+// refuses goes without its value.
+func (d *deadLetters) write(ctx context.Context, letters []letter) error {
+	wait := newWait()
+	for {
+		err := d.produce(ctx, letters)
+		switch {
+		case err == nil:
+			d.stats.DeadLetters.Add(int64(len(letters)))
+			d.blocked(nil)
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		switch Meaning(err) {
+		case ledger.DeadLetter:
+			return d.refused(ctx, letters, err)
+		case ledger.Retry:
+			d.blocked(err)
+			if err := wait.next(ctx); err != nil {
+				return err
+			}
+		default:
+			return &Halt{HaltKafka,
+				fmt.Sprintf("the dead letters of %s/%d can't be written to %s: %v", d.topic, d.partition, DeadLetterTopic(d.topic), err),
+				"let this user write to that topic"}
+		}
+	}
+}
+
+func (d *deadLetters) refused(ctx context.Context, letters []letter, cause error) error {
+	if len(letters) > 1 {
+		for i := range letters {
+			if err := d.write(ctx, letters[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	l := letters[0]
+	ours := l.headers[len(l.headers)-ourHeaders:]
+	switch {
+	case l.value != nil:
+		l.value = nil
+		ours[1].Value = fmt.Appendf(ours[1].Value, " (without its value, which the broker refused: %v; the original stands at its source offset)", cause)
+	case l.key != nil || len(l.headers) > ourHeaders:
+		l.key, l.headers = nil, ours
+	default:
+		return &Halt{HaltKafka,
+			fmt.Sprintf("%s refuses even the headers of a dead letter of %s/%d: %v", DeadLetterTopic(d.topic), d.topic, d.partition, cause),
+			"raise max.message.bytes of that topic"}
+	}
+	return d.write(ctx, []letter{l})
+}
+
+func (d *deadLetters) produce(ctx context.Context, letters []letter) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	records := make([]kafka.Record, len(letters))
+	for i, l := range letters {
+		records[i] = kafka.Record{Time: l.time, Key: kafka.NewBytes(l.key), Value: kafka.NewBytes(l.value), Headers: l.headers}
+	}
+	r, err := d.client.Produce(ctx, &kafka.ProduceRequest{
+		Topic: DeadLetterTopic(d.topic), Partition: d.partition, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(records...),
+	})
+	if err == nil {
+		err = r.Error
+	}
+	if err == nil {
+		for _, e := range r.RecordErrors {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %d dead letters to %s/%d: %w", len(letters), DeadLetterTopic(d.topic), d.partition, err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Consumer is one member of the group.
+type Consumer struct {
+	Config
+	shared
+	kafka    *broker
+	balancer *balancer
+
+	mu      sync.Mutex
+	workers []*worker // of the generation under way
+}
+
+// New makes a consumer. Nothing is read or written until Run.
+func New(c Config) *Consumer {
+	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: c.Transport, Timeout: c.Timeout}
+	maxResponse := c.FoldMemory / 16
+	return &Consumer{
+		Config: c,
+		shared: shared{
+			// What a batch is read again with, outside of the budget, is set aside.
+			memory:      memory.New(c.FoldMemory-maxResponse, c.FoldMemory/3),
+			maxResponse: maxResponse,
+			again:       make(chan struct{}, 1),
+		},
+		kafka:    &broker{client: client, group: c.Group, timeout: c.Timeout},
+		balancer: &balancer{},
+	}
+}
+
+// Reconnected tells that a new connection to the standings was made: what is
+// behind it may be another server.
+func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
+
+// Lines are the states of the partitions that this member has now.
+func (c *Consumer) Lines() map[string]Line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string]Line{}
+	for _, w := range c.workers {
+		all[w.field] = w.line()
+	}
+	return all
+}
+
+// Run consumes until the context ends, and returns once everything it started
+// has ended: after the pieces in flight, the last commits and leaving the group.
+func (c *Consumer) Run(ctx context.Context) error {
+	if err := c.awaitTopics(ctx); err != nil {
+		return err
+	}
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.Group, Brokers: c.Brokers, Dialer: c.Dialer, Topics: c.Topics,
+		GroupBalancers:    []kafka.GroupBalancer{c.balancer},
+		HeartbeatInterval: c.Heartbeat, SessionTimeout: c.SessionTimeout, RebalanceTimeout: c.SessionTimeout,
+		JoinGroupBackoff: time.Second, RetentionTime: -1, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,
+	})
+	if err != nil {
+		return fmt.Errorf("join group %s: %w", c.Group, err)
+	}
+	err = c.generations(ctx, group)
+	return errors.Join(err, c.leave(group))
+}
+
+// generations goes from one to the next until the context ends.
+func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) error {
+	wait := newWait()
+	for {
+		generation, err := group.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && Meaning(err) == ledger.Halt:
+			return fmt.Errorf("join group %s: %w", c.Group, err)
+		case err != nil:
+			c.Log.Warn("couldn't join the group, trying again", zap.String("group", c.Group), zap.Error(err))
+			if wait.next(ctx) != nil {
+				return nil
+			}
+			continue
+		}
+		wait.Reset()
+		c.generation(ctx, generation)
+	}
+}
+
+// generation starts a worker for every partition that was assigned. It ends when
+// the group says so, or with the process's context.
+func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
+	var all sync.WaitGroup
+	com := &commits{generation: g, log: c.Log}
+	workers := c.assigned(g, com)
+	c.mu.Lock()
+	c.workers = workers
+	c.mu.Unlock()
+	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.MemberID), zap.Int("partitions", len(workers)))
+	// The generation's own context ends with an error that isn't Canceled, and
+	// doesn't know of ours.
+	start := func(run func(context.Context)) {
+		g.Start(func(generation context.Context) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			stop := context.AfterFunc(generation, func() { cancel(errGenerationEnded) })
+			defer stop()
+			run(ctx)
+			cancel(nil)
+		})
+	}
+	all.Add(len(workers))
+	for _, w := range workers {
+		start(func(ctx context.Context) { defer all.Done(); w.run(ctx) })
+	}
+	start(func(ctx context.Context) { com.run(ctx, c.CommitInterval, &all) })
+	start(func(ctx context.Context) { c.report(ctx, workers) })
+	start(func(ctx context.Context) { c.watchGrowth(ctx) })
+}
+
+var errGenerationEnded = errors.New("the generation has ended")
+
+func (c *Consumer) assigned(g *kafka.Generation, com *commits) []*worker {
+	var all []*worker
+	for topic, partitions := range g.Assignments {
+		for _, p := range partitions {
+			all = append(all, &worker{
+				Config: &c.Config, shared: &c.shared, topic: topic, partition: p.ID,
+				field: ledger.Field(topic, p.ID), kafka: c.kafka, commits: com,
+				log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", p.ID)),
+				decoder: event.NewDecoder(c.Events),
+				pace:    pace{target: c.PieceTime},
+			})
+		}
+	}
+	return all
+}
+
+// reportEvery is how often a worker's line is written.
+const reportEvery = 10 * time.Second
+
+func (c *Consumer) report(ctx context.Context, workers []*worker) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for first := time.After(time.Second); ; first = nil {
+		select {
+		case <-first:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, w := range workers {
+			if err := c.Standings.Report(ctx, w.topic, w.partition, w.line().text()); err != nil {
+				c.Log.Debug("couldn't report", zap.Error(err))
+				break
+			}
+		}
+	}
+}
+
+// leave is best effort: a broker that hangs keeps it from ending.
+func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
+	left := make(chan error, 1)
+	go func() { left <- group.Close() }()
+	select {
+	case err := <-left:
+		if err != nil {
+			c.Log.Warn("couldn't leave the group; its session will run out", zap.Error(err))
+		}
+	case <-time.After(c.ShutdownTime):
+		c.Log.Warn("the broker doesn't answer; left without saying so, the session will run out")
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package ingest
+
+import "fmt"
+
+// Halt is why a partition doesn't go on, and what to do about it. A halted
+// partition looks at its cause every second and goes on once that is gone; the
+// others run.
+type Halt struct {
+	Reason string // one of the constants below: a label
+	What   string // what was found, and where
+	Remedy string
+}
+
+// Reasons of halts.
+const (
+	HaltTorn      = "torn"            // a piece was written in part
+	HaltOrphaned  = "ledger_lost"     // boards are there and the ledger isn't
+	HaltGap       = "gap"             // events are gone from the log
+	HaltTruncated = "truncated"       // the log ends before the ledger's position
+	HaltSchema    = "schema"          // the boards were written with another configuration
+	HaltBoard     = "board_lost"      // a board's key is gone
+	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
+	HaltBounds    = "window_bounds"   // a window is listed with other bounds
+	HaltForeign   = "foreign_score"   // a score was written by something else
+	HaltRedis     = "redis"           // Redis refuses
+	HaltKafka     = "kafka"           // Kafka refuses
+	HaltFormat    = "record_format"   // records that can't be read
+	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
+)
+
+func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
+
+const rebuildRemedy = "rebuild the boards from the log, or restore a backup of Redis"

@@ -1,0 +1,205 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// confirmFor is how long a log has to end before the ledger's position until
+// that is believed: a leader that was just elected may not know its end yet.
+const confirmFor = 10 * time.Second
+
+// locate finds the position that the worker goes on from, as the start table
+// says, and has it written and committed before anything is read. It returns
+// errAgain where it has to be called again.
+func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
+	state, err := w.Standings.State(ctx)
+	if err != nil {
+		return ledger.Position{}, err
+	}
+	if err := w.Standings.CheckSchema(state.Schema); err != nil {
+		return ledger.Position{}, &Halt{HaltSchema, err.Error(), "a partition of this topic can't be counted here until then"}
+	}
+	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows}
+	for field := range state.Ledger {
+		f.others = f.others || field != w.field && topicOf(field) == w.topic
+	}
+	partitions, err := w.partitions(ctx)
+	if err != nil {
+		return ledger.Position{}, err
+	}
+	committed, err := w.kafka.committed(ctx, w.topic, upTo(partitions)...)
+	if err != nil {
+		return ledger.Position{}, err
+	}
+	f.committed = len(committed) > 0
+	all, err := w.kafka.bounds(ctx, w.topic, w.partition)
+	if err != nil {
+		return ledger.Position{}, err
+	}
+	f.log = all[w.partition]
+
+	d, err := decide(f, w.OnGap)
+	if err != nil {
+		return ledger.Position{}, err
+	}
+	if d.step != confirm {
+		w.pastSince = time.Time{}
+	}
+	switch d.step {
+	case goOn:
+		if _, ok := committed[w.partition]; !ok {
+			err = w.commits.now(map[int]int64{w.partition: d.at.From}, w.topic)
+		}
+		return d.at, err
+	case confirm:
+		return ledger.Position{}, w.confirmTruncated(d.at, f.log)
+	case skip:
+		return d.at, w.skip(ctx, f, d.at, state.Now)
+	case join:
+		return ledger.At(f.log.start), w.join(ctx, f, state.Now)
+	default:
+		return ledger.Position{}, w.begin(ctx, d.step, partitions, state.Now)
+	}
+}
+
+// errAgain says that the start has to be looked at again, at once or after a wait.
+var errAgain = errors.New("the ledger has to be read again")
+
+// confirmTruncated waits until a log that ends before the position is believed.
+func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
+	if w.pastSince.IsZero() {
+		w.pastSince = time.Now()
+	}
+	if time.Since(w.pastSince) < confirmFor {
+		return fmt.Errorf("%s ends at offset %d, before the ledger's position %v: %w", w.field, log.end, at, errAgain)
+	}
+	return &Halt{HaltTruncated,
+		fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", w.field, log.end, at),
+		"for a recreated topic, use another redis.prefix and group; for a truncated one, " + rebuildRemedy}
+}
+
+// skip moves the ledger over a gap and notes in the origin that what starts
+// before is partial.
+func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time.Time) error {
+	first, err := w.firstTime(ctx, w.partition, f.log)
+	if err != nil {
+		return err
+	}
+	_, origin := resolve(FromEarliest, beginning{log: f.log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
+	w.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
+		zap.String("ledger", f.found), zap.Int64("log_start", f.log.start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
+	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Found: f.found, At: at, Origin: &origin}
+	return w.set(ctx, map[int]int64{w.partition: at.From}, b)
+}
+
+// join starts a partition that was added to a topic under way: at offset 0.
+func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
+	origin := ledger.Origin{}
+	if f.log.start > 0 {
+		first, err := w.firstTime(ctx, w.partition, f.log)
+		if err != nil {
+			return err
+		}
+		_, origin = resolve(FromEarliest, beginning{log: f.log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
+	}
+	w.log.Info("the partition was added", zap.Int64("from", f.log.start))
+	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, At: ledger.At(f.log.start), Origin: &origin}
+	return w.set(ctx, map[int]int64{w.partition: f.log.start}, b)
+}
+
+// begin resolves where all partitions of the topic start. Whoever comes first
+// does it for all: partitions that were resolved one by one, hours apart, would
+// start at different times.
+func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Time) error {
+	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
+	if s == recoverAll {
+		from = FromWindow
+	}
+	if from == FromWindow {
+		live, err := liveFrom(w.Rules.Calendar, w.Retention, now)
+		if err != nil {
+			return err
+		}
+		asked = max(0, live-w.Events.MaxFuture)
+	}
+	all, err := w.beginnings(ctx, from, partitions, asked)
+	if err != nil {
+		return err
+	}
+	var set []ledger.Beginning
+	offsets := map[int]int64{}
+	for p, b := range all {
+		if s == recoverAll && !b.reaches() && w.OnGap == GapHalts {
+			return &Halt{HaltGap,
+				fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d, after the start of windows that still live",
+					w.topic, w.topic, p, b.log.start),
+				"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows the windows as incomplete"}
+		}
+		at, origin := resolve(from, b, asked, now, w.Events.MaxFuture)
+		set = append(set, ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin})
+		offsets[p] = at
+	}
+	if s == recoverAll {
+		w.log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window", zap.Any("offsets", offsets))
+	} else {
+		w.log.Info("first start of the topic", zap.Any("offsets", offsets))
+	}
+	if err := w.set(ctx, offsets, set...); err != nil {
+		return err
+	}
+	return errAgain // and read what is written there now
+}
+
+// set writes where partitions start, and commits it.
+func (w *worker) set(ctx context.Context, offsets map[int]int64, all ...ledger.Beginning) error {
+	begun, err := w.Standings.Begin(ctx, all)
+	if err != nil {
+		return err
+	}
+	switch begun {
+	case ledger.Began:
+		return w.commits.now(offsets, w.topic)
+	case ledger.Orphaned:
+		return fmt.Errorf("boards appeared without a ledger: %w", errAgain)
+	default:
+		return errAgain
+	}
+}
+
+// beginnings asks Kafka about all partitions of the topic: the end first, so
+// that a time that finds nothing is known to have found nothing before it.
+func (w *worker) beginnings(ctx context.Context, from StartFrom, partitions int, asked int64) ([]beginning, error) {
+	logs, err := w.kafka.bounds(ctx, w.topic, upTo(partitions)...)
+	if err != nil {
+		return nil, err
+	}
+	since := map[int]int64{}
+	if from == FromWindow || from == FromTime {
+		if since, err = w.kafka.since(ctx, w.topic, time.UnixMilli(asked), upTo(partitions)...); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]beginning, partitions)
+	for _, p := range slices.Sorted(maps.Keys(logs)) {
+		b := beginning{log: logs[p], since: -1}
+		if at, ok := since[p]; ok {
+			b.since = at
+		}
+		if b.first, err = w.firstTime(ctx, p, b.log); err != nil {
+			return nil, err
+		}
+		b.empty = b.first < 0
+		b.first = max(b.first, 0)
+		all[p] = b
+	}
+	return all, nil
+}

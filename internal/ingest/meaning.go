@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"errors"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Meaning says what an error of Kafka asks for. What isn't a broker's answer (a
+// timeout, a closed connection) may pass. kafka-go's Temporary leaves out codes
+// that do pass, so the table is our own; what isn't in it nobody foresaw: halt,
+// and show it.
+func Meaning(err error) ledger.Verdict {
+	code, ok := errors.AsType[kafka.Error](err)
+	if !ok {
+		return ledger.Retry
+	}
+	if v, ok := meanings[code]; ok {
+		return v
+	}
+	return ledger.Halt
+}
+
+// AtStart is what an error means before anything was done: a process that Kafka
+// will never let work says so and ends, instead of waiting.
+func AtStart(err error) ledger.Verdict {
+	v := Meaning(err)
+	if v == ledger.Halt {
+		return ledger.Refuse
+	}
+	return v
+}
+
+var meanings = map[kafka.Error]ledger.Verdict{
+	kafka.Unknown:                      ledger.Retry, // -1: the broker had an error of its own
+	kafka.OffsetOutOfRange:             ledger.Retry, // the log was cut: the start table decides
+	kafka.InvalidMessage:               ledger.Retry, // 2: damaged on the way; written again
+	kafka.UnknownTopicOrPartition:      ledger.Retry, // not there yet, or not known to this broker yet
+	kafka.LeaderNotAvailable:           ledger.Retry,
+	kafka.NotLeaderForPartition:        ledger.Retry,
+	kafka.RequestTimedOut:              ledger.Retry,
+	kafka.BrokerNotAvailable:           ledger.Retry,
+	kafka.ReplicaNotAvailable:          ledger.Retry,
+	kafka.NetworkException:             ledger.Retry,
+	kafka.GroupLoadInProgress:          ledger.Retry,
+	kafka.GroupCoordinatorNotAvailable: ledger.Retry,
+	kafka.NotCoordinatorForGroup:       ledger.Retry,
+	kafka.NotEnoughReplicas:            ledger.Retry,
+	kafka.NotEnoughReplicasAfterAppend: ledger.Retry,
+	kafka.RebalanceInProgress:          ledger.Retry,
+	kafka.IllegalGeneration:            ledger.Retry, // the generation is over: join again
+	kafka.UnknownMemberId:              ledger.Retry,
+	kafka.MemberIDRequired:             ledger.Retry,
+	kafka.KafkaStorageError:            ledger.Retry,
+	kafka.NotController:                ledger.Retry,
+	kafka.FencedLeaderEpoch:            ledger.Retry,
+	kafka.UnknownLeaderEpoch:           ledger.Retry,
+	kafka.OffsetNotAvailable:           ledger.Retry, // a new leader doesn't know its high watermark yet
+	kafka.ListenerNotFound:             ledger.Retry,
+	kafka.ThrottlingQuotaExceeded:      ledger.Retry,
+
+	kafka.MessageSizeTooLarge: ledger.DeadLetter,
+	kafka.RecordListTooLarge:  ledger.DeadLetter,
+	kafka.InvalidRecord:       ledger.DeadLetter,
+
+	kafka.InvalidTopic:                       ledger.Halt,
+	kafka.TopicAuthorizationFailed:           ledger.Halt,
+	kafka.GroupAuthorizationFailed:           ledger.Halt,
+	kafka.ClusterAuthorizationFailed:         ledger.Halt,
+	kafka.TransactionalIDAuthorizationFailed: ledger.Halt,
+	kafka.SASLAuthenticationFailed:           ledger.Halt,
+	kafka.UnsupportedSASLMechanism:           ledger.Halt,
+	kafka.IllegalSASLState:                   ledger.Halt,
+	kafka.UnsupportedVersion:                 ledger.Halt,
+	kafka.SecurityDisabled:                   ledger.Halt,
+	kafka.PolicyViolation:                    ledger.Halt,
+	kafka.InvalidConfiguration:               ledger.Halt,
+}

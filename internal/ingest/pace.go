@@ -1,0 +1,42 @@
+package ingest
+
+import "time"
+
+// pace finds how many member-windows a call may carry to take about the time it
+// should, from how long calls take. Redis executes one call at a time: a call
+// that takes long makes everybody wait, and short ones cost more than they do.
+type pace struct {
+	target time.Duration
+	cost   float64 // ns a member-window, as seen lately
+}
+
+const (
+	minWidth = 32
+	maxWidth = 4000
+	// firstWidth is tried before anything was measured.
+	firstWidth = 500
+)
+
+// width is the size of the next piece, in member-windows.
+func (p *pace) width() int {
+	if p.cost == 0 {
+		return firstWidth
+	}
+	return int(min(max(float64(p.target)/p.cost, minWidth), maxWidth))
+}
+
+// observe takes the time of a call into account. A small call is mostly its
+// round trip and says nothing of the cost of a member-window.
+func (p *pace) observe(width int, took time.Duration) {
+	if width < minWidth {
+		return
+	}
+	cost := float64(took) / float64(width)
+	if p.cost == 0 {
+		p.cost = cost
+		return
+	}
+	// Slower at once, faster by and by: one pause of the machine shouldn't cut
+	// pieces small for long, and ten should.
+	p.cost += 0.2 * (min(cost, 4*p.cost) - p.cost)
+}

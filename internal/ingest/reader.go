@@ -1,0 +1,265 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// reader fetches, decodes and folds one partition from a position on.
+type reader struct {
+	*worker
+	fetcher *fetch.Fetcher
+	records recordbatch.Reader
+	event   event.Event
+	folded  fold.Event
+	// On a reserve of memory, and whether a batch was given away on it.
+	hasTurn, turnUsed bool
+}
+
+// errFull says that a batch has to be swept before its next record is folded,
+// errNoMemory that memory has to be waited for as well.
+var (
+	errFull     = errors.New("the batch is full")
+	errNoMemory = errors.New("no memory")
+)
+
+// run reads until the context ends or something stops it. What was folded by
+// then is swept first: the cause of a halt lies behind it.
+func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
+	r.records = recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxResponse, Memory: r.account}
+	defer func() {
+		r.records.Close()
+		if ctx.Err() == nil {
+			err = errors.Join(err, r.batches.drain(ctx))
+		}
+	}()
+	for at.Sweeping() {
+		if at, err = r.resume(ctx, at); err != nil {
+			return err
+		}
+	}
+	for offset := at.From; ; {
+		if offset, err = r.step(ctx, offset); err != nil {
+			return err
+		}
+	}
+}
+
+// step fetches one response and folds it into the open batch. It returns the
+// offset to go on from.
+func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
+	resp, err := r.fetch(ctx, offset)
+	if errors.Is(err, errNoMemory) {
+		return offset, r.waitForMemory(ctx)
+	}
+	if err != nil {
+		return offset, err
+	}
+	defer resp.Release()
+	b := r.batches.open()
+	if b == nil {
+		if r.turnUsed { // its batch is being swept: the next worker's turn
+			r.endTurn()
+		}
+		b = r.fresh(ledger.At(offset), 0)
+	}
+	for {
+		end, err := r.fold(ctx, b, resp, offset, -1)
+		b.MoveTo(end)
+		if flushed := r.letters.flush(ctx); flushed != nil {
+			r.batches.recycle(b)
+			return offset, flushed
+		}
+		full, short := errors.Is(err, errFull), errors.Is(err, errNoMemory)
+		switch {
+		case full:
+			if err := r.close(ctx, b); err != nil {
+				return offset, err
+			}
+			offset, b = end, r.fresh(ledger.At(end), 0)
+			continue
+		case b.To() > b.From():
+			r.turnUsed = r.hasTurn
+			r.batches.put(b)
+		default:
+			r.batches.recycle(b)
+		}
+		if short {
+			resp.Release()
+			return end, r.waitForMemory(ctx)
+		}
+		return end, err
+	}
+}
+
+func (r *reader) endTurn() {
+	r.account.EndTurn()
+	r.hasTurn, r.turnUsed = false, false
+}
+
+// fresh takes a batch that starts at a position. There always is one: of the two
+// the sweeper has at most one.
+func (r *reader) fresh(at ledger.Position, repeated uint64) *batch {
+	b := <-r.batches.free
+	b.tally, b.newest = tally{}, 0
+	b.Reset(at, repeated)
+	return b
+}
+
+// close hands a batch over and, if it was on a reserve, lets the next one have it.
+func (r *reader) close(ctx context.Context, b *batch) error {
+	r.endTurn()
+	if err := r.batches.close(ctx, b); err != nil {
+		r.batches.recycle(b)
+		return err
+	}
+	return nil
+}
+
+// waitForMemory has everything swept, gives everything back, and waits its turn.
+// Nobody waits while holding.
+func (r *reader) waitForMemory(ctx context.Context) error {
+	r.endTurn()
+	r.records.Close()
+	if err := r.fetcher.Drop(ctx); err != nil {
+		return err
+	}
+	if err := r.batches.drain(ctx); err != nil {
+		return err
+	}
+	if err := r.account.Wait(ctx); err != nil {
+		return err
+	}
+	r.hasTurn = true
+	return nil
+}
+
+// fetch asks for records until the broker answers. Errors that pass are waited
+// out; those that won't, or that lost the connection, end the flow.
+func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, error) {
+	wait := newWait()
+	for {
+		began := time.Now()
+		resp, err := r.fetcher.Fetch(ctx, offset)
+		switch {
+		case errors.Is(err, fetch.ErrNoMemory):
+			return nil, errNoMemory
+		case errors.Is(err, fetch.ErrTooLarge):
+			return nil, &Halt{HaltTooLarge, fmt.Sprintf("the record batch of %s at offset %d: %v", r.field, offset, err),
+				"raise fold_memory to sixteen times that size or more"}
+		case errors.Is(err, fetch.ErrVersion), errors.Is(err, fetch.ErrMalformed):
+			return nil, &Halt{HaltKafka, err.Error(), "the broker has to be Kafka 2.3 or later"}
+		case err != nil:
+			return nil, err
+		}
+		if err := resp.Err; err != nil {
+			err = fmt.Errorf("fetch %s at offset %d: %w", r.field, offset, err)
+			if errors.Is(err, kafka.OffsetOutOfRange) || Meaning(err) != ledger.Retry {
+				return nil, err // the start table decides, or judge does
+			}
+			r.reading(err)
+		} else {
+			r.reading(nil)
+			if len(resp.Records) > 0 {
+				r.Stats.FetchBytes.Add(int64(len(resp.Records)))
+				return resp, nil
+			}
+			if time.Since(began) >= r.FetchWait/2 {
+				return resp, nil
+			}
+			// With an open transaction at the end of the log, brokers answer
+			// empty at once, thousands of times a second.
+		}
+		resp.Release()
+		if err := wait.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fold adds a response's records from an offset on, and before the offset end if
+// that isn't negative. It returns the offset to go on from.
+func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
+	r.records.Reset(resp.Records, from, resp.Aborted)
+	for {
+		rec, err := r.records.Next()
+		switch {
+		case err == io.EOF: //nolint:errorlint // it comes bare
+			return r.records.Position(), nil
+		case errors.Is(err, recordbatch.ErrNoMemory):
+			return r.records.Position(), errNoMemory
+		case err != nil:
+			return r.records.Position(), r.unreadable(err)
+		case end >= 0 && rec.Offset >= end:
+			return end, nil
+		}
+		if err := r.one(ctx, b, rec); err != nil {
+			return rec.Offset, err
+		}
+	}
+}
+
+func (r *reader) unreadable(err error) error {
+	name := fmt.Sprintf("%s after offset %d: %v", r.field, r.records.Position(), err)
+	switch {
+	case errors.Is(err, recordbatch.ErrTooLarge):
+		return &Halt{HaltTooLarge, name, "raise fold_memory"}
+	case errors.Is(err, recordbatch.ErrOldMagic):
+		return &Halt{HaltFormat, name, "have the topic's records written again by producers of Kafka 0.11 or later"}
+	}
+	return &Halt{HaltFormat, name, "see to the broker's disk and to what lies between it and here; if the record is lost, move the ledger past it by a rebuild"}
+}
+
+// one folds one record, or says that the batch has no room for it.
+func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
+	if rec.Value == nil && rec.Oversize == 0 {
+		b.skipped++
+		return nil
+	}
+	if rec.Oversize > 0 {
+		return r.bad(ctx, b, rec, event.Malformed, "the record is over max_event_bytes by far")
+	}
+	if bad := r.decoder.Decode(rec.Value, rec.Time, &r.event); bad != nil {
+		return r.bad(ctx, b, rec, bad.Reason, bad.Message)
+	}
+	e := &r.folded
+	*e = fold.Event{
+		User: r.event.User, Hash: fold.Hash(r.event.User), Boards: r.event.Boards,
+		Points: r.event.Points, Time: r.event.Time, RecordTime: rec.Time,
+	}
+	result, err := b.Add(e)
+	if err != nil {
+		return r.bad(ctx, b, rec, event.BadTime, err.Error())
+	}
+	switch result {
+	case fold.Full:
+		return errFull
+	case fold.NoMemory:
+		return errNoMemory
+	case fold.Late:
+		b.late++
+	case fold.Repeated:
+		b.repeated++
+	}
+	b.newest = max(b.newest, rec.Time)
+	return nil
+}
+
+func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, reason event.Reason, message string) error {
+	if err := r.letters.add(ctx, rec, reason, message); err != nil {
+		return err
+	}
+	b.dead[reasonIndex(reason)]++
+	return nil
+}

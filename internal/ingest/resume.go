@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// resume goes on with a sweep that another owner began, or this one before: it
+// reads [from, to) again and folds only the members from the position's hash on.
+// What its memory can't hold it sweeps in several readings, each of the lowest
+// hashes that fit. It returns the position after the reading.
+func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Position, error) {
+	r.log.Info("going on with a sweep", zap.Stringer("position", at))
+	taken := at.Hash // what was swept before this owner came counts as repeated
+	for at.Sweeping() {
+		b := r.fresh(at, taken)
+		err := r.reread(ctx, b, at)
+		if err != nil {
+			r.batches.recycle(b)
+			if !errors.Is(err, errNoMemory) {
+				return at, err
+			}
+			if err := r.waitForMemory(ctx); err != nil {
+				return at, err
+			}
+			continue
+		}
+		b.MoveTo(at.To)
+		if at = b.End(); at.Sweeping() {
+			b.tally = tally{} // counted by the last reading
+		}
+		if err := r.close(ctx, b); err != nil {
+			return at, err
+		}
+		// The next reading needs the memory of this one.
+		if err := r.batches.drain(ctx); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// reread folds a sweep's range of offsets. Without memory it first asks for a
+// reserve; on one it leaves the upper half of the hashes to another reading, and
+// starts again.
+func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error {
+	for offset := at.From; offset < at.To; {
+		resp, err := r.fetch(ctx, offset)
+		if err == nil {
+			offset, err = r.fold(ctx, b, resp, offset, at.To)
+			resp.Release()
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errFull), errors.Is(err, errNoMemory):
+			if !r.hasTurn {
+				return errNoMemory
+			}
+			if !b.Halve() {
+				return errNoMemory
+			}
+			b.tally = tally{}
+			offset = at.From
+		default:
+			return err
+		}
+	}
+	return r.letters.flush(ctx)
+}

@@ -1,0 +1,175 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// The start table: where a worker goes on, from what Redis and Kafka hold. It is
+// pure; locate.go gathers the facts and carries out what is decided.
+
+// facts are what the decision for one partition rests on.
+type facts struct {
+	topic     string
+	partition int
+	found     string // the ledger's text; empty where it has none
+	others    bool   // the ledger has other partitions of the topic
+	ledger    int    // entries of the ledger
+	windows   int    // listed windows
+	committed bool   // Kafka has offsets of this group for the topic
+	log       bounds
+}
+
+// step is what to do.
+type step int
+
+const (
+	// goOn from the position.
+	goOn step = iota
+	// confirm that the log ends before the position, for a while.
+	confirm
+	// skip a gap: the position moves over it, and an origin says so.
+	skip
+	// join a topic that has begun already: its partition was added.
+	join
+	// begin the whole topic, at what the configuration says.
+	begin
+	// recover the whole topic: Redis was lost.
+	recoverAll
+)
+
+type decision struct {
+	step step
+	at   ledger.Position // for goOn, confirm and skip
+}
+
+// decide goes through the table in its order.
+func decide(f facts, onGap OnGap) (decision, error) {
+	name := fmt.Sprintf("%s/%d", f.topic, f.partition)
+	at, err := ledger.Parse(f.found)
+	switch {
+	case f.found != "" && errors.Is(err, ledger.ErrTorn):
+		return decision{}, &Halt{HaltTorn,
+			fmt.Sprintf("the ledger of %s stands at %s: a script died in the middle of a piece", name, f.found), rebuildRemedy}
+	case f.found != "" && err != nil:
+		return decision{}, &Halt{HaltTorn, fmt.Sprintf("the ledger of %s is not readable: %v", name, err), rebuildRemedy}
+	case f.ledger == 0 && f.windows > 0:
+		return decision{}, &Halt{HaltOrphaned,
+			fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.windows), rebuildRemedy}
+	case f.found != "":
+		return placed(f, name, at, onGap)
+	case f.others:
+		if f.log.start > 0 && onGap == GapHalts {
+			return decision{}, gap(name, 0, f.log.start)
+		}
+		return decision{step: join}, nil
+	case f.committed:
+		return decision{step: recoverAll}, nil
+	}
+	return decision{step: begin}, nil
+}
+
+// placed is the decision where the ledger has a position.
+func placed(f facts, name string, at ledger.Position, onGap OnGap) (decision, error) {
+	switch {
+	case at.To > f.log.end:
+		return decision{confirm, at}, nil
+	case at.From >= f.log.start:
+		return decision{goOn, at}, nil
+	case onGap == GapHalts:
+		return decision{}, gap(name, at.From, f.log.start)
+	}
+	// What is left of a sweep is still swept: the members from its hash on.
+	if f.log.start < at.To {
+		at.From = f.log.start
+	} else {
+		at = ledger.At(f.log.start)
+	}
+	return decision{skip, at}, nil
+}
+
+func gap(name string, from, start int64) *Halt {
+	return &Halt{HaltGap,
+		fmt.Sprintf("the events of %s from offset %d to %d are gone from the log and were never counted", name, from, start-1),
+		"restore them if you can, or set on_gap: continue, which counts what is left and shows the windows as incomplete"}
+}
+
+// liveFrom is the start of the earliest window that lives at a moment: until its
+// end plus its retention.
+func liveFrom(c periods.Calendar, retention map[periods.Period]time.Duration, now time.Time) (int64, error) {
+	ms := now.UnixMilli()
+	earliest := ms
+	for p, kept := range retention {
+		w, err := c.At(p, ms)
+		if err != nil {
+			return 0, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+		}
+		for {
+			earliest = min(earliest, w.Start)
+			before, ok := c.Previous(w)
+			if !ok || before.End+kept.Milliseconds() <= ms {
+				break
+			}
+			w = before
+		}
+	}
+	return earliest, nil
+}
+
+// beginning is where one partition of a topic begins: what Kafka answered for it.
+type beginning struct {
+	log   bounds
+	since int64 // the first offset of the time asked for, or -1
+	first int64 // time of the log's first record in ms; 0 where it has no time, or there is none
+	empty bool  // no records
+}
+
+// resolve turns a start into an offset and an origin. asked is the time that
+// was asked for, in ms; now is Redis's clock.
+func resolve(s StartFrom, b beginning, asked int64, now time.Time, maxFuture int64) (int64, ledger.Origin) {
+	at := b.log.start
+	reached := false
+	switch s {
+	case FromLatest:
+		at = b.log.end
+	case FromWindow, FromTime:
+		switch {
+		case !b.empty && b.first <= 0: // no times to go by
+		case b.since < 0:
+			at, reached = b.log.end, !b.empty // all records are older
+		default:
+			at = b.since
+			reached = at > b.log.start
+		}
+		reached = reached || b.log.start == 0 && at > 0
+	case FromEarliest:
+	}
+	if at == 0 {
+		return 0, ledger.Origin{}
+	}
+	from := now.UnixMilli()
+	switch {
+	case reached:
+		from = asked
+	case s != FromLatest && !b.empty && b.first > 0:
+		from = b.first
+	}
+	return at, ledger.Origin{Offset: at, Time: from + maxFuture}
+}
+
+// reaches reports whether a log holds all that came after a time that since was
+// asked for: it begins at offset 0, or with a record from before.
+func (b beginning) reaches() bool {
+	return b.log.start == 0 || b.since > b.log.start || b.since < 0 && !b.empty
+}
+
+// topicOf splits a field of the ledger: <topic>/<partition>.
+func topicOf(field string) string {
+	i := strings.LastIndexByte(field, '/')
+	return field[:max(i, 0)]
+}

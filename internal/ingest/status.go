@@ -1,0 +1,146 @@
+package ingest
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Line is what a worker writes about itself, for `consumer status`. Nothing is
+// decided by it.
+type Line struct {
+	Owner  string    `json:"owner"`
+	State  string    `json:"state"` // running, waiting or halted
+	Reason string    `json:"reason,omitempty"`
+	What   string    `json:"what,omitempty"`
+	Remedy string    `json:"remedy,omitempty"`
+	At     time.Time `json:"at"`
+	// RecordTime is the time of the latest record that was swept.
+	RecordTime time.Time `json:"record_time,omitzero"`
+}
+
+// States of a worker.
+const (
+	StateRunning = "running"
+	StateWaiting = "waiting"
+	StateHalted  = "halted"
+)
+
+// status is a worker's state. What goes on is told now and then, not every time.
+type status struct {
+	mu     sync.Mutex
+	begun  time.Time // the flow under way
+	halt   *Halt
+	wait   [3]error // what reading, writing and everything between them wait for
+	told   time.Time
+	newest time.Time
+}
+
+const (
+	waitsRead = iota
+	waitsWrite
+	waitsStart
+)
+
+// waitTold is how often a wait that goes on is told.
+const waitTold = 5 * time.Second
+
+// started is called where a flow has found its position.
+func (w *worker) started(at ledger.Position) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	first := w.state.begun.IsZero()
+	w.state.begun = time.Now()
+	w.note(waitsStart, nil)
+	if first {
+		w.log.Info("partition running", zap.Stringer("position", at))
+	}
+}
+
+// reading, writing and waiting tell what a side waits for, nil once it goes on.
+func (w *worker) reading(err error) { w.waits(waitsRead, err) }
+func (w *worker) writing(err error) { w.waits(waitsWrite, err) }
+func (w *worker) waiting(err error) { w.waits(waitsStart, err) }
+
+func (w *worker) waits(side int, err error) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	w.note(side, err)
+}
+
+func (w *worker) note(side int, err error) {
+	before := w.state.wait[side]
+	w.state.wait[side] = err
+	switch {
+	case err == nil && before != nil:
+		w.log.Info("going on", zap.NamedError("after", before))
+	case err != nil && time.Since(w.state.told) >= waitTold:
+		w.state.told = time.Now()
+		w.log.Warn("waiting, and trying again", zap.Error(err))
+	}
+}
+
+func (w *worker) halted(h *Halt) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	if w.state.halt == nil || w.state.halt.Reason != h.Reason {
+		w.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
+	}
+	w.state.halt = h
+}
+
+// looked is called where the ledger stands as it should. A halt is over once the
+// partition has worked for a while.
+func (w *worker) looked() {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	w.note(waitsWrite, nil)
+	if time.Since(w.state.begun) > 2*lookEvery {
+		w.goOn()
+	}
+}
+
+// swept is called where a batch is through.
+func (w *worker) swept(newest int64) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	if newest > 0 {
+		w.state.newest = time.UnixMilli(newest).UTC()
+	}
+	w.goOn()
+}
+
+func (w *worker) goOn() {
+	if w.state.halt != nil {
+		w.log.Info("partition goes on: the cause of its halt is gone", zap.String("reason", w.state.halt.Reason))
+		w.state.halt = nil
+	}
+}
+
+// line is the worker's line as of now.
+func (w *worker) line() Line {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	l := Line{Owner: w.Owner, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
+	for _, err := range w.state.wait {
+		if err != nil {
+			l.State, l.What = StateWaiting, err.Error()
+		}
+	}
+	if h := w.state.halt; h != nil {
+		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy
+	}
+	return l
+}
+
+func (l Line) text() string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // texts and times only
+	}
+	return string(text)
+}

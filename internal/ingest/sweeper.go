@@ -1,0 +1,167 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// sweeper applies a partition's batches piece by piece. It alone knows where the
+// ledger should stand.
+type sweeper struct {
+	*worker
+	at ledger.Position
+}
+
+// lookEvery is how often an idle worker looks at its ledger, so that a Redis
+// that went back in time is seen where no event follows.
+const lookEvery = time.Second
+
+// run sweeps what comes until the context ends or the ledger turns out to be
+// elsewhere. It stops between two pieces, never within one.
+func (s *sweeper) run(ctx context.Context) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	connections := s.reconnected.Load()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case b := <-s.batches.slot:
+			err = s.sweep(ctx, b)
+		case b := <-s.batches.closed:
+			err = s.sweep(ctx, b)
+		case swept := <-s.batches.quiet:
+			if b := s.batches.open(); b != nil {
+				err = s.sweep(ctx, b)
+			}
+			close(swept)
+		case <-look.C:
+			err = s.look(ctx)
+		}
+		if err == nil && s.reconnected.Load() != connections {
+			// Behind a new connection there may be another Redis.
+			connections = s.reconnected.Load()
+			err = s.look(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// look compares the ledger with where it should stand.
+func (s *sweeper) look(ctx context.Context) error {
+	found, err := s.Standings.Position(ctx, s.topic, s.partition)
+	if err != nil {
+		return err
+	}
+	if found != s.at.String() {
+		return fmt.Errorf("%s: %w from %v to %q", s.field, errMoved, s.at, found)
+	}
+	s.looked()
+	return nil
+}
+
+// sweep applies a batch. Its events without a member are counted with the last
+// piece, since until then another owner may come to count them.
+func (s *sweeper) sweep(ctx context.Context, b *batch) error {
+	defer s.batches.recycle(b)
+	s.pieces.Reset(b.Batch, s.topic, s.partition)
+	for {
+		piece, events, ok := s.pieces.Next(s.pace.width())
+		if !ok {
+			break
+		}
+		if err := s.apply(ctx, b, piece, events); err != nil {
+			return err
+		}
+		s.at = piece.Next
+		if ctx.Err() != nil && s.at.Sweeping() {
+			return context.Cause(ctx) // the next owner goes on from here
+		}
+	}
+	s.swept(b.newest)
+	if !s.at.Sweeping() {
+		s.Stats.Batches.Add(1)
+		s.Stats.add(&b.tally)
+		s.commits.at(s.topic, s.partition, s.at.From)
+	}
+	return nil
+}
+
+// apply sends a piece until its outcome is known. The call itself isn't ended by
+// the context: a piece in flight is waited for, which is bounded, so that the
+// next owner finds the ledger where it will stay.
+func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events int64) error {
+	wait := newWait()
+	refused := int64(0)
+	for {
+		width := p.Width()
+		answer, took, err := s.Standings.Apply(context.WithoutCancel(ctx), p)
+		if err != nil {
+			if s.Standings.Meaning(err) != ledger.Retry {
+				return err
+			}
+			s.Stats.Retries.Add(1)
+			s.writing(err)
+			if err := wait.next(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		switch answer.Outcome {
+		case ledger.Applied:
+			s.writing(nil)
+			s.pace.observe(width, took)
+			s.Stats.Pieces.Add(1)
+			s.Stats.Updates.Add(int64(width))
+			s.Stats.Applied.Add(events - refused)
+			s.Stats.dead[overflowIndex].Add(refused)
+			return nil
+		case ledger.Held:
+			if err := sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		case ledger.Overflow:
+			n, err := s.overflow(ctx, b, p, answer.Members)
+			if err != nil {
+				return err
+			}
+			refused += n
+		default:
+			return s.refusal(p, answer)
+		}
+	}
+}
+
+// refusal is what an answer that isn't about the piece comes to.
+func (s *sweeper) refusal(p *ledger.Piece, a ledger.Answer) error {
+	switch a.Outcome {
+	case ledger.Moved:
+		return fmt.Errorf("%s: %w from %v to %q", s.field, errMoved, p.Expected, a.Found)
+	case ledger.OtherSchema:
+		if err := s.Standings.CheckSchema(a.Found); err != nil {
+			return &Halt{HaltSchema, fmt.Sprintf("%s: %v", s.field, err), "see there"}
+		}
+		return fmt.Errorf("%s: %w: Redis has lost its schema", s.field, errMoved)
+	case ledger.Lost:
+		return &Halt{HaltBoard, fmt.Sprintf("%s: the board %s is listed, and its key is gone from Redis", s.field, a.Window), rebuildRemedy}
+	case ledger.Unlisted:
+		return &Halt{HaltUnlisted, fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", s.field, a.Window),
+			"delete that key if it isn't yours, else " + rebuildRemedy}
+	case ledger.OtherBounds:
+		return &Halt{HaltBounds, fmt.Sprintf("%s: the window %s is listed as [%s], and the calendar here cuts it otherwise", s.field, a.Window, a.Found),
+			"run the version with the time zone data that it was begun with, or " + rebuildRemedy}
+	case ledger.Foreign:
+		return &Halt{HaltForeign, fmt.Sprintf("%s: the score of %q in %s is none that this layout writes: something else changed it", s.field, strings.Join(a.Members, " "), a.Window), rebuildRemedy}
+	}
+	s.log.DPanic("an outcome that nobody foresaw", zap.Stringer("outcome", a.Outcome))
+	return &Halt{HaltRedis, fmt.Sprintf("%s: unexpected outcome %v", s.field, a.Outcome), "report this as a bug"}
+}

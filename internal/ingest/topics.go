@@ -1,0 +1,183 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// awaitTopics waits until every topic exists, checks what its configuration
+// means for the standings, and sees to its dead-letter topic. Joining a group
+// earlier would keep the topics that do exist from being read.
+func (c *Consumer) awaitTopics(ctx context.Context) error {
+	told := time.Time{}
+	wait := newWait()
+	for {
+		partitions, _, err := c.kafka.metadata(ctx, c.Topics...)
+		if err == nil {
+			err = missing(c.Topics, partitions)
+		}
+		if err == nil {
+			return c.prepareTopics(ctx, partitions)
+		}
+		if AtStart(err) == ledger.Refuse {
+			return err
+		}
+		if time.Since(told) >= waitTold {
+			told = time.Now()
+			c.Log.Warn("waiting for Kafka", zap.Error(err))
+		}
+		if wait.next(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+func missing(topics []string, partitions map[string]int) error {
+	var none []string
+	for _, t := range topics {
+		if partitions[t] == 0 {
+			none = append(none, t)
+		}
+	}
+	if len(none) > 0 {
+		return fmt.Errorf("topic %s doesn't exist yet", strings.Join(none, ", "))
+	}
+	return nil
+}
+
+func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int) error {
+	for _, topic := range c.Topics {
+		settings, err := c.settings(ctx, topic)
+		switch {
+		case errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed):
+			c.Log.Info("no right to read the topic's configuration: its cleanup policy and retention aren't checked", zap.String("topic", topic))
+		case err != nil:
+			c.Log.Warn("couldn't read the topic's configuration: its cleanup policy and retention aren't checked", zap.String("topic", topic), zap.Error(err))
+		default:
+			if err := c.checkTopic(topic, settings); err != nil {
+				return err
+			}
+		}
+		if err := c.ensureDeadLetters(ctx, topic, partitions[topic], settings); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CompactError says that a topic drops events whose key comes again.
+type CompactError struct{ Topic, Policy string }
+
+func (e *CompactError) Error() string {
+	return fmt.Sprintf("topic %s has cleanup.policy=%s: events with equal keys would vanish before they are counted or counted again; "+
+		"set cleanup.policy=delete", e.Topic, e.Policy)
+}
+
+// checkTopic refuses a compacted topic and warns of one that forgets too early.
+func (c *Consumer) checkTopic(topic string, settings map[string]string) error {
+	if p := settings["cleanup.policy"]; strings.Contains(p, "compact") {
+		return &CompactError{topic, p}
+	}
+	kept, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
+	if err != nil || kept < 0 {
+		return nil //nolint:nilerr // not told, or without end
+	}
+	for _, p := range c.Rules.Periods {
+		need := p.Length() + time.Duration(c.Rules.Lateness)*time.Millisecond
+		if retention := time.Duration(kept) * time.Millisecond; retention < need {
+			c.Log.Warn("the topic keeps events for less than a window is open: what it has dropped couldn't be rebuilt from it",
+				zap.String("topic", topic), zap.Duration("retention", retention), zap.String("period", string(p)), zap.Duration("window_and_lateness", need))
+		}
+	}
+	return nil
+}
+
+// settings reads a topic's configuration.
+func (c *Consumer) settings(ctx context.Context, topic string) (map[string]string, error) {
+	ctx, cancel := c.kafka.call(ctx)
+	defer cancel()
+	r, err := c.kafka.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{
+		Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of %s: %w", topic, err)
+	}
+	all := map[string]string{}
+	for _, res := range r.Resources {
+		if res.Error != nil {
+			return nil, fmt.Errorf("read the configuration of %s: %w", topic, res.Error)
+		}
+		for _, e := range res.ConfigEntries {
+			all[e.ConfigName] = e.ConfigValue
+		}
+	}
+	return all, nil
+}
+
+// copied are the settings that a dead-letter topic takes from its source.
+var copied = []string{"retention.ms", "retention.bytes", "max.message.bytes", "min.insync.replicas"}
+
+// ensureDeadLetters makes the dead-letter topic like its source, where it is
+// missing, and as many partitions as its source has.
+func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitions int, settings map[string]string) error {
+	name := DeadLetterTopic(topic)
+	found, _, err := c.kafka.metadata(ctx, name)
+	if err != nil {
+		return err
+	}
+	if n := found[name]; n >= partitions {
+		return nil
+	} else if n > 0 {
+		c.growDeadLetters(ctx, topic, partitions)
+		return nil
+	}
+	t := kafka.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: -1}
+	for _, key := range copied {
+		if v, ok := settings[key]; ok {
+			t.ConfigEntries = append(t.ConfigEntries, kafka.ConfigEntry{ConfigName: key, ConfigValue: v})
+		}
+	}
+	ctx, cancel := c.kafka.call(ctx)
+	defer cancel()
+	r, err := c.kafka.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{t}})
+	if err == nil {
+		err = r.Errors[name]
+	}
+	switch {
+	case err == nil:
+		c.Log.Info("dead-letter topic created", zap.String("topic", name), zap.Int("partitions", partitions))
+	case errors.Is(err, kafka.TopicAlreadyExists): // another replica was faster
+	default:
+		// Bad events will block their partitions until it is there: said now, and
+		// said again then.
+		c.Log.Warn("couldn't create the dead-letter topic; create it, or bad events will hold up their partitions",
+			zap.String("topic", name), zap.Int("partitions", partitions), zap.Error(err))
+	}
+	return nil
+}
+
+// growDeadLetters adds the partitions that the source has more.
+func (c *Consumer) growDeadLetters(ctx context.Context, topic string, partitions int) {
+	ctx, cancel := c.kafka.call(ctx)
+	defer cancel()
+	name := DeadLetterTopic(topic)
+	r, err := c.kafka.client.CreatePartitions(ctx, &kafka.CreatePartitionsRequest{
+		Topics: []kafka.TopicPartitionsConfig{{Name: name, Count: int32(partitions)}},
+	})
+	if err == nil {
+		err = r.Errors[name]
+	}
+	if err != nil && !errors.Is(err, kafka.InvalidPartitionNumber) {
+		c.Log.Warn("couldn't add partitions to the dead-letter topic; add them, or bad events will hold up the new ones",
+			zap.String("topic", name), zap.Int("partitions", partitions), zap.Error(err))
+	}
+}

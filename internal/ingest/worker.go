@@ -1,0 +1,206 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// worker is one partition of one generation. Its run stays until the generation
+// ends, whatever happens: a return would end the generation for every partition.
+type worker struct {
+	*Config
+	*shared
+	topic     string
+	partition int
+	field     string // <topic>/<partition>
+	kafka     *broker
+	commits   *commits
+	log       *zap.Logger
+
+	account *memory.Account
+	batches *handoff
+	decoder *event.Decoder
+	letters *deadLetters
+	pieces  fold.Pieces
+	pace    pace
+
+	pastSince time.Time // when the log was first seen to end before the position
+	state     status
+}
+
+// shared is what the partitions of a process have in common.
+type shared struct {
+	memory      *memory.Budget
+	maxResponse int64         // bytes: the largest response that is taken
+	again       chan struct{} // a token for reading a batch again, outside of the budget
+	reconnected atomic.Int64  // counts new connections to the standings
+}
+
+// errMoved says that the ledger was found elsewhere: all that was folded is void.
+var errMoved = errors.New("the ledger has moved")
+
+// run works until the generation ends.
+func (w *worker) run(ctx context.Context) {
+	w.log.Debug("partition assigned")
+	defer w.log.Debug("partition released")
+	wait := newWait()
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := w.flow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > 10*time.Second {
+			wait.Reset()
+		}
+		if !w.settle(ctx, err, wait) {
+			return
+		}
+	}
+}
+
+// settle does what the end of a flow asks for before the next one. It reports
+// false where the generation has ended.
+func (w *worker) settle(ctx context.Context, err error, wait *wait) bool {
+	if halt, ok := errors.AsType[*Halt](w.judge(err)); ok {
+		w.halted(halt)
+		return sleep(ctx, time.Second) == nil
+	}
+	if errors.Is(err, errMoved) {
+		w.Stats.Moves.Add(1)
+		w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
+		return sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
+	}
+	if errors.Is(err, errAgain) {
+		w.log.Debug("looking at the ledger again", zap.Error(err))
+	} else {
+		w.waiting(err)
+	}
+	return wait.next(ctx) == nil
+}
+
+// judge turns an error that won't pass by itself into a halt.
+func (w *worker) judge(err error) error {
+	if _, ok := errors.AsType[*Halt](err); ok || err == nil {
+		return err
+	}
+	if _, ok := errors.AsType[kafka.Error](err); ok && Meaning(err) == ledger.Halt {
+		return &Halt{HaltKafka, fmt.Sprintf("%s: %v", w.field, err), "see that this user may read the topic and its group, and that the broker is of version 2.3 or later"}
+	}
+	if w.Standings.Meaning(err) == ledger.Halt {
+		return &Halt{HaltRedis, fmt.Sprintf("%s: %v", w.field, err), "mend what Redis names"}
+	}
+	return err
+}
+
+// flow finds the position and works from there until something ends it.
+func (w *worker) flow(ctx context.Context) error {
+	at, err := w.locate(ctx)
+	if err != nil {
+		return err
+	}
+	w.started(at)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	// An account and batches of its own: what a call that was given up still
+	// holds comes back to the account that it was taken from.
+	w.account = w.memory.Account()
+	w.batches = newHandoff(func() *batch {
+		return &batch{Batch: fold.New(&w.Rules, w.account, w.memory.Reserve()-w.maxResponse)}
+	})
+	w.letters = &deadLetters{
+		client: w.kafka.client, timeout: w.Timeout, topic: w.topic, partition: w.partition,
+		stats: w.Stats, blocked: w.reading,
+	}
+	r := &reader{worker: w, fetcher: w.fetcher(w.account)}
+	go func() {
+		err := r.run(ctx, at)
+		cancel(err) // the sweeper stops after the piece in flight
+		done <- err
+	}()
+	swept := (&sweeper{worker: w, at: at}).run(ctx)
+	cancel(swept)
+	read := <-done
+	if b := w.batches.open(); b != nil {
+		w.batches.recycle(b)
+	}
+	w.account.EndTurn()
+	// Whoever ended it first knows why; the other was cancelled with that cause.
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return errors.Join(swept, read)
+}
+
+func (w *worker) fetcher(m *memory.Account) *fetch.Fetcher {
+	f := &fetch.Fetcher{
+		Transport: w.Transport, Addr: w.kafka.client.Addr, Topic: w.topic, Partition: w.partition,
+		MaxWait: w.FetchWait, MaxBytes: int32(w.FetchBytes), MaxResponse: w.maxResponse,
+	}
+	if m != nil {
+		f.Memory = m
+	}
+	return f
+}
+
+// partitions is the number of partitions of the topic.
+func (w *worker) partitions(ctx context.Context) (int, error) {
+	all, _, err := w.kafka.metadata(ctx, w.topic)
+	if err != nil {
+		return 0, err
+	}
+	n := all[w.topic]
+	if n <= w.partition {
+		return 0, fmt.Errorf("topic %s has %d partitions and this is %d: %w", w.topic, n, w.partition, errAgain)
+	}
+	return n, nil
+}
+
+// firstTime is the time of the log's first record in ms: 0 where it has none, -1
+// where the log is empty.
+func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int64, error) {
+	f := w.fetcher(nil)
+	f.Partition, f.MaxBytes = partition, 64<<10
+	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxResponse}
+	defer records.Close()
+	for at := log.start; at < log.end; {
+		resp, err := f.Fetch(ctx, at)
+		if err == nil {
+			err = resp.Err
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
+		}
+		records.Reset(resp.Records, at, resp.Aborted)
+		rec, err := records.Next()
+		if err == nil {
+			first := max(rec.Time, 0)
+			resp.Release()
+			return first, nil
+		}
+		resp.Release()
+		if !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
+		}
+		if records.Position() == at {
+			return 0, fmt.Errorf("read the first record of %s/%d: nothing came: %w", w.topic, partition, errAgain)
+		}
+		at = records.Position()
+	}
+	return -1, nil
+}
