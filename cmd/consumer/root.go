@@ -76,7 +76,9 @@ equal points ranked by who got there first.`,
 	root.PersistentFlags().StringVar(&p.configPath, "config", "",
 		"read the configuration from this YAML `file` (environment: "+configVariable+")")
 	root.AddCommand(
+		newRunCommand(p),
 		newConfigCommand(p),
+		newProduceCommand(p),
 	)
 	return root
 }

@@ -1,5 +1,7 @@
 package ledger
 
+import "math"
+
 // Window is one stretch of a period, [Start, End) in Unix milliseconds, for one
 // board.
 type Window struct {
@@ -23,7 +25,7 @@ type Member struct {
 }
 
 // NoTime lies before every window's start, and counts as that start.
-const NoTime = -1
+const NoTime = math.MinInt64
 
 // Group is a set of windows and the members whose sums are the same in all of
 // them.

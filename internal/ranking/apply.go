@@ -3,6 +3,7 @@ package ranking
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
@@ -15,34 +16,42 @@ import (
 //
 // The second result is the time that the call took, without waiting for its turn.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+	var e *encoder
 	select {
-	case s.inFlight <- struct{}{}:
+	case e = <-s.encoders:
 	case <-ctx.Done():
-		return ledger.Answer{}, 0, context.Cause(ctx)
+		return ledger.Answer{}, 0, fmt.Errorf("%s: wait for its turn: %w", doing(p), context.Cause(ctx))
 	}
-	defer func() { <-s.inFlight }()
-	e := <-s.encoders
 	defer func() { s.encoders <- e }()
 
 	keys, err := e.encode(s, p)
 	if err != nil {
-		return ledger.Answer{}, 0, fmt.Errorf("apply %s/%d [%v, %v): %w", p.Topic, p.Partition, p.Expected, p.Next, err)
+		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
 	began := time.Now()
 	reply, err := s.run(ctx, applyScript, keys, e.args)
 	took := time.Since(began)
 	if err != nil {
-		return ledger.Answer{}, took, fmt.Errorf("apply %s/%d [%v, %v): %w", p.Topic, p.Partition, p.Expected, p.Next, err)
+		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	answer, err := answer(reply, p.Next.String())
-	return answer, took, err
+	a, err := answer(reply, p.Next.String())
+	if err != nil {
+		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
+	}
+	return a, took, nil
 }
 
-// encoder holds the arguments of a call, reused from call to call. Ids, points
-// and times are passed by pointers into the piece: nothing is allocated for a
-// member.
+func doing(p *ledger.Piece) string {
+	return fmt.Sprintf("apply %s/%d from %v to %v", p.Topic, p.Partition, p.Expected, p.Next)
+}
+
+// encoder holds the arguments of a call, reused from call to call. Ids are passed
+// by pointers into the piece, points and times as one text a group: nothing is
+// allocated for a member.
 type encoder struct {
-	args []any
+	args  []any
+	lists []byte // of all groups, one behind the other
+	list  int    // where the one begins that is being written
 }
 
 // blob is a member's id as go-redis takes it by pointer.
@@ -52,6 +61,7 @@ type blob []byte
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 
 func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
+	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], nil, nil, nil,
 		s.keys.ledger(), s.keys.schema(), s.keys.hold(), s.keys.windows())
 	for i := range p.Windows {
@@ -60,36 +70,78 @@ func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
 	keys = len(e.args) - 3
 	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema)
 	for i := range p.Windows {
-		w := &p.Windows[i]
-		rule, ok := s.periods[w.Period]
-		if !ok {
-			return 0, fmt.Errorf("no period %q is configured", w.Period)
+		if err := e.window(s, &p.Windows[i]); err != nil {
+			return 0, err
 		}
-		l := &rule.Layout
-		kind := "readable"
-		if l.Kind == codec.Wide {
-			kind = "wide"
-		}
-		e.args = append(e.args, w.Listing(), w.Start, w.End, rule.Retention.Milliseconds(), kind, l.K, l.Tick, l.Max)
 	}
 	for i := range p.Groups {
-		g := &p.Groups[i]
-		e.args = append(e.args, len(g.Windows))
-		for _, w := range g.Windows {
-			e.args = append(e.args, w+1)
-		}
-		e.args = append(e.args, len(g.Members))
-		for j := range g.Members {
-			e.args = append(e.args, (*blob)(&g.Members[j].ID))
-		}
-		for j := range g.Members {
-			e.args = append(e.args, &g.Members[j].Points)
-		}
-		for j := range g.Members {
-			e.args = append(e.args, &g.Members[j].Time)
+		if err := e.group(&p.Groups[i], p.Windows); err != nil {
+			return 0, err
 		}
 	}
 	return keys, nil
+}
+
+func (e *encoder) window(s *Store, w *ledger.Window) error {
+	rule, ok := s.periods[w.Period]
+	if !ok {
+		return faultf("no period %q is configured", w.Period)
+	}
+	l := &rule.Layout
+	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
+		return faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
+	}
+	kind := "readable"
+	if l.Kind == codec.Wide {
+		kind = "wide"
+	}
+	e.args = append(e.args, w.Listing(), w.Start, w.End, rule.Retention.Milliseconds(), kind, l.K, l.Tick, l.Max)
+	return nil
+}
+
+func (e *encoder) group(g *ledger.Group, windows []ledger.Window) error {
+	e.args = append(e.args, len(g.Windows))
+	for _, w := range g.Windows {
+		e.args = append(e.args, w+1)
+	}
+	e.args = append(e.args, len(g.Members))
+
+	latest := int64(ledger.NoTime)
+	e.open()
+	for i := range g.Members {
+		e.lists = append(strconv.AppendInt(e.lists, g.Members[i].Points, 10), ',')
+	}
+	e.close()
+	e.open()
+	for i := range g.Members {
+		latest = max(latest, g.Members[i].Time)
+		e.lists = append(strconv.AppendInt(e.lists, g.Members[i].Time, 10), ',')
+	}
+	e.close()
+	for i := range g.Members {
+		e.args = append(e.args, (*blob)(&g.Members[i].ID))
+	}
+	for _, w := range g.Windows {
+		if latest >= windows[w].End {
+			return faultf("window %s ends at %d ms, and a member's time is %d", windows[w].Listing(), windows[w].End, latest)
+		}
+	}
+	return nil
+}
+
+// open begins a JSON list, and close ends it and makes it an argument. A list
+// stays what it is when the buffer behind it has to grow for the next.
+func (e *encoder) open() {
+	e.list = len(e.lists)
+	e.lists = append(e.lists, '[')
+}
+
+func (e *encoder) close() {
+	if last := len(e.lists) - 1; e.lists[last] == ',' {
+		e.lists = e.lists[:last]
+	}
+	e.lists = append(e.lists, ']')
+	e.args = append(e.args, e.lists[e.list:])
 }
 
 var outcomes = map[string]ledger.Outcome{
@@ -105,33 +157,28 @@ func answer(reply []any, next string) (ledger.Answer, error) {
 		return ledger.Answer{}, err
 	}
 	if len(words) == 0 {
-		return ledger.Answer{}, fmt.Errorf("an empty reply")
+		return ledger.Answer{}, faultf("an empty reply")
 	}
 	outcome, ok := outcomes[words[0]]
 	if !ok {
-		return ledger.Answer{}, fmt.Errorf("an unexpected reply: %q", words[0])
+		return ledger.Answer{}, faultf("an unexpected reply: %q", words[0])
 	}
 	a := ledger.Answer{Outcome: outcome}
-	word := func(i int) string {
-		if i < len(words) {
-			return words[i]
-		}
-		return ""
-	}
+	rest := append(words[1:], "", "")
 	switch outcome {
 	case ledger.Moved:
 		// Sent again after a timeout: the first call was executed after all.
-		if a.Found = word(1); a.Found == next {
+		if a.Found = rest[0]; a.Found == next {
 			return ledger.Answer{Outcome: ledger.Applied}, nil
 		}
 	case ledger.OtherSchema:
-		a.Found = word(1)
+		a.Found = rest[0]
 	case ledger.OtherBounds:
-		a.Window, a.Found = word(1), word(2)
+		a.Window, a.Found = rest[0], rest[1]
 	case ledger.Foreign:
-		a.Window, a.Members = word(1), words[2:]
+		a.Window, a.Members = rest[0], rest[1:2]
 	case ledger.Lost, ledger.Unlisted:
-		a.Window = word(1)
+		a.Window = rest[0]
 	case ledger.Overflow:
 		a.Members = words[1:]
 	}

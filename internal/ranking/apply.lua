@@ -7,8 +7,8 @@
 --         name in the listing, start ms, end ms, retention ms,
 --         layout (readable or wide), k, tick ms, max points
 --       for each group, to the end:
---         number of windows, their numbers (from 1),
---         number of members, their ids, their points, their times ms
+--         number of windows, their numbers (from 1), number of members,
+--         their points and their times ms (two JSON lists), their ids
 --
 -- Returns one of
 --   {applied}
@@ -25,9 +25,12 @@
 -- the ledger as torn, the last one moves it: a script that dies between them
 -- leaves the mark, and nobody adds anything twice. Scores go to redis.call as
 -- numbers, which Redis writes exactly; offsets stay text.
+--
+-- Numbers are whole and below 2^53, so exact; x % 1 is what lies above the next
+-- lower whole number, also below zero, and far cheaper than math.floor.
 
 local call, unpack, tonumber = redis.call, unpack, tonumber
-local floor, frexp, ldexp = math.floor, math.frexp, math.ldexp
+local frexp, ldexp = math.frexp, math.ldexp
 
 local DAY = 86400000  -- a key expires this long after its window's retention, ms
 local SLICE = 1000    -- members a command; unpack carries at most 8,000 values
@@ -43,143 +46,145 @@ if schema ~= ARGV[4] then return {'schema', schema or ''} end
 if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local time = call('TIME')
-local now = time[1] * 1000 + floor(time[2] / 1000)
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 
 -- The windows. One whose retention is over is neither read nor written.
 local windows = {}
 local arg = 5
 for i = 1, #KEYS - 4 do
+  local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
-    key = KEYS[4 + i], name = ARGV[arg],
-    first = tonumber(ARGV[arg + 1]), last = tonumber(ARGV[arg + 2]) - 1,
+    key = KEYS[4 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
-  w.expires = w.last + 1 + ARGV[arg + 3]
-  local listing = call('HGET', listings, w.name)
+  local expires = tonumber(last) + tonumber(ARGV[arg + 3])
+  local listing = call('HGET', listings, name)
   if listing then
-    local first, last, expires = string.match(listing, '^(%S+) (%S+) (%d+)$')
-    if first ~= ARGV[arg + 1] or last ~= ARGV[arg + 2] then
-      return {'bounds', w.name, listing}
-    end
-    w.expires = tonumber(expires)
+    local from, to, over = string.match(listing, '^(%S+) (%S+) (%d+)$')
+    expires = tonumber(over) or math.huge
+    w.live = now < expires
+    if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
+  else
+    w.live = now < expires
+    w.listing = string.format('%s %s %.0f', first, last, expires)
+    w.expires = string.format('%.0f', expires + DAY)
   end
-  w.live = now < w.expires
   if w.live then
     local there = call('EXISTS', w.key) == 1
-    if listing and not there then return {'lost', w.name} end
-    if there and not listing then return {'unlisted', w.name} end
-    if not listing then
-      w.listing = ARGV[arg + 1] .. ' ' .. ARGV[arg + 2] .. ' ' .. string.format('%.0f', w.expires)
-    end
+    if listing and not there then return {'lost', name} end
+    if there and not listing then return {'unlisted', name} end
   end
   windows[i] = w
   arg = arg + 8
 end
 
--- Both layouts, as in package codec: old is what Redis answered, or false.
--- They append the new score to out, and return true on overflow, nil on a
--- score that isn't of the layout.
-local function readable(w, ids, old, points, times, out)
+-- What the members from…to of a group come to, as ZADD takes it: score, id, …
+-- Both layouts are those of package codec. old is what Redis has, or false.
+-- excess(id) is told of those that leave the range; a score that isn't of the
+-- layout ends it, and the second result is whose.
+local function readable(w, old, points, times, from, to, ids, excess)
   local first, last, tick, max, scale = w.first, w.last, w.tick, w.max, 2 ^ w.k
-  local over
-  for i = 1, #points do
-    local at, p = times[i], points[i]
+  local out, n = {}, 1
+  for i = from, to do
+    local at, p, id = times[i], points[i], ARGV[ids + i]
     if at < first then at = first end
-    local ticks = floor((last - at) / tick)
-    if old[i] then
-      local score = tonumber(old[i])
-      local steps, whole = score * scale, floor(score)
-      if steps % 1 ~= 0 then return nil, i end
-      local had = steps - whole * scale
+    local ticks = (last - at) / tick
+    ticks = ticks - ticks % 1
+    local score = old[n]
+    if score then
+      score = tonumber(score)
+      if not score or score * scale % 1 ~= 0 then return nil, id end
+      local part = score % 1
+      local had, whole = part * scale, score - part
+      if whole > max or whole < -max then return nil, id end
       p = p + whole
       if had < ticks then ticks = had end
     end
-    if p > max or p < -max then
-      over = over or {}
-      over[#over + 1] = i
-    end
-    out[2 * i - 1] = p + ticks / scale
-    out[2 * i] = ids[i]
+    if p > max or p < -max then excess(id) end
+    out[2 * n - 1] = p + ticks / scale
+    out[2 * n] = id
+    n = n + 1
   end
-  return over or false
+  return out
 end
 
-local function wide(w, ids, old, points, times, out)
+local function wide(w, old, points, times, from, to, ids, excess)
   local first, last, tick, max = w.first, w.last, w.tick, w.max
   local scale, high = 2 ^ w.k, 2 ^ (52 - w.k)
-  local over
-  for i = 1, #points do
-    local at, p = times[i], points[i] + max
+  local out, n = {}, 1
+  for i = from, to do
+    local at, p, id = times[i], points[i], ARGV[ids + i]
     if at < first then at = first end
-    local ticks = floor((last - at) / tick)
-    if old[i] then
-      local score = tonumber(old[i])
-      if not (score >= 2 ^ -1022 and score < math.huge) then return nil, i end
-      local f, e = frexp(score)
-      local m = f * P53 - P52
-      local low = floor(m / scale)
-      local had = m - low * scale
-      local biased = (e + 1021) * high + low
-      if biased > 2 * max then return nil, i end
-      p = p + biased - max
+    local ticks = (last - at) / tick
+    ticks = ticks - ticks % 1
+    local score, biased = old[n], max
+    if score then
+      score = tonumber(score)
+      if not score or score < 2 ^ -1022 or score == math.huge then return nil, id end
+      local fraction, exponent = frexp(score)
+      local low = fraction * P53 - P52 -- of 52 bits: of the points, then k of ticks
+      local had = low % scale
+      biased = (exponent + 1021) * high + (low - had) / scale
+      if biased > 2 * max then return nil, id end
       if had < ticks then ticks = had end
     end
-    if p > 2 * max or p < 0 then
-      over = over or {}
-      over[#over + 1] = i
+    p = p + biased
+    if p < 0 or p > 2 * max then
+      excess(id)
+    else
+      local low = p % high
+      out[2 * n - 1] = ldexp(P52 + low * scale + ticks, (p - low) / high - 1074)
+      out[2 * n] = id
     end
-    local h = floor(p / high)
-    out[2 * i - 1] = ldexp(P52 + (p - h * high) * scale + ticks, h - 1074)
-    out[2 * i] = ids[i]
+    n = n + 1
   end
-  return over or false
+  return out
+end
+
+local overflow, named = {'overflow'}, {}
+local function excess(id)
+  if not named[id] then
+    named[id] = true
+    overflow[#overflow + 1] = id
+  end
 end
 
 -- Read everything and work out every new score.
 local writes = {}
-local overflow, refused = {'overflow'}, {}
 while arg <= #ARGV do
   local count = tonumber(ARGV[arg])
-  local members = tonumber(ARGV[arg + count + 1])
-  local ids = arg + count + 1 -- the id before the first
-  for from = 1, members, SLICE do
-    local to = math.min(from + SLICE - 1, members)
-    local id, points, times = {unpack(ARGV, ids + from, ids + to)}, {}, {}
-    for i = from, to do
-      points[i - from + 1] = tonumber(ARGV[ids + members + i])
-      times[i - from + 1] = tonumber(ARGV[ids + 2 * members + i])
-    end
-    for n = 1, count do
-      local w = windows[tonumber(ARGV[arg + n])]
-      if w.live then
-        local out = {}
-        local old = call('ZMSCORE', w.key, unpack(id))
-        local over, where = (w.wide and wide or readable)(w, id, old, points, times, out)
-        if over == nil then return {'foreign', w.name, id[where]} end
-        for _, i in ipairs(over or {}) do
-          if not refused[id[i]] then
-            refused[id[i]] = true
-            overflow[#overflow + 1] = id[i]
-          end
-        end
-        writes[#writes + 1] = {w.key, out}
+  local numbers = arg -- the window's number before the first
+  arg = arg + count + 1
+  local members = tonumber(ARGV[arg])
+  local points, times = cjson.decode(ARGV[arg + 1]), cjson.decode(ARGV[arg + 2])
+  local ids = arg + 2 -- the id before the first
+  arg = ids + members + 1
+  for n = 1, count do
+    local w = windows[tonumber(ARGV[numbers + n])]
+    if w.live then
+      for from = 1, members, SLICE do
+        local to = math.min(from + SLICE - 1, members)
+        local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))
+        local out, whose = (w.wide and wide or readable)(w, old, points, times, from, to, ids, excess)
+        if not out then return {'foreign', w.name, whose} end
+        writes[#writes + 1] = {w, out}
+        w.written = true
       end
     end
   end
-  arg = ids + 3 * members + 1
 end
 if #overflow > 1 then return overflow end
 
 -- Write.
 call('HSET', ledger, field, 'torn:' .. expected)
-for _, w in ipairs(writes) do
-  call('ZADD', w[1], unpack(w[2]))
+for _, write in ipairs(writes) do
+  call('ZADD', write[1].key, unpack(write[2]))
 end
 for _, w in ipairs(windows) do
-  if w.listing and w.live and call('EXISTS', w.key) == 1 then
+  if w.listing and w.written then
     call('HSET', listings, w.name, w.listing)
-    call('PEXPIREAT', w.key, string.format('%.0f', w.expires + DAY))
+    call('PEXPIREAT', w.key, w.expires)
   end
 end
 call('HSET', ledger, field, ARGV[3])

@@ -16,8 +16,9 @@ type Dial struct {
 	Password  string
 	DB        int
 	Timeout   time.Duration
-	// Connected is called after every new connection is made, from any goroutine.
-	Connected func()
+	// Connected is called with every new connection before it is used, from any
+	// goroutine; an error ends the connection and is the call's. nil is none.
+	Connected func(context.Context, *redis.Conn) error
 }
 
 // NewClient makes a client that doesn't try again by itself, since every retry
@@ -28,12 +29,7 @@ func NewClient(d Dial) redis.UniversalClient {
 		ClientName: "standings", MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: d.Timeout, DialerRetries: 1, ReadTimeout: d.Timeout, WriteTimeout: d.Timeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		OnConnect: func(context.Context, *redis.Conn) error {
-			if d.Connected != nil {
-				d.Connected()
-			}
-			return nil
-		},
-		Dialer: (&net.Dialer{Timeout: d.Timeout, KeepAlive: 30 * time.Second}).DialContext,
+		OnConnect:                d.Connected,
+		Dialer:                   (&net.Dialer{Timeout: d.Timeout, KeepAlive: 30 * time.Second}).DialContext,
 	})
 }

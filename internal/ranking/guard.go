@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,29 +13,6 @@ import (
 
 // What the ledger rests on outside of this code: that Redis keeps or loses
 // scores and ledger together, and runs every command that a script needs.
-
-// tryScript uses every command of the scripts on scratch keys: a right that is
-// missing is found here, and not in the middle of a piece.
-var tryScript = newScript(`
-local call, hash, set, text = redis.call, KEYS[1], KEYS[2], KEYS[3]
-local now = call('TIME')
-call('HSET', hash, 'f', 'v')
-call('HGET', hash, 'f')
-call('HLEN', hash)
-call('HGETALL', hash)
-call('HDEL', hash, 'g')
-call('SET', text, 'v')
-call('GET', text)
-call('EXISTS', text)
-call('ZADD', set, 1, 'm')
-call('ZMSCORE', set, 'm')
-call('ZSCORE', set, 'm')
-call('ZCARD', set)
-call('ZREVRANK', set, 'm')
-call('ZREVRANGE', set, 0, 0, 'WITHSCORES')
-for i = 1, 3 do call('PEXPIREAT', KEYS[i], string.format('%.0f', now[1] * 1000 + 60000)) end
-return {'ok'}
-`)
 
 // EvictionError says that Redis may drop single keys.
 type EvictionError struct {
@@ -59,75 +37,91 @@ func (e *RightsError) Error() string {
 }
 func (e *RightsError) Unwrap() error { return e.Err }
 
-// Try checks that every master keeps what it is given (unless assumed), and that
-// this user may run all that the scripts run.
+// Try checks that every master keeps what it is given, and that this user may run
+// all that the scripts run, by EVAL and by EVALSHA. assumeNoEviction answers for a
+// server that doesn't tell its policy; one that tells a wrong one is refused.
 func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
-	if !assumeNoEviction {
-		if err := s.TryEviction(ctx); err != nil {
-			return err
+	if err := s.TryEviction(ctx, assumeNoEviction); err != nil {
+		return err
+	}
+	for _, way := range []struct{ command, script string }{
+		{"eval", tryScript.source}, {"evalsha", tryScript.sha},
+	} {
+		err := s.try(ctx, way.command, way.script)
+		switch {
+		case missingRight(err):
+			return &RightsError{err}
+		case err != nil:
+			return fmt.Errorf("try the commands of the scripts (they need Redis 6.2 or later, or Valkey) by %s: %w", way.command, err)
 		}
 	}
-	args := []any{nil, nil, nil, s.keys.scratch("hash"), s.keys.scratch("set"), s.keys.scratch("text")}
-	_, err := s.run(ctx, tryScript, 3, args)
-	switch {
-	case missingRight(err):
-		return &RightsError{err}
-	case err != nil:
-		return fmt.Errorf("try the commands of the scripts: %w", err)
-	}
 	return nil
+}
+
+func (s *Store) try(ctx context.Context, command, script string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.client.Do(ctx, command, script, 3, s.keys.scratch("hash"), s.keys.scratch("set"), s.keys.scratch("text")).Err()
 }
 
 // TryEviction checks that no master evicts keys. It is asked again after every
 // reconnect: a failover may have brought another server's configuration.
-func (s *Store) TryEviction(ctx context.Context) error {
+// assumeNoEviction answers for a server that doesn't tell.
+func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	try := func(ctx context.Context, c *redis.Client) error {
+		return tryEviction(ctx, c, c.Options().Addr, assumeNoEviction)
+	}
 	switch c := s.client.(type) {
 	case *redis.ClusterClient:
-		return c.ForEachMaster(ctx, func(ctx context.Context, m *redis.Client) error {
-			return tryEviction(ctx, m, m.Options().Addr)
-		})
+		return c.ForEachMaster(ctx, try)
 	case *redis.Client:
-		return tryEviction(ctx, c, c.Options().Addr)
-	default:
-		return tryEviction(ctx, s.client, "")
+		return try(ctx, c)
 	}
+	return fmt.Errorf("ask Redis for its maxmemory-policy: a client of type %T can't be asked", s.client)
 }
 
-func tryEviction(ctx context.Context, c redis.Cmdable, server string) error {
-	policy, err := policyByConfig(ctx, c)
-	if err != nil || policy == "" {
-		if Unreachable(err) || err != nil && Meaning(err) == ledger.Retry {
-			return fmt.Errorf("ask Redis for its maxmemory-policy: %w", err)
-		}
-		if policy, err = policyByInfo(ctx, c); err != nil {
-			return fmt.Errorf("ask Redis for its maxmemory-policy: %w", err)
-		}
-	}
-	if policy != "noeviction" {
-		return &EvictionError{Server: server, Policy: policy}
-	}
-	return nil
-}
-
-func policyByConfig(ctx context.Context, c redis.Cmdable) (string, error) {
+// evictionPolicy is the server's maxmemory-policy; empty where it may not be asked.
+func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
 	all, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
-	return all["maxmemory-policy"], err
-}
-
-func policyByInfo(ctx context.Context, c redis.Cmdable) (string, error) {
+	if err != nil && !forbidden(err) {
+		return "", err
+	}
+	if policy := all["maxmemory-policy"]; policy != "" {
+		return policy, nil
+	}
 	info, err := c.Info(ctx, "memory").Result()
-	if err != nil {
-		if !Unreachable(err) && Meaning(err) != ledger.Retry {
-			return "", nil // it may not be asked: the operator has to say
-		}
+	if err != nil && !forbidden(err) {
 		return "", err
 	}
 	for line := range strings.Lines(info) {
-		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok {
-			return p, nil
+		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok {
+			return policy, nil
 		}
 	}
 	return "", nil
+}
+
+// forbidden reports whether a server has answered that a command isn't there for
+// us: renamed away, not offered by the host, or not this user's.
+func forbidden(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && Meaning(err) != ledger.Retry && (missingRight(err) || strings.HasPrefix(reply.Error(), "ERR "))
+}
+
+// TryEviction checks the server behind a new connection, before it is used.
+func TryEviction(ctx context.Context, conn *redis.Conn, assumeNoEviction bool) error {
+	return tryEviction(ctx, conn, "behind a new connection", assumeNoEviction)
+}
+
+func tryEviction(ctx context.Context, c redis.Cmdable, server string, assumeNoEviction bool) error {
+	policy, err := evictionPolicy(ctx, c)
+	if err != nil {
+		return fmt.Errorf("ask Redis %s for its maxmemory-policy: %w", server, err)
+	}
+	if policy == "noeviction" || policy == "" && assumeNoEviction {
+		return nil
+	}
+	return &EvictionError{Server: server, Policy: policy}
 }

@@ -27,4 +27,7 @@ func (k keys) hold() string    { return k.tag + "hold" }
 func (k keys) scratch(name string) string { return k.tag + "~try:" + name }
 
 // window is a window's sorted set.
-func (k keys) window(w *ledger.Window) string { return k.tag + w.Listing() }
+func (k keys) window(w *ledger.Window) string { return k.listed(w.Listing()) }
+
+// listed is the sorted set of a window by its name in the listing.
+func (k keys) listed(name string) string { return k.tag + name }

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -18,26 +19,23 @@ func Meaning(err error) ledger.Verdict {
 	if _, ok := errors.AsType[*SchemaError](err); ok {
 		return ledger.Halt
 	}
+	if _, ok := errors.AsType[*EvictionError](err); ok {
+		return ledger.Halt
+	}
+	if _, ok := errors.AsType[*fault](err); ok {
+		return ledger.Halt
+	}
 	reply, ok := errors.AsType[redis.Error](err)
 	if !ok {
 		return ledger.Retry
 	}
+	text := cause(reply.Error())
 	for _, m := range meanings {
-		if says(reply.Error(), m.code) {
+		if says(text, m.code) {
 			return m.verdict
 		}
 	}
 	return ledger.Halt
-}
-
-// says looks for a code where a server puts it: in front, or, in what Redis 6.2
-// makes of an error inside a script, somewhere behind "@user_script".
-func says(text, code string) bool {
-	if strings.HasPrefix(text, code) {
-		return true
-	}
-	_, inside, script := strings.Cut(text, "@user_script")
-	return script && strings.Contains(inside, "-"+code+" ")
 }
 
 // The table. What isn't in it is an answer that nobody foresaw: halt, and show it.
@@ -45,32 +43,71 @@ var meanings = []struct {
 	code    string
 	verdict ledger.Verdict
 }{
-	{"LOADING", ledger.Retry},     // reading its dump
-	{"READONLY", ledger.Retry},    // a replica: a failover is under way
-	{"OOM", ledger.Retry},         // noeviction, and full
-	{"NOSCRIPT", ledger.Retry},    // scripts flushed between two calls
-	{"MOVED", ledger.Retry},       // a slot has moved: the client learns it
-	{"ASK", ledger.Retry},         // a slot is moving
-	{"TRYAGAIN", ledger.Retry},    // some keys have moved, some not yet
-	{"CLUSTERDOWN", ledger.Retry}, // no majority
-	{"MASTERDOWN", ledger.Retry},  // a replica without its master
-	{"BUSY", ledger.Retry},        // a script runs for long
-	{"MISCONF", ledger.Retry},     // can't persist, and refuses writes
-	{"NOREPLICAS", ledger.Retry},  // fewer replicas than writes need
-	{"UNBLOCKED", ledger.Retry},   // a failover cut the call
-	{"ERR max number of clients", ledger.Retry},
-	{"NOAUTH", ledger.Halt},                            // no password given
-	{"WRONGPASS", ledger.Halt},                         // a wrong one
-	{"NOPERM", ledger.Halt},                            // a right is missing
-	{"ERR The user executing the script", ledger.Halt}, // the same, inside a script
-	{"WRONGTYPE", ledger.Halt},                         // a key of ours holds something else
+	{"LOADING", ledger.Retry},               // reading its dump
+	{"READONLY", ledger.Retry},              // a replica: a failover is under way
+	{"OOM", ledger.Retry},                   // noeviction, and full
+	{"NOSCRIPT", ledger.Retry},              // scripts flushed between two calls
+	{"MOVED", ledger.Retry},                 // a slot has moved: the client learns it
+	{"ASK", ledger.Retry},                   // a slot is moving
+	{"TRYAGAIN", ledger.Retry},              // some keys have moved, some not yet
+	{"CLUSTERDOWN", ledger.Retry},           // no majority
+	{"MASTERDOWN", ledger.Retry},            // a replica without its master
+	{"BUSY", ledger.Retry},                  // a script runs for long
+	{"MISCONF", ledger.Retry},               // can't persist, and refuses writes
+	{"NOREPLICAS", ledger.Retry},            // fewer replicas than writes need
+	{"UNBLOCKED", ledger.Retry},             // a failover cut the call
+	{"max number of clients", ledger.Retry}, // full
+	{"Script killed by user", ledger.Retry}, // SCRIPT KILL ends only what has written nothing
+	{"NOAUTH", ledger.Halt},                 // no password given
+	{"WRONGPASS", ledger.Halt},              // a wrong one
+	{"NOPERM", ledger.Halt},                 // a right is missing
+	{notInScript, ledger.Halt},              // the same inside a script, up to Redis 7.0
+	{deniedInScript, ledger.Halt},           // and since Redis 7.2 and Valkey
+	{"WRONGTYPE", ledger.Halt},              // a key of ours holds something else
+}
+
+const (
+	notInScript    = "The user executing the script"
+	deniedInScript = "ACL failure in script"
+)
+
+// cause is what a reply says, without the code that says nothing (ERR) and
+// without what Redis 6.2 puts around an error inside of a script:
+//
+//	ERR Error running script (call to f_…): @user_script:36: @user_script: 36: -OOM command …
+//	ERR Error running script (call to f_…): @user_script:36: WRONGTYPE Operation …
+func cause(text string) string {
+	if inside := strings.LastIndex(text, "@user_script:"); inside >= 0 && strings.HasPrefix(text, "ERR Error running script") {
+		_, line, _ := strings.Cut(text[inside:], ":")
+		_, text, _ = strings.Cut(line, ": ")
+		return strings.TrimPrefix(text, "-")
+	}
+	return strings.TrimPrefix(text, "ERR ")
+}
+
+// says reports whether a cause begins with a code: "BUSY Redis …", not "BUSYKEY …".
+func says(text, code string) bool {
+	rest, ok := strings.CutPrefix(text, code)
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == ':')
 }
 
 // missingRight reports whether an error says that this user may not do something.
 func missingRight(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
-	return ok && (says(reply.Error(), "NOPERM") || says(reply.Error(), "ERR The user executing the script"))
+	if !ok {
+		return false
+	}
+	text := cause(reply.Error())
+	return says(text, "NOPERM") || says(text, notInScript) || says(text, deniedInScript)
 }
+
+// fault is an error of this program, or of whatever answers in Redis's place:
+// trying again can't help.
+type fault struct{ what string }
+
+func (f *fault) Error() string { return f.what }
+
+func faultf(format string, args ...any) error { return &fault{fmt.Sprintf(format, args...)} }
 
 // AtStart is what an error means before anything was done: a process whose Redis
 // will never let it work says so and ends, instead of waiting.

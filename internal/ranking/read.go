@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -37,40 +38,47 @@ type Board struct {
 	Standings  []Standing
 }
 
-// Top reads the first limit standings from an offset on.
+// Top reads the first limit standings from an offset on. Both are 0 or more.
 func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
-	return s.read(ctx, board, w, offset, offset+limit-1, nil)
+	if offset < 0 || limit < 0 || offset > math.MaxInt-limit {
+		return Board{}, faultf("read %s: %d standings from offset %d on: both have to be 0 or more", board, limit, offset)
+	}
+	last := ""
+	if limit > 0 {
+		last = strconv.Itoa(offset + limit - 1)
+	}
+	b, err := s.read(ctx, board, w, []any{offset, last}, nil)
+	for i := range b.Standings {
+		b.Standings[i].Rank = int64(offset + i + 1)
+	}
+	return b, err
 }
 
 // Rank reads the standings of some members, in the order in which they are
 // given; Rank is 0 for a member who isn't there.
 func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
-	return s.read(ctx, board, w, 0, -2, members)
+	return s.read(ctx, board, w, []any{0, ""}, members)
 }
 
-func (s *Store) read(ctx context.Context, board string, w periods.Window, from, to int, members []string) (Board, error) {
-	b, err := s.readOnce(ctx, s.schema, board, w, from, to, members)
-	if other, ok := asSchema(err); ok && sameButCluster(other.Found, s.schema) {
-		// A reader knows everything of the schema but the Kafka cluster.
-		return s.readOnce(ctx, other.Found, board, w, from, to, members)
+func (s *Store) read(ctx context.Context, board string, w periods.Window, rows []any, members []string) (Board, error) {
+	b, err := s.readAgainst(ctx, *s.readAs.Load(), board, w, rows, members)
+	other, ok := errors.AsType[*SchemaError](err)
+	if ok && s.anyCluster && sameButCluster(other.Found, s.schema) {
+		s.readAs.Store(&other.Found)
+		return s.readAgainst(ctx, other.Found, board, w, rows, members)
 	}
 	return b, err
 }
 
-func (s *Store) readOnce(ctx context.Context, schema, board string, w periods.Window, from, to int, members []string) (Board, error) {
+func (s *Store) readAgainst(ctx context.Context, schema, board string, w periods.Window, rows []any, members []string) (Board, error) {
 	rule, ok := s.periods[string(w.Period)]
 	if !ok {
-		return Board{}, fmt.Errorf("read %s: no period %q is configured", board, w.Period)
+		return Board{}, faultf("read %s: no period %q is configured", board, w.Period)
 	}
 	lw := listed(board, w)
-	if to < from {
-		to = from - 1 // none; -1 would be the last
-		if to < 0 {
-			from, to = 1, 0
-		}
-	}
 	args := []any{nil, nil, nil, s.keys.schema(), s.keys.windows(), s.keys.origin(), s.keys.window(&lw),
-		schema, lw.Listing(), from, to}
+		schema, lw.Listing()}
+	args = append(args, rows...)
 	for _, m := range members {
 		args = append(args, m)
 	}
@@ -87,35 +95,31 @@ func (s *Store) readOnce(ctx context.Context, schema, board string, w periods.Wi
 		return Board{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 	}
 	b.Name = board
-	for i := range b.Standings {
-		if members == nil {
-			b.Standings[i].Rank = int64(from + i + 1)
-		}
-	}
 	return b, nil
 }
 
 func parseBoard(reply []any, members []string, l codec.Layout, w periods.Window) (Board, error) {
-	if len(reply) != 7 {
-		return Board{}, fmt.Errorf("an unexpected reply of %d elements", len(reply))
+	if len(reply) != 6 {
+		return Board{}, faultf("an unexpected reply of %d elements", len(reply))
 	}
-	listing, _ := reply[2].(string)
-	count, _ := reply[3].(int64)
+	listing, _ := reply[1].(string)
+	count, _ := reply[2].(int64)
 	b := Board{Window: w, Tick: time.Duration(l.Tick) * time.Millisecond, Members: count, Listed: listing != ""}
 	if start, rest, ok := strings.Cut(listing, " "); ok {
 		end, _, _ := strings.Cut(rest, " ")
 		if start != strconv.FormatInt(w.Start, 10) || end != strconv.FormatInt(w.End, 10) {
-			return Board{}, fmt.Errorf("the window is listed as [%s, %s), and the calendar here says [%d, %d)", start, end, w.Start, w.End)
+			return Board{}, faultf("the window is listed as [%s, %s) ms, and the calendar here says [%d, %d): "+
+				"the time zone data differ, give this program those that wrote it", start, end, w.Start, w.End)
 		}
 	}
-	origins, err := fields(reply[4])
+	origins, err := fields(reply[3])
 	if err != nil {
 		return Board{}, err
 	}
 	if b.Incomplete, err = incomplete(origins, w.Start); err != nil {
 		return Board{}, err
 	}
-	rows, err := list(reply[5])
+	rows, err := list(reply[4])
 	if err != nil {
 		return Board{}, err
 	}
@@ -126,7 +130,7 @@ func parseBoard(reply []any, members []string, l codec.Layout, w periods.Window)
 		}
 		b.Standings = append(b.Standings, st)
 	}
-	looked, err := list(reply[6])
+	looked, err := list(reply[5])
 	if err != nil {
 		return Board{}, err
 	}
@@ -154,12 +158,10 @@ func listed(board string, w periods.Window) ledger.Window {
 	return ledger.Window{Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End}
 }
 
-func asSchema(err error) (*SchemaError, bool) { return errors.AsType[*SchemaError](err) }
-
 func list(reply any) ([]string, error) {
 	all, ok := reply.([]any)
 	if !ok {
-		return nil, fmt.Errorf("an unexpected reply: %T for a list", reply)
+		return nil, faultf("an unexpected reply: %T for a list", reply)
 	}
 	return texts(all)
 }

@@ -20,13 +20,13 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
 	if len(reply) != 7 {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: %d elements in a reply of 7", s.prefix, len(reply))
+		return ledger.State{}, faultf("read the ledger of %q: an unexpected reply of %d elements", s.prefix, len(reply))
 	}
 	var st ledger.State
 	now, ok := reply[1].(string)
 	ms, err := strconv.ParseInt(now, 10, 64)
 	if !ok || err != nil {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: time %v", s.prefix, reply[1])
+		return ledger.State{}, faultf("read the ledger of %q: an unexpected reply: %v for the time", s.prefix, reply[1])
 	}
 	st.Now = time.UnixMilli(ms)
 	st.Schema, _ = reply[0].(string)
@@ -45,7 +45,7 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 func fields(reply any) (map[string]string, error) {
 	list, ok := reply.([]any)
 	if !ok || len(list)%2 != 0 {
-		return nil, fmt.Errorf("an unexpected reply: %T for a hash", reply)
+		return nil, faultf("an unexpected reply: %T for a hash", reply)
 	}
 	words, err := texts(list)
 	if err != nil {
@@ -67,8 +67,12 @@ func (s *Store) CheckSchema(found string) error {
 	return &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found}
 }
 
-// Begin writes where partitions start, all or none.
+// Begin writes where partitions start, all or none. Another schema in Redis is
+// *SchemaError.
 func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun, error) {
+	if len(all) == 0 {
+		return ledger.Began, nil
+	}
 	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.schema}
 	for _, b := range all {
 		origin := ""
@@ -82,22 +86,22 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 		return 0, fmt.Errorf("set where %s starts: %w", all[0].Topic, err)
 	}
 	words, err := texts(reply)
-	if err != nil || len(words) == 0 {
-		return 0, fmt.Errorf("set where %s starts: an unexpected reply %v", all[0].Topic, reply)
+	if err != nil {
+		return 0, fmt.Errorf("set where %s starts: %w", all[0].Topic, err)
 	}
-	switch words[0] {
-	case "applied":
-		return ledger.Began, nil
-	case "moved":
-		return ledger.Overtaken, nil
-	case "held":
-		return ledger.HeldUp, nil
-	case "orphaned":
-		return ledger.Orphaned, nil
-	case "schema":
+	if len(words) == 2 && words[0] == "schema" {
 		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: words[1]}
 	}
-	return 0, fmt.Errorf("set where %s starts: an unexpected reply %q", all[0].Topic, words[0])
+	if len(words) > 0 {
+		if begun, ok := begun[words[0]]; ok {
+			return begun, nil
+		}
+	}
+	return 0, faultf("set where %s starts: an unexpected reply %q", all[0].Topic, words)
+}
+
+var begun = map[string]ledger.Begun{
+	"applied": ledger.Began, "moved": ledger.Overtaken, "held": ledger.HeldUp, "orphaned": ledger.Orphaned,
 }
 
 // Position reads a partition's place in the ledger: its text, empty where there

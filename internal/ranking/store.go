@@ -17,6 +17,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,11 +35,17 @@ var (
 	stateSource string
 	//go:embed read.lua
 	readSource string
+	//go:embed retire.lua
+	retireSource string
+	//go:embed try.lua
+	trySource string
 
-	applyScript = newScript(applySource)
-	startScript = newScript(startSource)
-	stateScript = newScript(stateSource)
-	readScript  = newScript(readSource)
+	applyScript  = newScript(applySource)
+	startScript  = newScript(startSource)
+	stateScript  = newScript(stateSource)
+	readScript   = newScript(readSource)
+	retireScript = newScript(retireSource)
+	tryScript    = newScript(trySource)
 )
 
 // Period is how a period's windows are kept.
@@ -69,10 +76,14 @@ type Store struct {
 	calendar periods.Calendar
 	timeout  time.Duration
 
-	// inFlight holds a token for every apply on its way: with two, one is being
-	// executed while the next is being sent, and a call's time is its own.
-	inFlight chan struct{}
+	// encoders are as many as there may be applies on their way: with two, one is
+	// being executed while the next is being sent, and a call's time is its own.
 	encoders chan *encoder
+
+	// readAs is the schema that reads compare with: ours, or, for a reader that
+	// doesn't know the Kafka cluster, the one that was found to fit.
+	readAs     atomic.Pointer[string]
+	anyCluster bool
 }
 
 const callsInFlight = 2
@@ -92,9 +103,10 @@ func New(c Config) *Store {
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
 		periods: byName, calendar: c.Calendar, timeout: c.Timeout,
-		inFlight: make(chan struct{}, callsInFlight),
-		encoders: make(chan *encoder, callsInFlight),
+		anyCluster: c.Cluster == "",
+		encoders:   make(chan *encoder, callsInFlight),
 	}
+	s.readAs.Store(&s.schema)
 	for range callsInFlight {
 		s.encoders <- new(encoder)
 	}
@@ -134,7 +146,7 @@ func texts(reply []any) ([]string, error) {
 		case int64:
 			all[i] = fmt.Sprint(v)
 		default:
-			return nil, fmt.Errorf("an unexpected reply: element %d is %T", i, v)
+			return nil, faultf("an unexpected reply: element %d is %T", i, v)
 		}
 	}
 	return all, nil

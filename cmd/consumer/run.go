@@ -1,0 +1,236 @@
+package main
+
+// `consumer run`: the main job. It waits for Kafka and Redis, checks that both
+// keep what they are given, and consumes until it is told to stop.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+func newRunCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Consume events and keep the standings",
+		Long: `run joins the consumer group and keeps the standings in Redis until SIGTERM or
+SIGINT: then it finishes the pieces in flight, commits, leaves the group and
+exits with 0. Replicas share the partitions.`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.configuration()
+			if err != nil {
+				return err
+			}
+			log, err := newLogger(l.config, p.stderr)
+			if err != nil {
+				return err
+			}
+			defer log.Sync() //nolint:errcheck // a terminal can't be synced
+			return consume(c.Context(), l.config, log, new(ingest.Stats), nil)
+		},
+	}
+}
+
+// consume runs a consumer until the context ends. ready, if given, is told of it
+// before it starts.
+func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
+	limitMemory(cfg, log)
+	var consumer atomic.Pointer[ingest.Consumer]
+	client := newRedisClient(cfg, func(ctx context.Context, conn *redis.Conn) error {
+		if c := consumer.Load(); c != nil {
+			c.Reconnected()
+		}
+		// A failover may have brought another server's configuration.
+		return ranking.TryEviction(ctx, conn, cfg.redis.assumeNoeviction)
+	})
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+
+	transport := newTransport(cfg)
+	defer transport.CloseIdleConnections()
+	cluster, err := awaitKafka(ctx, cfg, transport, log)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	store, err := newStore(cfg, client, cluster)
+	if err != nil {
+		return err
+	}
+	if err := awaitRedis(ctx, cfg, store, log); err != nil || ctx.Err() != nil {
+		return err
+	}
+	c, err := newConsumer(cfg, transport, store, log, stats)
+	if err != nil {
+		return err
+	}
+	consumer.Store(c)
+	if ready != nil {
+		ready(c)
+	}
+	log.Info("consuming", zap.Strings("brokers", cfg.kafka.brokers), zap.Strings("topics", cfg.kafka.topics),
+		zap.String("group", cfg.kafka.group), zap.Strings("redis", cfg.redis.addresses), zap.String("prefix", cfg.redis.prefix))
+	err = c.Run(ctx)
+	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
+		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
+		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()))
+	return err
+}
+
+// beside is what the process needs beside fold_memory: code, connections, stacks,
+// and the calls in flight, in bytes.
+const beside = 64 << 20
+
+// limitMemory tells the garbage collector what it may use, unless the operator
+// has (GOMEMLIMIT): so that what batches have let go of is collected before the
+// process grows past fold_memory.
+func limitMemory(cfg *config, log *zap.Logger) {
+	if debug.SetMemoryLimit(-1) == 1<<63-1 {
+		debug.SetMemoryLimit(cfg.foldMemory + beside)
+	}
+	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
+}
+
+func newTransport(cfg *config) *kafka.Transport {
+	var topics []string
+	for _, t := range cfg.kafka.topics {
+		topics = append(topics, t, ingest.DeadLetterTopic(t))
+	}
+	return &kafka.Transport{
+		ClientID: "standings", DialTimeout: cfg.kafka.timeout, IdleTimeout: time.Minute,
+		// A leader that moved is seen this soon. Also the request's timeout.
+		MetadataTTL: time.Second, MetadataTopics: topics,
+	}
+}
+
+// sayEvery is how often a wait that goes on is told.
+const sayEvery = 5 * time.Second
+
+// await tries until it works, the context ends, or the error is one that waiting
+// doesn't mend.
+func await(ctx context.Context, log *zap.Logger, what string, meaning func(error) ledger.Verdict, try func() error) error {
+	told := time.Time{}
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if meaning(err) == ledger.Refuse {
+			return err
+		}
+		if time.Since(told) >= sayEvery {
+			told = time.Now()
+			log.Warn("waiting for "+what, zap.Error(err))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// awaitKafka waits for a broker, and returns the cluster's id.
+func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger) (cluster string, err error) {
+	client := &kafka.Client{Addr: kafka.TCP(cfg.kafka.brokers...), Transport: transport, Timeout: cfg.kafka.timeout}
+	err = await(ctx, log, "Kafka", ingest.AtStart, func() error {
+		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
+		if err != nil {
+			return explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0])
+		}
+		cluster = m.ClusterID
+		return nil
+	})
+	return cluster, err
+}
+
+// awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
+func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap.Logger) error {
+	err := await(ctx, log, "Redis", ranking.AtStart, func() error { return store.Try(ctx, cfg.redis.assumeNoeviction) })
+	if err != nil {
+		return fmt.Errorf("redis at %v: %w", cfg.redis.addresses, err)
+	}
+	return nil
+}
+
+func newConsumer(cfg *config, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+	calendar, err := periods.NewCalendar(cfg.timeZone, cfg.weekStart)
+	if err != nil {
+		return nil, fmt.Errorf("time_zone and week_start: %w", err)
+	}
+	start, err := parseStart(cfg.start)
+	if err != nil {
+		return nil, err
+	}
+	onGap := ingest.GapHalts
+	if cfg.onGap == "continue" {
+		onGap = ingest.GapContinues
+	}
+	kept := retentions(cfg)
+	rules := fold.Rules{Calendar: calendar, Lateness: cfg.lateness.Milliseconds()}
+	for _, p := range cfg.periods {
+		if p.enabled {
+			rules.Periods = append(rules.Periods, p.name)
+		}
+	}
+	return ingest.New(ingest.Config{
+		Brokers: cfg.kafka.brokers, Transport: transport,
+		Dialer: &kafka.Dialer{ClientID: "standings", Timeout: cfg.kafka.timeout, DualStack: true},
+		Topics: cfg.kafka.topics, Group: cfg.kafka.group, Owner: owner(),
+		FetchBytes: int(cfg.kafka.fetchBytes), FetchWait: cfg.kafka.fetchWait,
+		SessionTimeout: cfg.kafka.sessionTimeout, Heartbeat: cfg.kafka.heartbeat, Timeout: cfg.kafka.timeout,
+		CommitInterval: cfg.kafka.commitInterval, ShutdownTime: cfg.shutdownTimeout,
+		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
+		Events: event.Rules{
+			MaxEventBytes: int(cfg.maxEventBytes), MaxPoints: cfg.maxPoints,
+			MaxFuture: cfg.maxFuture.Milliseconds(), Boards: cfg.boards,
+		},
+		FoldMemory: cfg.foldMemory, PieceTime: cfg.pieceTime,
+		Standings: redisStandings{store}, Log: log, Stats: stats,
+	}), nil
+}
+
+// redisStandings is the store as ingest needs it: with what its errors mean.
+type redisStandings struct{ *ranking.Store }
+
+// Meaning says what an error of Redis asks for.
+func (redisStandings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+
+func parseStart(text string) (ingest.Start, error) {
+	switch text {
+	case "window":
+		return ingest.Start{From: ingest.FromWindow}, nil
+	case "earliest":
+		return ingest.Start{From: ingest.FromEarliest}, nil
+	case "latest":
+		return ingest.Start{From: ingest.FromLatest}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return ingest.Start{}, fmt.Errorf("start: %w", err)
+	}
+	return ingest.Start{From: ingest.FromTime, Time: at}, nil
+}
+
+// owner names this process in status.
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}

@@ -1,0 +1,72 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// retireAfter is how long after a window's expiry its listing is dropped. Its key
+// goes a day earlier.
+const retireAfter = 48 * time.Hour
+
+// Retire drops the listings of windows that have been over for two days, and
+// returns how many. Redis's own time decides, and a listing that changed since it
+// was read stays. It is called now and then, by any worker.
+func (s *Store) Retire(ctx context.Context) (int, error) {
+	dropped, cursor := 0, uint64(0)
+	for {
+		page, next, err := s.listings(ctx, cursor)
+		if err != nil {
+			return dropped, fmt.Errorf("read the windows listed under %q: %w", s.prefix, err)
+		}
+		n, err := s.retire(ctx, page)
+		dropped += n
+		if err != nil {
+			return dropped, fmt.Errorf("drop the windows of %q that are over: %w", s.prefix, err)
+		}
+		if cursor = next; cursor == 0 {
+			return dropped, nil
+		}
+	}
+}
+
+// listings reads a page of the listing: name, listing, name, listing, …
+func (s *Store) listings(ctx context.Context, cursor uint64) ([]string, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.client.HScan(ctx, s.keys.windows(), cursor, "", 500).Result()
+}
+
+func (s *Store) retire(ctx context.Context, page []string) (int, error) {
+	args := []any{nil, nil, nil, s.keys.windows()}
+	var pairs []any
+	for i := 0; i+1 < len(page); i += 2 {
+		if name, listing := page[i], page[i+1]; over(listing) {
+			args = append(args, s.keys.listed(name))
+			pairs = append(pairs, name, listing)
+		}
+	}
+	if len(pairs) == 0 {
+		return 0, nil
+	}
+	keys := len(args) - 3
+	reply, err := s.run(ctx, retireScript, keys, append(args, pairs...))
+	if err != nil {
+		return 0, err
+	}
+	if len(reply) != 1 {
+		return 0, faultf("an unexpected reply: %v", reply)
+	}
+	n, _ := reply[0].(int64)
+	return int(n), nil
+}
+
+// over reports whether a listing may be due, by the clock of this machine: the
+// script has the last word.
+func over(listing string) bool {
+	expires, err := strconv.ParseInt(listing[strings.LastIndexByte(listing, ' ')+1:], 10, 64)
+	return err == nil && !time.Now().Before(time.UnixMilli(expires).Add(retireAfter))
+}
