@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -84,5 +83,5 @@ func TestAnEmbeddedKafkaDoesNotStartOnceItsContextHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := StartKafka(ctx, KafkaOptions{})
-	require.True(t, errors.Is(err, context.Canceled), "got %v", err)
+	require.ErrorIs(t, err, context.Canceled)
 }

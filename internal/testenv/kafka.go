@@ -153,7 +153,7 @@ func Topic(t testing.TB, partitions int, config map[string]string) string {
 // retention.ms, and returns when every partition has a leader. It goes with the test.
 func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]string) string {
 	t.Helper()
-	name := unique(t)
+	name := unique(t.Name())
 	k.CreateTopic(t, name, partitions, config)
 	t.Cleanup(func() {
 		// So that a long run doesn't fill the disk. The broker may be away by now.

@@ -10,14 +10,14 @@ import (
 
 // unique is a name that no other test has, in letters that topics and Redis keys
 // take, and that still tells whose it is.
-func unique(t testing.TB) string {
+func unique(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':
 			return r
 		}
 		return '-'
-	}, strings.TrimPrefix(t.Name(), "Test"))
+	}, strings.TrimPrefix(test, "Test"))
 	if len(name) > 80 {
 		name = name[:80]
 	}
@@ -28,7 +28,7 @@ func unique(t testing.TB) string {
 // the test.
 func Prefix(t testing.TB) string {
 	t.Helper()
-	prefix := unique(t)
+	prefix := unique(t.Name())
 	client := RedisClient(t)
 	t.Cleanup(func() { removeKeys(t, client, prefix) })
 	return prefix

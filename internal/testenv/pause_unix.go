@@ -9,9 +9,15 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-func pause(t testing.TB, p *child.Process) { signal(t, p, syscall.SIGSTOP) }
+func pause(t testing.TB, p *child.Process) {
+	t.Helper()
+	signal(t, p, syscall.SIGSTOP)
+}
 
-func resume(t testing.TB, p *child.Process) { signal(t, p, syscall.SIGCONT) }
+func resume(t testing.TB, p *child.Process) {
+	t.Helper()
+	signal(t, p, syscall.SIGCONT)
+}
 
 func signal(t testing.TB, p *child.Process, s syscall.Signal) {
 	t.Helper()

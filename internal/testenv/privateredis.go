@@ -35,17 +35,10 @@ func PrivateRedis(t testing.TB, args ...string) *RedisServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "standings-redis-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &redisProcess{options: embedded.RedisOptions{Program: program, Dir: dir, Scratch: true, Args: args}}
+	p := &redisProcess{options: embedded.RedisOptions{Program: program, Dir: t.TempDir(), Scratch: true, Args: args}}
 	t.Cleanup(func() {
 		if p.server != nil {
 			p.server.Process.Kill()
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove a private Redis: %v", err)
 		}
 	})
 	r := &RedisServer{way: Local, private: p, test: t}

@@ -181,6 +181,7 @@ func (r *RedisServer) Client(t testing.TB) *redis.Client {
 
 // removeKeys removes what a test has left under its prefix.
 func removeKeys(t testing.TB, client *redis.Client, prefix string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	keys := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
