@@ -68,7 +68,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		ID: c.Group, Brokers: c.Brokers, Dialer: c.Dialer, Topics: c.Topics,
 		GroupBalancers:    []kafka.GroupBalancer{c.balancer},
 		HeartbeatInterval: c.Heartbeat, SessionTimeout: c.SessionTimeout, RebalanceTimeout: c.SessionTimeout,
-		JoinGroupBackoff: time.Second, RetentionTime: -1, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,
+		JoinGroupBackoff: time.Second, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,
 	})
 	if err != nil {
 		return fmt.Errorf("join group %s: %w", c.Group, err)
