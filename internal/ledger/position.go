@@ -9,6 +9,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -83,7 +84,7 @@ func parse(text string) (Position, error) {
 	}
 	to, hash, ok := strings.Cut(rest, "@")
 	if !ok {
-		return Position{}, fmt.Errorf("a sweep has no hash")
+		return Position{}, errors.New("a sweep has no hash")
 	}
 	t, err := offset(to)
 	if err != nil {
@@ -94,7 +95,7 @@ func parse(text string) (Position, error) {
 		return Position{}, fmt.Errorf("hash: %w", err)
 	}
 	if t <= f || h == 0 {
-		return Position{}, fmt.Errorf("an empty sweep")
+		return Position{}, errors.New("an empty sweep")
 	}
 	return Position{From: f, To: t, Hash: h}, nil
 }
@@ -112,4 +113,4 @@ func offset(text string) (int64, error) {
 
 // ErrTorn is what Parse says of a ledger that a script left midway: scores may
 // be written in part, and only a rebuild settles it.
-var ErrTorn = fmt.Errorf("a piece was written in part")
+var ErrTorn = errors.New("a piece was written in part")

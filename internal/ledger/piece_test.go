@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestThePriceOfAPieceIsItsMemberWindows(t *testing.T) {
+	require.Zero(t, new(Piece).Width())
+	rapid.Check(t, func(t *rapid.T) {
+		var p Piece
+		want := 0
+		for range rapid.IntRange(0, 5).Draw(t, "groups") {
+			g := Group{
+				Windows: make([]int, rapid.IntRange(0, 8).Draw(t, "windows")),
+				Members: make([]Member, rapid.IntRange(0, 50).Draw(t, "members")),
+			}
+			for range g.Windows {
+				for range g.Members {
+					want++
+				}
+			}
+			p.Groups = append(p.Groups, g)
+		}
+		require.Equal(t, want, p.Width())
+	})
+}
+
+func TestAWindowIsListedUnderItsBoardPeriodAndName(t *testing.T) {
+	require.Equal(t, "global:weekly:2026-W47", Window{Board: "global", Period: "weekly", Name: "2026-W47"}.Listing())
+}
+
+func TestAnOriginComesBackFromItsText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Origin{rapid.Int64Min(0).Draw(t, "offset"), rapid.Int64Min(0).Draw(t, "time")}
+		got, err := ParseOrigin(o.String())
+		require.NoError(t, err)
+		require.Equal(t, o, got)
+	})
+	for _, text := range []string{"", "1", "1 ", " 1", "x 1", "1 x", "1 2 3", "1  2"} {
+		_, err := ParseOrigin(text)
+		require.ErrorContains(t, err, "origin", "%q", text)
+	}
+}
+
+func TestEveryOutcomeAndVerdictHasAName(t *testing.T) {
+	seen := map[string]bool{}
+	for o := Applied; o <= Foreign; o++ {
+		seen[o.String()] = true
+	}
+	for v := Retry; v <= Refuse; v++ {
+		seen[v.String()] = true
+	}
+	require.Len(t, seen, int(Foreign)+1+int(Refuse)+1)
+	require.Len(t, outcomes, int(Foreign)+1)
+	require.Equal(t, "events/3", Field("events", 3))
+}
