@@ -175,6 +175,20 @@ func TestAbortedTransactionsBeyondAFewAreAskedFor(t *testing.T) {
 	}
 }
 
+func TestABufferFitsWhatItIsUsedFor(t *testing.T) {
+	m := &budget{limit: 1 << 30}
+	x := newExchange()
+	x.memory = m
+	for _, c := range []struct{ size, least, most int }{
+		{100, 100, small}, {1 << 20, 1 << 20, 1 << 20}, {1<<20 - 1, 1 << 20, 1 << 20}, {300_000, 1 << 20, 1 << 20},
+		{200_000, 200_000, 210_000}, {10, 10, small}, {small, small, small},
+	} {
+		if !x.room(c.size) || len(x.buf) < c.least || len(x.buf) > c.most || m.now() != int64(cap(x.buf)) {
+			t.Fatalf("for %d bytes: %d of %d, %d held", c.size, len(x.buf), cap(x.buf), m.now())
+		}
+	}
+}
+
 func TestWithoutMemoryAVeryLargeResponseCostsTheConnection(t *testing.T) {
 	in := binary.BigEndian.AppendUint32(nil, discarded+1)
 	if _, _, err := exchanged(11, in, 1<<30, 1000); !errors.Is(err, ErrNoMemory) {

@@ -176,6 +176,7 @@ func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 		"zstd window of 3 TiB":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, ErrTooLarge},
 		"zstd content of 2^63":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0}, ErrTooLarge},
 		"zstd second frame":      {4, append(squeeze(4, []byte("x")), 0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0), ErrTooLarge},
+		"zstd first frame":       {4, append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, squeeze(4, []byte("x"))...), ErrTooLarge},
 		"zstd skipping past end": {4, []byte{0x50, 0x2a, 0x4d, 0x18, 255, 255, 255, 255}, ErrCorrupt},
 		"zstd block past end":    {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 8, 0xf1, 0xff, 0xff}, ErrCorrupt},
 		"no zstd":                {4, []byte("hello world"), ErrCorrupt},
