@@ -143,6 +143,23 @@ func TestSettingAKeyOfAPeriodDoesNotEnableIt(t *testing.T) {
 	}
 }
 
+func TestVariablesThatKubernetesSetsForServicesAreLeftAlone(t *testing.T) {
+	environ := []string{"STANDINGS_SERVICE_HOST=10.0.0.1", "STANDINGS_SERVICE_PORT=80", "STANDINGS_SERVICE_PORT_HTTP=80",
+		"STANDINGS_PORT=tcp://10.0.0.1:80", "STANDINGS_PORT_80_TCP=tcp://10.0.0.1:80", "STANDINGS_PORT_80_TCP_ADDR=10.0.0.1",
+		"STANDINGS_REDIS_SERVICE_HOST=10.0.0.2", "STANDINGS_REDIS_PORT_6379_TCP_PROTO=tcp"}
+	if found := problems(t, "", environ...); len(found) > 0 {
+		t.Errorf("refused: %v", found)
+	}
+	for _, o := range options(&config{}) {
+		if ofService.MatchString(o.variable()) {
+			t.Errorf("%s would be taken for a service's", o.variable())
+		}
+	}
+	if problems(t, "", "STANDINGS_KAFKA_PROT=1")["STANDINGS_KAFKA_PROT"] == nil {
+		t.Error("a mistyped name is let through")
+	}
+}
+
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	found := problems(t, `
 kafka: {broker: [a:1], fetch_wait: 5 parsecs, fetch_bytes: 1KiB}

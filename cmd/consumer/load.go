@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ const (
 	configVariable = variablePrefix + "CONFIG" // names the file, as --config does
 	testVariables  = variablePrefix + "TEST_"  // what the tests are told; not ours to judge
 )
+
+// ofService is what Kubernetes sets in every pod of a namespace with a service
+// whose name begins with standings. Nobody set these for us.
+var ofService = regexp.MustCompile(`^` + variablePrefix + `([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // origin is where a value came from: a layer, and the file's path or the
 // variable's name in it.
@@ -242,7 +247,7 @@ func unknownVariables(declared []option, keys map[string]string, environ []strin
 	var problems []error
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, variablePrefix) || name == configVariable || strings.HasPrefix(name, testVariables) {
+		if !strings.HasPrefix(name, variablePrefix) || name == configVariable || strings.HasPrefix(name, testVariables) || ofService.MatchString(name) {
 			continue
 		}
 		if _, known := keys[name]; known {

@@ -1,0 +1,166 @@
+package main
+
+// Talking to Kafka outside of the consumer's own loop: a client with deadlines,
+// what a topic looks like, and one clear line for what went wrong.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// newKafkaClient is a client for some topics, each call of it at most timeout
+// long. Its connections are closed by closeKafkaClient.
+func newKafkaClient(brokers []string, timeout time.Duration, topics ...string) *kafka.Client {
+	return &kafka.Client{
+		Addr:    kafka.TCP(brokers...),
+		Timeout: timeout,
+		Transport: &kafka.Transport{
+			ClientID:    "standings",
+			DialTimeout: timeout,
+			// Also the timeout of the metadata request itself.
+			MetadataTTL: 2 * time.Second,
+			// Without the list every refresh asks for all topics there are.
+			MetadataTopics: topics,
+		},
+	}
+}
+
+func closeKafkaClient(c *kafka.Client) {
+	if t, ok := c.Transport.(*kafka.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// errNoTopic says that a topic doesn't exist.
+var errNoTopic = errors.New("doesn't exist")
+
+// kafkaProblem is an error from Kafka in one line: what was being done, and
+// which of brokers, topic and rights is wrong.
+type kafkaProblem struct {
+	line string
+	err  error
+}
+
+func (p *kafkaProblem) Error() string { return p.line }
+func (p *kafkaProblem) Unwrap() error { return p.err }
+
+// explainKafka says what an error of a call about topic means for the user.
+func explainKafka(err error, brokers []string, topic string) error {
+	if _, explained := errors.AsType[*kafkaProblem](err); err == nil || explained {
+		return err
+	}
+	line := func(format string, args ...any) error {
+		return &kafkaProblem{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
+	}
+	at := strings.Join(brokers, ", ")
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		switch code {
+		case kafka.TopicAuthorizationFailed:
+			return line("not authorized for topic %s: the user needs the rights to describe and write it", topic)
+		case kafka.ClusterAuthorizationFailed:
+			return line("not authorized on the cluster at %s: %s", at, code.Description())
+		case kafka.SASLAuthenticationFailed:
+			return line("the cluster at %s refuses the user or password: %s", at, code.Description())
+		case kafka.UnknownTopicOrPartition:
+			return line("topic %s doesn't exist on the cluster at %s", topic, at)
+		case kafka.InvalidTopic:
+			return line("%q isn't a name that a topic can have", topic)
+		}
+		return line("topic %s at %s: %s (%s, error %d)", topic, at, detail(err, code), code.Title(), int(code))
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	dns, ofNames := errors.AsType[*net.DNSError](err)
+	switch {
+	case ofNetwork && op.Op == "dial":
+		return line("can't connect to Kafka at %s: %v", at, op)
+	case ofNames:
+		return line("can't connect to Kafka at %s: %v", at, dns)
+	case errors.Is(err, context.DeadlineExceeded), ofNetwork && op.Timeout():
+		return line("no answer from Kafka at %s within kafka.timeout", at)
+	case ofNetwork:
+		return line("lost the connection to Kafka at %s: %v", at, op)
+	}
+	return line("Kafka at %s, topic %s: %v", at, topic, err)
+}
+
+// detail is what the broker said besides the code, if it said something.
+func detail(err error, code kafka.Error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, code.Description()); i >= 0 {
+		text = strings.Trim(text[i:], ": ")
+	}
+	return text
+}
+
+// topicPartitions is how many partitions a topic has. It creates nothing, and
+// asks metadata first because other calls hide the cause of a failure.
+func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, error) {
+	response, err := c.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return 0, fmt.Errorf("ask for topic %s: %w", topic, err)
+	}
+	for _, t := range response.Topics {
+		if t.Name != topic {
+			continue
+		}
+		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
+			return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(errNoTopic, t.Error))
+		}
+		if t.Error != nil {
+			return 0, fmt.Errorf("topic %s: %w", topic, t.Error)
+		}
+		if len(t.Partitions) > 0 {
+			return len(t.Partitions), nil
+		}
+	}
+	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(errNoTopic, kafka.UnknownTopicOrPartition))
+}
+
+// createTopic makes a topic with the cluster's default replication. Someone else
+// may have made it meanwhile: that is as good.
+func createTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
+	response, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{
+		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1}},
+	})
+	if err == nil {
+		err = response.Errors[topic]
+	}
+	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// sendAgain reports whether a failed produce call may succeed later. The table is
+// our own: kafka-go's Temporary leaves out codes that pass by themselves.
+func sendAgain(err error) bool {
+	code, ok := errors.AsType[kafka.Error](err)
+	if !ok {
+		return true // the network, a deadline, no leader known yet
+	}
+	switch code {
+	case kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable, kafka.NotLeaderForPartition, kafka.RequestTimedOut,
+		kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable, kafka.NetworkException, kafka.NotEnoughReplicas,
+		kafka.NotEnoughReplicasAfterAppend, kafka.KafkaStorageError, kafka.FencedLeaderEpoch, kafka.UnknownLeaderEpoch:
+		return true
+	}
+	return false
+}
+
+// mayBeWritten reports whether the records of a failed call can be in the log all
+// the same: sending them again puts them there twice.
+func mayBeWritten(err error) bool {
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		return code == kafka.RequestTimedOut || code == kafka.NotEnoughReplicasAfterAppend || code == kafka.NetworkException
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op != "dial"
+	}
+	return true
+}

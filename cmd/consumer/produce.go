@@ -1,0 +1,164 @@
+package main
+
+// consumer produce: its command line. producing.go does the work.
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/spf13/cobra"
+	"github.com/standings/standings/internal/sample"
+)
+
+// produceFlags are the command line of consumer produce.
+type produceFlags struct {
+	brokers     []string
+	topic       string
+	createTopic int
+	compression string
+
+	rate     float64
+	count    int64
+	duration time.Duration
+
+	sample sample.Options
+	spread time.Duration
+	seed   uint64
+	now    string
+
+	file string
+	raw  bool
+}
+
+// defaultRate keeps a bare `consumer produce` from flooding a cluster.
+const defaultRate = 1000
+
+func newProduceCommand(p *program) *cobra.Command {
+	f := &produceFlags{}
+	c := &cobra.Command{
+		Use:   "produce",
+		Short: "Publish sample events, or the lines of a file",
+		Long: `Publishes events, acknowledged by all in-sync replicas: made up by default, or the
+lines of a file with --file. Brokers and topic are those of the configuration.
+
+Made-up events go back in time by occurred_at alone (--spread): a record's own
+time is always now, as Kafka would delete older ones. A consumer that is to count
+them needs a lateness of at least the spread. The same seed and options, with
+--now, make the same events.
+
+An attempt that fails without an answer is made again, so that an event may be
+there twice; how many is told.`,
+		Example: `  consumer produce --rate 500 --boards eu,us
+  consumer produce --count 1000000 --members 100000 --spread 35d --bad 0.01
+  consumer produce --file events.ndjson
+  some-program | consumer produce --file -`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.configuration()
+			if err != nil {
+				return err
+			}
+			if err := f.complete(c, l.config); err != nil {
+				return err
+			}
+			return p.produce(c.Context(), f, l.config)
+		},
+	}
+	f.declare(c)
+	return c
+}
+
+func (f *produceFlags) declare(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVar(&f.brokers, "brokers", nil, "brokers as `host:port,…` (default: kafka.brokers)")
+	flags.StringVar(&f.topic, "topic", "", "the `topic` to publish to (default: kafka.topics)")
+	flags.IntVar(&f.createTopic, "create-topic", 0, "create the topic with this many `partitions` if it is missing")
+	flags.StringVar(&f.compression, "compression", "lz4", "none, snappy, lz4, zstd or gzip")
+	flags.Float64Var(&f.rate, "rate", 0, "events a second; 0 is as fast as it goes (default: 1000, or 0 with --count or --file)")
+	flags.Int64Var(&f.count, "count", 0, "stop after this many events (default: never)")
+	flags.Var(durationFlag{&f.duration}, "duration", "stop after this `time`, such as 30s")
+	flags.IntVar(&f.sample.Members, "members", 1000, "how many members there are")
+	flags.Float64Var(&f.sample.Skew, "skew", 1.1, "how uneven they are: Zipf's exponent, 0 for all alike")
+	flags.StringSliceVar(&f.sample.Boards, "boards", nil, "the `boards` to choose from (default: boards of the configuration, else global)")
+	flags.IntVar(&f.sample.BoardsPerEvent, "boards-per-event", 1, "at most this many boards an event, 1 to 8")
+	flags.Var(durationFlag{&f.spread}, "spread", "how far back occurred_at goes, evenly, such as `35d`")
+	flags.BoolVar(&f.sample.NoOccurredAt, "no-occurred-at", false, "leave occurred_at out: the record's time counts")
+	flags.Int64Var(&f.sample.PointsMax, "points", 100, "points of an event are 1 to this")
+	flags.Float64Var(&f.sample.Bad, "bad", 0, "`share` of bad events, 0 to 1")
+	flags.Float64Var(&f.sample.Corrections, "corrections", 0, "`share` of events that take points away, 0 to 1")
+	flags.Uint64Var(&f.seed, "seed", 1, "makes the events repeatable")
+	flags.StringVar(&f.now, "now", "", "the events' present, as RFC 3339 `time` (default: the clock)")
+	flags.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input; the key is user_id")
+	flags.BoolVar(&f.raw, "raw", false, "with --file: publish lines that aren't JSON objects too")
+}
+
+// complete takes from the configuration what the command line leaves open, and
+// refuses what makes no sense.
+func (f *produceFlags) complete(c *cobra.Command, cfg *config) error {
+	if len(f.brokers) == 0 {
+		f.brokers = cfg.kafka.brokers
+	}
+	for _, b := range f.brokers {
+		if err := hostPort(b); err != nil {
+			return usagef("--brokers %s %w", b, err)
+		}
+	}
+	if f.topic == "" && len(cfg.kafka.topics) > 1 {
+		return usagef("say which --topic: the configuration has %s", strings.Join(cfg.kafka.topics, ", "))
+	}
+	if f.topic == "" {
+		f.topic = cfg.kafka.topics[0]
+	}
+	if err := topicName(f.topic); err != nil {
+		return usagef("--topic %s %w", f.topic, err)
+	}
+	if len(f.sample.Boards) == 0 {
+		f.sample.Boards = cfg.boards
+	}
+	if !slices.Contains(compressions, f.compression) {
+		return usagef("--compression %s isn't one of %s", f.compression, strings.Join(compressions, ", "))
+	}
+	if f.rate < 0 || f.count < 0 || f.createTopic < 0 {
+		return usagef("--rate, --count and --create-topic can't be negative")
+	}
+	if !c.Flags().Changed("rate") && f.count == 0 && f.file == "" {
+		f.rate = defaultRate
+	}
+	if f.raw && f.file == "" {
+		return usagef("--raw is for --file")
+	}
+	f.sample.Seed, f.sample.Spread, f.sample.PointsMin = f.seed, f.spread, 1
+	f.sample.Now = time.Now()
+	if f.now != "" {
+		now, err := time.Parse(time.RFC3339, f.now)
+		if err != nil {
+			return usagef("--now %s isn't a time such as 2026-11-21T08:15:30Z", f.now)
+		}
+		f.sample.Now = now
+	}
+	return nil
+}
+
+var compressions = []string{"none", "snappy", "lz4", "zstd", "gzip"}
+
+func (f *produceFlags) codec() kafka.Compression {
+	// In the order of kafka's numbers: none, gzip, snappy, lz4, zstd.
+	return map[string]kafka.Compression{"gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd}[f.compression]
+}
+
+// durationFlag is a duration on the command line, days and weeks included.
+type durationFlag struct{ p *time.Duration }
+
+func (d durationFlag) String() string {
+	if d.p == nil || *d.p == 0 {
+		return ""
+	}
+	return formatDuration(*d.p)
+}
+func (d durationFlag) Set(text string) error {
+	return durationValue{p: d.p}.set(text)
+}
+func (durationFlag) Type() string { return "duration" }

@@ -1,0 +1,394 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/standings/standings/internal/sample"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeKafka is a broker of the test's own, and the environment that leads there.
+func fakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
+	t.Helper()
+	options = append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(4, "points")}, options...)
+	c, err := kfake.NewCluster(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, []string{"STANDINGS_KAFKA_BROKERS=" + strings.Join(c.ListenAddrs(), ",")}
+}
+
+// logOf is all that a topic holds, by partition.
+func logOf(t *testing.T, c *kfake.Cluster, topic string) map[int32][]*kgo.Record {
+	t.Helper()
+	want := int64(0)
+	for _, p := range c.PartitionInfos(topic) {
+		want += p.HighWatermark
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	got := make(map[int32][]*kgo.Record)
+	for n := int64(0); n < want; {
+		fetches := client.PollFetches(t.Context())
+		if err := fetches.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) { got[r.Partition] = append(got[r.Partition], r); n++ })
+	}
+	return got
+}
+
+func count(log map[int32][]*kgo.Record) (n int) {
+	for _, records := range log {
+		n += len(records)
+	}
+	return n
+}
+
+func TestProducePublishesWhatTheGeneratorMakesInTheOrderOfEachMember(t *testing.T) {
+	for _, compression := range compressions {
+		t.Run(compression, func(t *testing.T) {
+			c, environ := fakeKafka(t)
+			const n = 5_000
+			begun := time.Now().Truncate(time.Millisecond)
+			code, stdout, stderr := execute(t, environ, "produce", "--count", strconv.Itoa(n), "--compression", compression,
+				"--members", "300", "--seed", "9", "--now", "2026-11-21T08:00:00Z", "--spread", "3h", "--boards", "eu,us",
+				"--boards-per-event", "2", "--bad", "0.1", "--corrections", "0.2", "--points", "50")
+			if code != 0 || stderr != "" || !strings.HasPrefix(stdout, "published 5,000 events to points in ") {
+				t.Fatalf("code %d\n%s%s", code, stdout, stderr)
+			}
+			g, err := sample.New(sample.Options{Seed: 9, Members: 300, Skew: 1.1, Spread: 3 * time.Hour, Boards: []string{"eu", "us"},
+				BoardsPerEvent: 2, Bad: 0.1, Corrections: 0.2, PointsMin: 1, PointsMax: 50, Now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := logOf(t, c, "points")
+			// franz-go hashes keys as Kafka's own producer does.
+			partitioner := kgo.StickyKeyPartitioner(nil).ForTopic("points")
+			for i := range n {
+				e, _ := g.Next(nil)
+				p := int32(partitioner.Partition(&kgo.Record{Key: e.Key}, 4))
+				if len(log[p]) == 0 {
+					t.Fatalf("event %d isn't in partition %d", i, p)
+				}
+				r := log[p][0]
+				log[p] = log[p][1:]
+				if !bytes.Equal(r.Key, e.Key) || !bytes.Equal(r.Value, e.Value) {
+					t.Fatalf("event %d in partition %d is %s=%s, want %s=%s", i, p, r.Key, r.Value, e.Key, e.Value)
+				}
+				if r.Timestamp.Before(begun) || r.Timestamp.After(time.Now()) {
+					t.Fatalf("event %d has a record time of %v, not now", i, r.Timestamp)
+				}
+			}
+			if left := count(log); left > 0 {
+				t.Errorf("%d records too many", left)
+			}
+			if !strings.Contains(stdout, "bad ones made: ") {
+				t.Errorf("the bad ones aren't told: %s", stdout)
+			}
+		})
+	}
+}
+
+func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
+	c, environ := fakeKafka(t, kfake.SeedTopics(1, "forbidden", "readonly", "compacted"))
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "forbidden", Err: kerr.TopicAuthorizationFailed, Count: -1},
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "readonly", Err: kerr.TopicAuthorizationFailed, Count: -1},
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "compacted", Err: kerr.InvalidRecord, Count: -1})
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // connects, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"can't connect to Kafka at " + nobody + ": dial tcp", []string{"--brokers", nobody}},
+		{"no answer from Kafka at " + silent.Addr().String(), []string{"--brokers", silent.Addr().String()}},
+		{"topic absent doesn't exist on the cluster at " + c.ListenAddrs()[0] + "; --create-topic PARTITIONS creates it", []string{"--topic", "absent"}},
+		{"not authorized for topic forbidden", []string{"--topic", "forbidden"}},
+		{"not authorized for topic readonly", []string{"--topic", "readonly"}},
+		{"topic compacted at ", []string{"--topic", "compacted"}},
+	} {
+		args := append([]string{"produce", "--count", "10"}, test.args...)
+		code, _, stderr := execute(t, append(environ, "STANDINGS_KAFKA_TIMEOUT=500ms"), args...)
+		if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "consumer: ") || !strings.Contains(stderr, test.want) {
+			t.Errorf("%v: code %d, want one line with %q, got\n%s", test.args, code, test.want, stderr)
+		}
+	}
+}
+
+func TestProduceCreatesAMissingTopicWhenAskedTo(t *testing.T) {
+	c, environ := fakeKafka(t)
+	for range 2 { // the second time it is there
+		if code, _, stderr := execute(t, environ, "produce", "--count", "10", "--topic", "fresh", "--create-topic", "3"); code != 0 {
+			t.Fatalf("code %d: %s", code, stderr)
+		}
+	}
+	if got := len(c.PartitionInfos("fresh")); got != 3 {
+		t.Errorf("%d partitions, want 3", got)
+	}
+	if got := count(logOf(t, c, "fresh")); got != 20 {
+		t.Errorf("%d records, want 20", got)
+	}
+}
+
+func TestProduceTriesAgainUntilABrokerRecovers(t *testing.T) {
+	c, environ := fakeKafka(t)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: 3})
+	code, stdout, stderr := execute(t, environ, "produce", "--count", "1000")
+	if code != 0 || !strings.HasPrefix(stdout, "published 1,000 events") || strings.Contains(stdout, "twice") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	if got := count(logOf(t, c, "points")); got != 1000 {
+		t.Errorf("%d records, want 1000: nothing was written by the refused attempts", got)
+	}
+	if !strings.Contains(stderr, "again in") {
+		t.Errorf("the attempts aren't told: %s", stderr)
+	}
+}
+
+func TestProduceSaysHowManyEventsMayBeThereTwice(t *testing.T) {
+	c, environ := fakeKafka(t)
+	// Written, and answered with an error.
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 1})
+	code, stdout, stderr := execute(t, environ, "produce", "--count", "100", "--members", "1")
+	if code != 0 || !strings.Contains(stdout, "up to ") || !strings.Contains(stdout, "twice") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	if got := count(logOf(t, c, "points")); got <= 100 {
+		t.Errorf("%d records: nothing was written twice, so nothing was tested", got)
+	}
+}
+
+func TestProduceSplitsBatchesThatTheBrokerFindsTooLarge(t *testing.T) {
+	c, environ := fakeKafka(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "3000"}))
+	code, stdout, stderr := execute(t, environ, "produce", "--count", "2000", "--compression", "none")
+	if code != 0 || count(logOf(t, c, "points")) != 2000 {
+		t.Errorf("code %d, %d records\n%s%s", code, count(logOf(t, c, "points")), stdout, stderr)
+	}
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(path, []byte(`{"user_id":"a","note":"`+strings.Repeat("x", 4000)+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = execute(t, environ, "produce", "--file", path, "--compression", "none")
+	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "more than topic points takes") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
+
+func TestProducePublishesTheLinesOfAFile(t *testing.T) {
+	c, environ := fakeKafka(t)
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "{\"user_id\":\"u%d\",\"points\":%d}\n\n", i%7, i)
+	}
+	text.WriteString("{\"points\":1}\nbroken\n")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := execute(t, environ, "produce", "--file", path)
+	if code != 1 || !strings.HasPrefix(stdout, "published 1,001 events") || !strings.Contains(stderr, "line 2002 isn't a JSON object") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	next := make(map[string]int)
+	for _, records := range logOf(t, c, "points") {
+		for _, r := range records {
+			if r.Key == nil {
+				continue
+			}
+			user := string(r.Key)
+			i, seen := next[user]
+			if !seen {
+				i, _ = strconv.Atoi(user[1:])
+			}
+			if want := fmt.Sprintf(`{"user_id":"%s","points":%d}`, user, i); string(r.Value) != want {
+				t.Fatalf("got %s, want %s", r.Value, want)
+			}
+			next[user] = i + 7
+		}
+	}
+	if len(next) != 7 {
+		t.Errorf("%d keys, want 7", len(next))
+	}
+}
+
+func TestAnInterruptedProduceHasPublishedWhatItSays(t *testing.T) {
+	c, environ := fakeKafka(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
+	go func() {
+		_ = seen.Wait(ctx, 20)
+		cancel()
+	}()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"produce", "--rate", "0"}, environ, strings.NewReader(""), &stdout, &stderr)
+	text, _, _ := strings.Cut(strings.TrimPrefix(stdout.String(), "published "), " ")
+	said, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
+	if code != 0 || err != nil || !strings.Contains(stdout.String(), "(interrupted)") {
+		t.Fatalf("code %d\n%s%s", code, &stdout, &stderr)
+	}
+	if got := count(logOf(t, c, "points")); got != said || said == 0 {
+		t.Errorf("%d records, said %d", got, said)
+	}
+}
+
+func TestAnInterruptedProduceDoesNotWaitForAPipe(t *testing.T) {
+	c, environ := fakeKafka(t)
+	stdin, writer := io.Pipe()
+	defer writer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
+	go func() {
+		// The first line goes out without waiting for a second that never ends.
+		_, _ = io.WriteString(writer, "{\"user_id\":\"a\"}\n{")
+		_ = seen.Wait(ctx, 1)
+		cancel()
+	}()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"produce", "--file", "-"}, environ, stdin, &stdout, &stderr)
+	if code != 0 || !strings.HasPrefix(stdout.String(), "published 1 events") {
+		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
+	}
+}
+
+func TestAnInterruptedProduceGivesUpOnAnAbsentBrokerInTime(t *testing.T) {
+	c, environ := fakeKafka(t)
+	refusing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_ = refusing.Wait(ctx, 2)
+		cancel()
+	}()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"produce"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
+	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") {
+		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
+	}
+}
+
+func TestARateIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, rate := range []float64{0.5, 3, 1000, 123456.7} {
+			begun := time.Now()
+			pace := pacer{rate: rate, begun: begun}
+			n := int64(rate*20) + 1 // the first is due at once
+			for made := range n {
+				pace.wait(t.Context(), made)
+				if early := float64(made)/rate - time.Since(begun).Seconds(); early > 1/rate+0.001 {
+					t.Fatalf("rate %v: event %d comes %.3f s early", rate, made, early)
+				}
+			}
+			if took := time.Since(begun).Seconds(); took < 20-1/rate-0.01 || took > 20+0.01 {
+				t.Errorf("rate %v: %d events took %.3f s, want 20", rate, n, took)
+			}
+		}
+	})
+}
+
+func TestProgressIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		n := int64(0)
+		p := showProgress(&out, "publishing to points", 2_000_000, func() int64 { n += 50_000; return n })
+		time.Sleep(11 * time.Second)
+		p.note("consumer: something\nhappened")
+		synctest.Wait()
+		p.stop()
+		want := "publishing to points: 50,000 of 2,000,000 events, 10,000/s\n" +
+			"publishing to points: 100,000 of 2,000,000 events, 10,000/s\nconsumer: something happened\n"
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", &out, want)
+		}
+	})
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", -100: "-100"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d is written %s", n, got)
+		}
+	}
+}
+
+func TestWhatIsSentAgain(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	read := &net.OpError{Op: "read", Err: errors.New("reset")}
+	for _, c := range []struct {
+		err            error
+		again, written bool
+	}{
+		{kafka.NotLeaderForPartition, true, false},
+		{kafka.NotEnoughReplicas, true, false},
+		{kafka.NotEnoughReplicasAfterAppend, true, true},
+		{kafka.RequestTimedOut, true, true},
+		{kafka.BrokerNotAvailable, true, false},
+		{kafka.TopicAuthorizationFailed, false, false},
+		{kafka.MessageSizeTooLarge, false, false},
+		{kafka.InvalidRecord, false, false},
+		{kafka.UnsupportedCompressionType, false, false},
+		{dial, true, false},
+		{read, true, true},
+		{io.ErrUnexpectedEOF, true, true},
+		{context.DeadlineExceeded, true, true},
+	} {
+		err := fmt.Errorf("wrapped: %w", c.err)
+		if sendAgain(err) != c.again || mayBeWritten(err) != c.written {
+			t.Errorf("%v: again %v, may be written %v", c.err, sendAgain(err), mayBeWritten(err))
+		}
+	}
+}
+
+func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--brokers here isn't host:port":         {"--brokers", "here"},
+		"--topic a b isn't a topic's name":       {"--topic", "a b"},
+		"--compression rar isn't one of":         {"--compression", "rar"},
+		"can't be negative":                      {"--rate", "-1"},
+		"--raw is for --file":                    {"--raw"},
+		"--now noon isn't a time":                {"--now", "noon"},
+		`invalid argument "1y" for "--spread"`:   {"--spread", "1y"},
+		"share of bad events must be 0 to 1":     {"--bad", "2"},
+		"no such file":                           {"--file", "/absent"},
+		"kafka.group: hasn't":                    {"--config", writeConfig(t, "kafka: {group: ''}")},
+		"say which --topic: the configuration h": {"--config", writeConfig(t, "kafka: {topics: [a, b]}")},
+	} {
+		code, stdout, stderr := execute(t, nil, append([]string{"produce"}, args...)...)
+		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: code %d, want %q\n%s%s", args, code, want, stdout, stderr)
+		}
+	}
+}

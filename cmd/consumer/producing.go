@@ -1,0 +1,182 @@
+package main
+
+// consumer produce at work: from a source to a topic, at a rate, with a report.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/standings/standings/internal/sample"
+)
+
+// open is the source of what is published, and a function that closes it.
+func (p *program) open(ctx context.Context, f *produceFlags) (source, func(), error) {
+	switch f.file {
+	case "":
+		generator, err := sample.New(f.sample)
+		if err != nil {
+			return nil, nil, usagef("%w", err)
+		}
+		return &samples{generator: generator, fixed: f.now != "", bad: make(map[string]int64)}, func() {}, nil
+	case "-":
+		return newLines(interruptible(ctx, p.stdin), f.raw), func() {}, nil
+	}
+	file, err := os.Open(f.file)
+	if err != nil {
+		return nil, nil, usagef("--file: %w", err)
+	}
+	return newLines(file, f.raw), func() { _ = file.Close() }, nil
+}
+
+func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) error {
+	feeding, enough := context.WithCancel(ctx)
+	defer enough()
+	src, closeSource, err := p.open(feeding, f)
+	if err != nil {
+		return err
+	}
+	defer closeSource()
+	client := newKafkaClient(f.brokers, cfg.kafka.timeout, f.topic)
+	defer closeKafkaClient(client)
+	partitions, err := findTopic(ctx, client, f)
+	if ctx.Err() != nil {
+		return errors.New("interrupted before anything was published")
+	}
+	if err != nil {
+		return err
+	}
+	if f.file == "" && f.spread > cfg.lateness {
+		fmt.Fprintf(p.stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
+			formatDuration(f.spread), formatDuration(cfg.lateness))
+	}
+
+	// What is under way may end in order after ctx, for as long as a shutdown may
+	// take.
+	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.shutdownTimeout, abandon) })()
+
+	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), patience: publishPatience}
+	shown := showProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
+	pub.say = func(line string) { shown.note("consumer: " + line) }
+	begun := time.Now()
+	if f.duration > 0 {
+		defer time.AfterFunc(f.duration, enough).Stop()
+	}
+	pub.start(sending, partitions)
+	fed := f.feed(feeding, src, pub)
+	sent := pub.close()
+	took := time.Since(begun)
+	shown.stop()
+	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
+	if sent != nil {
+		return explainKafka(sent, f.brokers, f.topic)
+	}
+	return fed
+}
+
+// findTopic is the number of the topic's partitions; it creates the topic if the
+// flags say so.
+func findTopic(ctx context.Context, client *kafka.Client, f *produceFlags) (int, error) {
+	n, err := topicPartitions(ctx, client, f.topic)
+	if errors.Is(err, errNoTopic) && f.createTopic > 0 {
+		if err = createTopic(ctx, client, f.topic, f.createTopic); err == nil {
+			n, err = topicPartitions(ctx, client, f.topic)
+		}
+	}
+	if err == nil {
+		return n, nil
+	}
+	explained := explainKafka(err, f.brokers, f.topic)
+	if errors.Is(err, errNoTopic) {
+		return 0, fmt.Errorf("%w; --create-topic PARTITIONS creates it", explained)
+	}
+	return 0, explained
+}
+
+// feed hands records to the publisher until the source, the count or ctx ends.
+func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) error {
+	pace := pacer{rate: f.rate, begun: time.Now()}
+	for made := int64(0); f.count == 0 || made < f.count; made++ {
+		if made%256 == 0 || f.rate > 0 {
+			now := pace.wait(ctx, made)
+			if ctx.Err() != nil {
+				return nil
+			}
+			src.setNow(now)
+		}
+		key, value, err := src.next()
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), ctx.Err() != nil:
+			return nil
+		default:
+			return err
+		}
+		if err := pub.add(ctx, key, value); err != nil {
+			return nil // told by close, or an end that was asked for
+		}
+	}
+	return nil
+}
+
+// pacer keeps events at a rate, in steps of a few milliseconds: a timer an event
+// would cost more than the event.
+type pacer struct {
+	rate  float64
+	begun time.Time
+	now   time.Time
+	due   int64 // events that may have been made by now
+}
+
+const paceStep = 5 * time.Millisecond
+
+// wait returns once the event after made others is due, with the time.
+func (p *pacer) wait(ctx context.Context, made int64) time.Time {
+	if p.rate <= 0 {
+		return time.Now()
+	}
+	for made >= p.due && ctx.Err() == nil {
+		next := p.begun.Add(time.Duration(float64(made) / p.rate * float64(time.Second)))
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(time.Until(next), paceStep)):
+		}
+		p.now = time.Now()
+		p.due = int64(p.now.Sub(p.begun).Seconds()*p.rate) + 1
+	}
+	return p.now
+}
+
+// summarize says on stdout what was acknowledged.
+func (p *program) summarize(pub *publisher, src source, topic string, took time.Duration, interrupted bool) {
+	events, bytes := pub.events.Load(), pub.bytes.Load()
+	end := ""
+	if interrupted {
+		end = " (interrupted)"
+	}
+	volume := fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
+	if bytes < mib {
+		volume = fmt.Sprintf("%.1f KiB", float64(bytes)/kib)
+	}
+	fmt.Fprintf(p.stdout, "published %s events to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
+		thousands(events), topic, took.Round(time.Millisecond), thousands(int64(float64(events)/took.Seconds())), volume, end)
+	if n := pub.resends.Load(); n > 0 {
+		fmt.Fprintf(p.stdout, "up to %s of them may be there twice: they were sent again for want of an answer\n", thousands(n))
+	}
+	made, ok := src.(*samples)
+	if !ok || len(made.bad) == 0 {
+		return
+	}
+	var parts []string
+	for _, reason := range []string{sample.Malformed, sample.Invalid, sample.UnknownBoard, sample.BadTime} {
+		parts = append(parts, fmt.Sprintf("%s %s", thousands(made.bad[reason]), reason))
+	}
+	fmt.Fprintf(p.stdout, "bad ones made: %s\n", strings.Join(parts, ", "))
+}

@@ -1,0 +1,109 @@
+package main
+
+// How far publishing has come: a bar for a person, lines for a log.
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+const (
+	barEvery  = 200 * time.Millisecond
+	lineEvery = 5 * time.Second
+)
+
+// progress shows a count that others raise, until stop.
+type progress struct {
+	stopped chan struct{}
+	done    chan struct{}
+	notes   chan string
+}
+
+// showProgress starts to show count, of total where that is above 0, on w.
+func showProgress(w io.Writer, what string, total int64, count func() int64) *progress {
+	p := &progress{stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
+	if _, ok := terminal(w); ok {
+		go p.bar(w, what, total, count)
+	} else {
+		go p.lines(w, what, total, count)
+	}
+	return p
+}
+
+// note shows a line between. It never waits: in a storm of failures some go
+// unsaid.
+func (p *progress) note(line string) {
+	select {
+	case p.notes <- strings.ReplaceAll(line, "\n", " "):
+	default:
+	}
+}
+
+// stop returns when nothing more is written.
+func (p *progress) stop() {
+	close(p.stopped)
+	<-p.done
+}
+
+func (p *progress) bar(w io.Writer, what string, total int64, count func() int64) {
+	defer close(p.done)
+	if total <= 0 {
+		total = -1 // a spinner
+	}
+	bar := progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"),
+		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(barEvery/2))
+	tick := time.NewTicker(barEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = bar.Set64(count()) // a bar that can't be drawn is no reason to stop
+		case line := <-p.notes:
+			_ = bar.Clear()
+			fmt.Fprintln(w, line)
+		case <-p.stopped:
+			_ = bar.Clear()
+			return
+		}
+	}
+}
+
+func (p *progress) lines(w io.Writer, what string, total int64, count func() int64) {
+	defer close(p.done)
+	tick := time.NewTicker(lineEvery)
+	defer tick.Stop()
+	of := ""
+	if total > 0 {
+		of = " of " + thousands(total)
+	}
+	var last int64
+	for {
+		select {
+		case <-tick.C:
+			now := count()
+			fmt.Fprintf(w, "%s: %s%s events, %s/s\n", what, thousands(now), of, thousands((now-last)/int64(lineEvery/time.Second)))
+			last = now
+		case line := <-p.notes:
+			fmt.Fprintln(w, line)
+		case <-p.stopped:
+			return
+		}
+	}
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

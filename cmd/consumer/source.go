@@ -1,0 +1,161 @@
+package main
+
+// Where the published records come from: the generator, or lines of a file.
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/standings/standings/internal/sample"
+)
+
+// source gives records one by one. What next returns holds until the call after
+// it; io.EOF is the end.
+type source interface {
+	next() (key, value []byte, err error)
+	setNow(time.Time)
+}
+
+// samples is the source of made-up events. It counts the bad ones by reason.
+type samples struct {
+	generator *sample.Generator
+	buf       []byte
+	fixed     bool // the present was given, and stays
+	bad       map[string]int64
+}
+
+func (s *samples) setNow(now time.Time) {
+	if !s.fixed {
+		s.generator.SetNow(now)
+	}
+}
+
+func (s *samples) next() (key, value []byte, err error) {
+	var e sample.Event
+	e, s.buf = s.generator.Next(s.buf[:0])
+	if e.Reason != "" {
+		s.bad[e.Reason]++
+	}
+	return e.Key, e.Value, nil
+}
+
+// lineBytes is the longest line that is read. Kafka's limits are lower.
+const lineBytes = 64 * mib
+
+// lines is the source of NDJSON: a line is a record's value as it stands, and
+// its user_id the key. Blank lines are skipped.
+type lines struct {
+	scanner *bufio.Scanner
+	decoder *jsontext.Decoder
+	line    bytes.Reader
+	number  int
+	raw     bool // what isn't a JSON object goes through too, without a key
+	key     []byte
+}
+
+func newLines(r io.Reader, raw bool) *lines {
+	l := &lines{scanner: bufio.NewScanner(r), raw: raw}
+	l.scanner.Buffer(make([]byte, 64*kib), lineBytes)
+	l.decoder = jsontext.NewDecoder(&l.line)
+	return l
+}
+
+func (l *lines) setNow(time.Time) {}
+
+func (l *lines) next() (key, value []byte, err error) {
+	for l.scanner.Scan() {
+		l.number++
+		value = l.scanner.Bytes()
+		if len(bytes.TrimSpace(value)) == 0 {
+			continue
+		}
+		key, err := l.user(value)
+		if err != nil && !l.raw {
+			return nil, nil, fmt.Errorf("line %d isn't a JSON object: %w (--raw publishes it all the same)", l.number, err)
+		}
+		return key, value, nil
+	}
+	switch err := l.scanner.Err(); {
+	case err == nil:
+		return nil, nil, io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, nil, fmt.Errorf("line %d is longer than %s", l.number+1, formatBytes(lineBytes))
+	default:
+		return nil, nil, fmt.Errorf("read after line %d: %w", l.number, err)
+	}
+}
+
+// user is the user_id of an object, as the consumer will read it: text, or an
+// integer as it is written; nil if there is none. Its error says why value isn't
+// one JSON object.
+func (l *lines) user(value []byte) ([]byte, error) {
+	l.line.Reset(value)
+	l.decoder.Reset(&l.line, jsontext.AllowDuplicateNames(true))
+	if l.decoder.PeekKind() != '{' {
+		if _, err := l.decoder.ReadValue(); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("it is another JSON value")
+	}
+	if _, err := l.decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	var key []byte
+	for l.decoder.PeekKind() != '}' {
+		name, err := l.decoder.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		if name.String() != "user_id" {
+			if err := l.decoder.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		id, err := l.decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if key, err = l.keyOf(id); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := l.decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	if _, err := l.decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the object")
+	}
+	return key, nil
+}
+
+func (l *lines) keyOf(id jsontext.Value) ([]byte, error) {
+	switch id.Kind() {
+	case '"':
+		key, err := jsontext.AppendUnquote(l.key[:0], id)
+		l.key = key
+		return key, err
+	case '0':
+		l.key = append(l.key[:0], id...)
+		return l.key, nil
+	}
+	return nil, nil
+}
+
+// interruptible lets a read that may block for ever, as from a terminal or a
+// pipe, end with ctx. The goroutine behind it ends with the reader.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	pr, pw := io.Pipe()
+	go func() {
+		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*kib))
+		pw.CloseWithError(err) // nil is EOF
+	}()
+	context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	return pr
+}
