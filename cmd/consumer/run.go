@@ -93,7 +93,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 
 // beside is what the process needs beside fold_memory: code, connections, stacks,
 // and the calls in flight, in bytes.
-const beside = 64 << 20
+const beside = 32 << 20
 
 // limitMemory tells the garbage collector what it may use, unless the operator
 // has (GOMEMLIMIT): so that what batches have let go of is collected before the
