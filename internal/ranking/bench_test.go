@@ -1,0 +1,167 @@
+package ranking
+
+// What a piece costs Redis, as a ratio to what the same members cost without a
+// script, in the same run on the same server.
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// BenchmarkApply applies pieces of a thousand members in three windows to boards
+// of a million members (200,000 with -short), and gives for each way the members
+// a second of Redis's CPU (members/cpu-s) and that as a share of bare ZADDs
+// (zadds) and of ZMSCORE and ZADD in a pipeline (pipelines).
+//
+//	go test -run - -bench Apply -benchtime 300x ./internal/ranking
+func BenchmarkApply(b *testing.B) {
+	population := 1_000_000
+	if testing.Short() {
+		population = 200_000
+	}
+	server := testenv.PrivateRedis(b)
+	client := server.Client(b)
+	for _, kind := range kinds {
+		f := newFixture(b, client, "bench-"+string(kind))
+		f.use(b, kind, 99_999_999)
+		preload(b, f, population)
+		b.Run(strings.Join(strings.Fields(server.Name()), "-")+"/"+string(kind), func(b *testing.B) {
+			ways := []func(int){f.applyWay(b), f.pipelineWay(b, true), f.pipelineWay(b, false)}
+			used := make([]time.Duration, len(ways))
+			random := rand.New(rand.NewPCG(1, 2))
+			for n := range b.N {
+				f.fill(random, population)
+				for i := range ways {
+					way := (n + i) % len(ways) // none always comes to warm caches
+					before := redisCPU(b, client)
+					ways[way](n)
+					used[way] += redisCPU(b, client) - before
+				}
+			}
+			members := float64(b.N * benchMembers)
+			b.ReportMetric(members/used[0].Seconds(), "members/cpu-s")
+			b.ReportMetric(used[1].Seconds()/used[0].Seconds(), "pipelines")
+			b.ReportMetric(used[2].Seconds()/used[0].Seconds(), "zadds")
+			b.ReportMetric(0, "ns/op")
+		})
+		require.NoError(b, client.FlushAll(b.Context()).Err())
+	}
+}
+
+const benchMembers = 1000
+
+func (f *fixture) fill(random *rand.Rand, population int) {
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: make([]ledger.Member, benchMembers)}}
+	taken := map[int]bool{}
+	for i := range benchMembers {
+		m := random.IntN(population)
+		for taken[m] {
+			m = random.IntN(population)
+		}
+		taken[m] = true
+		f.piece.Groups[0].Members[i] = ledger.Member{ID: benchID(m), Points: random.Int64N(100), Time: f.now + random.Int64N(3_600_000)}
+	}
+}
+
+func benchID(m int) []byte { return fmt.Appendf(nil, "player-%07d", m) }
+
+func preload(b *testing.B, f *fixture, population int) {
+	f.begin(b)
+	f.piece = f.newPiece()
+	random := rand.New(rand.NewPCG(3, 4))
+	for from := 0; from < population; from += benchMembers {
+		members := make([]ledger.Member, benchMembers)
+		for i := range members {
+			members[i] = ledger.Member{ID: benchID(from + i), Points: random.Int64N(1_000_000), Time: f.now + random.Int64N(3_600_000)}
+		}
+		f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
+		f.mustApply(b)
+	}
+}
+
+func (f *fixture) applyWay(b *testing.B) func(int) { return func(int) { f.mustApply(b) } }
+
+// pipelineWay writes the same members without a script: every window's scores are
+// read in one round trip (or not at all) and written in the next.
+func (f *fixture) pipelineWay(b *testing.B, read bool) func(int) {
+	return func(n int) {
+		members := f.piece.Groups[0].Members
+		ids := make([]string, len(members))
+		for i, m := range members {
+			ids[i] = string(m.ID)
+		}
+		old := make([]*redis.FloatSliceCmd, len(f.piece.Windows))
+		ctx := context.Background()
+		pipe := f.client.Pipeline()
+		for w := range f.piece.Windows {
+			if read {
+				old[w] = pipe.ZMScore(ctx, f.store.keys.window(&f.piece.Windows[w]), ids...)
+			}
+		}
+		if read {
+			_, err := pipe.Exec(ctx)
+			require.NoError(b, err)
+		}
+		for w := range f.piece.Windows {
+			layout := f.store.periods[f.piece.Windows[w].Period].Layout
+			args := []any{"zadd", f.store.keys.window(&f.piece.Windows[w])}
+			for i, m := range members {
+				ticks := layout.Ticks(f.piece.Windows[w].Start, f.piece.Windows[w].End, m.Time)
+				points := m.Points + 500_000 + int64(n%1000)
+				if read {
+					had, before, err := layout.Decode(old[w].Val()[i])
+					require.NoError(b, err)
+					points, ticks = m.Points+had, min(ticks, before)
+				}
+				score, err := layout.Encode(points, ticks)
+				require.NoError(b, err)
+				args = append(args, strconv.FormatFloat(score, 'g', -1, 64), ids[i])
+			}
+			pipe.Do(ctx, args...)
+		}
+		_, err := pipe.Exec(ctx)
+		require.NoError(b, err)
+	}
+}
+
+// redisCPU is what the server's process has used so far.
+func redisCPU(b *testing.B, client *redis.Client) time.Duration {
+	info, err := client.Info(b.Context(), "cpu").Result()
+	require.NoError(b, err)
+	var sum float64
+	for line := range strings.Lines(info) {
+		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
+			if text, ok := strings.CutPrefix(line, name); ok {
+				seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+				require.NoError(b, err)
+				sum += seconds
+			}
+		}
+	}
+	return time.Duration(sum * float64(time.Second))
+}
+
+// Encoding is all that a piece costs this process besides sending it.
+func BenchmarkEncode(b *testing.B) {
+	f := offlineFixture(b)
+	f.fill(rand.New(rand.NewPCG(1, 2)), 1_000_000)
+	b.ReportAllocs()
+	e := new(encoder)
+	for b.Loop() {
+		if _, err := e.encode(f.store, &f.piece); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchMembers), "ns/member")
+}

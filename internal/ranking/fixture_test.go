@@ -1,0 +1,190 @@
+package ranking
+
+// What the tests here share: a store with three windows around the present, and
+// ways to look at all that stands under its prefix.
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/testenv"
+)
+
+var kinds = []codec.Kind{codec.Readable, codec.Wide}
+
+const (
+	day       = int64(24 * 60 * 60 * 1000)
+	retention = 60 * 24 * time.Hour
+)
+
+// tester is a test, a benchmark or one run of a property.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+}
+
+type fixture struct {
+	client *redis.Client
+	prefix string
+	store  *Store
+	now    int64 // ms; a while ago, but in every window
+	next   int64 // the offset at which the ledger stands
+	piece  ledger.Piece
+}
+
+// fixed is a store on the shared Redis, with a begun ledger and a prefix of its own.
+func fixed(t testing.TB) *fixture {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.begin(t)
+	return f
+}
+
+func newFixture(t tester, client *redis.Client, prefix string) *fixture {
+	f := &fixture{client: client, prefix: prefix, now: time.Now().Add(-time.Hour).UnixMilli()}
+	f.use(t, codec.Readable, 99_999_999)
+	f.piece = f.newPiece()
+	return f
+}
+
+// offlineFixture has no Redis.
+func offlineFixture(t tester) *fixture {
+	return newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb")
+}
+
+// use makes the store one of another layout.
+func (f *fixture) use(t tester, kind codec.Kind, most int64) {
+	t.Helper()
+	f.store = f.storeOf(t, func(c *Config) {
+		for p := range c.Periods {
+			layout, err := codec.New(kind, p.Length(), most)
+			require.NoError(t, err)
+			c.Periods[p] = Period{Layout: layout, Retention: retention}
+		}
+	})
+}
+
+// storeOf is a store like this one but for some of its configuration.
+func (f *fixture) storeOf(t tester, change func(*Config)) *Store {
+	t.Helper()
+	c := Config{
+		Client: f.client, Prefix: f.prefix, Cluster: "c1", Timeout: 20 * time.Second,
+		Periods: map[periods.Period]Period{periods.Weekly: {}, periods.Monthly: {}, periods.Yearly: {}},
+	}
+	for p := range c.Periods {
+		layout, err := codec.New(codec.Readable, p.Length(), 99_999_999)
+		require.NoError(t, err)
+		c.Periods[p] = Period{Layout: layout, Retention: retention}
+	}
+	change(&c)
+	return New(c)
+}
+
+// newPiece has the present week, month and year of a board, and no members.
+func (f *fixture) newPiece() ledger.Piece {
+	var calendar periods.Calendar
+	p := ledger.Piece{Topic: "events", Partition: 3, Expected: ledger.At(f.next), Next: ledger.At(f.next + 10)}
+	for _, period := range []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly} {
+		w, err := calendar.At(period, f.now)
+		if err != nil {
+			panic(err)
+		}
+		p.Windows = append(p.Windows, listed("global", w))
+	}
+	return p
+}
+
+// window is the calendar's window that the piece's n-th one is.
+func (f *fixture) window(n int) periods.Window {
+	w := f.piece.Windows[n]
+	return periods.Window{Period: periods.Period(w.Period), Name: w.Name, Start: w.Start, End: w.End}
+}
+
+func (f *fixture) begin(t tester) {
+	t.Helper()
+	begun, err := f.store.Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(f.next)}})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+}
+
+// apply sends the piece as it is.
+func (f *fixture) apply(t tester) ledger.Answer {
+	t.Helper()
+	a, _, err := f.store.Apply(t.Context(), &f.piece)
+	require.NoError(t, err)
+	return a
+}
+
+// mustApply sends the piece from where the ledger stands.
+func (f *fixture) mustApply(t tester) {
+	t.Helper()
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
+	f.next += 10
+}
+
+// add applies members to all windows.
+func (f *fixture) add(t tester, members ...ledger.Member) {
+	t.Helper()
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
+	f.mustApply(t)
+}
+
+func (f *fixture) member(id string, points int64) ledger.Member {
+	return ledger.Member{ID: []byte(id), Points: points, Time: f.now}
+}
+
+// key is the sorted set of the piece's n-th window.
+func (f *fixture) key(n int) string { return f.store.keys.window(&f.piece.Windows[n]) }
+
+// contents is all that stands under a prefix, as text, with when it expires.
+func contents(t tester, client *redis.Client, prefix string) map[string]string {
+	t.Helper()
+	ctx := t.Context()
+	all := map[string]string{}
+	keys, err := client.Keys(ctx, prefix+"*").Result()
+	require.NoError(t, err)
+	for _, key := range keys {
+		kind, err := client.Type(ctx, key).Result()
+		require.NoError(t, err)
+		text := kind + " "
+		switch kind {
+		case "string":
+			text += strconv.Quote(client.Get(ctx, key).Val())
+		case "hash":
+			fields := client.HGetAll(ctx, key).Val()
+			for _, f := range slices.Sorted(maps.Keys(fields)) {
+				text += strconv.Quote(f) + "=" + strconv.Quote(fields[f]) + " "
+			}
+		case "zset":
+			for _, z := range client.ZRangeWithScores(ctx, key, 0, -1).Val() {
+				text += strconv.Quote(z.Member.(string)) + "=" + strconv.FormatFloat(z.Score, 'g', -1, 64) + " "
+			}
+		}
+		if client.PTTL(ctx, key).Val() > 0 {
+			text += "expires"
+		}
+		all[strings.TrimPrefix(key, prefix)] = text
+	}
+	return all
+}
+
+// unchanged runs f and requires that it left everything under the prefix as it was.
+func (f *fixture) unchanged(t tester, do func()) {
+	t.Helper()
+	before := contents(t, f.client, f.prefix)
+	do()
+	require.Equal(t, before, contents(t, f.client, f.prefix))
+}

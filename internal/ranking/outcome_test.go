@@ -1,0 +1,379 @@
+package ranking
+
+// Every outcome of apply on its own, and that nothing is written with it.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// answers requires an answer, and that it changed nothing.
+func (f *fixture) answers(t tester, want ledger.Answer) {
+	t.Helper()
+	f.unchanged(t, func() { require.Equal(t, want, f.apply(t)) })
+}
+
+// someone is a fixture whose next piece adds to a member who is there.
+func someone(t testing.TB) *fixture {
+	f := fixed(t)
+	f.add(t, f.member("u1", 10))
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	return f
+}
+
+func TestAPieceIsAddedAndTheLedgerMoves(t *testing.T) {
+	f := someone(t)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
+	for n, w := range f.piece.Windows {
+		score, err := f.client.ZScore(t.Context(), f.key(n), "u1").Result()
+		require.NoError(t, err)
+		points, ticks, err := f.store.periods[w.Period].Layout.Decode(score)
+		require.NoError(t, err)
+		require.Equal(t, int64(20), points)
+		require.Equal(t, f.store.periods[w.Period].Layout.Ticks(w.Start, w.End, f.now), ticks)
+	}
+	position, err := f.store.Position(t.Context(), "events", 3)
+	require.NoError(t, err)
+	require.Equal(t, f.piece.Next.String(), position)
+}
+
+func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		expected, next ledger.Position
+		ledger         string // what the ledger is made to hold; "-" for nothing
+		want           ledger.Answer
+	}{
+		"stale":             {ledger.At(0), ledger.At(20), "", ledger.Answer{Outcome: ledger.Moved, Found: "10"}},
+		"ahead":             {ledger.At(11), ledger.At(20), "", ledger.Answer{Outcome: ledger.Moved, Found: "10"}},
+		"sweeping":          {ledger.At(10), ledger.At(20), "10..30@00000000000000ff", ledger.Answer{Outcome: ledger.Moved, Found: "10..30@00000000000000ff"}},
+		"empty":             {ledger.At(10), ledger.At(20), "-", ledger.Answer{Outcome: ledger.Moved}},
+		"empty, from 0":     {ledger.At(0), ledger.At(20), "-", ledger.Answer{Outcome: ledger.Moved}},
+		"torn":              {ledger.At(10), ledger.At(20), "torn:10", ledger.Answer{Outcome: ledger.Moved, Found: "torn:10"}},
+		"the answer lost":   {ledger.At(0), ledger.At(10), "", ledger.Answer{Outcome: ledger.Applied}},
+		"lost in the sweep": {ledger.At(10), ledger.Position{From: 10, To: 30, Hash: 255}, "10..30@00000000000000ff", ledger.Answer{Outcome: ledger.Applied}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := someone(t)
+			switch c.ledger {
+			case "":
+			case "-":
+				require.NoError(t, f.client.HDel(t.Context(), f.store.keys.ledger(), "events/3").Err())
+			default:
+				require.NoError(t, f.client.HSet(t.Context(), f.store.keys.ledger(), "events/3", c.ledger).Err())
+			}
+			f.piece.Expected, f.piece.Next = c.expected, c.next
+			f.answers(t, c.want)
+		})
+	}
+}
+
+func TestAPieceSentTwiceCountsOnce(t *testing.T) {
+	f := someone(t)
+	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
+	f.answers(t, ledger.Answer{Outcome: ledger.Applied})
+}
+
+func TestAnotherSchemaStopsAPiece(t *testing.T) {
+	f := someone(t)
+	f.use(t, codec.Readable, 1000)
+	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).schema})
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema()).Err())
+	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema})
+}
+
+func TestAHoldStopsAPieceUntilItIsGone(t *testing.T) {
+	f := someone(t)
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+	f.answers(t, ledger.Answer{Outcome: ledger.Held})
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.hold()).Err())
+	f.mustApply(t)
+}
+
+func TestAWindowListedWithOtherBoundsStopsAPiece(t *testing.T) {
+	for _, change := range []func(*ledger.Window){
+		func(w *ledger.Window) { w.Start += 3_600_000 },
+		func(w *ledger.Window) { w.End -= 3_600_000 },
+	} {
+		f := someone(t)
+		w := f.piece.Windows[1]
+		change(&f.piece.Windows[1])
+		f.answers(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: f.listing(t, w)})
+	}
+	f := someone(t)
+	name := f.piece.Windows[1].Listing()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, "nonsense").Err())
+	f.answers(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: name, Found: "nonsense"})
+}
+
+func (f *fixture) listing(t tester, w ledger.Window) string {
+	t.Helper()
+	text, err := f.client.HGet(t.Context(), f.store.keys.windows(), w.Listing()).Result()
+	require.NoError(t, err)
+	return text
+}
+
+func TestAListedWindowWhoseKeyIsGoneIsLost(t *testing.T) {
+	f := someone(t)
+	require.NoError(t, f.client.Del(t.Context(), f.key(2)).Err())
+	f.answers(t, ledger.Answer{Outcome: ledger.Lost, Window: f.piece.Windows[2].Listing()})
+}
+
+func TestAnUnlistedWindowThatHasAKeyIsRefused(t *testing.T) {
+	f := someone(t)
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.windows(), f.piece.Windows[0].Listing()).Err())
+	f.answers(t, ledger.Answer{Outcome: ledger.Unlisted, Window: f.piece.Windows[0].Listing()})
+}
+
+func TestAScoreThatNoLayoutWritesIsForeign(t *testing.T) {
+	scores := map[codec.Kind][]float64{
+		// Finer than a tick, past the range above and below, infinite, next to zero.
+		codec.Readable: {10 + 0x1p-27, 1e8, -1e8, 1e300, -1e300, math.Inf(1), math.Inf(-1), 0x1p-1000, -0x1p-1000, math.SmallestNonzeroFloat64},
+		// No positive normal number, or above the range.
+		codec.Wide: {0, -1, -0x1p-1022, 0x1p-1023, 1e300, math.Inf(1), math.Inf(-1), math.MaxFloat64},
+	}
+	for kind, all := range scores {
+		for _, score := range all {
+			t.Run(fmt.Sprint(kind, score), func(t *testing.T) {
+				f := fixed(t)
+				require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
+				f.use(t, kind, 99_999_999)
+				f.begin(t)
+				_, _, err := f.store.periods["yearly"].Layout.Decode(score)
+				require.ErrorIs(t, err, codec.ErrScore, "codec and script agree")
+				f.add(t, f.member("u0", 1), f.member("u1", 1))
+				require.NoError(t, f.client.ZAdd(t.Context(), f.key(2), redis.Z{Score: score, Member: "u1"}).Err())
+				f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+				f.answers(t, ledger.Answer{Outcome: ledger.Foreign, Window: f.piece.Windows[2].Listing(), Members: []string{"u1"}})
+			})
+		}
+	}
+}
+
+func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			f := fixed(t)
+			require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
+			f.use(t, kind, 1000)
+			f.begin(t)
+			f.add(t, f.member("high", 1000), f.member("low", -1000), f.member("middle", 0))
+			f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+			overflow := func(members []ledger.Member, want ...string) {
+				t.Helper()
+				f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
+				f.answers(t, ledger.Answer{Outcome: ledger.Overflow, Members: want})
+			}
+			overflow([]ledger.Member{f.member("high", 1)}, "high")
+			overflow([]ledger.Member{f.member("low", -1)}, "low")
+			overflow([]ledger.Member{f.member("new", 1001)}, "new")
+			overflow([]ledger.Member{f.member("new", -1001)}, "new")
+			overflow([]ledger.Member{f.member("middle", math.MaxInt64), f.member("new", math.MinInt64), f.member("high", 1<<53+1),
+				f.member("low", 2000), f.member("ok", 1), f.member("n2", -1<<53-1)}, "middle", "new", "high", "n2")
+			// Found in different groups and windows: once all the same.
+			f.piece.Groups = []ledger.Group{
+				{Windows: []int{0}, Members: []ledger.Member{f.member("high", 1), f.member("low", 1)}},
+				{Windows: []int{1, 2}, Members: []ledger.Member{f.member("high", 2), f.member("low", -1)}},
+			}
+			f.answers(t, ledger.Answer{Outcome: ledger.Overflow, Members: []string{"high", "low"}})
+			// Both ends are in, from one end to the other too.
+			f.add(t, f.member("high", -2000), f.member("low", 2000))
+		})
+	}
+}
+
+// In the widest range sums are exact too, where a sum of three would not be.
+func TestTheWidestRangeIsExact(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			const most = 1<<52 - 1
+			f := fixed(t)
+			require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
+			f.use(t, kind, most)
+			f.begin(t)
+			sum := int64(0)
+			for _, delta := range []int64{most, 0, -1, 1, -most, -most, 1, 0, most, most - 3, 1} {
+				f.add(t, f.member("u1", delta))
+				sum += delta
+				b, err := f.store.Rank(t.Context(), "global", f.window(2), "u1")
+				require.NoError(t, err)
+				require.Equal(t, sum, b.Standings[0].Points)
+			}
+		})
+	}
+}
+
+func TestAPieceWithoutMembersMovesTheLedgerAlone(t *testing.T) {
+	f := fixed(t)
+	f.mustApply(t)
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}}}
+	f.mustApply(t)
+	require.Len(t, contents(t, f.client, f.prefix), 2, "ledger and schema, and no window is listed")
+	f.piece.Windows = nil
+	f.piece.Groups = nil
+	f.mustApply(t)
+}
+
+// past is a window that ended some time ago.
+func (f *fixture) past(name string, ended time.Duration) ledger.Window {
+	end := time.Now().Add(-ended).UnixMilli()
+	return ledger.Window{Board: "global", Period: "weekly", Name: name, Start: end - 7*day, End: end}
+}
+
+func TestAWindowWhoseRetentionIsOverIsLeftAlone(t *testing.T) {
+	f := someone(t)
+	over := f.past("over", retention+time.Minute)
+	f.piece.Windows[0] = over
+	old := f.member("u1", 5)
+	old.Time = over.End - 1000
+	f.piece.Groups = []ledger.Group{
+		{Windows: []int{0}, Members: []ledger.Member{old}},
+		{Windows: []int{1, 2}, Members: []ledger.Member{f.member("u1", 5)}},
+	}
+	f.mustApply(t)
+	require.NotContains(t, contents(t, f.client, f.prefix), strings.TrimPrefix(f.key(0), f.prefix))
+
+	// Neither read: whatever stands there, a text even, is nobody's business. Nor is
+	// the listing held to anything.
+	require.NoError(t, f.client.Set(t.Context(), f.key(0), "x", 0).Err())
+	listing := fmt.Sprint("5 6 ", time.Now().UnixMilli()-1000)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), over.Listing(), listing).Err())
+	f.mustApply(t)
+	require.Equal(t, listing, f.listing(t, over))
+
+	// When all are over, the ledger moves.
+	f.piece.Groups = f.piece.Groups[:1]
+	f.mustApply(t)
+}
+
+func TestAListedWindowLivesAsLongAsItsListingSays(t *testing.T) {
+	f := someone(t)
+	w := f.past("late", retention+time.Minute) // over by today's retention
+	f.piece.Windows[0] = w
+	expires := time.Now().Add(time.Hour).UnixMilli()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), w.Listing(), fmt.Sprintf("%d %d %d", w.Start, w.End, expires)).Err())
+	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 3, Member: "u1"}).Err())
+	m := f.member("u1", 5)
+	m.Time = w.End - 1
+	f.piece.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{m}}}
+	f.mustApply(t)
+	require.Equal(t, 8.0, f.client.ZScore(t.Context(), f.key(0), "u1").Val())
+}
+
+func TestAKeyExpiresADayAfterItsRetention(t *testing.T) {
+	f := fixed(t)
+	all := ledger.Window{Board: "global", Period: "all-time", Name: "all", Start: 0, End: periods.MaxTime}
+	f.store = f.storeOf(t, func(c *Config) {
+		layout, err := codec.New(codec.Readable, periods.AllTime.Length(), 99_999_999)
+		require.NoError(t, err)
+		c.Periods[periods.AllTime] = Period{Layout: layout, Retention: 800 * 24 * time.Hour}
+	})
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.schema(), f.store.schema, 0).Err())
+	f.piece.Windows = append(f.piece.Windows[:2:2], all)
+	f.add(t, f.member("u1", 10))
+	for n, w := range f.piece.Windows {
+		expires := w.End + f.store.periods[w.Period].Retention.Milliseconds()
+		require.Equal(t, fmt.Sprintf("%d %d %d", w.Start, w.End, expires), f.listing(t, w))
+		ttl, err := f.client.PTTL(t.Context(), f.key(n)).Result()
+		require.NoError(t, err)
+		require.InDelta(t, expires+day, time.Now().Add(ttl).UnixMilli(), 2000)
+	}
+	// A second piece leaves both as they are, whatever the retention is now.
+	listed := f.listing(t, all)
+	f.store.periods["all-time"] = Period{Layout: f.store.periods["all-time"].Layout, Retention: time.Hour}
+	f.add(t, f.member("u1", 10))
+	require.Equal(t, listed, f.listing(t, all))
+}
+
+func TestAPieceThatCannotBeIsAFaultAndNotSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*fixture)
+		says  string
+	}{
+		"a time past its window": {func(f *fixture) {
+			f.piece.Groups[0].Members = append(f.piece.Groups[0].Members, ledger.Member{ID: []byte("u2"), Time: f.piece.Windows[0].End})
+		}, "ends at"},
+		"a window longer than its layout": {func(f *fixture) { f.piece.Windows[0].Start -= 8 * day }, "doesn't fit its layout"},
+		"an empty window":                 {func(f *fixture) { f.piece.Windows[0].Start = f.piece.Windows[0].End }, "doesn't fit its layout"},
+		"an unknown period":               {func(f *fixture) { f.piece.Windows[0].Period = "hourly" }, `no period "hourly"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := someone(t)
+			c.spoil(f)
+			f.unchanged(t, func() {
+				_, _, err := f.store.Apply(t.Context(), &f.piece)
+				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, err, "apply events/3 from 10 to 20: ")
+				require.Equal(t, ledger.Halt, Meaning(err))
+				require.False(t, Unreachable(err))
+			})
+		})
+	}
+}
+
+func TestAnAnswerThatIsNoneOfOursIsAFault(t *testing.T) {
+	for _, reply := range [][]any{{}, {"later"}, {int64(1)}, {1.5}, {nil}} {
+		_, err := answer(reply, "5")
+		require.Error(t, err)
+		require.Equal(t, ledger.Halt, Meaning(fmt.Errorf("apply: %w", err)))
+	}
+	_, err := answer([]any{}, "")
+	require.False(t, errors.Is(err, redis.Nil))
+}
+
+func TestIdsAreBytes(t *testing.T) {
+	f := fixed(t)
+	ids := []string{"with space", "nul\x00nul", "🏆 émoji", "\xff\xfe\x80", "new\nline", `"quoted"`, "-", "nil", strings.Repeat("x", 256), "u1", "U1", "0", "1e3"}
+	var members []ledger.Member
+	for i, id := range ids {
+		members = append(members, f.member(id, int64(i)))
+	}
+	f.add(t, members...)
+	f.add(t, members...)
+	b, err := f.store.Rank(t.Context(), "global", f.window(1), ids...)
+	require.NoError(t, err)
+	for i, s := range b.Standings {
+		require.Equal(t, ids[i], s.Member)
+		require.Equal(t, int64(2*i), s.Points)
+		require.Equal(t, int64(len(ids)-i), s.Rank)
+	}
+	top, err := f.store.Top(t.Context(), "global", f.window(1), 0, 100)
+	require.NoError(t, err)
+	for i, s := range top.Standings {
+		require.Equal(t, b.Standings[len(ids)-1-i], s)
+	}
+}
+
+// More members than one command carries, more values than unpack does, and all
+// 5,000 member-windows that a design's piece can come to.
+func TestALargePieceIsOnePiece(t *testing.T) {
+	for _, shape := range []struct{ members, windows int }{{1000, 3}, {1001, 3}, {1667, 3}, {2500, 2}, {5000, 1}, {9001, 1}} {
+		f := fixed(t)
+		var members []ledger.Member
+		for i := range shape.members {
+			members = append(members, f.member(fmt.Sprint("u", i), int64(i)))
+		}
+		for range 2 {
+			f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}[:shape.windows], Members: members}}
+			f.mustApply(t)
+		}
+		for n := range shape.windows {
+			require.Equal(t, int64(shape.members), f.client.ZCard(t.Context(), f.key(n)).Val())
+			b, err := f.store.Top(t.Context(), "global", f.window(n), 0, shape.members)
+			require.NoError(t, err)
+			for i, s := range b.Standings {
+				require.Equal(t, int64(2*(shape.members-1-i)), s.Points)
+			}
+		}
+	}
+}
