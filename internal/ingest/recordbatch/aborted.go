@@ -40,8 +40,7 @@ func (r *Reader) isOpen(i int, producer int64) bool {
 }
 
 func (r *Reader) isAborted(b batch) bool {
-	return len(r.aborted) > 0 && b.transactional() && !b.control() &&
-		r.isOpen(r.reached(b.producer, b.last()), b.producer)
+	return len(r.aborted) > 0 && b.transactional() && r.isOpen(r.reached(b.producer, b.last()), b.producer)
 }
 
 // marker looks at a control record: its key is a version and a type, each an

@@ -203,6 +203,17 @@ func TestWhatFollowsTheLastRecordIsRefusedInsideACodecToo(t *testing.T) {
 	}
 }
 
+func TestTheCodecsOwnSumsAreChecked(t *testing.T) {
+	for name, codec := range map[string]int16{"gzip": 1, "lz4": 3, "zstd": 4} { // snappy has none
+		s := plain(0, 3, codec)
+		s.payload = squeeze(int(codec), raw(s))
+		s.payload[len(s.payload)-1] ^= 1 // of gzip it is the size
+		if _, _, err := read(t, s.encode(), 0); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestOffsetsThatGoBackAreRefused(t *testing.T) {
 	if _, next, err := read(t, join(plain(10, 5, 0), plain(14, 5, 0)), 0); !errors.Is(err, ErrCorrupt) || next != 15 {
 		t.Fatalf("batches: next %d: %v", next, err)
