@@ -12,7 +12,6 @@
 package recordbatch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -252,5 +251,3 @@ func (r *Reader) maxCodec() int64 {
 	}
 	return DefaultMaxCodec
 }
-
-var _ io.ByteReader = (*bytes.Reader)(nil) // gzip would buffer what is none

@@ -22,7 +22,9 @@ const (
 // stream holds a codec while a batch is open. What it was charged for stays
 // charged to the end of the response, for the batches to come.
 type stream struct {
-	src   bytes.Reader // no Bytes method: zstd would decode what has one in one go
+	// src has ReadByte, or gzip would put a buffer before it, and no Bytes, or zstd
+	// would decode all of it in one go.
+	src   bytes.Reader
 	codec io.ReadCloser
 	err   error // what the codec said last
 	size  int64 // bytes that the open codec may hold
