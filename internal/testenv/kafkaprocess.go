@@ -91,6 +91,9 @@ var errPortTaken = errors.New("a port is taken")
 // findKafka finds a java and Kafka's jars. Jars that were named and aren't there
 // are a failure.
 func findKafka() (java, jars string, err error) {
+	if err := onlyEmbedded(); err != nil {
+		return "", "", err
+	}
 	jars, named := os.Getenv(KafkaJarsVariable), true
 	if jars == "" {
 		named = false

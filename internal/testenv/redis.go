@@ -120,6 +120,9 @@ func embeddedRedis(ctx context.Context) (*RedisServer, error) {
 // findRedisServer finds the server that was chosen, or any. One that was chosen
 // and isn't there is a failure: its tests would run on another, unnoticed.
 func findRedisServer() (string, error) {
+	if err := onlyEmbedded(); err != nil {
+		return "", err
+	}
 	if chosen := os.Getenv(RedisServerVariable); chosen != "" {
 		path, err := exec.LookPath(chosen)
 		if err != nil {

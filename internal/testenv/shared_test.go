@@ -80,6 +80,19 @@ func TestEmbeddedServersStandInWhereNothingElseIs(t *testing.T) {
 	require.Equal(t, r.String(), givenRedis.String())
 }
 
+func TestOnDemandOnlyEmbeddedServersAreUsed(t *testing.T) {
+	t.Setenv(DemandVariable, "embedded")
+	t.Setenv(KafkaVariable, "")
+	t.Setenv(RedisVariable, "")
+	k, err := startKafka(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(k.close)
+	r, err := startRedis(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(r.close)
+	require.True(t, k.Embedded() && r.Embedded(), "%v; %v", k, r)
+}
+
 func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 	nothing(t)
 	t.Setenv(DemandVariable, "real")

@@ -8,7 +8,8 @@
 //	embedded               a fake broker, miniredis: needs nothing but Go
 //
 // What an embedded one can't show is reported as not run, by name (NotRun); with
-// STANDINGS_TEST_DEMAND=real it is a failure.
+// STANDINGS_TEST_DEMAND=real it is a failure. STANDINGS_TEST_DEMAND=embedded starts
+// no local process, as on a machine with only Go.
 //
 // The servers are started once a process, by the first test that asks, and end
 // with it. cmd/testenv starts them once for a whole run of several packages.
@@ -29,7 +30,7 @@ const (
 	RedisVariable       = "STANDINGS_TEST_REDIS"        // host:port of a Redis to use
 	RedisServerVariable = "STANDINGS_TEST_REDIS_SERVER" // redis-server, valkey-server or a path
 	KafkaJarsVariable   = "STANDINGS_KAFKA_JARS"        // directory of Kafka's jars
-	DemandVariable      = "STANDINGS_TEST_DEMAND"       // real: embedded servers are a failure
+	DemandVariable      = "STANDINGS_TEST_DEMAND"       // real: embedded servers are a failure; embedded: only they are used
 	NotRunVariable      = "STANDINGS_TEST_NOTRUN"       // file that collects what was not run
 )
 
@@ -49,6 +50,14 @@ var errNotHere = errors.New("not on this machine")
 
 // DemandsReal reports whether embedded servers are a failure.
 func DemandsReal() bool { return os.Getenv(DemandVariable) == "real" }
+
+// onlyEmbedded makes any machine one that has only Go.
+func onlyEmbedded() error {
+	if os.Getenv(DemandVariable) != "embedded" {
+		return nil
+	}
+	return fmt.Errorf("%s=embedded: %w", DemandVariable, errNotHere)
+}
 
 // NotRun ends a test that this machine can't run, loudly: it is skipped with the
 // reason and put on the list that make test prints at its end. Where real servers
