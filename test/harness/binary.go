@@ -1,0 +1,62 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// BinaryVariable names a consumer to test in place of one built from here: to see
+// that the tests find what is wrong with it.
+const BinaryVariable = "STANDINGS_TEST_CONSUMER"
+
+var built struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// Main runs a package's tests, and removes afterwards what was built for them.
+func Main(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// Binary is the path of the consumer. It is built once a test process, as it is
+// shipped: without the race detector, which would change what is timed.
+func Binary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() { built.path, built.err = build() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+func build() (string, error) {
+	if path := os.Getenv(BinaryVariable); path != "" {
+		return filepath.Abs(path)
+	}
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module to build the consumer from: %w", err)
+	}
+	if built.dir, err = os.MkdirTemp("", "standings-consumer-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(built.dir, "consumer")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/consumer")
+	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the consumer: %w\n%s", err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,174 @@
+package harness
+
+// A consumer as an operator has it: a process with an environment, a log, signals
+// and an exit code.
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/embedded/child"
+)
+
+// Consumer is one process of `consumer run`.
+type Consumer struct {
+	Number int // of those started at this place, from 1
+	Log    *Log
+
+	process *child.Process
+	killed  bool
+}
+
+// Start starts a consumer with the place's settings and these besides, without
+// waiting for anything. It is killed at the test's end if it still runs.
+func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
+	t.Helper()
+	all := maps.Clone(p.Settings)
+	for _, s := range settings {
+		maps.Copy(all, s)
+	}
+	cmd := exec.Command(Binary(t), "run")
+	cmd.Env = p.Environment(all)
+	c := &Consumer{Log: newLog()}
+	cmd.Stdout, cmd.Stderr = c.Log, c.Log
+	cmd.WaitDelay = 5 * time.Second
+	process, err := child.Start(cmd, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.process = process
+	p.mu.Lock()
+	p.consumers = append(p.consumers, c)
+	c.Number = len(p.consumers)
+	p.mu.Unlock()
+	t.Cleanup(func() {
+		c.process.Kill()
+		if t.Failed() {
+			t.Logf("consumer %d (pid %d) ended with %s; its log ends with:\n%s", c.Number, c.process.Pid(), c.ended(), c.Log.Tail(30))
+		}
+	})
+	return c
+}
+
+// Environment is the environment of a command of the consumer at this place, with
+// settings by their names in the configuration. Only what is set here counts.
+func (p *Place) Environment(settings map[string]string) []string {
+	all := map[string]string{
+		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.Topic, "kafka.group": p.Group,
+		"redis.addresses": p.Redis.Addr(), "redis.prefix": p.Prefix, "log.format": "json",
+	}
+	maps.Copy(all, settings)
+	var environment []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "STANDINGS_") {
+			environment = append(environment, v)
+		}
+	}
+	for key, value := range all {
+		environment = append(environment, variable(key)+"="+value)
+	}
+	return environment
+}
+
+// variable is a setting's name in the environment.
+func variable(key string) string {
+	return "STANDINGS_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(key))
+}
+
+// Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to go on.
+func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := c.process.Signal(s); err != nil {
+		t.Fatalf("consumer %d: %v", c.Number, err)
+	}
+}
+
+// Pid is the process's id.
+func (c *Consumer) Pid() int { return c.process.Pid() }
+
+// Running reports whether the process hasn't ended.
+func (c *Consumer) Running() bool {
+	select {
+	case <-c.process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the process at once, as kill -9 does.
+func (c *Consumer) Kill() {
+	c.killed = true
+	c.process.Kill()
+}
+
+// AwaitExit waits for the process to end by itself and returns its exit code: 128
+// and the signal's number where a signal ended it.
+func (c *Consumer) AwaitExit(t testing.TB, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-c.process.Done():
+	case <-time.After(within):
+		t.Fatalf("consumer %d still runs after %v", c.Number, within)
+	}
+	return c.code()
+}
+
+func (c *Consumer) code() int {
+	err := c.process.Err()
+	if err == nil {
+		return 0
+	}
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) {
+		return -1
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
+}
+
+func (c *Consumer) ended() string { return fmt.Sprintf("code %d", c.code()) }
+
+// exitWithin is how long an orderly end may take.
+const exitWithin = 10 * time.Second
+
+// Terminate asks the process to end, and fails the test unless it ends in order and
+// in time: exit code 0 within 10 s. It returns what its last line counts.
+func (c *Consumer) Terminate(t testing.TB) Counts {
+	t.Helper()
+	c.Signal(t, syscall.SIGTERM)
+	if code := c.AwaitExit(t, exitWithin); code != 0 {
+		t.Fatalf("consumer %d ended with code %d after SIGTERM", c.Number, code)
+	}
+	counts, ok := c.Log.Counts()
+	if !ok {
+		t.Fatalf("consumer %d ended without a line that says what it counted", c.Number)
+	}
+	return counts
+}
+
+// TerminateAll ends in order every consumer of the place that runs.
+func (p *Place) TerminateAll(t testing.TB) {
+	t.Helper()
+	for _, c := range p.Consumers() {
+		if c.Running() {
+			c.Terminate(t)
+		}
+	}
+}
+
+// Consumers are all that were started, ended ones too.
+func (p *Place) Consumers() []*Consumer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*Consumer(nil), p.consumers...)
+}

@@ -1,0 +1,149 @@
+// Package harness runs the built consumer as processes against a Kafka and a Redis,
+// and sees what came of it from the outside: by a client of its own for either, by
+// the log, the signals and the exit code. Nothing of the consumer runs in the test's
+// process.
+//
+// A Place is what a test has to itself: a topic, its dead letters, a group, a key
+// prefix, and the settings of every consumer that is started there.
+//
+//	place := harness.New(t, harness.Options{Partitions: 3})
+//	place.Publish(t, harness.Record(0, `{"user_id":"u","points":5}`))
+//	consumer := place.Start(t)
+//	place.AwaitCaughtUp(t, time.Minute)
+//	consumer.Terminate(t)
+//	place.Check(t)
+//
+// Everything waits by looking again until a deadline, never by sleeping for luck.
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/testenv"
+)
+
+// Options say what a Place is like. The zero value of a field is its default.
+type Options struct {
+	Kafka       *testenv.KafkaServer // default: the one that all tests share
+	Redis       *testenv.RedisServer // default: the one that all tests share
+	Partitions  int                  // default 1
+	NoTopic     bool                 // the topic isn't created
+	TopicConfig map[string]string
+	// Settings of the consumers by their names in the configuration: "lateness",
+	// "periods.weekly.layout".
+	Settings map[string]string
+}
+
+// Place is a topic, a group and a key prefix of a test's own.
+type Place struct {
+	Kafka  *testenv.KafkaServer
+	Redis  *testenv.RedisServer
+	Topic  string
+	Group  string
+	Prefix string
+	// Settings of every consumer that is started from now on, by their names in the
+	// configuration.
+	Settings map[string]string
+
+	client *kgo.Client
+	admin  *kadm.Client
+	redis  *redis.Client
+
+	mu        sync.Mutex
+	published []Published
+	consumers []*Consumer
+}
+
+// New makes a Place. What it leaves on shared servers goes with the test.
+func New(t testing.TB, o Options) *Place {
+	t.Helper()
+	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}}
+	if p.Kafka == nil {
+		p.Kafka = testenv.Kafka(t)
+	}
+	if p.Redis == nil {
+		p.Redis = testenv.Redis(t)
+	}
+	maps.Copy(p.Settings, o.Settings)
+	p.Topic, p.Group = p.Prefix, p.Prefix
+	p.client = p.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(4<<20), kgo.MaxBufferedRecords(100_000), kgo.DisableIdempotentWrite(),
+		kgo.MaxProduceRequestsInflightPerBroker(1))
+	p.admin = kadm.NewClient(p.client)
+	p.redis = p.Redis.Client(t)
+	t.Cleanup(func() { p.clean(t) })
+	if !o.NoTopic {
+		p.CreateTopic(t, max(o.Partitions, 1), o.TopicConfig)
+	}
+	return p
+}
+
+// CreateTopic creates the place's topic. Without other settings it keeps everything:
+// a test's records may carry any time.
+func (p *Place) CreateTopic(t testing.TB, partitions int, config map[string]string) {
+	t.Helper()
+	settings := map[string]string{"retention.ms": "-1"}
+	maps.Copy(settings, config)
+	p.Kafka.CreateTopic(t, p.Topic, partitions, settings)
+}
+
+// DeadLetterTopic is where the place's bad records go.
+func (p *Place) DeadLetterTopic() string { return p.Topic + ".dlq" }
+
+// clean removes what the test leaves. The servers may be away by now, or be a
+// private server's that ends with the test: nothing is said of that.
+func (p *Place) clean(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic())
+	keys := p.redis.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
+	for keys.Next(ctx) {
+		_ = p.redis.Unlink(ctx, keys.Val()).Err()
+	}
+}
+
+// name is a name that no other test has and that still tells whose it is. It is
+// short enough for a key prefix.
+func name(test string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, strings.TrimPrefix(test, "Test"))
+	if len(clean) > 48 {
+		clean = clean[:48]
+	}
+	return strings.Trim(clean, "-") + "-" + strings.ToLower(rand.Text()[:10])
+}
+
+// Eventually looks until there is nothing to say any more, and fails the test with
+// what was said last if that takes too long.
+func Eventually(t testing.TB, within time.Duration, look func() (wrong string)) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		wrong := look()
+		if wrong == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: %s", within, wrong)
+		}
+		time.Sleep(pause)
+	}
+}

@@ -1,0 +1,145 @@
+package harness
+
+// What Kafka holds, as another client sees it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// callWithin bounds a look at Kafka or Redis.
+const callWithin = 30 * time.Second
+
+// Ends are the offsets up to which a reader of committed records may read, by
+// partition. A transaction that is open holds its partition's end back.
+func (p *Place) Ends(t testing.TB) map[int]int64 {
+	t.Helper()
+	ends, err := p.ends(t.Context(), p.Topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+func (p *Place) ends(ctx context.Context, topic string) (map[int]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	listed, err := p.admin.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the ends of %s: %w", topic, err)
+	}
+	ends := map[int]int64{}
+	listed.Each(func(o kadm.ListedOffset) { ends[int(o.Partition)] = o.Offset })
+	return ends, nil
+}
+
+// Committed are the group's offsets, by partition.
+func (p *Place) Committed(t testing.TB) map[int]int64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
+	defer cancel()
+	fetched, err := p.admin.FetchOffsets(ctx, p.Group)
+	if err == nil {
+		err = fetched.Error()
+	}
+	if err != nil {
+		t.Fatalf("the offsets of group %s: %v", p.Group, err)
+	}
+	offsets := map[int]int64{}
+	for partition, o := range fetched[p.Topic] {
+		offsets[int(partition)] = o.At
+	}
+	return offsets
+}
+
+// AddPartitions grows the topic to a number of partitions.
+func (p *Place) AddPartitions(t testing.TB, total int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
+	defer cancel()
+	r, err := p.admin.UpdatePartitions(ctx, total, p.Topic)
+	if err == nil {
+		err = r.Error()
+	}
+	if err != nil {
+		t.Fatalf("grow %s to %d partitions: %v", p.Topic, total, err)
+	}
+}
+
+// Admin is an admin client of the place's Kafka.
+func (p *Place) Admin() *kadm.Client { return p.admin }
+
+// DeadLetters are all records of the dead-letter topic so far; none where there is
+// no such topic.
+func (p *Place) DeadLetters(t testing.TB) []*kgo.Record {
+	t.Helper()
+	topics, err := p.admin.ListTopics(t.Context(), p.DeadLetterTopic())
+	if err != nil {
+		t.Fatalf("look for %s: %v", p.DeadLetterTopic(), err)
+	}
+	if !topics.Has(p.DeadLetterTopic()) {
+		return nil
+	}
+	return p.ReadAll(t, p.DeadLetterTopic())
+}
+
+// ReadAll reads the committed records of a topic up to where it ends now.
+func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
+	t.Helper()
+	ends, err := p.ends(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[int32]kgo.Offset{}
+	left := map[int]int64{}
+	starts, err := p.admin.ListStartOffsets(t.Context(), topic)
+	if err != nil {
+		t.Fatalf("the starts of %s: %v", topic, err)
+	}
+	for partition, end := range ends {
+		start, _ := starts.Lookup(topic, int32(partition))
+		if start.Offset < end {
+			from[int32(partition)] = kgo.NewOffset().At(start.Offset)
+			left[partition] = end
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.Kafka.Addr()), kgo.KeepControlRecords(),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var all []*kgo.Record
+	for len(left) > 0 {
+		fetches := client.PollFetches(ctx)
+		if err := errors.Join(fetches.Err(), ctx.Err()); err != nil {
+			t.Fatalf("read %s: %v; still to come: %v", topic, err, left)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if end, reading := left[int(r.Partition)]; reading && r.Offset < end {
+				if !r.Attrs.IsControl() {
+					all = append(all, r)
+				}
+				if r.Offset == end-1 {
+					delete(left, int(r.Partition))
+				}
+			}
+		})
+	}
+	return all
+}

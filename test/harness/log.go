@@ -1,0 +1,149 @@
+package harness
+
+// What a consumer says: one JSON object a line.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Log collects the lines of a process.
+type Log struct {
+	mu    sync.Mutex
+	rest  []byte
+	lines []string
+	all   []Line
+}
+
+// Line is a line of the log that is JSON.
+type Line struct {
+	Level   string
+	Message string
+	Fields  map[string]any
+}
+
+func newLog() *Log { return &Log{} }
+
+// Write takes what the process writes, cut anywhere.
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, b...)
+	for {
+		i := bytes.IndexByte(l.rest, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		l.line(l.rest[:i])
+		l.rest = l.rest[i+1:]
+	}
+}
+
+func (l *Log) line(text []byte) {
+	l.lines = append(l.lines, string(text))
+	fields := map[string]any{}
+	if json.Unmarshal(text, &fields) != nil {
+		return
+	}
+	line := Line{Fields: fields}
+	line.Level, _ = fields["level"].(string)
+	line.Message, _ = fields["msg"].(string)
+	l.all = append(l.all, line)
+}
+
+// Lines are those that are JSON, so far.
+func (l *Log) Lines() []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Line(nil), l.all...)
+}
+
+// Text is all that was written so far.
+func (l *Log) Text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n") + "\n" + string(l.rest)
+}
+
+// Tail is the last lines.
+func (l *Log) Tail(lines int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines[max(0, len(l.lines)-lines):], "\n") + "\n" + string(l.rest)
+}
+
+// Count is how many lines have this message.
+func (l *Log) Count(message string) int {
+	n := 0
+	for _, line := range l.Lines() {
+		if line.Message == message {
+			n++
+		}
+	}
+	return n
+}
+
+// Await waits for a line whose message contains text, and returns it.
+func (l *Log) Await(t testing.TB, within time.Duration, text string) Line {
+	t.Helper()
+	var found Line
+	Eventually(t, within, func() string {
+		for _, line := range l.Lines() {
+			if strings.Contains(line.Message, text) {
+				found = line
+				return ""
+			}
+		}
+		return fmt.Sprintf("no line of the log says %q; it ends with\n%s", text, l.Tail(5))
+	})
+	return found
+}
+
+// AwaitHalt waits until a partition has halted for a reason.
+func (l *Log) AwaitHalt(t testing.TB, within time.Duration, reason string) Line {
+	t.Helper()
+	var found Line
+	Eventually(t, within, func() string {
+		for _, line := range l.Lines() {
+			if line.Message == "partition halted" && line.Fields["reason"] == reason {
+				found = line
+				return ""
+			}
+		}
+		return fmt.Sprintf("no partition has halted for %q; the log ends with\n%s", reason, l.Tail(5))
+	})
+	return found
+}
+
+// Counts is what the last line of an orderly end says became of events.
+type Counts struct {
+	Consumed, Applied, DeadLettered, Late, Skipped, Repeated int64
+}
+
+// Counts are those of the last line, if the process ended in order.
+func (l *Log) Counts() (Counts, bool) {
+	for _, line := range l.Lines() {
+		if line.Message != "stopped" {
+			continue
+		}
+		n := func(field string) int64 {
+			x, _ := line.Fields[field].(float64)
+			return int64(x)
+		}
+		return Counts{n("consumed"), n("applied"), n("dead_lettered"), n("late"), n("skipped"), n("repeated")}, true
+	}
+	return Counts{}, false
+}
+
+// Add sums what several processes counted.
+func (c Counts) Add(d Counts) Counts {
+	return Counts{
+		c.Consumed + d.Consumed, c.Applied + d.Applied, c.DeadLettered + d.DeadLettered,
+		c.Late + d.Late, c.Skipped + d.Skipped, c.Repeated + d.Repeated,
+	}
+}

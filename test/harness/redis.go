@@ -1,0 +1,140 @@
+package harness
+
+// What Redis holds, as another client sees it.
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// RedisClient is a client of the place's Redis.
+func (p *Place) RedisClient() *redis.Client { return p.redis }
+
+// Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47").
+func (p *Place) Key(name string) string { return p.Prefix + ":{0}:" + name }
+
+// Hash is a hash of the place: "ledger", "origin", "windows", "workers".
+func (p *Place) Hash(t testing.TB, name string) map[string]string {
+	t.Helper()
+	fields, err := p.hash(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+func (p *Place) hash(ctx context.Context, name string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	fields, err := p.redis.HGetAll(ctx, p.Key(name)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.Key(name), err)
+	}
+	return fields, nil
+}
+
+// Ledger is the text of the topic's positions, by partition.
+func (p *Place) Ledger(t testing.TB) map[int]string {
+	t.Helper()
+	positions, err := p.ledger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return positions
+}
+
+func (p *Place) ledger(ctx context.Context) (map[int]string, error) {
+	fields, err := p.hash(ctx, "ledger")
+	if err != nil {
+		return nil, err
+	}
+	positions := map[int]string{}
+	for field, position := range fields {
+		topic, partition, _ := strings.Cut(field, "/")
+		n, err := strconv.Atoi(partition)
+		if err != nil || topic != p.Topic {
+			return nil, fmt.Errorf("the ledger has a field %q, which is none of %s", field, p.Topic)
+		}
+		positions[n] = position
+	}
+	return positions, nil
+}
+
+// Behind says how the ledger stands short of the log's ends, and nothing where every
+// committed record counts. A server that is away is behind, too.
+func (p *Place) Behind(ctx context.Context) string {
+	ends, err := p.ends(ctx, p.Topic)
+	if err != nil {
+		return err.Error()
+	}
+	positions, err := p.ledger(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	for _, partition := range slices.Sorted(maps.Keys(ends)) {
+		if want := strconv.FormatInt(ends[partition], 10); positions[partition] != want {
+			return fmt.Sprintf("the ledger of %s/%d stands at %q, and the log ends at %s (all: %v of %v)",
+				p.Topic, partition, positions[partition], want, positions, ends)
+		}
+	}
+	return ""
+}
+
+// AwaitCaughtUp waits until every committed record of the topic counts.
+func (p *Place) AwaitCaughtUp(t testing.TB, within time.Duration) {
+	t.Helper()
+	Eventually(t, within, func() string { return p.Behind(t.Context()) })
+}
+
+// Boards are the sorted sets of the place by the name in the listing: the bits of
+// every member's score. Keys that aren't boards must be those that DESIGN.md names.
+func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	boards := map[string]map[string]uint64{}
+	keys := p.redis.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
+	for keys.Next(ctx) {
+		name, ours := strings.CutPrefix(keys.Val(), p.Key(""))
+		switch {
+		case !ours:
+			t.Fatalf("a key outside of the shard: %q", keys.Val())
+		case name == "ledger", name == "origin", name == "windows", name == "schema", name == "workers", name == "hold":
+		case strings.HasPrefix(name, "~try:"): // expires by itself
+		case boards[name] != nil: // SCAN may name a key twice
+		default:
+			boards[name] = p.board(ctx, t, keys.Val())
+		}
+	}
+	if err := keys.Err(); err != nil {
+		t.Fatalf("list the keys of %s: %v", p.Prefix, err)
+	}
+	return boards
+}
+
+func (p *Place) board(ctx context.Context, t testing.TB, key string) map[string]uint64 {
+	t.Helper()
+	const page = 20_000
+	members := map[string]uint64{}
+	for from := int64(0); ; from += page {
+		rows, err := p.redis.ZRangeWithScores(ctx, key, from, from+page-1).Result()
+		if err != nil {
+			t.Fatalf("read %s: %v", key, err)
+		}
+		for _, row := range rows {
+			members[row.Member.(string)] = math.Float64bits(row.Score)
+		}
+		if len(rows) < page {
+			return members
+		}
+	}
+}
