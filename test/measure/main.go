@@ -1,0 +1,338 @@
+// Command measure takes the figures of docs/performance.md: what the built
+// consumer does end to end, on the Kafka and the Redis that it is given.
+//
+//	go build -o bin/ ./cmd/consumer ./test/measure ./internal/testenv/cmd/testenv
+//	bin/testenv bin/measure -consumer bin/consumer backlog
+//
+// What it prints are sums over the whole run: seconds of the wall, of the
+// consumer's processor time and of Redis's.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(1)
+	}
+}
+
+// measurement is one run: its own topic and prefix, on shared servers.
+type measurement struct {
+	consumer string
+	topic    string
+	parts    int
+	events   int
+	members  int
+	rate     int
+	client   *kgo.Client
+	admin    *kadm.Client
+	redis    *redis.Client
+	env      []string
+}
+
+func run() error {
+	m := &measurement{topic: fmt.Sprintf("measure-%d", time.Now().UnixNano())}
+	flag.StringVar(&m.consumer, "consumer", "bin/consumer", "the built consumer")
+	flag.IntVar(&m.parts, "partitions", 6, "partitions of the topic")
+	flag.IntVar(&m.events, "events", 5_000_000, "events of the backlog, or of the live load")
+	flag.IntVar(&m.members, "members", 1_000_000, "members, skewed by Zipf 1.1")
+	flag.IntVar(&m.rate, "rate", 20_000, "events a second of the live load")
+	flag.Parse()
+	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
+	if kafkaAt == "" || redisAt == "" {
+		return errors.New("run it under testenv, or set STANDINGS_TEST_KAFKA and STANDINGS_TEST_REDIS")
+	}
+	var err error
+	if m.client, err = kgo.NewClient(kgo.SeedBrokers(kafkaAt), kgo.DefaultProduceTopic(m.topic)); err != nil {
+		return fmt.Errorf("connect to Kafka: %w", err)
+	}
+	defer m.client.Close()
+	m.admin = kadm.NewClient(m.client)
+	m.redis = redis.NewClient(&redis.Options{Addr: redisAt})
+	defer m.redis.Close() //nolint:errcheck // the process ends
+	m.env = append(os.Environ(), "STANDINGS_KAFKA_BROKERS="+kafkaAt, "STANDINGS_REDIS_ADDRESSES="+redisAt,
+		"STANDINGS_KAFKA_TOPICS="+m.topic, "STANDINGS_KAFKA_GROUP="+m.topic, "STANDINGS_REDIS_PREFIX="+m.topic, "STANDINGS_LOG_FORMAT=json")
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	defer cancel()
+	if _, err := m.admin.CreateTopic(ctx, int32(m.parts), 1, nil, m.topic); err != nil {
+		return fmt.Errorf("create %s: %w", m.topic, err)
+	}
+	switch flag.Arg(0) {
+	case "backlog":
+		return m.backlog(ctx)
+	case "live":
+		return m.live(ctx)
+	case "delay":
+		return m.delay(ctx)
+	}
+	return fmt.Errorf("what to measure: backlog, live or delay")
+}
+
+// backlog publishes everything first, and then has it consumed.
+func (m *measurement) backlog(ctx context.Context) error {
+	if err := m.produce(ctx, "--count", strconv.Itoa(m.events)); err != nil {
+		return err
+	}
+	c, err := m.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.moved(ctx); err != nil { // joining the group isn't what is measured
+		return err
+	}
+	begun, before := time.Now(), c.usage()
+	redisBefore, err := m.redisCPU(ctx)
+	if err != nil {
+		return err
+	}
+	first, err := m.counted(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.caughtUp(ctx); err != nil {
+		return err
+	}
+	return m.report(ctx, c, int64(m.events)-first, time.Since(begun), before, redisBefore)
+}
+
+// live consumes while events come at a steady rate.
+func (m *measurement) live(ctx context.Context) error {
+	if err := m.produce(ctx, "--count", "10000"); err != nil {
+		return err
+	}
+	c, err := m.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.caughtUp(ctx); err != nil {
+		return err
+	}
+	begun, before := time.Now(), c.usage()
+	redisBefore, err := m.redisCPU(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.produce(ctx, "--count", strconv.Itoa(m.events), "--rate", strconv.Itoa(m.rate)); err != nil {
+		return err
+	}
+	if err := m.caughtUp(ctx); err != nil {
+		return err
+	}
+	return m.report(ctx, c, int64(m.events), time.Since(begun), before, redisBefore)
+}
+
+// delay publishes single events and waits for each in Redis.
+func (m *measurement) delay(ctx context.Context) error {
+	c, err := m.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.produce(ctx, "--count", "1000"); err != nil {
+		return err
+	}
+	if err := m.caughtUp(ctx); err != nil {
+		return err
+	}
+	board := fmt.Sprintf("%s:{0}:global:yearly:%d", m.topic, time.Now().UTC().Year())
+	var all []time.Duration
+	for i := range 300 {
+		member := fmt.Sprintf("late-%d", i)
+		value := fmt.Appendf(nil, `{"user_id":%q,"points":5}`, member)
+		if err := m.client.ProduceSync(ctx, &kgo.Record{Value: value}).FirstErr(); err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		acknowledged := time.Now()
+		for {
+			err := m.redis.ZScore(ctx, board, member).Err()
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, redis.Nil) {
+				return fmt.Errorf("read %s: %w", board, err)
+			}
+		}
+		all = append(all, time.Since(acknowledged))
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the pace of a quiet load
+	}
+	slices.Sort(all)
+	fmt.Printf("record to standing, from the producer's acknowledgement, %d events: median %v, 99th percentile %v, worst %v\n",
+		len(all), all[len(all)/2].Round(10*time.Microsecond), all[len(all)*99/100].Round(10*time.Microsecond), all[len(all)-1].Round(10*time.Microsecond))
+	return c.stop()
+}
+
+func (m *measurement) produce(ctx context.Context, args ...string) error {
+	args = append([]string{"produce", "--members", strconv.Itoa(m.members), "--spread", "10m"}, args...)
+	cmd := exec.CommandContext(ctx, m.consumer, args...) //nolint:gosec // the binary under measurement
+	cmd.Env = m.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+type process struct {
+	cmd *exec.Cmd
+	log *os.File
+}
+
+func (m *measurement) start(ctx context.Context) (*process, error) {
+	log, err := os.CreateTemp("", "measure-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("open a log: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, m.consumer, "run") //nolint:gosec // the binary under measurement
+	cmd.Env, cmd.Stderr = m.env, log
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the consumer: %w", err)
+	}
+	return &process{cmd, log}, nil
+}
+
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the consumer: %w", err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("the consumer, whose log is %s: %w", p.log.Name(), err)
+	}
+	return nil
+}
+
+// usage is the processor time so far, in seconds.
+func (p *process) usage() float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	ticks := 0.0
+	for _, f := range fields[11:13] { // utime and stime, in hundredths of a second
+		n, _ := strconv.ParseFloat(f, 64) //nolint:errcheck // the kernel's format
+		ticks += n
+	}
+	return ticks / 100
+}
+
+func (p *process) status(name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) //nolint:errcheck // shown empty
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func (m *measurement) redisCPU(ctx context.Context) (float64, error) {
+	info, err := m.redis.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, fmt.Errorf("ask Redis for its processor time: %w", err)
+	}
+	sum := 0.0
+	for line := range strings.Lines(info) {
+		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
+				n, err := strconv.ParseFloat(v, 64)
+				if err != nil {
+					return 0, fmt.Errorf("Redis's %s %w", name, err)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum, nil
+}
+
+// counted is the sum of the ledger's offsets.
+func (m *measurement) counted(ctx context.Context) (int64, error) {
+	all, err := m.redis.HGetAll(ctx, m.topic+":{0}:ledger").Result()
+	if err != nil {
+		return 0, fmt.Errorf("read the ledger: %w", err)
+	}
+	sum := int64(0)
+	for _, position := range all {
+		from, _, _ := strings.Cut(position, ".")
+		n, err := strconv.ParseInt(from, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("position %q: %w", position, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func (m *measurement) moved(ctx context.Context) error {
+	return m.until(ctx, func() (bool, error) {
+		n, err := m.counted(ctx)
+		return n > 0, err
+	})
+}
+
+func (m *measurement) caughtUp(ctx context.Context) error {
+	ends, err := m.admin.ListEndOffsets(ctx, m.topic)
+	if err != nil {
+		return fmt.Errorf("list the ends of %s: %w", m.topic, err)
+	}
+	sum := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
+	return m.until(ctx, func() (bool, error) {
+		n, err := m.counted(ctx)
+		return n >= sum, err
+	})
+}
+
+func (m *measurement) until(ctx context.Context, done func() (bool, error)) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (m *measurement) report(ctx context.Context, c *process, events int64, took time.Duration, before, redisBefore float64) error {
+	cpu := c.usage() - before
+	redisAfter, err := m.redisCPU(ctx)
+	if err != nil {
+		return err
+	}
+	peak := c.status("VmHWM")
+	if err := c.stop(); err != nil {
+		return err
+	}
+	log, err := os.ReadFile(c.log.Name())
+	if err != nil {
+		return fmt.Errorf("read the consumer's log: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	seconds := took.Seconds()
+	fmt.Printf("events                     %d in %.1f s: %.0f a second\n", events, seconds, float64(events)/seconds)
+	fmt.Printf("consumer's processor time  %.1f s: %.2f µs an event, %.0f events a second and core\n", cpu, cpu*1e6/float64(events), float64(events)/cpu)
+	fmt.Printf("Redis's processor time     %.1f s: %.0f%% of the wall, %.0f events a second of it\n", redisAfter-redisBefore, 100*(redisAfter-redisBefore)/seconds, float64(events)/(redisAfter-redisBefore))
+	fmt.Printf("largest resident memory    %s\n", peak)
+	fmt.Printf("the consumer's last line   %s\n", lines[len(lines)-1])
+	return nil
+}
