@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 )
 
@@ -75,12 +76,11 @@ func explainKafka(err error, brokers []string, topic string) error {
 		return line("topic %s at %s: %s (%s, error %d)", topic, at, detail(err, code), code.Title(), int(code))
 	}
 	op, ofNetwork := errors.AsType[*net.OpError](err)
-	dns, ofNames := errors.AsType[*net.DNSError](err)
 	switch {
 	case ofNetwork && op.Op == "dial":
 		return line("can't connect to Kafka at %s: %v", at, op)
-	case ofNames:
-		return line("can't connect to Kafka at %s: %v", at, dns)
+	case isLookup(err):
+		return line("can't connect to Kafka at %s: %v", at, innermost(err))
 	case errors.Is(err, context.DeadlineExceeded), ofNetwork && op.Timeout():
 		return line("no answer from Kafka at %s within kafka.timeout", at)
 	case ofNetwork:
@@ -96,6 +96,24 @@ func detail(err error, code kafka.Error) string {
 		text = strings.Trim(text[i:], ": ")
 	}
 	return text
+}
+
+// isLookup reports whether a host's name couldn't be resolved.
+func isLookup(err error) bool {
+	_, ok := errors.AsType[*net.DNSError](err)
+	return ok
+}
+
+// innermost is the network's own error in a chain of wrapping, which names the
+// address; err itself where there is none.
+func innermost(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	return err
 }
 
 // topicPartitions is how many partitions a topic has. It creates nothing, and
@@ -115,6 +133,11 @@ func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, e
 		if t.Error != nil {
 			return 0, fmt.Errorf("topic %s: %w", topic, t.Error)
 		}
+		for _, partition := range t.Partitions {
+			if partition.Error != nil && partition.Leader.Host == "" {
+				return 0, fmt.Errorf("topic %s, partition %d: %w", topic, partition.ID, partition.Error)
+			}
+		}
 		if len(t.Partitions) > 0 {
 			return len(t.Partitions), nil
 		}
@@ -122,8 +145,9 @@ func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, e
 	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(errNoTopic, kafka.UnknownTopicOrPartition))
 }
 
-// createTopic makes a topic with the cluster's default replication. Someone else
-// may have made it meanwhile: that is as good.
+// createTopic makes a topic with the cluster's default replication, and returns
+// once it can be written. Someone else may have made it meanwhile: that is as
+// good.
 func createTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
 	response, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1}},
@@ -134,7 +158,14 @@ func createTopic(ctx context.Context, c *kafka.Client, topic string, partitions 
 	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", topic, err)
 	}
-	return nil
+	// The cluster's brokers hear of a topic one by one, and of its leaders later.
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(time.Second))
+	return backoff.Retry(func() error {
+		_, err := topicPartitions(ctx, c, topic)
+		return err
+	}, backoff.WithContext(wait, ctx))
 }
 
 // sendAgain reports whether a failed produce call may succeed later. The table is

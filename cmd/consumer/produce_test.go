@@ -167,7 +167,7 @@ func TestProduceCreatesAMissingTopicWhenAskedTo(t *testing.T) {
 
 func TestProduceTriesAgainUntilABrokerRecovers(t *testing.T) {
 	c, environ := fakeKafka(t)
-	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: 3})
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: 20})
 	code, stdout, stderr := execute(t, environ, "produce", "--count", "1000")
 	if code != 0 || !strings.HasPrefix(stdout, "published 1,000 events") || strings.Contains(stdout, "twice") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)

@@ -24,6 +24,9 @@ const (
 	publishMemory = 64 * mib
 	// publishPatience is how long a batch is tried before the run is given up.
 	publishPatience = time.Minute
+	// worthTelling is the failed attempt of a batch from which on it is told: a
+	// leader that moves costs one or two.
+	worthTelling = 4
 )
 
 // publisher sends records to a topic, acknowledged by all in-sync replicas. add
@@ -185,7 +188,11 @@ func (p *publisher) deliver(ctx context.Context, partition int, b *batch, from, 
 		}
 		return err
 	}
+	attempts := 0
 	told := func(err error, wait time.Duration) {
+		if attempts++; attempts < worthTelling {
+			return
+		}
 		p.say(fmt.Sprintf("partition %d: %v; again in %s", partition, err, wait.Round(time.Millisecond)))
 	}
 	err = backoff.RetryNotify(attempt, backoff.WithContext(policy, ctx), told)
