@@ -1,0 +1,91 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// BenchmarkFetchToFold is what a record costs between a response and a batch: the
+// checksum, decompression, the record, its JSON, its windows and its member's sum.
+func BenchmarkFetchToFold(b *testing.B) {
+	codecs := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression()}
+	for name, codec := range codecs {
+		b.Run(name, func(b *testing.B) { fetchToFold(b, codec) })
+	}
+}
+
+func fetchToFold(b *testing.B, codec kgo.CompressionCodec) {
+	now := time.Now().UTC()
+	response, records := published(b, codec, now)
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	if err != nil {
+		b.Fatal(err)
+	}
+	config := &Config{
+		Rules:  fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: 86_400_000},
+		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		Stats:  new(Stats), Log: zap.NewNop(),
+	}
+	account := memory.New(256<<20, 64<<20).Account()
+	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
+	r := &reader{worker: w, records: recordbatch.Reader{Memory: account}}
+	folded := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
+	b.ReportAllocs()
+	for b.Loop() {
+		folded.Reset(ledger.At(0), 0)
+		if at, err := r.fold(b.Context(), folded, response, 0, -1); err != nil || at != records {
+			b.Fatal(at, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
+	b.ReportMetric(float64(folded.Members()), "members")
+}
+
+// published are the bytes of a response as a broker gives them, about 1 MiB.
+func published(b *testing.B, codec kgo.CompressionCodec, now time.Time) (*fetch.Response, int64) {
+	const records = 8000
+	broker, err := embedded.StartKafka(b.Context(), embedded.KafkaOptions{Topics: map[string]int{"points": 1}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(broker.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addresses()...), kgo.DefaultProduceTopic("points"),
+		kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(50*time.Millisecond))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, 1_000_000)
+	var all []*kgo.Record
+	for range records {
+		all = append(all, &kgo.Record{Timestamp: now, Value: fmt.Appendf(nil,
+			`{"event_id":"01JD%022d","board":"global","user_id":"player-%06d","points":%d,"occurred_at":%q}`,
+			rand.Uint32(), zipf.Uint64(), 1+rand.IntN(100), now.Add(-time.Duration(rand.IntN(1000))*time.Millisecond).Format("2006-01-02T15:04:05.000Z07:00"))})
+	}
+	if err := client.ProduceSync(b.Context(), all...).FirstErr(); err != nil {
+		b.Fatal(err)
+	}
+	transport := &kafka.Transport{}
+	b.Cleanup(transport.CloseIdleConnections)
+	f := &fetch.Fetcher{Transport: transport, Addr: kafka.TCP(broker.Addresses()...), Topic: "points", MaxBytes: 64 << 20}
+	response, err := f.Fetch(b.Context(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return response, records
+}
