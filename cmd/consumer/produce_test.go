@@ -17,6 +17,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,7 +25,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
 // fakeKafka is a broker of the test's own, and the environment that leads there.
 func fakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
@@ -130,7 +131,7 @@ func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	defer silent.Close() //nolint:errcheck // nothing was written to it
 	for _, test := range []struct {
 		want string
 		args []string
@@ -270,7 +271,7 @@ func TestAnInterruptedProduceHasPublishedWhatItSays(t *testing.T) {
 func TestAnInterruptedProduceDoesNotWaitForAPipe(t *testing.T) {
 	c, environ := fakeKafka(t)
 	stdin, writer := io.Pipe()
-	defer writer.Close()
+	defer writer.Close() //nolint:errcheck // never fails
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})

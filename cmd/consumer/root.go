@@ -79,6 +79,8 @@ equal points ranked by who got there first.`,
 		newRunCommand(p),
 		newConfigCommand(p),
 		newProduceCommand(p),
+		newTopCommand(p),
+		newRankCommand(p),
 	)
 	return root
 }

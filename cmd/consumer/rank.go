@@ -1,0 +1,82 @@
+package main
+
+// consumer rank: where one member stands on a board.
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/internal/periods"
+)
+
+func newRankCommand(p *program) *cobra.Command {
+	var window string
+	var around int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "rank BOARD PERIOD MEMBER",
+		Short: "Show where a member stands on a board",
+		Long: `Shows a member's rank, points and when they were reached; with --around, those
+above and below too. A member without points in the window is shown as such, and
+the exit code is 0. An id that begins with a dash goes after --.`,
+		Example: `  consumer rank global weekly Kalobi
+  consumer rank eu monthly Kalobi --around 2 --window previous`,
+		Args: exactArgs(3),
+		RunE: func(c *cobra.Command, args []string) error {
+			member := args[2]
+			if len(member) < 1 || len(member) > 256 {
+				return usagef("a member's id has 1 to 256 bytes, not %d", len(member))
+			}
+			if around < 0 || around > 1000 {
+				return usagef("--around has to be 0 to 1000")
+			}
+			return p.board(c.Context(), args[0], args[1], window, func(r *boardReader, w periods.Window) error {
+				b, err := r.rank(c.Context(), args[0], w, member, around)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(p.stdout, reportBoard(b, r.cfg.timeZone))
+				}
+				text := newBoardText(p.stdout, r.cfg.timeZone)
+				text.marked = member
+				none := ""
+				if b.Standings[0].Rank == 0 && b.Listed {
+					none = "no event of this member has been counted in this window"
+				}
+				return text.write(b, none)
+			})
+		},
+	}
+	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
+	c.Flags().IntVar(&around, "around", 0, "how many `members` above and below to show as well")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}
+
+// board does what top and rank share: it checks what is asked for before anything
+// is dialled, and finds the window.
+func (p *program) board(ctx context.Context, board, period, window string, show func(*boardReader, periods.Window) error) error {
+	l, err := p.configuration()
+	if err != nil {
+		return err
+	}
+	if err := checkBoard(l.config, board); err != nil {
+		return err
+	}
+	kept, err := enabledPeriod(l.config, period)
+	if err != nil {
+		return err
+	}
+	r, err := newBoardReader(l.config)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	w, err := r.window(ctx, kept, window)
+	if err != nil {
+		return err
+	}
+	return show(r, w)
+}

@@ -1,0 +1,56 @@
+package main
+
+// consumer top: the first standings of a board.
+
+import (
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/internal/periods"
+)
+
+const windowHelp = "the `window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
+
+func newTopCommand(p *program) *cobra.Command {
+	var window string
+	var limit, offset int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "top BOARD PERIOD",
+		Short: "Show who leads a board",
+		Long: `Shows the first members of a board in a window: most points first, and of equal
+ones who reached them first. Which window is the current one is for the clock of
+Redis to say. Times are those of time_zone, as exact as the layout of the scores.
+
+Control characters and the like in a member's id are shown escaped; with --json
+the id is as it is.`,
+		Example: `  consumer top global weekly
+  consumer top eu monthly --window previous --limit 100 --json`,
+		Args: exactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 1 || offset < 0 || offset > math.MaxInt32 || limit > 1_000_000 {
+				return usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
+			}
+			return p.board(c.Context(), args[0], args[1], window, func(r *boardReader, w periods.Window) error {
+				b, err := r.top(c.Context(), args[0], w, offset, limit)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(p.stdout, reportBoard(b, r.cfg.timeZone))
+				}
+				none := ""
+				if b.Listed && len(b.Standings) == 0 {
+					none = "no member has a rank above " + thousands(int64(offset))
+				}
+				return newBoardText(p.stdout, r.cfg.timeZone).write(b, none)
+			})
+		},
+	}
+	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
+	c.Flags().IntVar(&limit, "limit", 10, "how many `members`")
+	c.Flags().IntVar(&offset, "offset", 0, "how many `members` to leave out first")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}

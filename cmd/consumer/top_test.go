@@ -1,0 +1,369 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// written is a prefix of the test's own, with the environment that leads there.
+type written struct {
+	store   *ranking.Store
+	reader  *boardReader
+	environ []string
+	at      map[int]ledger.Position
+}
+
+// standingsOf makes a prefix that a consumer has begun to write, with the origins
+// of its partitions, in ms.
+func standingsOf(t *testing.T, origins ...int64) *written {
+	t.Helper()
+	w := &written{at: map[int]ledger.Position{}, environ: []string{
+		"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t),
+	}}
+	l, err := load("", w.environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.reader, err = newBoardReader(l.config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.reader.close)
+	// As the consumer does, who knows the cluster.
+	if w.store, err = newStore(l.config, w.reader.client, "some-cluster"); err != nil {
+		t.Fatal(err)
+	}
+	var all []ledger.Beginning
+	for p, origin := range origins {
+		w.at[p] = ledger.At(0)
+		all = append(all, ledger.Beginning{Topic: "points", Partition: p, At: ledger.At(0), Origin: &ledger.Origin{Time: origin}})
+	}
+	if begun, err := w.store.Begin(t.Context(), all); err != nil || begun != ledger.Began {
+		t.Fatalf("%v %v", begun, err)
+	}
+	return w
+}
+
+// add counts points of members in one window. Windows are in 2100, which live as
+// long as this code does.
+func (w *written) add(t *testing.T, board string, p periods.Period, name string, members ...ledger.Member) {
+	t.Helper()
+	window, err := w.reader.calendar.Named(p, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := &ledger.Piece{
+		Topic: "points", Expected: w.at[0], Next: ledger.At(w.at[0].From + 1),
+		Windows: []ledger.Window{{Board: board, Period: string(p), Name: name, Start: window.Start, End: window.End}},
+		Groups:  []ledger.Group{{Windows: []int{0}, Members: members}},
+	}
+	answer, _, err := w.store.Apply(t.Context(), piece)
+	if err != nil || answer.Outcome != ledger.Applied {
+		t.Fatalf("%+v %v", answer, err)
+	}
+	w.at[0] = piece.Next
+}
+
+func member(id string, points int64, at string) ledger.Member {
+	m := ledger.Member{ID: []byte(id), Points: points, Time: ledger.NoTime}
+	if at != "" {
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			panic(err)
+		}
+		m.Time = t.UnixMilli()
+	}
+	return m
+}
+
+// shows runs a command that has to work, and compares what it writes.
+func (w *written) shows(t *testing.T, want string, args ...string) {
+	t.Helper()
+	code, stdout, stderr := execute(t, w.environ, args...)
+	if code != 0 || stderr != "" || stdout != strings.TrimPrefix(want, "\n") {
+		t.Errorf("%v: code %d, %s\n%s\nwant\n%s", args, code, stderr, stdout, want)
+	}
+}
+
+func aBoard(t *testing.T) *written {
+	t.Helper()
+	w := standingsOf(t, 0, 0)
+	w.add(t, "global", periods.Weekly, "2100-W10",
+		member("Kalobi", 1_234_567, "2100-03-09T08:15:30.123Z"), member("Tanubo", 99, "2100-03-10T00:00:00.5Z"),
+		member("Nebude", 99, "2100-03-10T00:00:00.4Z"), member("Viboli", -5, ""))
+	return w
+}
+
+func TestTopIsATableWithAHeader(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER     POINTS  REACHED AT
+   1  Kalobi  1,234,567  2100-03-09 08:15:30.12
+   2  Nebude         99  2100-03-10 00:00:00.40
+   3  Tanubo         99  2100-03-10 00:00:00.50
+   4  Viboli         -5  2100-03-08 00:00:00.00
+`, "top", "global", "weekly", "--window", "2100-W10")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   3  Tanubo      99  2100-03-10 00:00:00.50
+`, "top", "global", "weekly", "--window", "2100-W10", "--offset", "2", "--limit", "1")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+no member has a rank above 4
+`, "top", "global", "weekly", "--window", "2100-W10", "--offset", "4")
+}
+
+func TestTopAsJSONKeepsItsFields(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+{
+  "board": "global",
+  "period": "weekly",
+  "window": "2100-W10",
+  "start": "2100-03-08T00:00:00.000Z",
+  "end": "2100-03-15T00:00:00.000Z",
+  "time_zone": "UTC",
+  "tick_ms": 10,
+  "members": 4,
+  "counted": true,
+  "incomplete": [],
+  "standings": [
+    {
+      "rank": 1,
+      "member": "Kalobi",
+      "points": 1234567,
+      "reached_at": "2100-03-09T08:15:30.120Z"
+    }
+  ]
+}
+`, "top", "global", "weekly", "--window", "2100-W10", "--limit", "1", "--json")
+}
+
+func TestAMemberIsShownWithThoseAroundThem(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   2  Nebude      99  2100-03-10 00:00:00.40
+`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER     POINTS  REACHED AT
+   1  Kalobi  1,234,567  2100-03-09 08:15:30.12
+ > 2  Nebude         99  2100-03-10 00:00:00.40
+   3  Tanubo         99  2100-03-10 00:00:00.50
+`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10", "--around", "1")
+}
+
+func TestAMemberWhoIsNotThereIsShownAsSuch(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   -  Nobody       -  -
+
+no event of this member has been counted in this window
+`, "rank", "global", "weekly", "Nobody", "--window", "2100-W10", "--around", "3")
+	code, stdout, _ := execute(t, w.environ, "rank", "global", "weekly", "Nobody", "--window", "2100-W10", "--json")
+	var got boardReport
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		t.Fatalf("code %d: %v in %s", code, err, stdout)
+	}
+	if want := []standingReport{{Member: "Nobody"}}; !reflect.DeepEqual(got.Standings, want) || got.Members != 4 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(stdout, `"rank": null`) || !strings.Contains(stdout, `"reached_at": null`) {
+		t.Errorf("what isn't there is null: %s", stdout)
+	}
+}
+
+func TestAnEmptyWindowSaysWhyItIsEmpty(t *testing.T) {
+	const header = "global monthly 2100-03  [2100-03-01 00:00, 2100-04-01 00:00) UTC  0 members\n"
+	const none = "\nnothing has been counted in this window, or its retention is over\n"
+	w := aBoard(t)
+	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
+	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
+
+	t.Log("and so does a prefix that no consumer has written to yet")
+	w.environ[1] = "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t)
+	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
+	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
+}
+
+func TestAnIncompleteWindowSaysSo(t *testing.T) {
+	began, err := time.Parse(time.RFC3339, "2100-03-08T00:00:01Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := standingsOf(t, 0, began.UnixMilli(), began.UnixMilli())
+	w.add(t, "eu", periods.Weekly, "2100-W10", member("Kalobi", 1, "2100-03-09T00:00:00Z"))
+	w.shows(t, `
+eu weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  1 member
+
+RANK  MEMBER  POINTS  REACHED AT
+   1  Kalobi       1  2100-03-09 00:00:00.00
+
+incomplete: this window began before the first event that was read of points/1, points/2
+`, "top", "eu", "weekly", "--window", "2100-W10")
+	_, stdout, _ := execute(t, w.environ, "top", "eu", "weekly", "--window", "2100-W10", "--json")
+	if !strings.Contains(stdout, "\"incomplete\": [\n    \"points/1\",\n    \"points/2\"\n  ]") {
+		t.Error(stdout)
+	}
+}
+
+func TestWhatAMemberIsCalledCanNotWriteToTheTerminal(t *testing.T) {
+	w := standingsOf(t, 0)
+	evil := "\x1b[2J\x07\u202egnp.\u0000\n"
+	w.add(t, "global", periods.Weekly, "2100-W10", member(evil, 7, "2100-03-09T00:00:00Z"),
+		member(`back\slash`, 6, "2100-03-09T00:00:00Z"), member("日本語", 5, "2100-03-09T00:00:00Z"), member(" a b ", 4, "2100-03-09T00:00:00Z"))
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER                         POINTS  REACHED AT
+   1  \x1b[2J\x07\u202egnp.\x00\x0a       7  2100-03-09 00:00:00.00
+   2  back\\slash                         6  2100-03-09 00:00:00.00
+   3  日本語                              5  2100-03-09 00:00:00.00
+   4  \x20a b\x20                         4  2100-03-09 00:00:00.00
+`, "top", "global", "weekly", "--window", "2100-W10")
+	_, stdout, _ := execute(t, w.environ, "top", "global", "weekly", "--window", "2100-W10", "--json")
+	var got boardReport
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Standings[0].Member != evil {
+		t.Errorf("in JSON an id is as it is: %v, %q", err, stdout)
+	}
+}
+
+func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
+	w := standingsOf(t, 0)
+	now := testenv.RedisClient(t).Time(t.Context()).Val()
+	current, err := w.reader.calendar.At(periods.Yearly, now.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	previous, _ := w.reader.calendar.Previous(current)
+	for name, want := range map[string]periods.Window{windowCurrent: current, windowPrevious: previous} {
+		got, err := w.reader.window(t.Context(), periods.Yearly, name)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if w, err := w.reader.window(t.Context(), periods.AllTime, windowPrevious); err == nil {
+		t.Errorf("nothing is before all of time, but %+v", w)
+	}
+}
+
+func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
+	w := standingsOf(t, 0)
+	environ := append(w.environ, "STANDINGS_BOARDS=global,eu")
+	for _, c := range []struct{ args, want string }{
+		{"top a/b weekly", "isn't a board's name"},
+		{"top asia weekly", "boards is global, eu"},
+		{"top eu wekly", `no period is called "wekly": there are daily, weekly,`},
+		{"top eu daily", "periods.daily.enabled is false; there are weekly, monthly, yearly"},
+		{"top eu weekly --window 2100-03", "the form is 2026-W47; or current, or previous"},
+		{"top eu weekly --limit 0", "--limit has to be"},
+		{"top eu weekly --offset -1", "--offset"},
+		{"rank eu weekly x --around -1", "--around"},
+		{"rank eu weekly " + strings.Repeat("x", 257), "256 bytes, not 257"},
+		{"rank eu weekly", "3 arguments, not 2"},
+	} {
+		code, stdout, stderr := execute(t, environ, strings.Fields(c.args)...)
+		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: code %d, %s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
+	closed, silent := aClosedPort(t), aSilentPort(t)
+	for address, want := range map[string]string{
+		closed: "can't connect to Redis at " + closed,
+		silent: "no answer from Redis at " + silent + " within redis.timeout, 100ms",
+	} {
+		for _, args := range []string{"top global weekly", "rank global weekly x", "top global weekly --window 2100-W10"} {
+			code, stdout, stderr := execute(t, []string{"STANDINGS_REDIS_ADDRESSES=" + address, "STANDINGS_REDIS_TIMEOUT=100ms"}, strings.Fields(args)...)
+			if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+				t.Errorf("%s at %s: code %d, %s%s", args, address, code, stdout, stderr)
+			}
+		}
+	}
+}
+
+func TestAnotherSchemaIsToldWithoutTheCluster(t *testing.T) {
+	w := aBoard(t)
+	code, _, stderr := execute(t, append(w.environ, "STANDINGS_WEEK_START=sunday"), "top", "global", "monthly")
+	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "week is monday in Redis and sunday here") || strings.Contains(stderr, "cluster is") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+func TestLongNamesAreCutToFitTheTerminal(t *testing.T) {
+	var out strings.Builder
+	text := newBoardText(&out, "Europe/Berlin")
+	text.width = 60
+	b := ranking.Board{Name: "global", Window: periods.Window{Period: periods.Yearly, Name: "2100"}, Tick: 472 * time.Millisecond, Members: 2, Listed: true,
+		Standings: []ranking.Standing{
+			{Rank: 1, Member: strings.Repeat("日", 40), Points: 2, ReachedAt: time.UnixMilli(4_108_665_600_472)},
+			{Rank: 2, Member: strings.Repeat("x", 256), Points: 1, ReachedAt: time.UnixMilli(4_108_665_600_999)},
+		}}
+	if err := text.write(b, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+RANK  MEMBER                     POINTS  REACHED AT
+   1  日日日日日日日日日日日日…       2  2100-03-14 01:00:00
+   2  xxxxxxxxxxxxxxxxxxxxxxxx…       1  2100-03-14 01:00:00
+`
+	if _, rows, _ := strings.Cut(out.String(), "\n"); rows != want {
+		t.Errorf("%s\nwant%s", rows, want)
+	}
+}
+
+func TestTimesAreAsExactAsTheTick(t *testing.T) {
+	for tick, want := range map[time.Duration]string{
+		time.Millisecond: "05.678", 10 * time.Millisecond: "05.67", 41 * time.Millisecond: "05.6", 472 * time.Millisecond: "04:05", 64 * time.Second: "03:04",
+	} {
+		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(timeForm(tick)); !strings.HasSuffix(got, want) {
+			t.Errorf("%v: %s", tick, got)
+		}
+	}
+}
+
+// aClosedPort is an address where nobody listens.
+func aClosedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// aSilentPort is an address that takes connections and never answers.
+func aSilentPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}

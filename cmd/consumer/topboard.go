@@ -1,0 +1,215 @@
+package main
+
+// A board as `consumer top` and `consumer rank` read it: which window is meant,
+// and what Redis holds of it.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// boardReader reads the standings of a configuration.
+type boardReader struct {
+	cfg      *config
+	client   redis.UniversalClient
+	store    *ranking.Store
+	calendar periods.Calendar
+}
+
+func newBoardReader(cfg *config) (*boardReader, error) {
+	calendar, err := periods.NewCalendar(cfg.timeZone, cfg.weekStart)
+	if err != nil {
+		return nil, fmt.Errorf("time_zone and week_start: %w", err)
+	}
+	redis.SetLogger(silent{})
+	client := newRedisClient(cfg, nil)
+	store, err := newStore(cfg, client, "")
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &boardReader{cfg: cfg, client: client, store: store, calendar: calendar}, nil
+}
+
+func (r *boardReader) close() { _ = r.client.Close() } // nothing is in flight
+
+// silent keeps go-redis from writing its own line for what is told anyway.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// checkBoard refuses a board that no event can name.
+func checkBoard(cfg *config, board string) error {
+	if err := boardName(board); err != nil {
+		return usagef("%q %w", board, err)
+	}
+	if len(cfg.boards) > 0 && !slices.Contains(cfg.boards, board) {
+		return usagef("there is no board %q: boards is %s", board, strings.Join(cfg.boards, ", "))
+	}
+	return nil
+}
+
+// enabledPeriod finds a period that is kept.
+func enabledPeriod(cfg *config, name string) (periods.Period, error) {
+	var kept []string
+	for _, p := range cfg.periods {
+		if p.enabled && string(p.name) == name {
+			return p.name, nil
+		}
+		if p.enabled {
+			kept = append(kept, string(p.name))
+		}
+	}
+	if _, err := periods.Parse(name); err != nil {
+		return "", usageError{err}
+	}
+	return "", usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+}
+
+// Windows that are meant relative to Redis's clock.
+const (
+	windowCurrent  = "current"
+	windowPrevious = "previous"
+)
+
+// window finds the one that a name means: current, previous, or a window's own.
+func (r *boardReader) window(ctx context.Context, p periods.Period, name string) (periods.Window, error) {
+	if name != windowCurrent && name != windowPrevious {
+		w, err := r.calendar.Named(p, name)
+		if err != nil {
+			return periods.Window{}, usagef("%w; or current, or previous", err)
+		}
+		return w, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.redis.timeout)
+	defer cancel()
+	now, err := r.client.Time(ctx).Result()
+	if err != nil {
+		return periods.Window{}, explainRedis(err, r.cfg)
+	}
+	w, err := r.calendar.At(p, now.UnixMilli())
+	if err != nil {
+		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+	}
+	if name == windowCurrent {
+		return w, nil
+	}
+	before, ok := r.calendar.Previous(w)
+	if !ok {
+		return periods.Window{}, usagef("there is no %s window before %s", p, w.Name)
+	}
+	return before, nil
+}
+
+// read makes a board of what the store answers. A prefix under which nothing was
+// ever written is an empty board: a consumer may just not have begun.
+func (r *boardReader) read(board string, w periods.Window, found ranking.Board, err error) (ranking.Board, error) {
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && other.Found == "" {
+		return ranking.Board{Name: board, Window: w, Tick: r.tick(w.Period)}, nil
+	}
+	if err != nil {
+		return ranking.Board{}, explainRedis(err, r.cfg)
+	}
+	return found, nil
+}
+
+func (r *boardReader) tick(p periods.Period) time.Duration {
+	for _, kept := range r.cfg.periods {
+		if kept.name != p {
+			continue
+		}
+		if layout, err := layoutOf(r.cfg, kept); err == nil {
+			return time.Duration(layout.Tick) * time.Millisecond
+		}
+	}
+	return time.Millisecond
+}
+
+// top reads a page of a board.
+func (r *boardReader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
+	b, err := r.store.Top(ctx, board, w, offset, limit)
+	return r.read(board, w, b, err)
+}
+
+// rank reads a member's row, and up to around rows above and below it.
+func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
+	b, err := r.store.Rank(ctx, board, w, member)
+	b, err = r.read(board, w, b, err)
+	if err != nil {
+		return b, err
+	}
+	if len(b.Standings) == 0 {
+		b.Standings = []ranking.Standing{{Member: member}}
+	}
+	if around == 0 || b.Standings[0].Rank == 0 {
+		return b, nil
+	}
+	offset := max(0, int(b.Standings[0].Rank)-1-around)
+	page, err := r.top(ctx, board, w, offset, int(b.Standings[0].Rank)+around-offset)
+	if err != nil {
+		return b, err
+	}
+	if slices.ContainsFunc(page.Standings, func(s ranking.Standing) bool { return s.Member == member }) {
+		return page, nil
+	}
+	return b, nil // the member moved further than that in between: their own row is right
+}
+
+// explainRedis says in one line what an error of Redis means for the user.
+func explainRedis(err error, cfg *config) error {
+	at := strings.Join(cfg.redis.addresses, ", ")
+	if err == nil {
+		return nil
+	}
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
+		return whateverCluster(other)
+	}
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	dns, ofNames := errors.AsType[*net.DNSError](err)
+	timeout, ofTime := errors.AsType[net.Error](err)
+	switch {
+	case ofNames:
+		return redisProblem{fmt.Sprintf("can't connect to Redis at %s: %v", at, dns), err}
+	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
+		return redisProblem{fmt.Sprintf("no answer from Redis at %s within redis.timeout, %s", at, formatDuration(cfg.redis.timeout)), err}
+	case ofNetwork && op.Op == "dial":
+		return redisProblem{fmt.Sprintf("can't connect to Redis at %s: %v", at, op), err}
+	}
+	return redisProblem{strings.ReplaceAll(fmt.Sprintf("Redis at %s: %v", at, err), "\n", " "), err}
+}
+
+type redisProblem struct {
+	line string
+	err  error
+}
+
+func (p redisProblem) Error() string { return p.line }
+func (p redisProblem) Unwrap() error { return p.err }
+
+// whateverCluster leaves the Kafka cluster out of a difference: who only reads
+// doesn't know it.
+func whateverCluster(e *ranking.SchemaError) error {
+	var wanted, found map[string]json.RawMessage
+	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {
+		return e
+	}
+	wanted["cluster"] = found["cluster"]
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return e
+	}
+	return &ranking.SchemaError{Prefix: e.Prefix, Wanted: string(text), Found: e.Found}
+}
