@@ -2,11 +2,11 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 )
 
@@ -14,8 +14,9 @@ import (
 // tell a lost Redis from a first start. Nothing is read from where they are: a
 // commit that fails or comes late costs nothing.
 type commits struct {
-	generation *kafka.Generation
-	log        *zap.Logger
+	commit func(map[string]map[int]int64) error // the generation's
+	log    *zap.Logger
+	failed bool // the last time: told once
 
 	mu      sync.Mutex
 	pending map[string]map[int]int64
@@ -34,9 +35,20 @@ func (c *commits) at(topic string, partition int, offset int64) {
 	c.pending[topic][partition] = offset
 }
 
-// now commits offsets and waits for the answer.
-func (c *commits) now(offsets map[int]int64, topic string) error {
-	return c.generation.CommitOffsets(map[string]map[int]int64{topic: offsets})
+// now commits offsets and waits for the answer, or for the context's end: the
+// generation's own call knows no context, and ends with its connection.
+func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) error {
+	done := make(chan error, 1)
+	go func() { done <- c.commit(map[string]map[int]int64{topic: offsets}) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("commit where %s begins: %w", topic, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // flush commits what is pending; what fails stays pending unless it has moved on.
@@ -48,11 +60,15 @@ func (c *commits) flush() {
 	if len(all) == 0 {
 		return
 	}
-	err := c.generation.CommitOffsets(all)
+	err := c.commit(all)
 	if err == nil {
+		c.failed = false
 		return
 	}
-	c.log.Warn("couldn't commit offsets; the ledger says where partitions stand, so nothing is lost", zap.Error(err))
+	if !c.failed {
+		c.log.Warn("couldn't commit offsets, trying again; the ledger says where partitions stand, so nothing is lost", zap.Error(err))
+	}
+	c.failed = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for topic, offsets := range all {

@@ -61,7 +61,7 @@ func (c *Consumer) Lines() map[string]Line {
 // Run consumes until the context ends, and returns once everything it started
 // has ended: after the pieces in flight, the last commits and leaving the group.
 func (c *Consumer) Run(ctx context.Context) error {
-	if err := c.awaitTopics(ctx); err != nil {
+	if err := c.awaitTopics(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
@@ -103,7 +103,7 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 // the group says so, or with the process's context.
 func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	var all sync.WaitGroup
-	com := &commits{generation: g, log: c.Log}
+	com := &commits{commit: g.CommitOffsets, log: c.Log}
 	workers := c.assigned(g, com)
 	c.mu.Lock()
 	c.workers = workers
@@ -117,6 +117,13 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 			stop := context.AfterFunc(generation, func() { cancel(errGenerationEnded) })
 			defer stop()
 			run(ctx)
+			if ctx.Err() != nil {
+				// At the end of the process a return before the group is being
+				// closed would make it join again, only to leave: it would wait
+				// for everybody's rebalance. In order: the context ends, Next
+				// returns, the group is closed, the generation ends.
+				<-generation.Done()
+			}
 			cancel(nil)
 		})
 	}
@@ -124,7 +131,12 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	for _, w := range workers {
 		start(func(ctx context.Context) { defer all.Done(); w.run(ctx) })
 	}
-	start(func(ctx context.Context) { com.run(ctx, c.CommitInterval, &all) })
+	start(func(ctx context.Context) {
+		com.run(ctx, c.CommitInterval, &all)
+		c.mu.Lock()
+		c.workers = nil // they have stopped, and may be another member's next
+		c.mu.Unlock()
+	})
 	start(func(ctx context.Context) { c.report(ctx, workers) })
 	start(func(ctx context.Context) { c.watchGrowth(ctx) })
 }
@@ -178,7 +190,7 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 		if err != nil {
 			c.Log.Warn("couldn't leave the group; its session will run out", zap.Error(err))
 		}
-	case <-time.After(c.ShutdownTime):
+	case <-time.After(c.ShutdownTime * 9 / 10): // the rest is for what follows
 		c.Log.Warn("the broker doesn't answer; left without saying so, the session will run out")
 	}
 	return nil

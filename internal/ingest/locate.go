@@ -57,7 +57,7 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	switch d.step {
 	case goOn:
 		if _, ok := committed[w.partition]; !ok {
-			err = w.commits.now(map[int]int64{w.partition: d.at.From}, w.topic)
+			err = w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic)
 		}
 		return d.at, err
 	case confirm:
@@ -167,7 +167,7 @@ func (w *worker) set(ctx context.Context, offsets map[int]int64, all ...ledger.B
 	}
 	switch begun {
 	case ledger.Began:
-		return w.commits.now(offsets, w.topic)
+		return w.commits.now(ctx, offsets, w.topic)
 	case ledger.Orphaned:
 		return fmt.Errorf("boards appeared without a ledger: %w", errAgain)
 	default:

@@ -26,12 +26,13 @@ func (p *pace) width() int {
 }
 
 // observe takes the time of a call into account. A small call is mostly its
-// round trip and says nothing of the cost of a member-window.
+// round trip and says nothing of the cost of a member-window, but that it is no
+// higher: else pieces that a slow spell has cut small would stay small.
 func (p *pace) observe(width int, took time.Duration) {
-	if width < minWidth {
+	cost := float64(took) / float64(max(width, 1))
+	if width < minWidth && (width == 0 || cost >= p.cost) {
 		return
 	}
-	cost := float64(took) / float64(width)
 	if p.cost == 0 {
 		p.cost = cost
 		return

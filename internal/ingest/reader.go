@@ -40,6 +40,10 @@ func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
 	r.records = recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxResponse, Memory: r.account}
 	defer func() {
 		r.records.Close()
+		// What a call that was given up holds comes back by itself: not waited for.
+		now, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = r.fetcher.Drop(now)
 		if ctx.Err() == nil {
 			err = errors.Join(err, r.batches.drain(ctx))
 		}

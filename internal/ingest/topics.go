@@ -26,7 +26,10 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 			err = missing(c.Topics, partitions)
 		}
 		if err == nil {
-			return c.prepareTopics(ctx, partitions)
+			err = c.prepareTopics(ctx, partitions)
+		}
+		if err == nil || errors.As(err, new(*CompactError)) {
+			return err
 		}
 		if AtStart(err) == ledger.Refuse {
 			return err
@@ -60,6 +63,8 @@ func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int)
 		switch {
 		case errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed):
 			c.Log.Info("no right to read the topic's configuration: its cleanup policy and retention aren't checked", zap.String("topic", topic))
+		case err != nil && Meaning(err) == ledger.Retry:
+			return err
 		case err != nil:
 			c.Log.Warn("couldn't read the topic's configuration: its cleanup policy and retention aren't checked", zap.String("topic", topic), zap.Error(err))
 		default:
