@@ -41,23 +41,23 @@ func closeKafkaClient(c *kafka.Client) {
 // errNoTopic says that a topic doesn't exist.
 var errNoTopic = errors.New("doesn't exist")
 
-// kafkaProblem is an error from Kafka in one line: what was being done, and
+// kafkaError is an error from Kafka in one line: what was being done, and
 // which of brokers, topic and rights is wrong.
-type kafkaProblem struct {
+type kafkaError struct {
 	line string
 	err  error
 }
 
-func (p *kafkaProblem) Error() string { return p.line }
-func (p *kafkaProblem) Unwrap() error { return p.err }
+func (p *kafkaError) Error() string { return p.line }
+func (p *kafkaError) Unwrap() error { return p.err }
 
 // explainKafka says what an error of a call about topic means for the user.
 func explainKafka(err error, brokers []string, topic string) error {
-	if _, explained := errors.AsType[*kafkaProblem](err); err == nil || explained {
+	if _, explained := errors.AsType[*kafkaError](err); err == nil || explained {
 		return err
 	}
 	line := func(format string, args ...any) error {
-		return &kafkaProblem{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
+		return &kafkaError{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
 	}
 	at := strings.Join(brokers, ", ")
 	if code, ok := errors.AsType[kafka.Error](err); ok {

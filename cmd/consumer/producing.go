@@ -75,8 +75,11 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	took := time.Since(begun)
 	shown.stop()
 	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
-	if sent != nil {
+	switch {
+	case sent != nil:
 		return explainKafka(sent, f.brokers, f.topic)
+	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
+		return nil // an end that was asked for
 	}
 	return fed
 }
@@ -100,27 +103,24 @@ func findTopic(ctx context.Context, client *kafka.Client, f *produceFlags) (int,
 	return 0, explained
 }
 
-// feed hands records to the publisher until the source, the count or ctx ends.
+// feed hands records to the publisher until the count is reached. Its error is
+// io.EOF at the source's end, and ctx's at that one's.
 func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) error {
 	pace := pacer{rate: f.rate, begun: time.Now()}
 	for made := int64(0); f.count == 0 || made < f.count; made++ {
 		if made%256 == 0 || f.rate > 0 {
 			now := pace.wait(ctx, made)
-			if ctx.Err() != nil {
-				return nil
+			if err := ctx.Err(); err != nil {
+				return err
 			}
 			src.setNow(now)
 		}
 		key, value, err := src.next()
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF), ctx.Err() != nil:
-			return nil
-		default:
+		if err != nil {
 			return err
 		}
 		if err := pub.add(ctx, key, value); err != nil {
-			return nil // told by close, or an end that was asked for
+			return err
 		}
 	}
 	return nil

@@ -29,6 +29,9 @@ const (
 	worthTelling = 4
 )
 
+// errGaveUp says that nothing more is taken, for a reason that close returns.
+var errGaveUp = errors.New("publishing has failed")
+
 // publisher sends records to a topic, acknowledged by all in-sync replicas. add
 // is for one goroutine.
 type publisher struct {
@@ -45,7 +48,7 @@ type publisher struct {
 	turn     int // of the next record without a key
 
 	group  *errgroup.Group
-	failed context.Context // ends when a lane gives up
+	failed <-chan struct{} // closed when a lane gives up
 	closed chan struct{}
 
 	events  atomic.Int64 // acknowledged
@@ -69,12 +72,13 @@ func (p *publisher) start(ctx context.Context, partitions int) {
 	p.balancer.Consistent = true
 	p.limit = min(batchBytes, max(publishMemory/2/partitions, 16*kib))
 	p.closed = make(chan struct{})
-	p.group, p.failed = errgroup.WithContext(ctx)
+	p.group, ctx = errgroup.WithContext(ctx)
+	p.failed = ctx.Done()
 	for id := range partitions {
 		l := &lane{partition: id, filling: &batch{},
 			some: make(chan struct{}, 1), full: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 		p.lanes, p.ids = append(p.lanes, l), append(p.ids, id)
-		p.group.Go(func() error { return p.send(p.failed, l) })
+		p.group.Go(func() error { return p.send(ctx, l) })
 	}
 }
 
@@ -96,8 +100,8 @@ func (p *publisher) add(ctx context.Context, key, value []byte) error {
 		l.mu.Unlock()
 		select {
 		case <-l.room:
-		case <-p.failed.Done():
-			return context.Cause(p.failed)
+		case <-p.failed:
+			return errGaveUp
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -212,7 +216,7 @@ func (p *publisher) deliver(ctx context.Context, partition int, b *batch, from, 
 		if from > 0 {
 			start = b.ends[from-1].value
 		}
-		return false, &kafkaProblem{fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)",
+		return false, &kafkaError{fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)",
 			b.ends[from].value-start, p.topic), err}
 	}
 	return false, fmt.Errorf("publish to %s/%d: %w", p.topic, partition, err)

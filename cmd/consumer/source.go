@@ -60,10 +60,33 @@ type lines struct {
 }
 
 func newLines(r io.Reader, raw bool) *lines {
-	l := &lines{scanner: bufio.NewScanner(r), raw: raw}
+	reader := &watchedReader{Reader: r}
+	l := &lines{scanner: bufio.NewScanner(reader), raw: raw}
 	l.scanner.Buffer(make([]byte, 64*kib), lineBytes)
+	l.scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		// What stands before a failed or interrupted read is no line, but the
+		// start of one.
+		if atEOF && reader.err != nil && bytes.IndexByte(data, '\n') < 0 {
+			return 0, nil, reader.err
+		}
+		return bufio.ScanLines(data, atEOF)
+	})
 	l.decoder = jsontext.NewDecoder(&l.line)
 	return l
+}
+
+// watchedReader keeps the error that reading ended with, unless it is the end.
+type watchedReader struct {
+	io.Reader
+	err error
+}
+
+func (w *watchedReader) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
 }
 
 func (l *lines) setNow(time.Time) {}
@@ -156,6 +179,6 @@ func interruptible(ctx context.Context, r io.Reader) io.Reader {
 		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*kib))
 		pw.CloseWithError(err) // nil is EOF
 	}()
-	context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
 	return pr
 }

@@ -60,8 +60,8 @@ func TestALineThatIsNoObjectIsRefusedByItsNumberUnlessRaw(t *testing.T) {
 
 func TestAFileThatCanNotBeReadSaysAfterWhichLine(t *testing.T) {
 	broken := errors.New("the disk is on fire")
-	r := io.MultiReader(strings.NewReader("{}\n{}\n"), iotest.ErrReader(broken))
-	if got, err := readAll(newLines(r, false)); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
+	r := io.MultiReader(strings.NewReader("{}\n{}\nhalf a li"), iotest.ErrReader(broken))
+	if got, err := readAll(newLines(r, true)); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
 		t.Errorf("got %v, %v", got, err)
 	}
 	long := strings.NewReader("{}\n" + strings.Repeat(" ", lineBytes+1))
