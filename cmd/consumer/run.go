@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -84,13 +85,39 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	}
 	log.Info("consuming", zap.Strings("brokers", cfg.kafka.brokers), zap.Strings("topics", cfg.kafka.topics),
 		zap.String("group", cfg.kafka.group), zap.Strings("redis", cfg.redis.addresses), zap.String("prefix", cfg.redis.prefix))
+	running, stop := context.WithCancel(ctx)
+	var retiring sync.WaitGroup
+	retiring.Go(func() { retire(running, store, log) })
 	err = c.Run(ctx)
+	stop()
+	retiring.Wait()
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.Moves.Load()), zap.Int64("retries", stats.Retries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	return err
+}
+
+// retireEvery is how often the listings of windows that are over are looked for.
+const retireEvery = time.Hour
+
+// retire drops them, now and then. Every replica does it; once is enough.
+func retire(ctx context.Context, store *ranking.Store, log *zap.Logger) {
+	tick := time.NewTicker(retireEvery)
+	defer tick.Stop()
+	for {
+		if n, err := store.Retire(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("couldn't drop the listings of windows that are over; trying again in an hour", zap.Error(err))
+		} else if n > 0 {
+			log.Info("windows that are over are no longer listed", zap.Int("windows", n))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // beside is what the process needs beside fold_memory: code, connections, stacks,
