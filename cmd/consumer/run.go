@@ -52,6 +52,9 @@ exits with 0. Replicas share the partitions.`,
 // before it starts.
 func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
 	limitMemory(cfg, log)
+	if err := sayLayouts(cfg, log); err != nil {
+		return err
+	}
 	var consumer atomic.Pointer[ingest.Consumer]
 	client := newRedisClient(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		if c := consumer.Load(); c != nil {
@@ -97,6 +100,23 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.Moves.Load()), zap.Int64("retries", stats.Retries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	return err
+}
+
+// sayLayouts logs what the configured layouts come to, and warns of what an
+// operator may not have meant.
+func sayLayouts(cfg *config, log *zap.Logger) error {
+	layouts, warnings, err := reportLayouts(cfg)
+	if err != nil {
+		return err
+	}
+	for _, l := range layouts {
+		log.Info("scores", zap.String("period", l.Period), zap.String("layout", l.Layout), zap.Int("k", l.K),
+			zap.Int64("tick_ms", l.TickMS), zap.Int64("max_points", l.MaxPoints), zap.String("retention", l.Retention))
+	}
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	return nil
 }
 
 // retireEvery is how often the listings of windows that are over are looked for.
