@@ -81,6 +81,7 @@ equal points ranked by who got there first.`,
 		newProduceCommand(p),
 		newTopCommand(p),
 		newRankCommand(p),
+		newStatusCommand(p),
 	)
 	return root
 }

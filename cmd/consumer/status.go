@@ -1,0 +1,95 @@
+package main
+
+// consumer status: how far every partition has come, and what is wrong.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newStatusCommand(p *program) *cobra.Command {
+	var asJSON, watch bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how far every partition has come, and what is wrong",
+		Long: `Shows for each partition of the configured topics:
+
+  LOG START, LOG END   the offsets that the log holds, up to the first open transaction
+  POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is a sweep
+                       of [120, 480) under way, of which members below the hash are in
+  COMMITTED            what the group has committed to Kafka, for lag monitors alone
+  LAG                  records from the position to the log's end
+  BEHIND               how old the first record is that doesn't count yet, by this
+                       machine's clock and the record's time
+  STATE, OWNER         what the worker wrote about itself, every 10 s; stale once
+                       that is older than 30 s
+
+and then why a partition is halted or waits and what to do, windows that are
+incomplete, a hold, and a configuration that isn't the one in Redis.
+
+Where only Kafka or only Redis can be reached it shows what it can, and the exit
+code is 1. A halted partition doesn't change the exit code: see the JSON.`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.configuration()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return p.watchStatus(c.Context(), l.config, asJSON)
+			}
+			s, err := gatherStatus(c.Context(), l.config)
+			if err != nil {
+				return err
+			}
+			return errors.Join(p.showStatus(s, asJSON), s.unreachable())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	c.Flags().BoolVar(&watch, "watch", false, "show it again every 2 seconds, until interrupted")
+	return c
+}
+
+func (p *program) showStatus(s *statusReport, asJSON bool) error {
+	if asJSON {
+		return writeJSON(p.stdout, s)
+	}
+	return writeStatus(p.stdout, s)
+}
+
+const watchEvery = 2 * time.Second
+
+// watchStatus goes on through outages: they are what one watches for.
+func (p *program) watchStatus(ctx context.Context, cfg *config, asJSON bool) error {
+	_, redraw := terminal(p.stdout)
+	for {
+		s, err := gatherStatus(ctx, cfg)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // interrupted, as was said
+		}
+		if err != nil {
+			return err
+		}
+		if redraw && !asJSON {
+			fmt.Fprint(p.stdout, "\x1b[H\x1b[2J")
+		}
+		if err := p.showStatus(s, asJSON); err != nil {
+			return err
+		}
+		if err := s.unreachable(); err != nil && !asJSON {
+			fmt.Fprintf(p.stdout, "\n%v\n", err)
+		}
+		select {
+		case <-time.After(watchEvery):
+		case <-ctx.Done():
+			return nil
+		}
+		if !redraw && !asJSON {
+			fmt.Fprintln(p.stdout)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// hour is a time that reports are made of without a clock.
+var hour = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
+
+func lineOf(l ingest.Line) string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// reportOf puts a report together from what Redis and Kafka say.
+func reportOf(t *testing.T, state *ledger.State, logs map[partitionID]logFacts, environ ...string) *statusReport {
+	t.Helper()
+	l, err := load("", environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newBoardReader(l.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	s := &statusReport{Group: "standings", Prefix: "lb", Problems: []string{}}
+	for _, id := range partitionsOf(l.config.kafka.topics, logs, state) {
+		var log *logFacts
+		if f, ok := logs[id]; ok {
+			log = &f
+		}
+		s.Partitions = append(s.Partitions, reportPartition(id, log, state))
+	}
+	if state != nil {
+		s.Held = state.Held
+		if s.Incomplete, err = incompleteWindows(l.config, r.calendar, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func textOf(t *testing.T, s *statusReport) string {
+	t.Helper()
+	var out strings.Builder
+	if err := writeStatus(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	return "\n" + out.String()
+}
+
+func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
+	offset := func(n int64) *int64 { return &n }
+	const gone = "the events from offset 5 to 9 are gone"
+	halt := ingest.Line{Owner: "b:1", State: "halted", Reason: "gap", What: gone, Remedy: "restore them", At: hour}
+	s := reportOf(t, &ledger.State{
+		Now: hour.Add(20 * time.Second), Held: true,
+		Ledger: map[string]string{"points/0": "480", "points/1": "120..480@0000000000008f3c", "points/2": "torn:5", "points/10": "5", "other/0": "7"},
+		Workers: map[string]string{
+			"points/0":  lineOf(ingest.Line{Owner: "a:1", State: "running", At: hour}),
+			"points/1":  lineOf(ingest.Line{Owner: "a:1", State: "waiting", What: "no answer\x1b[2J", At: hour}),
+			"points/2":  lineOf(halt),
+			"points/3":  lineOf(ingest.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Minute)}),
+			"points/10": lineOf(halt),
+			"points/4":  "{",
+		},
+	}, map[partitionID]logFacts{
+		{"points", 0}: {0, 500, offset(470)}, {"points", 1}: {100, 480, offset(120)}, {"points", 2}: {10, 12, nil},
+		{"points", 3}: {0, 0, nil}, {"points", 10}: {10, 12, nil},
+	})
+	s.Partitions[0].BehindMS, s.Partitions[1].BehindMS = offset(1234), offset(3*3600_000+4*60_000)
+	want := `
+group standings, prefix lb: 6 partitions, 1 running, 1 waiting, 2 halted, 1 stale; lag 394 records, 3h4m behind; lag of 2 unknown
+
+PARTITION  LOG START  LOG END                   POSITION  COMMITTED  LAG  BEHIND  STATE    OWNER
+points/0           0      500                        480        470   20    1.2s  running  a:1
+points/1         100      480  120..480@0000000000008f3c        120  360    3h4m  waiting  a:1
+points/2          10       12                     torn:5          -    7       -  halted   b:1
+points/3           0        0                          -          -    -       -  stale    c:9
+points/4           -        -                          -          -    -       -  -        -
+points/10         10       12                          5          -    7       -  halted   b:1
+
+points/1 waiting: no answer\x1b[2J
+points/2, points/10 halted (gap): the events from offset 5 to 9 are gone
+  to do: restore them
+points/3 stale: its worker last wrote 1m20s ago that it was running; the process may be gone, or can't reach Redis
+points/4 unknown: the worker's line isn't readable: unexpected end of JSON input
+
+a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out
+`
+	if got := textOf(t, s); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+}
+
+func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
+	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
+		r := reportPartition(partitionID{"points", 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
+			"points/0": lineOf(ingest.Line{State: "running", At: hour})}})
+		if r.state() != want || r.Stale != (want == "stale") {
+			t.Errorf("after %v: %s", age, r.state())
+		}
+	}
+}
+
+func TestWindowsThatBeganBeforeAnOriginAreIncompleteAsLongAsTheyLive(t *testing.T) {
+	at := func(text string) string {
+		moment, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ledger.Origin{Offset: 9, Time: moment.UnixMilli()}.String()
+	}
+	s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{
+		"points/0": at("2100-02-10"), "points/1": at("2100-03-02"), "points/2": "0 0", "points/10": at("2100-03-02"),
+	}}, nil, "STANDINGS_PERIODS_WEEKLY_RETENTION=35d", "STANDINGS_PERIODS_YEARLY_RETENTION=30d", "STANDINGS_PERIODS_MONTHLY_RETENTION=60d")
+	want := `
+group standings, prefix lb: no partition is known
+
+incomplete, as they began before the first event that was read:
+  weekly   2100-W07 to 2100-W09  points/1, points/10
+  weekly   2100-W05 to 2100-W06  points/0, points/1, points/10
+  monthly  2100-03               points/1, points/10
+  monthly  2100-01 to 2100-02    points/0, points/1, points/10
+  yearly   2100                  points/0, points/1, points/10
+`
+	if got := textOf(t, s); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+	if s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{"points/0": "0 0"}}, nil); len(s.Incomplete) != 0 || s.Incomplete == nil {
+		t.Errorf("from the beginning nothing is incomplete, but %+v", s.Incomplete)
+	}
+}
+
+// asStatus is a report as a program reads it.
+func asStatus(t *testing.T, stdout string) statusReport {
+	t.Helper()
+	var s statusReport
+	if err := json.Unmarshal([]byte(stdout), &s); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	return s
+}
+
+func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
+	c, kafkaThere := fakeKafka(t, kfake.SeedTopics(2, "other"))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	before := time.Now().Add(-time.Hour)
+	for i := range 5 { // one batch each
+		r := &kgo.Record{Partition: 1, Value: []byte("{}"), Timestamp: before.Add(time.Duration(i) * time.Minute)}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offsets := make(kadm.Offsets)
+	offsets.AddOffset("other", 1, 2, -1)
+	if err := kadm.NewClient(client).CommitAllOffsets(t.Context(), "standings", offsets); err != nil {
+		t.Fatal(err)
+	}
+	w := standingsOf(t)
+	_, err = w.store.Begin(t.Context(), []ledger.Beginning{
+		{Topic: "other", Partition: 0, At: ledger.At(0), Origin: &ledger.Origin{}}, {Topic: "other", Partition: 1, At: ledger.At(3), Origin: &ledger.Origin{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Report(t.Context(), "other", 1, lineOf(ingest.Line{Owner: "me:1", State: "running", At: time.Now()})); err != nil {
+		t.Fatal(err)
+	}
+	closed := aClosedPort(t)
+	status := func(want int, change ...string) (statusReport, string) {
+		t.Helper()
+		environ := append(append([]string{"STANDINGS_KAFKA_TOPICS=other"}, w.environ...), kafkaThere...)
+		code, stdout, stderr := execute(t, append(environ, change...), "status", "--json")
+		if code != want {
+			t.Fatalf("code %d, want %d: %s%s", code, want, stdout, stderr)
+		}
+		return asStatus(t, stdout), stderr
+	}
+	shape := func(p partitionReport) string {
+		show := func(v any) string { text, _ := json.Marshal(v); return string(text) }
+		return fmt.Sprintf("%s start %s end %s position %s committed %s lag %s state %s", p.name(),
+			show(p.LogStart), show(p.LogEnd), show(p.Position), show(p.Committed), show(p.Lag), show(p.State))
+	}
+
+	s, _ := status(0)
+	if len(s.Partitions) != 2 || len(s.Problems) != 0 {
+		t.Fatalf("%+v", s)
+	}
+	if got := shape(s.Partitions[0]); got != `other/0 start 0 end 0 position "0" committed null lag 0 state null` || *s.Partitions[0].BehindMS != 0 {
+		t.Error(got)
+	}
+	if got := shape(s.Partitions[1]); got != `other/1 start 0 end 5 position "3" committed 2 lag 2 state "running"` {
+		t.Error(got)
+	}
+	behind := time.Duration(*s.Partitions[1].BehindMS) * time.Millisecond
+	if oldest := time.Since(before.Add(3 * time.Minute)); behind > oldest || behind < oldest-time.Minute/2 {
+		t.Errorf("behind %v: the first record that doesn't count is %v old", behind, oldest)
+	}
+	if s.Schema == nil || !strings.Contains(*s.Schema, "cluster is some-cluster in Redis and ") {
+		t.Errorf("another cluster's standings: %v", s.Schema)
+	}
+
+	s, stderr := status(1, "STANDINGS_KAFKA_BROKERS="+closed)
+	if got := shape(s.Partitions[1]); got != `other/1 start null end null position "3" committed null lag null state "running"` || s.Schema != nil {
+		t.Error(got, s.Schema)
+	}
+	if !strings.Contains(stderr, "can't connect to Kafka at "+closed) || len(s.Problems) != 1 {
+		t.Error(stderr, s.Problems)
+	}
+
+	s, stderr = status(1, "STANDINGS_REDIS_ADDRESSES="+closed)
+	if got := shape(s.Partitions[1]); got != `other/1 start 0 end 5 position null committed 2 lag null state null` {
+		t.Error(got)
+	}
+	if !strings.Contains(stderr, "can't connect to Redis at "+closed) || len(s.Problems) != 1 {
+		t.Error(stderr, s.Problems)
+	}
+
+	s, stderr = status(1, "STANDINGS_REDIS_ADDRESSES="+closed, "STANDINGS_KAFKA_BROKERS="+closed)
+	if len(s.Partitions) != 0 || len(s.Problems) != 2 || strings.Count(stderr, "\n") != 2 {
+		t.Error(stderr, s)
+	}
+}
+
+func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
+	_, environ := fakeKafka(t)
+	environ = append(environ, "STANDINGS_KAFKA_TOPICS=nowhere,points", "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t))
+	code, stdout, stderr := execute(t, environ, "status")
+	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+}

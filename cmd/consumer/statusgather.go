@@ -1,0 +1,256 @@
+package main
+
+// Asking Kafka and Redis for what status shows. Either may be away: then the other
+// is shown alone.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// gatherStatus asks both sides at once. What can't be reached is among the
+// report's problems, and no error.
+func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
+	r, err := newBoardReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	client := newKafkaClient(cfg.kafka.brokers, cfg.kafka.timeout, cfg.kafka.topics...)
+	defer closeKafkaClient(client)
+
+	var log kafkaStatus
+	var state *ledger.State
+	var noState error
+	var both sync.WaitGroup
+	both.Go(func() { log = askKafka(ctx, cfg, client) })
+	both.Go(func() {
+		found, err := r.store.State(ctx)
+		if err != nil {
+			noState = explainRedis(err, cfg)
+			return
+		}
+		state = &found
+	})
+	both.Wait()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted")
+	}
+
+	s := &statusReport{
+		At: isoMS(time.Now().UnixMilli()), Group: cfg.kafka.group, Prefix: cfg.redis.prefix,
+		Problems: log.problems, Partitions: []partitionReport{}, Incomplete: []incompleteReport{},
+	}
+	if noState != nil {
+		s.Problems = append(s.Problems, noState.Error())
+	}
+	for _, id := range partitionsOf(cfg.kafka.topics, log.partitions, state) {
+		var facts *logFacts
+		if f, ok := log.partitions[id]; ok {
+			facts = &f
+		}
+		s.Partitions = append(s.Partitions, reportPartition(id, facts, state))
+	}
+	addBehind(ctx, cfg, client, s.Partitions)
+	if state != nil {
+		s.Held = state.Held
+		if s.Incomplete, err = incompleteWindows(cfg, r.calendar, state); err != nil {
+			return nil, err
+		}
+		s.Schema = r.difference(log.cluster, state.Schema)
+	}
+	return s, nil
+}
+
+// difference says how the configuration differs from what the scores were written
+// with, nil where it doesn't. Without Kafka, whatever cluster there was is right.
+func (r *boardReader) difference(cluster, found string) *string {
+	store, err := newStore(r.cfg, r.client, cluster)
+	if err == nil {
+		err = store.CheckSchema(found)
+	}
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && cluster == "" {
+		err = whateverCluster(other)
+		if other, ok = errors.AsType[*ranking.SchemaError](err); ok && other.Wanted == other.Found {
+			err = nil
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	return &text
+}
+
+// kafkaStatus is what Kafka says of the configured topics.
+type kafkaStatus struct {
+	cluster    string
+	partitions map[partitionID]logFacts
+	problems   []string
+}
+
+func askKafka(ctx context.Context, cfg *config, client *kafka.Client) kafkaStatus {
+	s := kafkaStatus{partitions: map[partitionID]logFacts{}, problems: []string{}}
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
+	if err != nil {
+		s.problems = append(s.problems, explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0]).Error())
+		return s
+	}
+	s.cluster = m.ClusterID
+	for _, topic := range cfg.kafka.topics {
+		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
+			s.problems = append(s.problems, explainKafka(err, cfg.kafka.brokers, topic).Error())
+		}
+	}
+	return s
+}
+
+func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config, client *kafka.Client, topic string) error {
+	n, err := topicPartitions(ctx, client, topic)
+	if err != nil {
+		return err
+	}
+	// The end first, so that a log that is being cut doesn't look shorter than empty.
+	ends, err := askOffsets(ctx, client, topic, n, kafka.LastOffsetOf)
+	if err != nil {
+		return err
+	}
+	starts, err := askOffsets(ctx, client, topic, n, kafka.FirstOffsetOf)
+	if err != nil {
+		return err
+	}
+	for p := range n {
+		s.partitions[partitionID{topic, p}] = logFacts{start: starts[p].FirstOffset, end: ends[p].LastOffset}
+	}
+	committed, err := askCommitted(ctx, client, &kafka.OffsetFetchRequest{
+		GroupID: cfg.kafka.group, Topics: map[string][]int{topic: slices.Sorted(maps.Keys(starts))},
+	})
+	if err != nil {
+		return fmt.Errorf("fetch what group %s has committed: %w", cfg.kafka.group, err)
+	}
+	for _, o := range committed.Topics[topic] {
+		id := partitionID{topic, o.Partition}
+		if f, ok := s.partitions[id]; ok && o.Error == nil && o.CommittedOffset >= 0 {
+			f.committed = &o.CommittedOffset
+			s.partitions[id] = f
+		}
+	}
+	return nil
+}
+
+// askCommitted asks again for a while where the group has no coordinator yet: on a
+// cluster that nobody has used a group of, the question itself makes one.
+func askCommitted(ctx context.Context, client *kafka.Client, request *kafka.OffsetFetchRequest) (*kafka.OffsetFetchResponse, error) {
+	for try := 0; ; try++ {
+		r, err := client.OffsetFetch(ctx, request)
+		if err == nil {
+			err = r.Error
+		}
+		settling := errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupCoordinatorNotAvailable) ||
+			errors.Is(err, kafka.GroupLoadInProgress)
+		if err == nil || !settling || try == 10 {
+			return r, err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return r, err
+		}
+	}
+}
+
+func askOffsets(ctx context.Context, client *kafka.Client, topic string, n int, which func(int) kafka.OffsetRequest) (map[int]kafka.PartitionOffsets, error) {
+	requests := make([]kafka.OffsetRequest, n)
+	for p := range requests {
+		requests[p] = which(p)
+	}
+	r, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic: requests}, IsolationLevel: kafka.ReadCommitted,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
+	}
+	all := map[int]kafka.PartitionOffsets{}
+	for _, o := range r.Topics[topic] {
+		if o.Error != nil {
+			return nil, fmt.Errorf("list the offsets of %s/%d: %w", topic, o.Partition, o.Error)
+		}
+		all[o.Partition] = o
+	}
+	if len(all) != n {
+		return nil, fmt.Errorf("list the offsets of %s: answers for %d of %d partitions", topic, len(all), n)
+	}
+	return all, nil
+}
+
+const (
+	behindAtOnce = 8
+	behindWithin = 5 * time.Second // for all partitions; what takes longer isn't shown
+)
+
+// addBehind reads the first record that doesn't count yet, of every partition with
+// a lag. It is a courtesy: what fails stays unknown.
+func addBehind(ctx context.Context, cfg *config, client *kafka.Client, all []partitionReport) {
+	ctx, cancel := context.WithTimeout(ctx, min(behindWithin, cfg.kafka.timeout))
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(behindAtOnce)
+	for i := range all {
+		p := &all[i]
+		switch {
+		case p.Lag == nil:
+		case *p.Lag == 0:
+			p.BehindMS = new(int64)
+		default:
+			group.Go(func() error {
+				p.BehindMS = behind(ctx, client, p)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // none fails
+}
+
+// behind is the age of the first record at or after the position, nil where it
+// can't be told.
+func behind(ctx context.Context, client *kafka.Client, p *partitionReport) *int64 {
+	f := fetch.Fetcher{Transport: client.Transport, Addr: client.Addr, ClientID: "standings",
+		Topic: p.Topic, Partition: p.Partition, MaxWait: time.Millisecond, MaxBytes: 1}
+	defer func() { _ = f.Drop(ctx) }() // the context bounds it
+	var records recordbatch.Reader
+	defer records.Close()
+	at, _ := counted(*p.Position)
+	for at = max(at, *p.LogStart); at < *p.LogEnd; at = records.Position() {
+		response, err := f.Fetch(ctx, at)
+		if err != nil || response.Err != nil {
+			return nil
+		}
+		records.Reset(response.Records, at, response.Aborted)
+		record, err := records.Next()
+		if err == nil {
+			if record.Time <= 0 {
+				return nil
+			}
+			age := max(0, time.Now().UnixMilli()-record.Time)
+			return &age
+		}
+		if !errors.Is(err, io.EOF) || records.Position() == at {
+			return nil
+		}
+	}
+	return new(int64) // what is left carries no record: the ends of transactions
+}

@@ -1,0 +1,212 @@
+package main
+
+// What status tells, and how it comes from what Kafka and Redis say. No I/O.
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// statusReport is all of status. Its JSON never leaves out or renames a field;
+// what isn't known is null.
+type statusReport struct {
+	At         string             `json:"at"` // RFC 3339 with ms, in UTC, like every time here
+	Group      string             `json:"group"`
+	Prefix     string             `json:"prefix"`
+	Problems   []string           `json:"problems"` // what couldn't be reached or read
+	Partitions []partitionReport  `json:"partitions"`
+	Incomplete []incompleteReport `json:"incomplete_windows"`
+	Held       bool               `json:"held"` // a rebuild holds the shard
+	// Schema says how the configuration differs from what the scores were written with.
+	Schema *string `json:"schema_difference"`
+}
+
+type partitionReport struct {
+	Topic      string  `json:"topic"`
+	Partition  int     `json:"partition"`
+	LogStart   *int64  `json:"log_start"`
+	LogEnd     *int64  `json:"log_end"`
+	Position   *string `json:"position"` // the ledger's text
+	Committed  *int64  `json:"committed"`
+	Lag        *int64  `json:"lag"`       // records
+	BehindMS   *int64  `json:"behind_ms"` // age of the first record that doesn't count yet; 0 without lag
+	State      *string `json:"state"`     // running, waiting or halted, as of reported_at
+	Owner      *string `json:"owner"`
+	Reason     *string `json:"reason"` // of a halt
+	What       *string `json:"what"`
+	Remedy     *string `json:"remedy"`
+	ReportedAt *string `json:"reported_at"`
+	Stale      bool    `json:"stale"`
+	staleFor   time.Duration
+}
+
+type incompleteReport struct {
+	Period     string   `json:"period"`
+	Window     string   `json:"window"`
+	Partitions []string `json:"partitions"`
+}
+
+// unreachable is the error that stands for an incomplete report.
+func (s *statusReport) unreachable() error {
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(s.Problems, "\n"))
+}
+
+// logFacts is what Kafka says of a partition.
+type logFacts struct {
+	start, end int64
+	committed  *int64
+}
+
+// partitionID orders partitions as the configuration names their topics.
+type partitionID struct {
+	topic     string
+	partition int
+}
+
+// partitionsOf are those that Kafka or Redis know of, of the configured topics.
+func partitionsOf(topics []string, logs map[partitionID]logFacts, state *ledger.State) []partitionID {
+	seen := map[partitionID]bool{}
+	for id := range logs {
+		seen[id] = true
+	}
+	if state != nil {
+		for _, fields := range []map[string]string{state.Ledger, state.Workers} {
+			for field := range fields {
+				if id, ok := parseField(field); ok && slices.Contains(topics, id.topic) {
+					seen[id] = true
+				}
+			}
+		}
+	}
+	var all []partitionID
+	for id := range seen {
+		all = append(all, id)
+	}
+	slices.SortFunc(all, func(a, b partitionID) int {
+		return cmp.Or(cmp.Compare(slices.Index(topics, a.topic), slices.Index(topics, b.topic)), cmp.Compare(a.partition, b.partition))
+	})
+	return all
+}
+
+// parseField reads a name of the ledger: topic/partition.
+func parseField(field string) (partitionID, bool) {
+	i := strings.LastIndexByte(field, '/')
+	n, err := strconv.Atoi(field[i+1:])
+	return partitionID{field[:max(i, 0)], n}, i > 0 && err == nil && n >= 0
+}
+
+// staleAfter is three of a worker's lines.
+const staleAfter = 30 * time.Second
+
+// reportPartition puts together what is known of a partition. Log and state are
+// nil where Kafka or Redis couldn't be reached.
+func reportPartition(id partitionID, log *logFacts, state *ledger.State) partitionReport {
+	r := partitionReport{Topic: id.topic, Partition: id.partition}
+	if log != nil {
+		r.LogStart, r.LogEnd, r.Committed = &log.start, &log.end, log.committed
+	}
+	if state == nil {
+		return r
+	}
+	field := ledger.Field(id.topic, id.partition)
+	if text, ok := state.Ledger[field]; ok {
+		r.Position = &text
+		if at, ok := counted(text); ok && log != nil {
+			lag := max(0, log.end-at)
+			r.Lag = &lag
+		}
+	}
+	if text, ok := state.Workers[field]; ok {
+		r.addLine(text, state.Now)
+	}
+	return r
+}
+
+// counted is the offset before which every event counts. A torn position names
+// the one before the piece that was torn.
+func counted(text string) (int64, bool) {
+	at, err := ledger.Parse(text)
+	if errors.Is(err, ledger.ErrTorn) {
+		_, before, _ := strings.Cut(text, ":")
+		at, err = ledger.Parse(before)
+	}
+	return at.From, err == nil
+}
+
+// addLine adds what the worker wrote about itself. Now is Redis's clock, which
+// all workers share more or less.
+func (r *partitionReport) addLine(text string, now time.Time) {
+	var line ingest.Line
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		what := "the worker's line isn't readable: " + err.Error()
+		r.What = &what
+		return
+	}
+	at := isoMS(line.At.UnixMilli())
+	r.State, r.Owner, r.ReportedAt = &line.State, &line.Owner, &at
+	for to, from := range map[**string]*string{&r.Reason: &line.Reason, &r.What: &line.What, &r.Remedy: &line.Remedy} {
+		if *from != "" {
+			*to = from
+		}
+	}
+	r.staleFor = now.Sub(line.At)
+	r.Stale = r.staleFor > staleAfter
+}
+
+// incompleteWindows are the windows that live and began before a partition's
+// origin: the newest first, period by period.
+func incompleteWindows(cfg *config, calendar periods.Calendar, state *ledger.State) ([]incompleteReport, error) {
+	all := []incompleteReport{}
+	origins := map[string]ledger.Origin{}
+	latest := int64(0)
+	for field, text := range state.Origins {
+		o, err := ledger.ParseOrigin(text)
+		if err != nil {
+			return nil, err
+		}
+		origins[field] = o
+		latest = max(latest, o.Time)
+	}
+	now := state.Now.UnixMilli()
+	for _, p := range cfg.periods {
+		if !p.enabled {
+			continue
+		}
+		w, err := calendar.At(p.name, now)
+		if err != nil {
+			return nil, err
+		}
+		for ok := latest > 0; ok && w.End+p.retention.Milliseconds() > now; w, ok = calendar.Previous(w) {
+			var partly []string
+			for field, o := range origins {
+				if w.Start < o.Time {
+					partly = append(partly, field)
+				}
+			}
+			if len(partly) > 0 {
+				slices.SortFunc(partly, compareFields)
+				all = append(all, incompleteReport{string(p.name), w.Name, partly})
+			}
+		}
+	}
+	return all, nil
+}
+
+// compareFields has points/2 before points/10.
+func compareFields(a, b string) int {
+	x, _ := parseField(a)
+	y, _ := parseField(b)
+	return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.partition, y.partition), cmp.Compare(a, b))
+}

@@ -1,0 +1,202 @@
+package main
+
+// Status as text.
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+func writeStatus(w io.Writer, s *statusReport) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "group %s, prefix %s: %s\n", plain(s.Group), s.Prefix, s.summary())
+	if len(s.Partitions) > 0 {
+		b.WriteByte('\n')
+		s.table().write(&b)
+	}
+	for _, section := range [][]string{s.halts(), s.incomplete(), s.rest()} {
+		if len(section) > 0 {
+			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summary is the whole in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.
+func (s *statusReport) summary() string {
+	lag, oldest, unknown := int64(0), int64(0), 0
+	states := map[string]int{}
+	for _, p := range s.Partitions {
+		states[p.state()]++
+		if p.Lag == nil {
+			unknown++
+			continue
+		}
+		lag += *p.Lag
+		if p.BehindMS != nil {
+			oldest = max(oldest, *p.BehindMS)
+		}
+	}
+	if len(s.Partitions) == 0 {
+		return "no partition is known"
+	}
+	text := plural(int64(len(s.Partitions)), "partition")
+	for _, state := range []string{"running", "waiting", "halted", "stale"} {
+		if n := states[state]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, state)
+		}
+	}
+	if unknown < len(s.Partitions) {
+		text += fmt.Sprintf("; lag %s, %s behind", plural(lag, "record"), short(time.Duration(oldest)*time.Millisecond))
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf("; lag of %d unknown", unknown)
+	}
+	return text
+}
+
+// state is what the STATE column shows.
+func (p *partitionReport) state() string {
+	switch {
+	case p.State == nil:
+		return "-"
+	case p.Stale:
+		return "stale"
+	}
+	return plain(*p.State)
+}
+
+func (p *partitionReport) name() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+func (s *statusReport) table() *table {
+	t := newTable("partition", "log start", "log end", "position", "committed", "lag", "behind", "state", "owner")
+	for i := range t.right[1:7] {
+		t.right[i+1] = true
+	}
+	for _, p := range s.Partitions {
+		position, owner, behind := "-", "-", "-"
+		if p.Position != nil {
+			position = plain(*p.Position)
+		}
+		if p.Owner != nil {
+			owner = plain(*p.Owner)
+		}
+		if p.BehindMS != nil {
+			behind = short(time.Duration(*p.BehindMS) * time.Millisecond)
+		}
+		t.add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
+	}
+	return t
+}
+
+// number is an offset as the ledger writes it, without separators, so that it can
+// be compared with the position and pasted elsewhere.
+func number(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+// halts say why partitions don't run, and what to do. What is the same for
+// several is said once.
+func (s *statusReport) halts() []string {
+	var lines []string
+	var said []string
+	names := map[string][]string{}
+	for _, p := range s.Partitions {
+		text := p.trouble()
+		if text == "" {
+			continue
+		}
+		if names[text] == nil {
+			said = append(said, text)
+		}
+		names[text] = append(names[text], p.name())
+	}
+	for _, text := range said {
+		lines = append(lines, strings.Join(names[text], ", ")+" "+text)
+	}
+	return lines
+}
+
+func (p *partitionReport) trouble() string {
+	text := ""
+	switch {
+	case p.Stale:
+		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
+			short(p.staleFor.Truncate(time.Second)), plain(*p.State))
+	case p.State != nil && *p.State != "running":
+		text = plain(*p.State)
+	case p.State == nil && p.What != nil:
+		text = "unknown"
+	}
+	if p.Reason != nil {
+		text += " (" + plain(*p.Reason) + ")"
+	}
+	if p.What != nil {
+		text += ": " + plain(*p.What)
+	}
+	if p.Remedy != nil {
+		text += "\n  to do: " + plain(*p.Remedy)
+	}
+	return text
+}
+
+// incomplete has a line for windows of a period that follow each other and lack
+// the same partitions.
+func (s *statusReport) incomplete() []string {
+	if len(s.Incomplete) == 0 {
+		return nil
+	}
+	t := &table{right: make([]bool, 3)}
+	for i := 0; i < len(s.Incomplete); {
+		first := s.Incomplete[i]
+		last := first
+		for i++; i < len(s.Incomplete) && s.Incomplete[i].Period == first.Period && slices.Equal(s.Incomplete[i].Partitions, first.Partitions); i++ {
+			last = s.Incomplete[i]
+		}
+		windows := first.Window
+		if last.Window != first.Window {
+			windows = last.Window + " to " + first.Window
+		}
+		t.add("  "+first.Period, windows, strings.Join(first.Partitions, ", "))
+	}
+	var b strings.Builder
+	t.write(&b)
+	return []string{"incomplete, as they began before the first event that was read:", strings.TrimSuffix(b.String(), "\n")}
+}
+
+func (s *statusReport) rest() []string {
+	var lines []string
+	if s.Held {
+		lines = append(lines, "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out")
+	}
+	if s.Schema != nil {
+		lines = append(lines, plain(*s.Schema))
+	}
+	return lines
+}
+
+// short writes a duration in at most two units: 350ms, 1.2s, 3m4s, 5h12m, 3d4h.
+func short(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 2*day:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+}
