@@ -59,6 +59,7 @@ type Generator struct {
 	now     int64 // Unix ms
 	spread  int64 // ms
 	clock   clock
+	shift   int // of the ranks, from 0 to below Members
 }
 
 // New makes a generator; its error is ErrOptions.
@@ -121,10 +122,18 @@ func (o *Options) check() error {
 // SetNow moves the present: events after it are made from there.
 func (g *Generator) SetNow(now time.Time) { g.now = now.UnixMilli() }
 
+// SetShift moves the ranks by n: the member of rank n+1 is now the most active, and so on
+// round. Scores of members who take turns overtake each other, as
+// those of people do; without it the order settles soon.
+func (g *Generator) SetShift(n int) {
+	g.shift = (n%g.options.Members + g.options.Members) % g.options.Members
+}
+
 // Next appends an event to buf, and returns it with the buffer.
 func (g *Generator) Next(buf []byte) (Event, []byte) {
 	start := len(buf)
-	buf = g.names.append(buf, g.ranks.next(g.random))
+	rank := (g.ranks.next(g.random)-1+g.shift)%g.options.Members + 1
+	buf = g.names.append(buf, rank)
 	middle := len(buf)
 	e := Event{}
 	if g.options.Bad > 0 && g.random.Float64() < g.options.Bad {

@@ -365,3 +365,29 @@ func BenchmarkNext(b *testing.B) {
 	}
 	b.SetBytes(int64(len(buf)))
 }
+
+func TestAShiftMakesOthersTheMostActive(t *testing.T) {
+	const members = 50
+	g, err := New(Options{Seed: 3, Members: members, Skew: 2, NoOccurredAt: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := func() string {
+		counts, best := map[string]int{}, ""
+		for range 5_000 {
+			e, _ := g.Next(nil)
+			counts[string(e.Key)]++
+			if counts[string(e.Key)] > counts[best] {
+				best = string(e.Key)
+			}
+		}
+		return best
+	}
+	name := func(rank int) string { return string(g.names.append(nil, rank)) }
+	for shift, rank := range map[int]int{0: 1, 1: 2, members - 1: members, members: 1, -1: members, 2*members + 7: 8} {
+		g.SetShift(shift)
+		if got, want := most(), name(rank); got != want {
+			t.Errorf("with a shift of %d %s is the most active, not %s", shift, got, want)
+		}
+	}
+}
