@@ -29,7 +29,7 @@ func BenchmarkFetchToFold(b *testing.B) {
 	}
 }
 
-func fetchToFold(b *testing.B, codec kgo.CompressionCodec) {
+func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper // it is the benchmark itself
 	now := time.Now().UTC()
 	response, records := published(b, codec, now)
 	calendar, err := periods.NewCalendar("UTC", "monday")
@@ -58,6 +58,7 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) {
 
 // published are the bytes of a response as a broker gives them, about 1 MiB.
 func published(b *testing.B, codec kgo.CompressionCodec, now time.Time) (*fetch.Response, int64) {
+	b.Helper()
 	const records = 8000
 	broker, err := embedded.StartKafka(b.Context(), embedded.KafkaOptions{Topics: map[string]int{"points": 1}})
 	if err != nil {

@@ -117,6 +117,9 @@ func (b *broker) committed(ctx context.Context, topic string, partitions ...int)
 	if err == nil {
 		err = r.Error
 	}
+	if errors.Is(err, kafka.GroupIdNotFound) { // never used yet
+		return map[int]int64{}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the offsets of group %s for %s: %w", b.group, topic, err)
 	}

@@ -25,13 +25,26 @@ type deadLetters struct {
 	partition int
 	stats     *Stats
 	blocked   func(error) // told why writing waits, nil once it goes on
+	once      bool        // an error that may pass is returned, not waited out
 
 	letters []letter
 	size    int
+	failed  error // of the last write: what it was about is lost to this flow
 }
 
-// gather is how much is written at once, in bytes of the originals.
-const gather = 256 << 10
+const (
+	// gather is how much is written at once, in bytes of the originals.
+	gather = 256 << 10
+	// letterBytes is what a letter takes beside its original, about.
+	letterBytes = 1 << 10
+)
+
+func (w *worker) newLetters(blocked func(error)) *deadLetters {
+	return &deadLetters{
+		client: w.kafka.client, timeout: w.Timeout, topic: w.topic, partition: w.partition,
+		stats: w.Stats, blocked: blocked,
+	}
+}
 
 // DeadLetterTopic is where the bad records of a topic go.
 func DeadLetterTopic(topic string) string { return topic + ".dlq" }
@@ -39,7 +52,7 @@ func DeadLetterTopic(topic string) string { return topic + ".dlq" }
 // add takes a record, and writes what was gathered once that is enough. The
 // record's bytes are copied unless it is written right away.
 func (d *deadLetters) add(ctx context.Context, rec *recordbatch.Record, reason event.Reason, message string) error {
-	size := len(rec.Key) + len(rec.Value) + len(rec.Headers)
+	size := letterBytes + len(rec.Key) + len(rec.Value) + len(rec.Headers)
 	if d.size+size > gather {
 		if err := d.flush(ctx); err != nil {
 			return err
@@ -72,10 +85,9 @@ func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, messa
 		}
 		return b
 	}
-	l := letter{time: time.UnixMilli(rec.Time), key: bytes(rec.Key), value: bytes(rec.Value)}
-	if rec.Time <= 0 {
-		l.time = time.Now()
-	}
+	// By the original's time it might be too old to be kept, or too far in the
+	// future to be taken.
+	l := letter{time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
 	if rec.Oversize > 0 {
 		message = fmt.Sprintf("%s (%d bytes; the original stands at its source offset)", message, rec.Oversize)
 	}
@@ -95,15 +107,22 @@ func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, messa
 	return l
 }
 
-// flush writes all that was gathered, and returns once that is acknowledged.
+// flush writes all that was gathered, and returns once that is acknowledged. After
+// an error every further flush returns it: a batch with letters that weren't
+// written must not be swept, whoever asks last.
 func (d *deadLetters) flush(ctx context.Context) error {
-	if len(d.letters) == 0 {
-		return nil
+	if d.failed != nil || len(d.letters) == 0 {
+		return d.failed
 	}
-	err := d.write(ctx, d.letters)
+	d.failed = d.write(ctx, d.letters)
+	d.forget()
+	return d.failed
+}
+
+// forget drops what was gathered: its records are going to be read again.
+func (d *deadLetters) forget() {
 	clear(d.letters)
 	d.letters, d.size = d.letters[:0], 0
-	return err
 }
 
 // write tries until the records are acknowledged, or the context ends. A set
@@ -126,6 +145,9 @@ func (d *deadLetters) write(ctx context.Context, letters []letter) error {
 			return d.refused(ctx, letters, err)
 		case ledger.Retry:
 			d.blocked(err)
+			if d.once {
+				return err
+			}
 			if err := wait.next(ctx); err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ func New(c Config) *Consumer {
 			// What a batch is read again with, outside of the budget, is set aside.
 			memory:      memory.New(c.FoldMemory-maxResponse, c.FoldMemory/3),
 			maxResponse: maxResponse,
+			starting:    make(chan struct{}, 1),
 			again:       make(chan struct{}, 1),
 		},
 		kafka:    &broker{client: client, group: c.Group, timeout: c.Timeout},

@@ -28,6 +28,9 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if err := w.Standings.CheckSchema(state.Schema); err != nil {
 		return ledger.Position{}, &Halt{HaltSchema, err.Error(), "a partition of this topic can't be counted here until then"}
 	}
+	if state.Schema == "" && len(state.Ledger) > 0 {
+		return ledger.Position{}, &Halt{HaltSchema, "Redis has a ledger and not what its scores were written with: the schema is gone", rebuildRemedy}
+	}
 	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows}
 	for field := range state.Ledger {
 		f.others = f.others || field != w.field && topicOf(field) == w.topic
@@ -36,7 +39,11 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if err != nil {
 		return ledger.Position{}, err
 	}
-	committed, err := w.kafka.committed(ctx, w.topic, upTo(partitions)...)
+	asked := upTo(partitions)
+	if f.found != "" || f.others {
+		asked = []int{w.partition} // of hundreds of workers each asks for its own
+	}
+	committed, err := w.kafka.committed(ctx, w.topic, asked...)
 	if err != nil {
 		return ledger.Position{}, err
 	}
@@ -67,8 +74,29 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	case join:
 		return ledger.At(f.log.start), w.join(ctx, f, state.Now)
 	default:
-		return ledger.Position{}, w.begin(ctx, d.step, partitions, state.Now)
+		return ledger.Position{}, w.beginOnce(ctx, d.step, partitions)
 	}
+}
+
+// beginOnce has one worker of the process resolve where a topic begins: it asks
+// about every partition, and so would everyone.
+func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
+	select {
+	case w.starting <- struct{}{}:
+		defer func() { <-w.starting }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	state, err := w.Standings.State(ctx)
+	if err != nil {
+		return err
+	}
+	for field := range state.Ledger {
+		if topicOf(field) == w.topic {
+			return errAgain // another has been here
+		}
+	}
+	return w.begin(ctx, s, partitions, state.Now)
 }
 
 // errAgain says that the start has to be looked at again, at once or after a wait.
@@ -80,7 +108,7 @@ func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
 		w.pastSince = time.Now()
 	}
 	if time.Since(w.pastSince) < confirmFor {
-		return fmt.Errorf("%s ends at offset %d, before the ledger's position %v: %w", w.field, log.end, at, errAgain)
+		return fmt.Errorf("%s ends at offset %d, before the ledger's position %v", w.field, log.end, at)
 	}
 	return &Halt{HaltTruncated,
 		fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", w.field, log.end, at),
@@ -170,6 +198,8 @@ func (w *worker) set(ctx context.Context, offsets map[int]int64, all ...ledger.B
 		return w.commits.now(ctx, offsets, w.topic)
 	case ledger.Orphaned:
 		return fmt.Errorf("boards appeared without a ledger: %w", errAgain)
+	case ledger.HeldUp:
+		return errHeld
 	default:
 		return errAgain
 	}

@@ -33,6 +33,13 @@ func AtStart(err error) ledger.Verdict {
 	return v
 }
 
+// Codes that kafka-go has no name for.
+const (
+	newLeaderElected           kafka.Error = 108
+	offsetMovedToTieredStorage kafka.Error = 109
+	rebootstrapRequired        kafka.Error = 129
+)
+
 var meanings = map[kafka.Error]ledger.Verdict{
 	kafka.Unknown:                      ledger.Retry, // -1: the broker had an error of its own
 	kafka.OffsetOutOfRange:             ledger.Retry, // the log was cut: the start table decides
@@ -60,10 +67,25 @@ var meanings = map[kafka.Error]ledger.Verdict{
 	kafka.OffsetNotAvailable:           ledger.Retry, // a new leader doesn't know its high watermark yet
 	kafka.ListenerNotFound:             ledger.Retry,
 	kafka.ThrottlingQuotaExceeded:      ledger.Retry,
+	kafka.StaleControllerEpoch:         ledger.Retry,
+	kafka.FetchSessionIDNotFound:       ledger.Retry,
+	kafka.InvalidFetchSessionEpoch:     ledger.Retry,
+	kafka.FetchSessionTopicIDError:     ledger.Retry,
+	kafka.PreferredLeaderNotAvailable:  ledger.Retry,
+	kafka.EligibleLeadersNotAvailable:  ledger.Retry,
+	kafka.ReassignmentInProgress:       ledger.Retry,
+	kafka.ConcurrentTransactions:       ledger.Retry,
+	kafka.UnstableOffsetCommit:         ledger.Retry, // of a transaction that isn't ours
+	kafka.UnknownTopicID:               ledger.Retry, // deleted, or made again: metadata will tell
+	kafka.InconsistentTopicID:          ledger.Retry,
+	newLeaderElected:                   ledger.Retry,
+	offsetMovedToTieredStorage:         ledger.Retry, // a follower's answer: the leader has it
+	rebootstrapRequired:                ledger.Retry,
 
 	kafka.MessageSizeTooLarge: ledger.DeadLetter,
 	kafka.RecordListTooLarge:  ledger.DeadLetter,
 	kafka.InvalidRecord:       ledger.DeadLetter,
+	kafka.InvalidTimestamp:    ledger.DeadLetter,
 
 	kafka.InvalidTopic:                       ledger.Halt,
 	kafka.TopicAuthorizationFailed:           ledger.Halt,

@@ -30,12 +30,17 @@ func (s *sweeper) overflow(ctx context.Context, b *batch, p *ledger.Piece, membe
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
-	r := &reader{worker: s.worker, fetcher: s.fetcher(nil)}
+	// The worker's own reader goes on meanwhile: nothing of it may be touched.
+	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait()}
 	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxResponse}
 	defer r.records.Close()
-	o := &overflowing{reader: r, decoder: event.NewDecoder(s.Events), batch: b, refused: refused}
-	o.letters = *s.letters
-	o.letters.letters, o.letters.size = nil, 0
+	o := &overflowing{
+		reader: r, decoder: event.NewDecoder(s.Events), batch: b, refused: refused,
+		letters: s.newLetters(s.writing),
+	}
+	// Nobody waits with the token: a dead-letter topic that can't be written must
+	// hold up its own partition alone.
+	o.letters.once = true
 	if err := o.read(ctx); err != nil {
 		return 0, err
 	}
@@ -60,7 +65,7 @@ func without(p *ledger.Piece, refused map[string]bool) {
 type overflowing struct {
 	reader  *reader
 	decoder *event.Decoder // the worker's own is in use by its reader
-	letters deadLetters
+	letters *deadLetters
 	batch   *batch
 	refused map[string]bool
 	event   event.Event
@@ -86,7 +91,7 @@ func (o *overflowing) read(ctx context.Context) error {
 		from = o.reader.records.Position()
 		resp.Release()
 		if !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the events of an overflow again: %w", err)
+			return o.reader.failed(err)
 		}
 	}
 	return o.letters.flush(ctx)

@@ -23,6 +23,9 @@ type reader struct {
 	records recordbatch.Reader
 	event   event.Event
 	folded  fold.Event
+	blocked func(error) // told what reading waits for, nil once it goes on
+	idle    *wait       // between answers that came empty at once
+	again   bool        // the dead letters of what is read were written by this flow
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
 }
@@ -53,6 +56,7 @@ func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
 			return err
 		}
 	}
+	r.again = false
 	for offset := at.From; ; {
 		if offset, err = r.step(ctx, offset); err != nil {
 			return err
@@ -73,7 +77,9 @@ func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
 	defer resp.Release()
 	b := r.batches.open()
 	if b == nil {
-		if r.turnUsed { // its batch is being swept: the next worker's turn
+		// Its batch is being swept, or there is nothing to read: the next worker's
+		// turn. Kept by idle ones, a few reserves would starve all others.
+		if r.turnUsed || r.hasTurn && len(resp.Records) == 0 {
 			r.endTurn()
 		}
 		b = r.fresh(ledger.At(offset), 0)
@@ -172,18 +178,19 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			if errors.Is(err, kafka.OffsetOutOfRange) || Meaning(err) != ledger.Retry {
 				return nil, err // the start table decides, or judge does
 			}
-			r.reading(err)
+			r.blocked(err)
 		} else {
-			r.reading(nil)
-			if len(resp.Records) > 0 {
+			r.blocked(nil)
+			r.caughtUp.Store(len(resp.Records) == 0)
+			if len(resp.Records) > 0 || time.Since(began) >= r.FetchWait/2 {
+				r.idle.Reset()
 				r.Stats.FetchBytes.Add(int64(len(resp.Records)))
-				return resp, nil
-			}
-			if time.Since(began) >= r.FetchWait/2 {
 				return resp, nil
 			}
 			// With an open transaction at the end of the log, brokers answer
 			// empty at once, thousands of times a second.
+			resp.Release()
+			return resp, sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))
 		}
 		resp.Release()
 		if err := wait.next(ctx); err != nil {
@@ -204,7 +211,7 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		case errors.Is(err, recordbatch.ErrNoMemory):
 			return r.records.Position(), errNoMemory
 		case err != nil:
-			return r.records.Position(), r.unreadable(err)
+			return r.records.Position(), r.failed(err)
 		case end >= 0 && rec.Offset >= end:
 			return end, nil
 		}
@@ -214,19 +221,25 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 	}
 }
 
-func (r *reader) unreadable(err error) error {
-	name := fmt.Sprintf("%s after offset %d: %v", r.field, r.records.Position(), err)
+// failed is what an error of the records comes to; others are as they are.
+func (r *reader) failed(err error) error { return unreadable(err, r.topic, r.partition, &r.records) }
+
+func unreadable(err error, topic string, partition int, records *recordbatch.Reader) error {
+	name := fmt.Sprintf("%s/%d after offset %d: %v", topic, partition, records.Position(), err)
 	switch {
 	case errors.Is(err, recordbatch.ErrTooLarge):
 		return &Halt{HaltTooLarge, name, "raise fold_memory"}
 	case errors.Is(err, recordbatch.ErrOldMagic):
 		return &Halt{HaltFormat, name, "have the topic's records written again by producers of Kafka 0.11 or later"}
+	case !errors.Is(err, recordbatch.ErrCorrupt) && !errors.Is(err, recordbatch.ErrTruncated):
+		return err
 	}
 	return &Halt{HaltFormat, name, "see to the broker's disk and to what lies between it and here; if the record is lost, move the ledger past it by a rebuild"}
 }
 
 // one folds one record, or says that the batch has no room for it.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
+	b.newest = max(b.newest, rec.Time)
 	if rec.Value == nil && rec.Oversize == 0 {
 		b.skipped++
 		return nil
@@ -256,13 +269,14 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	case fold.Repeated:
 		b.repeated++
 	}
-	b.newest = max(b.newest, rec.Time)
 	return nil
 }
 
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, reason event.Reason, message string) error {
-	if err := r.letters.add(ctx, rec, reason, message); err != nil {
-		return err
+	if !r.again {
+		if err := r.letters.add(ctx, rec, reason, message); err != nil {
+			return err
+		}
 	}
 	b.dead[reasonIndex(reason)]++
 	return nil

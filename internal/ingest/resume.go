@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -15,6 +17,7 @@ import (
 // hashes that fit. It returns the position after the reading.
 func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Position, error) {
 	r.log.Info("going on with a sweep", zap.Stringer("position", at))
+	defer func() { r.again = false }() // what follows the sweep is read for the first time
 	taken := at.Hash // what was swept before this owner came counts as repeated
 	for at.Sweeping() {
 		b := r.fresh(at, taken)
@@ -24,6 +27,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 			if !errors.Is(err, errNoMemory) {
 				return at, err
 			}
+			r.letters.forget()
 			if err := r.waitForMemory(ctx); err != nil {
 				return at, err
 			}
@@ -48,7 +52,13 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 // reserve; on one it leaves the upper half of the hashes to another reading, and
 // starts again.
 func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error {
+	progress, furthest := time.Now(), at.From
 	for offset := at.From; offset < at.To; {
+		if offset > furthest {
+			progress, furthest = time.Now(), offset
+		} else if r.caughtUp.Load() && time.Since(progress) > confirmFor {
+			return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep %v: %w", r.field, offset, at, errAgain)
+		}
 		resp, err := r.fetch(ctx, offset)
 		if err == nil {
 			offset, err = r.fold(ctx, b, resp, offset, at.To)
@@ -64,10 +74,12 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 				return errNoMemory
 			}
 			b.tally = tally{}
+			r.letters.forget()
 			offset = at.From
 		default:
 			return err
 		}
 	}
+	r.again = true // further readings of the same sweep write none
 	return r.letters.flush(ctx)
 }

@@ -163,9 +163,10 @@ func resolve(s StartFrom, b beginning, asked int64, now time.Time, maxFuture int
 }
 
 // reaches reports whether a log holds all that came after a time that since was
-// asked for: it begins at offset 0, or with a record from before.
+// asked for: it begins at offset 0, or with a record from before. Where records
+// have no time nobody can tell.
 func (b beginning) reaches() bool {
-	return b.log.start == 0 || b.since > b.log.start || b.since < 0 && !b.empty
+	return b.log.start == 0 || !b.empty && b.first > 0 && (b.since > b.log.start || b.since < 0)
 }
 
 // topicOf splits a field of the ledger: <topic>/<partition>.

@@ -55,6 +55,7 @@ func (w *worker) started(at ledger.Position) {
 	defer w.state.mu.Unlock()
 	first := w.state.begun.IsZero()
 	w.state.begun = time.Now()
+	w.caughtUp.Store(false)
 	w.note(waitsStart, nil)
 	if first {
 		w.log.Info("partition running", zap.Stringer("position", at))
@@ -84,22 +85,25 @@ func (w *worker) note(side int, err error) {
 	}
 }
 
-func (w *worker) halted(h *Halt) {
+// halted tells of a halt, once, and reports whether it was told before.
+func (w *worker) halted(h *Halt) (again bool) {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
-	if w.state.halt == nil || w.state.halt.Reason != h.Reason {
+	if again = w.state.halt != nil && w.state.halt.Reason == h.Reason; !again {
 		w.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
 	}
 	w.state.halt = h
+	return again
 }
 
-// looked is called where the ledger stands as it should. A halt is over once the
-// partition has worked for a while.
+// looked is called where the ledger stands as it should. A halt is over once a
+// batch is through, or where there is nothing to read: a flow that is still on
+// its way to what halted the one before has left nothing behind.
 func (w *worker) looked() {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
 	w.note(waitsWrite, nil)
-	if time.Since(w.state.begun) > 2*lookEvery {
+	if time.Since(w.state.begun) > 2*lookEvery && w.caughtUp.Load() {
 		w.goOn()
 	}
 }

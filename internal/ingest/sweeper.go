@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +16,18 @@ import (
 // ledger should stand.
 type sweeper struct {
 	*worker
-	at ledger.Position
+	at    ledger.Position
+	calls context.Context // of the pieces: outlives run's by lastCall
+}
+
+// lastCall is how long a piece in flight is waited for at the end of a generation.
+const lastCall = 3 * time.Second
+
+// outlive is a context that ends a while after another.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 // lookEvery is how often an idle worker looks at its ledger, so that a Redis
@@ -27,6 +39,9 @@ const lookEvery = time.Second
 func (s *sweeper) run(ctx context.Context) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	calls, cancel := outlive(ctx, lastCall)
+	defer cancel()
+	s.calls = calls
 	connections := s.reconnected.Load()
 	for {
 		var err error
@@ -96,15 +111,15 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// apply sends a piece until its outcome is known. The call itself isn't ended by
-// the context: a piece in flight is waited for, which is bounded, so that the
-// next owner finds the ledger where it will stay.
+// apply sends a piece until its outcome is known. The call itself isn't ended with
+// the context: a piece in flight is waited for a little longer, so that the next
+// owner finds the ledger where it will stay.
 func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events int64) error {
 	wait := newWait()
 	refused := int64(0)
 	for {
 		width := p.Width()
-		answer, took, err := s.Standings.Apply(context.WithoutCancel(ctx), p)
+		answer, took, err := s.Standings.Apply(s.calls, p)
 		if err != nil {
 			if s.Standings.Meaning(err) != ledger.Retry {
 				return err
@@ -126,6 +141,7 @@ func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events i
 			s.Stats.dead[overflowIndex].Add(refused)
 			return nil
 		case ledger.Held:
+			s.writing(errHeld)
 			if err := sleep(ctx, 100*time.Millisecond); err != nil {
 				return err
 			}
@@ -134,12 +150,18 @@ func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events i
 			if err != nil {
 				return err
 			}
-			refused += n
+			if refused += n; n == 0 { // whoever is named has no events: don't spin
+				if err := wait.next(ctx); err != nil {
+					return err
+				}
+			}
 		default:
 			return s.refusal(p, answer)
 		}
 	}
 }
+
+var errHeld = errors.New("a rebuild is about to swap the boards")
 
 // refusal is what an answer that isn't about the piece comes to.
 func (s *sweeper) refusal(p *ledger.Piece, a ledger.Answer) error {

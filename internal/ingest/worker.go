@@ -38,7 +38,8 @@ type worker struct {
 	pieces  fold.Pieces
 	pace    pace
 
-	pastSince time.Time // when the log was first seen to end before the position
+	caughtUp  atomic.Bool // the last answer of the broker was empty
+	pastSince time.Time   // when the log was first seen to end before the position
 	state     status
 }
 
@@ -46,6 +47,7 @@ type worker struct {
 type shared struct {
 	memory      *memory.Budget
 	maxResponse int64         // bytes: the largest response that is taken
+	starting    chan struct{} // a token for resolving where a topic's partitions start
 	again       chan struct{} // a token for reading a batch again, outside of the budget
 	reconnected atomic.Int64  // counts new connections to the standings
 }
@@ -67,7 +69,7 @@ func (w *worker) run(ctx context.Context) {
 		if time.Since(began) > 10*time.Second {
 			wait.Reset()
 		}
-		if !w.settle(ctx, err, wait) {
+		if !w.settle(ctx, err, wait, time.Since(began)) {
 			return
 		}
 	}
@@ -75,10 +77,14 @@ func (w *worker) run(ctx context.Context) {
 
 // settle does what the end of a flow asks for before the next one. It reports
 // false where the generation has ended.
-func (w *worker) settle(ctx context.Context, err error, wait *wait) bool {
+func (w *worker) settle(ctx context.Context, err error, wait *wait, took time.Duration) bool {
 	if halt, ok := errors.AsType[*Halt](w.judge(err)); ok {
-		w.halted(halt)
-		return sleep(ctx, time.Second) == nil
+		pause := time.Second
+		if again := w.halted(halt); again {
+			// To look at its cause may be to read a sweep again: not all the time.
+			pause = max(pause, min(took, 10*time.Second))
+		}
+		return sleep(ctx, pause) == nil
 	}
 	if errors.Is(err, errMoved) {
 		w.Stats.Moves.Add(1)
@@ -123,11 +129,8 @@ func (w *worker) flow(ctx context.Context) error {
 	w.batches = newHandoff(func() *batch {
 		return &batch{Batch: fold.New(&w.Rules, w.account, w.memory.Reserve()-w.maxResponse)}
 	})
-	w.letters = &deadLetters{
-		client: w.kafka.client, timeout: w.Timeout, topic: w.topic, partition: w.partition,
-		stats: w.Stats, blocked: w.reading,
-	}
-	r := &reader{worker: w, fetcher: w.fetcher(w.account)}
+	w.letters = w.newLetters(w.reading)
+	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
 	go func() {
 		err := r.run(ctx, at)
 		cancel(err) // the sweeper stops after the piece in flight
@@ -166,7 +169,7 @@ func (w *worker) partitions(ctx context.Context) (int, error) {
 	}
 	n := all[w.topic]
 	if n <= w.partition {
-		return 0, fmt.Errorf("topic %s has %d partitions and this is %d: %w", w.topic, n, w.partition, errAgain)
+		return 0, fmt.Errorf("topic %s has %d partitions and this is partition %d", w.topic, n, w.partition)
 	}
 	return n, nil
 }
@@ -195,10 +198,10 @@ func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int6
 		}
 		resp.Release()
 		if !errors.Is(err, io.EOF) {
-			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
+			return 0, unreadable(err, w.topic, partition, &records)
 		}
 		if records.Position() == at {
-			return 0, fmt.Errorf("read the first record of %s/%d: nothing came: %w", w.topic, partition, errAgain)
+			return 0, fmt.Errorf("read the first record of %s/%d: nothing came", w.topic, partition)
 		}
 		at = records.Position()
 	}

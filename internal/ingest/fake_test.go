@@ -1,0 +1,279 @@
+package ingest
+
+// The standings of the tests: the contract of DESIGN.md ("Exactly once: the
+// ledger") as a small model in memory, which can be told to misbehave.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// total is a member's sum in a window.
+type total struct{ points, time int64 }
+
+type board = map[string]map[string]total // listing → member → total
+
+// call is what became of one Apply, as the fake saw it.
+type call struct {
+	piece   string // expected and next
+	width   int
+	outcome ledger.Outcome
+	err     error
+}
+
+// reply is what a test's hook wants of an Apply: nothing, an answer instead, or
+// an error, after the piece was applied if executed is set.
+type reply struct {
+	answer   *ledger.Answer
+	err      error
+	executed bool
+}
+
+type fake struct {
+	mu      sync.Mutex
+	schema  string
+	ledger  map[string]string
+	origins map[string]string
+	boards  board
+	workers map[string]string
+	held    bool
+	limit   int64 // of a total, either way; 0: none
+	clock   func() time.Time
+	calls   []call
+	begins  int
+	states  int
+
+	apply    func(n int, p *ledger.Piece) reply // called unlocked, may block
+	position func() error
+	state    func() error
+}
+
+const ourSchema = `{"v":1}`
+
+var (
+	errLost    = errors.New("connection reset by the fake")
+	errHalting = errors.New("NOPERM by the fake")
+)
+
+func newFake() *fake {
+	return &fake{
+		ledger: map[string]string{}, origins: map[string]string{}, boards: board{},
+		workers: map[string]string{}, clock: time.Now,
+	}
+}
+
+func (f *fake) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+	f.mu.Lock()
+	hook, n := f.apply, len(f.calls)
+	f.mu.Unlock()
+	var r reply
+	if hook != nil {
+		r = hook(n, p)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var a ledger.Answer
+	switch {
+	case ctx.Err() != nil:
+		r.err = ctx.Err()
+	case r.answer != nil:
+		a = *r.answer
+	case r.err == nil || r.executed:
+		a = f.add(p)
+	}
+	f.calls = append(f.calls, call{p.Expected.String() + " " + p.Next.String(), p.Width(), a.Outcome, r.err})
+	if r.err != nil {
+		return ledger.Answer{}, 0, fmt.Errorf("apply: %w", r.err)
+	}
+	return a, time.Duration(p.Width()) * time.Microsecond, nil
+}
+
+func (f *fake) add(p *ledger.Piece) ledger.Answer {
+	field := ledger.Field(p.Topic, p.Partition)
+	switch found := f.ledger[field]; {
+	case found == p.Next.String() && found != p.Expected.String():
+		return ledger.Answer{Outcome: ledger.Applied}
+	case found != p.Expected.String():
+		return ledger.Answer{Outcome: ledger.Moved, Found: found}
+	case f.schema != ourSchema:
+		return ledger.Answer{Outcome: ledger.OtherSchema, Found: f.schema}
+	case f.held:
+		return ledger.Answer{Outcome: ledger.Held}
+	}
+	met, over := map[string]bool{}, map[string]bool{}
+	each := func(do func(listing, member string, m ledger.Member)) {
+		for _, g := range p.Groups {
+			for _, w := range g.Windows {
+				for _, m := range g.Members {
+					do(p.Windows[w].Listing(), string(m.ID), m)
+				}
+			}
+		}
+	}
+	each(func(listing, member string, m ledger.Member) {
+		if key := listing + " " + member; met[key] {
+			panic("a member and a window meet twice in a piece: " + key)
+		} else {
+			met[key] = true
+		}
+		if s := f.boards[listing][member].points + m.Points; f.limit > 0 && (s > f.limit || s < -f.limit) {
+			over[member] = true
+		}
+	})
+	if len(over) > 0 {
+		return ledger.Answer{Outcome: ledger.Overflow, Members: slices.Sorted(maps.Keys(over))}
+	}
+	each(func(listing, member string, m ledger.Member) {
+		if f.boards[listing] == nil {
+			f.boards[listing] = map[string]total{}
+		}
+		t, ok := f.boards[listing][member]
+		if !ok {
+			t.time = ledger.NoTime
+		}
+		f.boards[listing][member] = total{t.points + m.Points, max(t.time, m.Time)}
+	})
+	f.ledger[field] = p.Next.String()
+	return ledger.Answer{Outcome: ledger.Applied}
+}
+
+func (f *fake) Position(_ context.Context, topic string, partition int) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.position != nil {
+		if err := f.position(); err != nil {
+			return "", err
+		}
+	}
+	return f.ledger[ledger.Field(topic, partition)], nil
+}
+
+func (f *fake) State(context.Context) (ledger.State, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.states++
+	if f.state != nil {
+		if err := f.state(); err != nil {
+			return ledger.State{}, err
+		}
+	}
+	return ledger.State{
+		Schema: f.schema, Now: f.clock(), Ledger: maps.Clone(f.ledger), Origins: maps.Clone(f.origins),
+		Windows: len(f.boards), Workers: maps.Clone(f.workers), Held: f.held,
+	}, nil
+}
+
+func (f *fake) CheckSchema(found string) error {
+	if found == "" || found == ourSchema {
+		return nil
+	}
+	return fmt.Errorf("other schema %s: %w", found, errHalting)
+}
+
+func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begins++
+	switch {
+	case f.held:
+		return ledger.HeldUp, nil
+	case len(f.ledger) == 0 && len(f.boards) > 0:
+		return ledger.Orphaned, nil
+	}
+	for _, b := range all {
+		if f.ledger[ledger.Field(b.Topic, b.Partition)] != b.Found {
+			return ledger.Overtaken, nil
+		}
+	}
+	f.schema = ourSchema
+	for _, b := range all {
+		field := ledger.Field(b.Topic, b.Partition)
+		f.ledger[field] = b.At.String()
+		if b.Origin != nil {
+			f.origins[field] = b.Origin.String()
+		}
+	}
+	return ledger.Began, nil
+}
+
+func (f *fake) Report(_ context.Context, topic string, partition int, line string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers[ledger.Field(topic, partition)] = line
+	return nil
+}
+
+func (f *fake) Meaning(err error) ledger.Verdict {
+	if errors.Is(err, errHalting) {
+		return ledger.Halt
+	}
+	return ledger.Retry
+}
+
+// do changes or looks at the fake under its lock.
+func (f *fake) do(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// at is where the ledger stands.
+func (f *fake) at(topic string, partition int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ledger[ledger.Field(topic, partition)]
+}
+
+// snapshot keeps what Redis would dump; the returned function brings it back.
+func (f *fake) snapshot() (restore func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	schema, led, origins, boards := f.schema, maps.Clone(f.ledger), maps.Clone(f.origins), cloned(f.boards)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.schema, f.ledger, f.origins, f.boards = schema, maps.Clone(led), maps.Clone(origins), cloned(boards)
+	}
+}
+
+func (f *fake) wipe() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.schema, f.ledger, f.origins, f.boards = "", map[string]string{}, map[string]string{}, board{}
+}
+
+func cloned(b board) board {
+	all := board{}
+	for w, members := range b {
+		all[w] = maps.Clone(members)
+	}
+	return all
+}
+
+// differences between two boards, shown shortly.
+func differences(want, got board) string {
+	var all []string
+	for _, w := range slices.Sorted(maps.Keys(merged(want, got))) {
+		for _, m := range slices.Sorted(maps.Keys(merged(want[w], got[w]))) {
+			if a, b := want[w][m], got[w][m]; a != b {
+				all = append(all, fmt.Sprintf("%s %.20q: want %v, got %v", w, m, a, b))
+			}
+		}
+	}
+	return strings.Join(all[:min(len(all), 10)], "\n")
+}
+
+func merged[V any](a, b map[string]V) map[string]V {
+	all := map[string]V{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
+}

@@ -1,0 +1,320 @@
+package ingest
+
+// A Kafka (franz-go's fake broker), the standings of the tests, and consumers or
+// single workers between them.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const topic = "events"
+
+// world is one test's.
+type world struct {
+	t         testing.TB
+	cluster   *kfake.Cluster
+	client    *kgo.Client
+	standings *fake
+	stats     *Stats
+	logs      *observer.ObservedLogs
+	config    Config
+	want      board // what the events that were sent come to
+	calendar  periods.Calendar
+	committed struct {
+		sync.Mutex
+		all map[int]int64
+		err error
+	}
+}
+
+func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
+	t.Helper()
+	options = append([]kfake.Opt{
+		kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topic, DeadLetterTopic(topic)),
+		kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}),
+	}, options...)
+	cluster, err := kfake.NewCluster(options...)
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	address := cluster.ListenAddrs()[0]
+	transport := &kafka.Transport{MetadataTTL: 200 * time.Millisecond, MetadataTopics: []string{topic, DeadLetterTopic(topic)}}
+	t.Cleanup(transport.CloseIdleConnections)
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	require.NoError(t, err)
+	core, logs := observer.New(zapcore.DebugLevel)
+	w := &world{t: t, cluster: cluster, standings: newFake(), stats: new(Stats), logs: logs, want: board{}, calendar: calendar}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, e := range logs.All() {
+				t.Log(e.Time.Format("05.000"), e.Level, e.Message, e.ContextMap())
+			}
+		}
+	})
+	w.client, err = kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10*time.Millisecond))
+	require.NoError(t, err)
+	t.Cleanup(w.client.Close)
+	w.config = Config{
+		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: time.Second},
+		Topics: []string{topic}, Group: "group", Owner: "me",
+		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 3 * time.Second,
+		Heartbeat: 200 * time.Millisecond, Timeout: 2 * time.Second, CommitInterval: 50 * time.Millisecond,
+		ShutdownTime: 5 * time.Second, Start: Start{From: FromEarliest},
+		Rules: fold.Rules{
+			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
+			Lateness: (400 * 24 * time.Hour).Milliseconds(),
+		},
+		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
+		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
+		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+		Standings: w.standings, Log: zap.New(core), Stats: w.stats,
+	}
+	return w
+}
+
+// earned is one good event.
+type earned struct {
+	User   string `json:"user_id"`
+	Points int64  `json:"points"`
+	At     int64  `json:"occurred_at"`
+	Board  string `json:"board,omitempty"`
+}
+
+// counts adds an event to what is wanted.
+func (w *world) counts(e earned) {
+	board := e.Board
+	if board == "" {
+		board = "global"
+	}
+	for _, p := range w.config.Rules.Periods {
+		win, err := w.calendar.At(p, e.At)
+		require.NoError(w.t, err)
+		listing := ledger.Window{Board: board, Period: string(p), Name: win.Name}.Listing()
+		if w.want[listing] == nil {
+			w.want[listing] = map[string]total{}
+		}
+		t, ok := w.want[listing][e.User]
+		if !ok {
+			t.time = ledger.NoTime
+		}
+		t.points += e.Points
+		if e.Points > 0 {
+			t.time = max(t.time, e.At)
+		}
+		w.want[listing][e.User] = t
+	}
+}
+
+// send publishes good events to a partition, and wants them.
+func (w *world) send(partition int, all ...earned) {
+	w.t.Helper()
+	var records []*kgo.Record
+	for _, e := range all {
+		w.counts(e)
+		value, err := json.Marshal(e)
+		require.NoError(w.t, err)
+		records = append(records, &kgo.Record{Partition: int32(partition), Value: value})
+	}
+	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
+}
+
+// sendRaw publishes values as they are; nil is a tombstone.
+func (w *world) sendRaw(partition int, values ...[]byte) {
+	w.t.Helper()
+	for _, v := range values {
+		require.NoError(w.t, w.client.ProduceSync(context.Background(), &kgo.Record{Partition: int32(partition), Value: v}).FirstErr())
+	}
+}
+
+// some are n events of as many members, a few seconds ago.
+func some(prefix string, n int, points int64) (all []earned) {
+	at := time.Now().Add(-time.Minute).UnixMilli()
+	for i := range n {
+		all = append(all, earned{User: prefix + strconv.Itoa(i), Points: points, At: at + int64(i)})
+	}
+	return all
+}
+
+// deadLetters are the records of the dead-letter topic's partition, as headers
+// plus the value.
+func (w *world) deadLetters(partition int) (all []map[string]string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
+		DeadLetterTopic(topic): {int32(partition): kgo.NewOffset().AtStart()},
+	}), kgo.FetchMaxWait(50*time.Millisecond))
+	require.NoError(w.t, err)
+	defer c.Close()
+	end := w.end(DeadLetterTopic(topic), partition)
+	for int64(len(all)) < end {
+		fetches := c.PollFetches(ctx)
+		require.NoError(w.t, ctx.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			l := map[string]string{"value": string(r.Value), "key": string(r.Key)}
+			for _, h := range r.Headers {
+				l[h.Key] = string(h.Value)
+			}
+			all = append(all, l)
+		})
+	}
+	return all
+}
+
+func (w *world) end(topic string, partition int) int64 {
+	w.t.Helper()
+	b := broker{client: &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport}, timeout: 5 * time.Second}
+	all, err := b.bounds(context.Background(), topic, partition)
+	require.NoError(w.t, err)
+	return all[partition].end
+}
+
+// consumer starts a consumer; stop ends it as SIGTERM does, and waits.
+func (w *world) consumer(change func(*Config)) (c *Consumer, stop func() error) {
+	w.t.Helper()
+	cfg := w.config
+	if change != nil {
+		change(&cfg)
+	}
+	c = New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			select {
+			case err = <-done:
+			case <-time.After(20 * time.Second):
+				err = fmt.Errorf("the consumer didn't end")
+			}
+		})
+		return err
+	}
+	w.t.Cleanup(func() { _ = stop() })
+	return c, stop
+}
+
+// running is one worker without a group.
+type running struct {
+	*worker
+	consumer *Consumer
+	cancel   context.CancelCauseFunc
+	done     chan struct{}
+}
+
+// worker starts a worker as a generation would.
+func (w *world) worker(partition int, change func(*Config)) *running {
+	w.t.Helper()
+	cfg := w.config
+	if change != nil {
+		change(&cfg)
+	}
+	c := New(cfg)
+	return w.workerOf(c, partition)
+}
+
+func (w *world) workerOf(c *Consumer, partition int) *running {
+	com := &commits{log: c.Log, commit: func(all map[string]map[int]int64) error {
+		w.committed.Lock()
+		defer w.committed.Unlock()
+		if w.committed.err != nil {
+			return w.committed.err
+		}
+		if w.committed.all == nil {
+			w.committed.all = map[int]int64{}
+		}
+		for p, o := range all[topic] {
+			w.committed.all[p] = o
+		}
+		return nil
+	}}
+	all := c.assigned(&kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{topic: {{ID: partition}}}}, com)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r := &running{worker: all[0], consumer: c, cancel: cancel, done: make(chan struct{})}
+	go func() { r.run(ctx); close(r.done) }()
+	w.t.Cleanup(func() { r.stop(w.t) })
+	return r
+}
+
+// stop ends the worker's generation, and holds that it gives everything back.
+func (r *running) stop(t testing.TB) {
+	t.Helper()
+	r.cancel(errGenerationEnded)
+	select {
+	case <-r.done:
+	case <-time.After(20 * time.Second):
+		t.Error("the worker didn't end with its generation")
+		return
+	}
+	// What a fetch that was given up holds comes back with its connection.
+	eventually(t, "all memory is given back", func() bool { return r.memory.Used() == 0 })
+}
+
+// eventually waits for something that has to come true.
+func eventually(t testing.TB, what string, true func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never came true: %s", what)
+		}
+	}
+}
+
+// reaches waits until the ledger stands at the log's end, and holds the boards
+// against what was sent.
+func (w *world) reaches(partitions ...int) {
+	w.t.Helper()
+	for _, p := range partitions {
+		end := strconv.FormatInt(w.end(topic, p), 10)
+		eventually(w.t, fmt.Sprintf("partition %d stands at %s", p, end), func() bool { return w.standings.at(topic, p) == end })
+	}
+	w.standings.do(func() {
+		if d := differences(w.want, w.standings.boards); d != "" {
+			w.t.Fatalf("the boards differ:\n%s", d)
+		}
+	})
+}
+
+// logged counts the lines that hold a text.
+func (w *world) logged(text string) (n int) {
+	for _, e := range w.logs.All() {
+		if strings.Contains(e.Message, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) said(n int, text string) {
+	w.t.Helper()
+	if got := w.logged(text); got != n {
+		w.t.Errorf("%q was logged %d times, want %d", text, got, n)
+	}
+}
