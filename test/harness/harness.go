@@ -30,6 +30,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/oracle"
 )
 
 // Options say what a Place is like. The zero value of a field is its default.
@@ -59,15 +60,18 @@ type Place struct {
 	admin  *kadm.Client
 	redis  *redis.Client
 
+	streaming sync.WaitGroup
+
 	mu        sync.Mutex
-	published []Published
+	expected  *oracle.Oracle
+	bad       map[oracle.At]Published
 	consumers []*Consumer
 }
 
 // New makes a Place. What it leaves on shared servers goes with the test.
 func New(t testing.TB, o Options) *Place {
 	t.Helper()
-	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}}
+	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{}}
 	if p.Kafka == nil {
 		p.Kafka = testenv.Kafka(t)
 	}
@@ -76,9 +80,7 @@ func New(t testing.TB, o Options) *Place {
 	}
 	maps.Copy(p.Settings, o.Settings)
 	p.Topic, p.Group = p.Prefix, p.Prefix
-	p.client = p.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
-		kgo.ProducerBatchMaxBytes(4<<20), kgo.MaxBufferedRecords(100_000), kgo.DisableIdempotentWrite(),
-		kgo.MaxProduceRequestsInflightPerBroker(1))
+	p.client = p.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(20_000))
 	p.admin = kadm.NewClient(p.client)
 	p.redis = p.Redis.Client(t)
 	t.Cleanup(func() { p.clean(t) })

@@ -3,26 +3,26 @@ package harness
 // Publishing, by a client that the consumer doesn't use.
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/oracle"
 )
 
-// Published is a record that Kafka has committed, as the broker keeps it.
+// Published is a committed record, as the broker keeps it, for a bad one's dead letter
+// to be held against.
 type Published struct {
-	Partition  int
-	Offset     int64
 	Time       int64 // Unix ms
 	Key, Value []byte
 	Headers    []kgo.RecordHeader
-	// Overflow says that the test expects it to be refused for its points: which
-	// events are depends on the order, so an oracle can't tell.
-	Overflow bool
+	// WithoutValue allows its dead letter to have no value, for its size.
+	WithoutValue bool
 }
 
 // Record is a record with a value for a partition, as of now.
@@ -34,70 +34,120 @@ func Record(partition int, value string) *kgo.Record {
 func now() time.Time { return time.UnixMilli(time.Now().UnixMilli()) }
 
 // Publish publishes records to the partitions they name, in order, and returns when
-// all are acknowledged. What is published here is what the standings must come to.
+// all are acknowledged. What is published here is what Check looks for.
 func (p *Place) Publish(t testing.TB, records ...*kgo.Record) {
+	t.Helper()
+	p.Produce(t, records...)
+	p.Expect(t, records...)
+}
+
+// Produce publishes records without expecting them to count: those before a start at
+// the log's end, for instance.
+func (p *Place) Produce(t testing.TB, records ...*kgo.Record) {
+	t.Helper()
+	p.ProduceBy(t, p.client, records...)
+}
+
+// ProduceBy is Produce by a client of the test's, with a codec of its own for instance.
+// The client has to partition by hand (kgo.ManualPartitioner).
+func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := p.PublishAll(ctx, records...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// PublishAll is Publish for a goroutine other than the test's.
-func (p *Place) PublishAll(ctx context.Context, records ...*kgo.Record) error {
-	return p.PublishBy(ctx, p.client, records...)
-}
-
-// PublishBy is PublishAll by a client of the test's, with a codec of its own for
-// instance. It has to partition by hand (kgo.ManualPartitioner).
-func (p *Place) PublishBy(ctx context.Context, client *kgo.Client, records ...*kgo.Record) error {
-	err := p.produce(ctx, client, records...)
-	if err == nil {
-		p.Expect(records...)
-	}
-	return err
-}
-
-// produce publishes without expecting anything.
-func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo.Record) error {
-	var mu sync.Mutex
-	var failed []error
+	var failed error
 	var all sync.WaitGroup
 	all.Add(len(records))
 	for _, r := range records {
 		r.Topic = p.Topic
-		client.Produce(ctx, r, func(r *kgo.Record, err error) {
-			if err != nil {
-				mu.Lock()
-				if len(failed) < 3 {
-					failed = append(failed, fmt.Errorf("publish to %s/%d: %w", r.Topic, r.Partition, err))
-				}
-				mu.Unlock()
+		client.Produce(ctx, r, func(r *kgo.Record, err error) { // one at a time
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("publish to %s/%d: %w", r.Topic, r.Partition, err)
 			}
 			all.Done()
 		})
 	}
 	all.Wait()
-	return errors.Join(failed...)
-}
-
-// Expect takes records that are committed as events that have to count: those of a
-// transaction, once it is. They carry their offsets.
-func (p *Place) Expect(records ...*kgo.Record) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range records {
-		p.published = append(p.published, Published{
-			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(),
-			Key: r.Key, Value: r.Value, Headers: r.Headers,
-		})
+	if failed != nil {
+		t.Fatal(failed)
 	}
 }
 
-// Published is all that was published so far.
-func (p *Place) Published() []Published {
+// Stream publishes one record and takes it as Publish does once it is acknowledged,
+// without waiting for that: a full buffer alone makes it wait. Await ends it. It may
+// be called from any goroutine.
+func (p *Place) Stream(ctx context.Context, t testing.TB, r *kgo.Record) {
+	t.Helper()
+	r.Topic = p.Topic
+	p.streaming.Add(1)
+	p.client.Produce(ctx, r, func(r *kgo.Record, err error) {
+		defer p.streaming.Done()
+		if err != nil {
+			t.Errorf("publish to %s/%d: %v", r.Topic, r.Partition, err)
+			return
+		}
+		p.Expect(t, r)
+	})
+}
+
+// Await waits until all that was streamed is acknowledged.
+func (p *Place) Await() { p.streaming.Wait() }
+
+// Expect takes committed records as ones that have to count, or to be dead-lettered:
+// those of a transaction, once it is committed. They carry their offsets.
+func (p *Place) Expect(t testing.TB, records ...*kgo.Record) {
+	t.Helper()
+	p.expect(t, false, records...)
+}
+
+// ExpectOverflow takes committed records as ones that are refused for their points.
+func (p *Place) ExpectOverflow(t testing.TB, records ...*kgo.Record) {
+	t.Helper()
+	p.expect(t, true, records...)
+}
+
+func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
+	t.Helper()
+	o := p.Oracle(t)
+	for _, r := range records {
+		record := oracle.Record{
+			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(), Value: r.Value, Overflow: overflow,
+		}
+		if o.Add(record) == "" {
+			continue
+		}
+		p.mu.Lock()
+		p.bad[oracle.At{Partition: record.Partition, Offset: record.Offset}] = Published{
+			Time: record.Time, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers,
+			WithoutValue: r.Context != nil && r.Context.Value(withoutValue{}) != nil,
+		}
+		p.mu.Unlock()
+	}
+}
+
+type withoutValue struct{}
+
+// WithoutValue marks a bad record as one whose dead letter may have no value, since
+// the broker refuses it for its size.
+func WithoutValue(r *kgo.Record) *kgo.Record {
+	r.Context = context.WithValue(context.Background(), withoutValue{}, true)
+	return r
+}
+
+// original is the bad record at an offset, as it was published.
+func (p *Place) original(at oracle.At) Published {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]Published(nil), p.published...)
+	return p.bad[at]
+}
+
+// Oracle is what the records that were published here come to, under the settings that
+// the place has when it is first asked for.
+func (p *Place) Oracle(t testing.TB) *oracle.Oracle {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.expected == nil {
+		p.expected = oracle.New(OracleConfig(t, p.Settings))
+	}
+	return p.expected
 }

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/test/harness"
+)
+
+// generator makes sample events whose faults are no concern of the oracle's: it finds
+// them itself.
+func generator(t *testing.T, o sample.Options) *sample.Generator {
+	t.Helper()
+	o.Now = time.Now()
+	g, err := sample.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// records takes sample events, spread over partitions by their members.
+func records(g *sample.Generator, n, partitions int) []*kgo.Record {
+	all := make([]*kgo.Record, n)
+	for i := range all {
+		e, _ := g.Next(nil)
+		sum := 0
+		for _, b := range e.Key {
+			sum += int(b)
+		}
+		all[i] = &kgo.Record{
+			Partition: int32(sum % partitions), Key: e.Key, Value: e.Value,
+			Timestamp: time.UnixMilli(time.Now().UnixMilli()),
+		}
+	}
+	return all
+}
+
+// Promises 1 to 5 in one small run, on whatever this machine has: also where that is
+// nothing but Go.
+func TestTwentyThousandEventsCountExactlyOnceAndAreAccountedFor(t *testing.T) {
+	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"lateness": "70d"}})
+	g := generator(t, sample.Options{
+		Seed: 1, Members: 800, Skew: 1.1, Boards: []string{"global", "eu", "us", "asia"}, BoardsPerEvent: 3,
+		Spread: 65 * 24 * time.Hour, Bad: 0.02, Corrections: 0.05,
+	})
+	place.Publish(t, records(g, 12_000, 3)...)
+	consumer := place.Start(t)
+	place.Publish(t, records(g, 8_000, 3)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}

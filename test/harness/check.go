@@ -1,0 +1,196 @@
+package harness
+
+// Everything that there is at a place, held against the oracle.
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+// Check holds Redis and the dead letters against the oracle: every committed record
+// that was published here counts once, and nothing else does.
+//
+//	the ledger stands at the log's ends
+//	every sorted set, member by member, to the last bit of a score
+//	the listing of windows, and when their keys go
+//	every bad record is on the dead-letter topic once or more, and no other is
+func (p *Place) Check(t testing.TB) {
+	t.Helper()
+	if behind := p.Behind(t.Context()); behind != "" {
+		t.Errorf("not caught up: %s", behind)
+	}
+	p.CheckBoards(t)
+	p.CheckDeadLetters(t)
+}
+
+// CheckBoards is the part of Check that is about Redis.
+func (p *Place) CheckBoards(t testing.TB) {
+	t.Helper()
+	now := p.RedisTime(t)
+	want, err := p.Oracle(t).Expected(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &oracle.Differences{}
+	d.Texts("listed windows", want.Windows, p.Hash(t, "windows"))
+	d.Boards(want.Boards, p.Boards(t))
+	p.expiries(t, d, want.Expires)
+	if text := d.String(); text != "" {
+		t.Errorf("Redis isn't what the published records come to:\n%s", text)
+	}
+}
+
+// RedisTime is the clock that decides which windows live.
+func (p *Place) RedisTime(t testing.TB) time.Time {
+	t.Helper()
+	now, err := p.redis.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// expiries compares when keys go, as well as a time to live tells it.
+func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]int64) {
+	t.Helper()
+	const near = 5 * time.Second
+	for name, at := range want {
+		now := p.RedisTime(t)
+		left, err := p.redis.PTTL(t.Context(), p.Key(name)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := now.Add(left).Sub(time.UnixMilli(at)); left < 0 || off < -near || off > near {
+			d.Add("%s: goes at %v (%v to live), want %v", name, now.Add(left).UTC(), left, time.UnixMilli(at).UTC())
+		}
+	}
+}
+
+// ourHeaders are what is added to a dead letter's own headers.
+var ourHeaders = []string{
+	"standings-reason", "standings-message", "standings-topic", "standings-partition", "standings-offset", "standings-timestamp",
+}
+
+// CheckDeadLetters is the part of Check that is about the dead-letter topic.
+func (p *Place) CheckDeadLetters(t testing.TB) {
+	t.Helper()
+	bad := p.Oracle(t).Bad()
+	found := map[oracle.At]bool{}
+	d := &oracle.Differences{}
+	for _, letter := range p.DeadLetters(t) {
+		at, wrong := p.letter(letter, bad)
+		if wrong != "" {
+			d.Add("the dead letter at %d/%d, of %v: %s", letter.Partition, letter.Offset, at, wrong)
+		}
+		found[at] = true
+	}
+	for at, reason := range bad {
+		if !found[at] {
+			d.Add("the record %v is %s and has no dead letter: %.80q", at, reason, p.original(at).Value)
+		}
+	}
+	if text := d.String(); text != "" {
+		t.Errorf("the dead letters aren't the bad records:\n%s", text)
+	}
+}
+
+// letter says what is wrong with a dead letter, and of which record it is.
+func (p *Place) letter(letter *kgo.Record, bad map[oracle.At]string) (oracle.At, string) {
+	own := len(letter.Headers) - len(ourHeaders)
+	if own < 0 {
+		return oracle.At{}, fmt.Sprintf("it has only %d headers", len(letter.Headers))
+	}
+	said := map[string]string{}
+	for i, name := range ourHeaders {
+		h := letter.Headers[own+i]
+		if h.Key != name {
+			return oracle.At{}, fmt.Sprintf("header %d is %q, want %q", own+i, h.Key, name)
+		}
+		said[strings.TrimPrefix(name, "standings-")] = string(h.Value)
+	}
+	partition, err1 := strconv.Atoi(said["partition"])
+	offset, err2 := strconv.ParseInt(said["offset"], 10, 64)
+	at := oracle.At{Partition: partition, Offset: offset}
+	reason, ok := bad[at]
+	record := p.original(at)
+	switch {
+	case err1 != nil || err2 != nil:
+		return at, fmt.Sprintf("it says partition %q and offset %q", said["partition"], said["offset"])
+	case !ok:
+		return at, fmt.Sprintf("that record isn't bad; it says %s: %s", said["reason"], said["message"])
+	case said["reason"] != reason:
+		return at, fmt.Sprintf("it says %s (%s), want %s", said["reason"], said["message"], reason)
+	case said["message"] == "":
+		return at, "it has no message"
+	case said["topic"] != p.Topic || int(letter.Partition) != partition:
+		return at, fmt.Sprintf("it lies in partition %d and says %s/%d", letter.Partition, said["topic"], partition)
+	case said["timestamp"] != strconv.FormatInt(record.Time, 10):
+		return at, fmt.Sprintf("it says timestamp %s, want %d", said["timestamp"], record.Time)
+	}
+	return at, sameRecord(letter, record, own, said["message"])
+}
+
+// sameRecord compares what came with what was published. A value may be left out
+// where the message says so: what the broker refuses for its size.
+func sameRecord(letter *kgo.Record, record Published, own int, message string) string {
+	if !same(letter.Key, record.Key) {
+		return fmt.Sprintf("key %.40q, want %.40q", letter.Key, record.Key)
+	}
+	withoutValue := letter.Value == nil && record.WithoutValue &&
+		strings.Contains(message, "the original stands at its source offset")
+	if !withoutValue && !same(letter.Value, record.Value) {
+		return fmt.Sprintf("value %.40q (%d bytes), want %.40q (%d bytes)", letter.Value, len(letter.Value), record.Value, len(record.Value))
+	}
+	if own != len(record.Headers) {
+		return fmt.Sprintf("%d headers of its own, want %d", own, len(record.Headers))
+	}
+	for i, h := range record.Headers {
+		if g := letter.Headers[i]; g.Key != h.Key || !same(g.Value, h.Value) {
+			return fmt.Sprintf("header %d is %q=%.40q, want %q=%.40q", i, g.Key, g.Value, h.Key, h.Value)
+		}
+	}
+	return ""
+}
+
+// same tells null from empty.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// Counted are the counts of all consumers that ended in order, summed.
+func (p *Place) Counted() Counts {
+	sum := Counts{}
+	for _, c := range p.Consumers() {
+		if counts, ok := c.Log.Counts(); ok {
+			sum = sum.Add(counts)
+		}
+	}
+	return sum
+}
+
+// CheckCounts holds what the consumers counted, who all have ended in order, against
+// the oracle: consumed = applied + dead-lettered + late + skipped + repeated, and each
+// is what the records come to. Repeated are only possible after a takeover.
+func (p *Place) CheckCounts(t testing.TB) {
+	t.Helper()
+	for _, c := range p.Consumers() {
+		n, ok := c.Log.Counts()
+		if !ok {
+			t.Errorf("consumer %d didn't say what it counted", c.Number)
+		}
+		if sum := n.Applied + n.DeadLettered + n.Late + n.Skipped + n.Repeated; n.Consumed != sum {
+			t.Errorf("consumer %d: consumed %d isn't the sum of what became of them, %d: %+v", c.Number, n.Consumed, sum, n)
+		}
+	}
+	got, want := p.Counted(), p.Oracle(t).Counts()
+	got.Consumed, got.Repeated = 0, 0
+	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Skipped: want.Skipped}); got != w {
+		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)
+	}
+}

@@ -1,0 +1,81 @@
+package harness
+
+// What the oracle has to know of the settings. They are read here once more, with the
+// defaults that the README promises: a default that changes unnoticed fails a test.
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+var weekdays = map[string]time.Weekday{
+	"": time.Monday, "monday": time.Monday, "tuesday": time.Tuesday, "wednesday": time.Wednesday,
+	"thursday": time.Thursday, "friday": time.Friday, "saturday": time.Saturday, "sunday": time.Sunday,
+}
+
+// periods are the default retentions in days, and what is enabled by default.
+var periods = []struct {
+	name      string
+	retention int
+	enabled   bool
+}{
+	{"daily", 14, false}, {"weekly", 60, true}, {"monthly", 400, true},
+	{"quarterly", 400, false}, {"yearly", 800, true}, {"all-time", 800, false},
+}
+
+const day = 24 * time.Hour
+
+// OracleConfig is what the oracle goes by under these settings.
+func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
+	t.Helper()
+	get := func(key, otherwise string) string {
+		if v, ok := settings[key]; ok {
+			return v
+		}
+		return otherwise
+	}
+	integer := func(key, otherwise string) int64 {
+		n, err := strconv.ParseInt(get(key, otherwise), 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return n
+	}
+	duration := func(key, otherwise string) time.Duration {
+		text := get(key, otherwise)
+		if n, err := strconv.Atoi(strings.TrimSuffix(text, "d")); err == nil {
+			return time.Duration(n) * day
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return d
+	}
+	zone, err := time.LoadLocation(get("time_zone", "UTC"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := oracle.Config{
+		Zone: zone, WeekStart: weekdays[get("week_start", "")],
+		MaxPoints: integer("max_points", "99999999"), MaxEventBytes: int(integer("max_event_bytes", "1048576")),
+		MaxFuture: duration("max_future", "5m"), Lateness: duration("lateness", "24h"),
+	}
+	if boards := get("boards", ""); boards != "" {
+		c.Boards = strings.Split(boards, ",")
+	}
+	for _, p := range periods {
+		key := "periods." + p.name
+		if get(key+".enabled", strconv.FormatBool(p.enabled)) == "true" {
+			c.Periods = append(c.Periods, oracle.Period{
+				Name: p.name, Layout: get(key+".layout", "readable"),
+				Retention: duration(key+".retention", strconv.Itoa(p.retention)+"d"),
+			})
+		}
+	}
+	return c
+}

@@ -1,0 +1,103 @@
+package oracle
+
+// Windows by the calendar: DESIGN.md, "Time". A date begins at the first instant at
+// which the local clock shows that date or a later one; which that is, is found by
+// looking at the clock.
+
+import (
+	"fmt"
+	"time"
+)
+
+type window struct {
+	period     Period
+	name       string
+	start, end int64 // Unix ms
+}
+
+// window is the one of a period that an instant lies in.
+func (o *Oracle) window(p Period, at int64) *window {
+	for _, w := range o.windows[p.Name] {
+		if w.start <= at && at < w.end {
+			return w
+		}
+	}
+	w := o.config.cut(p, at)
+	o.windows[p.Name] = append(o.windows[p.Name], w)
+	return w
+}
+
+func (c Config) cut(p Period, at int64) *window {
+	if p.Name == "all-time" {
+		return &window{period: p, name: "all", start: 0, end: endOfTime}
+	}
+	year, month, day := time.UnixMilli(at).In(c.Zone).Date()
+	// The clock may show the day before once more: then the window is the next one.
+	for date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); ; date = date.AddDate(0, 0, 1) {
+		first, next := c.stretch(p.Name, date)
+		w := &window{period: p, name: c.name(p.Name, first), start: c.begins(first), end: c.begins(next)}
+		if at < w.end {
+			if at < w.start {
+				panic(fmt.Sprintf("oracle: %d ms lies before %+v", at, w))
+			}
+			return w
+		}
+	}
+}
+
+// stretch is the first date of the window that a date lies in, and of the next one.
+func (c Config) stretch(period string, date time.Time) (first, next time.Time) {
+	y, m, d := date.Date()
+	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
+	switch period {
+	case "daily":
+		return date, day(y, m, d+1)
+	case "weekly":
+		for date.Weekday() != c.WeekStart {
+			date = date.AddDate(0, 0, -1)
+		}
+		return date, date.AddDate(0, 0, 7)
+	case "monthly":
+		return day(y, m, 1), day(y, m+1, 1)
+	case "quarterly":
+		for m != time.January && m != time.April && m != time.July && m != time.October {
+			m--
+		}
+		return day(y, m, 1), day(y, m+3, 1)
+	case "yearly":
+		return day(y, time.January, 1), day(y+1, time.January, 1)
+	}
+	panic("oracle: no such period: " + period)
+}
+
+func (c Config) name(period string, first time.Time) string {
+	switch {
+	case period == "weekly" && c.WeekStart == time.Monday:
+		year, week := first.ISOWeek()
+		return fmt.Sprintf("%04d-W%02d", year, week)
+	case period == "monthly":
+		return first.Format("2006-01")
+	case period == "quarterly":
+		return fmt.Sprintf("%04d-Q%d", first.Year(), (int(first.Month())+2)/3)
+	case period == "yearly":
+		return first.Format("2006")
+	}
+	return first.Format("2006-01-02")
+}
+
+// begins is the first instant, in Unix ms, at which the local clock shows the date or
+// a later one.
+func (c Config) begins(date time.Time) int64 {
+	shows := func(t time.Time) bool {
+		y, m, d := t.In(c.Zone).Date()
+		return !time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Before(date)
+	}
+	t := date.Add(-26 * time.Hour) // no clock is that far ahead
+	for !shows(t) {
+		t = t.Add(time.Hour)
+	}
+	for t = t.Add(-time.Hour); !shows(t); {
+		t = t.Add(time.Second)
+	}
+	return t.UnixMilli()
+}

@@ -1,0 +1,223 @@
+package oracle
+
+// What an event is, and what is bad: DESIGN.md, "The event".
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Reasons of bad events.
+const (
+	Malformed    = "malformed"
+	Invalid      = "invalid"
+	UnknownBoard = "unknown_board"
+	BadTime      = "bad_time"
+	Overflow     = "overflow"
+)
+
+type event struct {
+	user   string
+	points int64
+	boards []string
+	time   int64 // Unix ms
+}
+
+// endOfTime is 2^32 s, where the all-time window ends, in ms.
+const endOfTime = int64(1) << 32 * 1000
+
+var boardName = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
+
+// judge reads a value. Of several faults the first in the order of the table counts.
+func (c Config) judge(r Record) (event, string) {
+	if len(r.Value) > c.MaxEventBytes || !utf8.Valid(r.Value) || !json.Valid(r.Value) {
+		return event{}, Malformed
+	}
+	fields := map[string]json.RawMessage{}
+	if value := bytes.TrimLeft(r.Value, " \t\r\n"); value[0] != '{' || json.Unmarshal(value, &fields) != nil {
+		return event{}, Malformed
+	}
+	for name, value := range fields {
+		if fields[name] = bytes.TrimSpace(value); string(fields[name]) == "null" {
+			delete(fields, name) // null is absent
+		}
+	}
+	e := event{}
+	var ok bool
+	if e.user, ok = userID(fields["user_id"]); !ok {
+		return e, Invalid
+	}
+	if e.points, ok = integer(fields["points"], c.MaxPoints); !ok {
+		return e, Invalid
+	}
+	if e.boards, ok = c.boards(fields["board"]); !ok {
+		return e, UnknownBoard
+	}
+	if e.time, ok = c.time(fields["occurred_at"], r.Time); !ok {
+		return e, BadTime
+	}
+	return e, ""
+}
+
+func userID(raw json.RawMessage) (string, bool) {
+	id, ok := text(raw)
+	if !ok && isNumber(raw) && !bytes.ContainsAny(raw, ".eE") {
+		id, ok = string(raw), true // an integer, as it is written
+	}
+	return id, ok && len(id) >= 1 && len(id) <= 256
+}
+
+// integer is a number that is whole by value and lies within ±most.
+func integer(raw json.RawMessage, most int64) (int64, bool) {
+	if !isNumber(raw) {
+		return 0, false
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(raw)), "e")
+	if !strings.ContainsAny(mantissa, "123456789") {
+		return 0, true
+	}
+	// math/big would write 1e999999999 out. No mantissa here is long enough to
+	// make up for that many digits of an exponent, but for one with zeros in front.
+	if e := strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0"); len(e) > 5 {
+		return 0, false
+	}
+	n, ok := new(big.Rat).SetString(string(raw))
+	if !ok || !n.IsInt() || n.Num().CmpAbs(big.NewInt(most)) > 0 {
+		return 0, false
+	}
+	return n.Num().Int64(), true
+}
+
+func (c Config) boards(raw json.RawMessage) ([]string, bool) {
+	if raw == nil {
+		return []string{"global"}, c.allows("global")
+	}
+	list := []json.RawMessage{raw}
+	if raw[0] == '[' {
+		if json.Unmarshal(raw, &list) != nil || len(list) < 1 || len(list) > 8 {
+			return nil, false
+		}
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, entry := range list {
+		name, ok := text(entry)
+		if !ok || !boardName.MatchString(name) || !c.allows(name) {
+			return nil, false
+		}
+		if !seen[name] {
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	return names, true
+}
+
+func (c Config) allows(name string) bool {
+	for _, b := range c.Boards {
+		if b == name {
+			return true
+		}
+	}
+	return len(c.Boards) == 0
+}
+
+func (c Config) time(raw json.RawMessage, recordTime int64) (int64, bool) {
+	at := recordTime
+	if raw == nil {
+		return at, at > 0 && at < endOfTime
+	}
+	if s, ok := text(raw); ok {
+		if at, ok = instant(s); !ok {
+			return 0, false
+		}
+	} else if at, ok = integer(raw, endOfTime); !ok {
+		return 0, false
+	}
+	return at, at >= 0 && at < endOfTime && (recordTime <= 0 || at <= recordTime+c.MaxFuture.Milliseconds())
+}
+
+var rfc3339 = regexp.MustCompile(`\A(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))\z`)
+
+// instant reads RFC 3339 and cuts it to milliseconds.
+func instant(s string) (ms int64, ok bool) {
+	const usual = "2006-01-02T15:04:05.000Z"
+	if len(s) == len(usual) && s[10] == 'T' && s[19] == '.' && s[23] == 'Z' {
+		if t, err := time.Parse(usual, s); err == nil {
+			return t.UnixMilli(), true
+		}
+	}
+	m := rfc3339.FindStringSubmatch(s)
+	if m == nil {
+		return 0, false
+	}
+	n := func(i int) int {
+		v, _ := strconv.Atoi(m[i])
+		return v
+	}
+	year, month, day, hour, minute, second := n(1), time.Month(n(2)), n(3), n(4), n(5), n(6)
+	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	if date.Month() != month || date.Day() != day || hour > 23 || minute > 59 || second > 60 || n(9) > 23 || n(10) > 59 {
+		return 0, false
+	}
+	offset := time.Duration(n(9))*time.Hour + time.Duration(n(10))*time.Minute
+	if m[8] == "-" {
+		offset = -offset
+	}
+	t := time.Date(year, month, day, hour, minute, second, 0, time.UTC).Add(-offset)
+	// A leap second is the last of a month in UTC.
+	if second == 60 && (t.Day() != 1 || t.Hour() != 0 || t.Minute() != 0) {
+		return 0, false
+	}
+	milli, _ := strconv.Atoi((m[7] + "000")[:3])
+	return t.UnixMilli() + int64(milli), true
+}
+
+func isNumber(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+// text is what a JSON string says, unless it has half a surrogate pair, for which
+// encoding/json puts a replacement character.
+func text(raw json.RawMessage) (string, bool) {
+	s := ""
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil || halfPair(string(raw)) {
+		return "", false
+	}
+	return s, true
+}
+
+var (
+	escape = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\.`)
+	high   = regexp.MustCompile(`\A\\u[Dd][89ABab]`)
+	low    = regexp.MustCompile(`\A\\u[Dd][C-Fc-f]`)
+)
+
+func halfPair(quoted string) bool {
+	if !strings.Contains(quoted, `\u`) {
+		return false
+	}
+	end := -1 // of a high half that waits for its low one
+	for _, at := range escape.FindAllStringIndex(quoted, -1) {
+		e := quoted[at[0]:at[1]]
+		waits := end >= 0
+		switch {
+		case low.MatchString(e):
+			if !waits || at[0] != end {
+				return true
+			}
+			end = -1
+		case waits:
+			return true
+		case high.MatchString(e):
+			end = at[1]
+		}
+	}
+	return end >= 0
+}

@@ -1,0 +1,49 @@
+package oracle
+
+// What Redis must hold.
+
+import (
+	"fmt"
+	"time"
+)
+
+// Expected is what Redis must hold at a moment.
+type Expected struct {
+	// Boards are the sorted sets by their names in the listing, and in each the bits
+	// of every member's score.
+	Boards map[string]map[string]uint64
+	// Windows is the listing: "start end expires" in Unix ms.
+	Windows map[string]string
+	// Expires is when each key goes, in Unix ms.
+	Expires map[string]int64
+}
+
+// Expected works out the standings as of a moment: windows whose retention was over
+// when their events came aren't written, so no window may end its life while a test
+// runs.
+func (o *Oracle) Expected(now time.Time) (Expected, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}}
+	for b, members := range o.boards {
+		w := b.window
+		expires := w.end + w.period.Retention.Milliseconds()
+		if expires <= now.UnixMilli() {
+			continue
+		}
+		name := fmt.Sprintf("%s:%s:%s", b.name, w.period.Name, w.name)
+		l := o.config.layoutOf(w.period)
+		scores := make(map[string]uint64, len(members))
+		for user, s := range members {
+			bits, err := l.score(w, s)
+			if err != nil {
+				return e, fmt.Errorf("%q in %s: %w", user, name, err)
+			}
+			scores[user] = bits
+		}
+		e.Boards[name] = scores
+		e.Windows[name] = fmt.Sprintf("%d %d %d", w.start, w.end, expires)
+		e.Expires[name] = expires + 24*time.Hour.Milliseconds()
+	}
+	return e, nil
+}

@@ -1,0 +1,184 @@
+// Package oracle works out what the standings must be from the published records
+// alone, by DESIGN.md and nothing else: it shares no code with the consumer, only the
+// standard library, and does everything in the plainest way it can.
+//
+//	record ─▶ judge (encoding/json, math/big) ─▶ windows (time) ─▶ sums ─▶ scores (math/big)
+//
+// Sums and latest times don't depend on the order, so records come in any. The one
+// exception is overflow: which events are refused depends on the order and on cuts,
+// so whoever publishes them has to say it (Record.Overflow).
+package oracle
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Config is what the consumer was configured with. Every field is set.
+type Config struct {
+	Zone      *time.Location
+	WeekStart time.Weekday
+	Periods   []Period // the enabled ones
+	Boards    []string // none: any name
+
+	MaxPoints     int64
+	MaxEventBytes int
+	MaxFuture     time.Duration
+	Lateness      time.Duration
+}
+
+// Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time.
+type Period struct {
+	Name      string
+	Layout    string // readable or wide
+	Retention time.Duration
+}
+
+// Record is a committed record.
+type Record struct {
+	Partition int
+	Offset    int64
+	Time      int64 // Unix ms; at or below 0 it has none
+	Value     []byte
+	Overflow  bool // its points are refused, for its member's sum would leave the range
+}
+
+// At is where a record stands.
+type At struct {
+	Partition int
+	Offset    int64
+}
+
+func (a At) String() string { return fmt.Sprintf("%d/%d", a.Partition, a.Offset) }
+
+// Counts is what became of all records.
+type Counts struct {
+	Applied, Late, Skipped int64
+	Dead                   map[string]int64 // by reason
+}
+
+// DeadLettered is the number of bad records, for all reasons.
+func (c Counts) DeadLettered() int64 {
+	n := int64(0)
+	for _, dead := range c.Dead {
+		n += dead
+	}
+	return n
+}
+
+// Oracle sums up records. It is safe for concurrent use.
+type Oracle struct {
+	config Config
+
+	mu      sync.Mutex
+	counts  Counts
+	reasons map[At]string
+	windows map[string][]*window // by period
+	boards  map[board]map[string]*sum
+}
+
+// board is one sorted set: a window of a board.
+type board struct {
+	name   string
+	window *window
+}
+
+// sum is a member's standing in a window.
+type sum struct {
+	points int64
+	time   int64 // of the latest event with positive points
+	timed  bool  // there is one
+}
+
+// New makes an oracle.
+func New(c Config) *Oracle {
+	return &Oracle{
+		config: c, counts: Counts{Dead: map[string]int64{}}, reasons: map[At]string{},
+		windows: map[string][]*window{}, boards: map[board]map[string]*sum{},
+	}
+}
+
+// Add takes a committed record, in any order, each once. It returns the reason why it
+// is bad, empty where it isn't.
+func (o *Oracle) Add(r Record) (reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r.Value == nil {
+		o.counts.Skipped++
+		return ""
+	}
+	e, reason := o.config.judge(r)
+	if reason == "" && r.Overflow {
+		reason = "overflow"
+	}
+	if reason != "" {
+		o.counts.Dead[reason]++
+		o.reasons[At{r.Partition, r.Offset}] = reason
+		return reason
+	}
+	taken := o.taken(e.time, r.Time)
+	if len(taken) == 0 {
+		o.counts.Late++
+		return ""
+	}
+	o.counts.Applied++
+	for _, name := range e.boards {
+		for _, w := range taken {
+			o.add(board{name, w}, e)
+		}
+	}
+	return ""
+}
+
+// taken are the windows that take an event: those that ended no longer than the
+// lateness before its record's time.
+func (o *Oracle) taken(at, recordTime int64) []*window {
+	var taken []*window
+	for _, p := range o.config.Periods {
+		if w := o.window(p, at); recordTime <= w.end+o.config.Lateness.Milliseconds() {
+			taken = append(taken, w)
+		}
+	}
+	return taken
+}
+
+func (o *Oracle) add(b board, e event) {
+	members := o.boards[b]
+	if members == nil {
+		members = map[string]*sum{}
+		o.boards[b] = members
+	}
+	s := members[e.user]
+	if s == nil {
+		s = &sum{}
+		members[e.user] = s
+	}
+	s.points += e.points
+	if e.points > 0 && (!s.timed || e.time > s.time) {
+		s.time, s.timed = e.time, true
+	}
+}
+
+// Counts is what must have become of the records so far.
+func (o *Oracle) Counts() Counts {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.counts
+	c.Dead = map[string]int64{}
+	for reason, n := range o.counts.Dead {
+		c.Dead[reason] = n
+	}
+	return c
+}
+
+// Bad are the records that must be dead-lettered, and why.
+func (o *Oracle) Bad() map[At]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	bad := map[At]string{}
+	for at, reason := range o.reasons {
+		bad[at] = reason
+	}
+	return bad
+}
