@@ -26,10 +26,20 @@ type Dial struct {
 func NewClient(d Dial) redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: d.Addresses, Username: d.Username, Password: d.Password, DB: d.DB,
-		ClientName: "standings", MaxRetries: -1, ContextTimeoutEnabled: true,
+		MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: d.Timeout, DialerRetries: 1, ReadTimeout: d.Timeout, WriteTimeout: d.Timeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		OnConnect:                d.Connected,
-		Dialer:                   (&net.Dialer{Timeout: d.Timeout, KeepAlive: 30 * time.Second}).DialContext,
+		OnConnect: func(ctx context.Context, c *redis.Conn) error {
+			// For CLIENT LIST alone. Whose user has no right to it does without: as an
+			// option it would make every connection fail.
+			if err := c.ClientSetName(ctx, "standings").Err(); err != nil && !forbidden(err) {
+				return err
+			}
+			if d.Connected == nil {
+				return nil
+			}
+			return d.Connected(ctx, c)
+		},
+		Dialer: (&net.Dialer{Timeout: d.Timeout, KeepAlive: 30 * time.Second}).DialContext,
 	})
 }

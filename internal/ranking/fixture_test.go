@@ -52,6 +52,15 @@ func fixed(t testing.TB) *fixture {
 	return f
 }
 
+// fixedAs is fixed with another layout.
+func fixedAs(t testing.TB, kind codec.Kind, most int64) *fixture {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.use(t, kind, most)
+	f.begin(t)
+	return f
+}
+
 func newFixture(t tester, client *redis.Client, prefix string) *fixture {
 	f := &fixture{client: client, prefix: prefix, now: time.Now().Add(-time.Hour).UnixMilli()}
 	f.use(t, codec.Readable, 99_999_999)

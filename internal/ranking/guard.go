@@ -104,10 +104,11 @@ func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
 }
 
 // forbidden reports whether a server has answered that a command isn't there for
-// us: renamed away, not offered by the host, or not this user's.
+// us: renamed away, not offered by the host, or not this user's. Credentials that
+// are missing or wrong are something else.
 func forbidden(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
-	return ok && Meaning(err) != ledger.Retry && (missingRight(err) || strings.HasPrefix(reply.Error(), "ERR "))
+	return ok && Meaning(err) == ledger.Halt && !says(reply.Error(), "NOAUTH") && !says(reply.Error(), "WRONGPASS")
 }
 
 // TryEviction checks the server behind a new connection, before it is used.

@@ -145,10 +145,7 @@ func TestAScoreThatNoLayoutWritesIsForeign(t *testing.T) {
 	for kind, all := range scores {
 		for _, score := range all {
 			t.Run(fmt.Sprint(kind, score), func(t *testing.T) {
-				f := fixed(t)
-				require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
-				f.use(t, kind, 99_999_999)
-				f.begin(t)
+				f := fixedAs(t, kind, 99_999_999)
 				_, _, err := f.store.periods["yearly"].Layout.Decode(score)
 				require.ErrorIs(t, err, codec.ErrScore, "codec and script agree")
 				f.add(t, f.member("u0", 1), f.member("u1", 1))
@@ -163,10 +160,7 @@ func TestAScoreThatNoLayoutWritesIsForeign(t *testing.T) {
 func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			f := fixed(t)
-			require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
-			f.use(t, kind, 1000)
-			f.begin(t)
+			f := fixedAs(t, kind, 1000)
 			f.add(t, f.member("high", 1000), f.member("low", -1000), f.member("middle", 0))
 			f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 			overflow := func(members []ledger.Member, want ...string) {
@@ -197,10 +191,7 @@ func TestTheWidestRangeIsExact(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			const most = 1<<52 - 1
-			f := fixed(t)
-			require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema(), f.store.keys.ledger()).Err())
-			f.use(t, kind, most)
-			f.begin(t)
+			f := fixedAs(t, kind, most)
 			sum := int64(0)
 			for _, delta := range []int64{most, 0, -1, 1, -most, -most, 1, 0, most, most - 3, 1} {
 				f.add(t, f.member("u1", delta))

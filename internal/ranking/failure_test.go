@@ -1,0 +1,286 @@
+package ranking
+
+// What a server in trouble answers, produced by a server in trouble: what the
+// answer means, and that no key changed but through a whole piece.
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// private is a fixture on a server of its own, with a member who has 10 points and
+// a piece that adds 10 more.
+func private(t *testing.T, args ...string) (*fixture, *testenv.RedisServer) {
+	t.Helper()
+	server := testenv.PrivateRedis(t, args...)
+	// Ours, which doesn't try again by itself.
+	client := NewClient(Dial{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	f := newFixture(t, client.(*redis.Client), "lb")
+	f.begin(t)
+	f.add(t, f.member("u1", 10))
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	return f, server
+}
+
+func (f *fixture) set(t tester, setting ...any) {
+	t.Helper()
+	require.NoError(t, f.client.Do(t.Context(), append([]any{"config", "set"}, setting...)...).Err())
+}
+
+// fails sends the piece and requires an error that says something.
+func (f *fixture) fails(t tester, says string) error {
+	t.Helper()
+	_, _, err := f.store.Apply(t.Context(), &f.piece)
+	require.ErrorContains(t, err, says)
+	require.ErrorContains(t, err, "apply events/3 from 10 to 20: ")
+	return err
+}
+
+func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
+	f, server := private(t)
+	dump := filepath.Join(server.Dir(), "dump.rdb")
+	killer := f.client.Conn() // Redis 6.2 tells a new connection BUSY before it can kill
+	defer func() { require.NoError(t, killer.Close()) }()
+	require.NoError(t, killer.Ping(t.Context()).Err())
+	for _, c := range []struct {
+		code        string
+		spoil, mend func(*testing.T)
+	}{
+		{"OOM", func(t *testing.T) { f.set(t, "maxmemory", "1") }, func(t *testing.T) { f.set(t, "maxmemory", "0") }},
+		{"NOREPLICAS", func(t *testing.T) { f.set(t, "min-replicas-to-write", "1") }, func(t *testing.T) { f.set(t, "min-replicas-to-write", "0") }},
+		{
+			"READONLY",
+			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "127.0.0.1", "1").Err()) },
+			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "no", "one").Err()) },
+		},
+		{
+			"MASTERDOWN",
+			func(t *testing.T) {
+				f.set(t, "replica-serve-stale-data", "no")
+				require.NoError(t, f.client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+			},
+			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "no", "one").Err()) },
+		},
+		{
+			"MISCONF",
+			func(t *testing.T) {
+				f.set(t, "save", "3600 1")
+				require.NoError(t, os.Mkdir(dump, 0o700)) // what a dump can't replace
+				require.NoError(t, f.client.BgSave(t.Context()).Err())
+				require.Eventually(t, func() bool {
+					return strings.Contains(f.client.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")
+				}, 10*time.Second, 10*time.Millisecond)
+			},
+			func(t *testing.T) { f.set(t, "save", "") },
+		},
+		{
+			"BUSY",
+			func(t *testing.T) {
+				f.set(t, "lua-time-limit", "1")
+				go func() { _ = f.client.Eval(t.Context(), "while true do end", nil).Err() }()
+				require.Eventually(t, func() bool {
+					return strings.HasPrefix(f.client.Get(t.Context(), "x").Err().Error(), "BUSY")
+				}, 10*time.Second, 10*time.Millisecond)
+			},
+			func(t *testing.T) {
+				require.NoError(t, killer.ScriptKill(t.Context()).Err())
+				require.Eventually(t, func() bool { return killer.Ping(t.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+			},
+		},
+	} {
+		t.Run(c.code, func(t *testing.T) {
+			f.unchanged(t, func() {
+				c.spoil(t)
+				defer c.mend(t)
+				err := f.fails(t, c.code+" ")
+				require.Equal(t, ledger.Retry, Meaning(err))
+				require.False(t, Unreachable(err), "it has answered")
+			})
+		})
+	}
+	f.mustApply(t)
+}
+
+func TestALoadingServerIsTriedAgain(t *testing.T) {
+	debug := []string{"--enable-debug-command", "yes"}
+	if strings.HasPrefix(testenv.PrivateRedis(t).Name(), "redis-server 6.") {
+		debug = nil // it needs no permission
+	}
+	f, _ := private(t, debug...)
+	f.set(t, "key-load-delay", "2000") // us a key
+	f.set(t, "rdbcompression", "no")
+	for range 1000 { // it looks up every 2 MB
+		require.NoError(t, f.client.RPush(t.Context(), "lb"+rand.Text(), strings.Repeat("x", 20_000)).Err())
+	}
+	f.unchanged(t, func() {
+		loaded := make(chan error, 1)
+		go func() { loaded <- f.client.Do(t.Context(), "debug", "reload").Err() }()
+		require.Eventually(t, func() bool {
+			return strings.Contains(f.client.Get(t.Context(), "x").Err().Error(), "LOADING ")
+		}, 10*time.Second, 5*time.Millisecond)
+		require.Equal(t, ledger.Retry, Meaning(f.fails(t, "LOADING ")))
+		require.NoError(t, <-loaded)
+	})
+	f.mustApply(t)
+}
+
+func TestFlushedScriptsAreSentAgain(t *testing.T) {
+	f, _ := private(t)
+	require.NoError(t, f.client.ScriptFlush(t.Context()).Err())
+	f.mustApply(t)
+	require.NoError(t, f.client.ScriptFlush(t.Context()).Err())
+	_, err := f.store.State(t.Context())
+	require.NoError(t, err)
+}
+
+func TestAKeyThatHoldsSomethingElseHalts(t *testing.T) {
+	f := someone(t)
+	for _, key := range []string{f.store.keys.ledger(), f.store.keys.schema(), f.store.keys.windows(), f.key(0), f.key(2)} {
+		aside := f.prefix + "aside"
+		require.NoError(t, f.client.Rename(t.Context(), key, aside).Err())
+		require.NoError(t, f.client.LPush(t.Context(), key, "x").Err())
+		f.unchanged(t, func() { require.Equal(t, ledger.Halt, Meaning(f.fails(t, "WRONGTYPE "))) })
+		require.NoError(t, f.client.Del(t.Context(), key).Err())
+		require.NoError(t, f.client.Rename(t.Context(), aside, key).Err())
+	}
+	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
+}
+
+func TestCredentialsThatAreMissingOrWrongHalt(t *testing.T) {
+	f, server := private(t)
+	f.set(t, "requirepass", "secret")
+	for code, dial := range map[string]Dial{"NOAUTH": {}, "WRONGPASS": {Password: "other"}} {
+		dial.Addresses, dial.Timeout = []string{server.Addr()}, 5*time.Second
+		client := NewClient(dial)
+		store := f.storeOf(t, func(c *Config) { c.Client = client })
+		_, _, err := store.Apply(t.Context(), &f.piece)
+		require.ErrorContains(t, err, code)
+		require.Equal(t, ledger.Halt, Meaning(err))
+		require.Equal(t, ledger.Refuse, AtStart(err))
+		// Nor does a guard take it for a server that doesn't tell its policy.
+		err = store.Try(t.Context(), true)
+		require.ErrorContains(t, err, code)
+		require.Equal(t, ledger.Refuse, AtStart(err))
+		require.NoError(t, client.Close())
+	}
+	client := NewClient(Dial{Addresses: []string{server.Addr()}, Password: "secret", Timeout: 5 * time.Second})
+	require.NoError(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false))
+	require.NoError(t, client.Close())
+}
+
+// as is a client of a user with some rights.
+func (f *fixture) as(t *testing.T, server *testenv.RedisServer, rules ...string) redis.UniversalClient {
+	t.Helper()
+	args := []any{"acl", "setuser", "worker", "reset", "on", ">p"}
+	for _, r := range rules {
+		args = append(args, r)
+	}
+	require.NoError(t, f.client.Do(t.Context(), args...).Err())
+	client := NewClient(Dial{Addresses: []string{server.Addr()}, Username: "worker", Password: "p", Timeout: 5 * time.Second})
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+func TestAScriptThatDiesMidwayLeavesTheLedgerTorn(t *testing.T) {
+	for _, c := range []struct {
+		command string
+		torn    bool
+	}{
+		{"hget", false}, {"get", false}, {"exists", false}, {"time", false}, {"zmscore", false}, {"hset", false},
+		{"zadd", true}, {"pexpireat", true},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			f, server := private(t)
+			// A window that is new, so that every command comes to be used.
+			f.piece.Windows[0].Board = "eu"
+			before := contents(t, f.client, f.prefix)
+			full := f.store
+			f.store = f.storeOf(t, func(config *Config) { config.Client = f.as(t, server, "~*", "+@all", "-"+c.command) })
+			err := f.fails(t, "")
+			require.True(t, missingRight(err), err)
+			require.Equal(t, ledger.Halt, Meaning(err))
+			f.store = full
+			if !c.torn {
+				require.Equal(t, before, contents(t, f.client, f.prefix))
+				f.mustApply(t)
+				return
+			}
+			position, err := f.store.Position(t.Context(), "events", 3)
+			require.NoError(t, err)
+			require.Equal(t, ledger.Torn(f.piece.Expected), position)
+			_, err = ledger.Parse(position)
+			require.ErrorIs(t, err, ledger.ErrTorn)
+			// Even with all rights, nobody adds anything a second time.
+			for range 3 {
+				f.answers(t, ledger.Answer{Outcome: ledger.Moved, Found: "torn:10"})
+			}
+		})
+	}
+}
+
+func TestAServerThatIsAwayIsUnreachable(t *testing.T) {
+	f, server := private(t)
+	f.store = f.storeOf(t, func(c *Config) {
+		c.Client, c.Timeout = NewClient(Dial{Addresses: []string{server.Addr()}, Timeout: 300 * time.Millisecond}), 300*time.Millisecond
+	})
+	f.mustApply(t)
+	f.piece.Expected, f.piece.Next = ledger.At(20), ledger.At(30)
+
+	server.Pause()
+	_, took, err := f.store.Apply(t.Context(), &f.piece)
+	require.Error(t, err)
+	require.True(t, Unreachable(err), "%v", err)
+	require.Equal(t, ledger.Retry, Meaning(err))
+	require.Less(t, took, 5*time.Second, "every call has a deadline")
+	server.Resume()
+	// The call that hung may have been executed in the meantime, or not: sent
+	// again, it counts once.
+	require.Eventually(t, func() bool {
+		a, _, err := f.store.Apply(t.Context(), &f.piece)
+		return err == nil && a.Outcome == ledger.Applied
+	}, 10*time.Second, 10*time.Millisecond)
+	b, err := f.store.Rank(t.Context(), "global", f.window(0), "u1")
+	require.NoError(t, err)
+	require.Equal(t, int64(30), b.Standings[0].Points)
+
+	server.Kill()
+	_, _, err = f.store.Apply(t.Context(), &f.piece)
+	require.True(t, Unreachable(err), "%v", err)
+	require.Equal(t, ledger.Retry, Meaning(err))
+	require.Equal(t, ledger.Retry, AtStart(err))
+}
+
+func TestMoreAppliesThanAllowedWaitForTheirTurn(t *testing.T) {
+	f, server := private(t)
+	server.Pause()
+	defer server.Resume()
+	stuck := make(chan error, callsInFlight)
+	for range callsInFlight {
+		go func() {
+			_, _, err := f.store.Apply(t.Context(), &f.piece)
+			stuck <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return len(f.store.encoders) == 0 }, 10*time.Second, time.Millisecond)
+	ctx, cancel := contextWithCause(t)
+	cancel(errors.New("the generation is over"))
+	_, took, err := f.store.Apply(ctx, &f.piece)
+	require.ErrorContains(t, err, "the generation is over")
+	require.Zero(t, took)
+	server.Resume()
+	for range callsInFlight {
+		require.NoError(t, <-stuck)
+	}
+}

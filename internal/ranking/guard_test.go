@@ -1,0 +1,168 @@
+package ranking
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+func TestAServerThatKeepsAllIsTaken(t *testing.T) {
+	f, _ := private(t)
+	require.NoError(t, f.store.Try(t.Context(), false))
+	for _, name := range []string{"hash", "set", "text"} {
+		ttl := f.client.PTTL(t.Context(), f.store.keys.scratch(name)).Val()
+		require.InDelta(t, 60, ttl.Seconds(), 5, "what was tried on goes by itself")
+	}
+}
+
+func TestAServerThatEvictsIsRefusedEvenIfItIsAssumedNotTo(t *testing.T) {
+	for _, policy := range []string{"volatile-lru", "volatile-ttl", "allkeys-lru", "allkeys-random"} {
+		f, server := private(t, "--maxmemory-policy", policy)
+		for _, assume := range []bool{false, true} {
+			err := f.store.Try(t.Context(), assume)
+			require.EqualError(t, err, "Redis "+server.Addr()+" has maxmemory-policy "+policy+" and may drop a board or the ledger alone: "+
+				"set it to noeviction (CONFIG SET maxmemory-policy noeviction)")
+			require.Equal(t, ledger.Refuse, AtStart(err))
+		}
+		f.set(t, "maxmemory-policy", "noeviction")
+		require.NoError(t, f.store.TryEviction(t.Context(), false))
+	}
+}
+
+func TestAServerWithoutConfigTellsByInfo(t *testing.T) {
+	f, server := private(t, "--rename-command", "CONFIG", "", "--maxmemory-policy", "volatile-lru")
+	require.ErrorContains(t, f.store.TryEviction(t.Context(), true), "volatile-lru")
+	client := f.as(t, server, "~*", "+@all", "-config")
+	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).TryEviction(t.Context(), true), "volatile-lru")
+	f, _ = private(t, "--rename-command", "CONFIG", "")
+	require.NoError(t, f.store.Try(t.Context(), false))
+}
+
+func TestAServerThatDoesNotTellIsTakenAtItsOperatorsWord(t *testing.T) {
+	f, server := private(t)
+	client := f.as(t, server, "~*", "+@all", "-config", "-info")
+	store := f.storeOf(t, func(c *Config) { c.Client = client })
+	err := store.Try(t.Context(), false)
+	require.EqualError(t, err, "Redis "+server.Addr()+" doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
+		"if it is noeviction, say so by redis.assume_noeviction: true")
+	require.Equal(t, ledger.Refuse, AtStart(err))
+	require.NoError(t, store.Try(t.Context(), true))
+}
+
+// scripts are the commands that each .lua file calls.
+func scripts(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("*.lua")
+	require.NoError(t, err)
+	all := map[string][]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`\bcall\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
+			all[file] = append(all[file], string(m[1]))
+		}
+		calls := regexp.MustCompile(`\bp?call\(`).FindAll(text, -1)
+		require.Len(t, all[file], len(calls), "%s: every command is written as call('COMMAND'", file)
+	}
+	return all
+}
+
+// direct are the commands that are sent without a script.
+func direct(t *testing.T) []string {
+	t.Helper()
+	known := map[string]string{"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN"}
+	var all []string
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`s\.client\.(\w+)\(`).FindAllSubmatch(text, -1) {
+			if method := string(m[1]); method != "Do" {
+				require.Contains(t, known, method)
+				all = append(all, known[method])
+			}
+		}
+	}
+	return all
+}
+
+func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
+	all := scripts(t)
+	tried := all["try.lua"]
+	require.Len(t, all, 6)
+	used := direct(t)
+	for file, commands := range all {
+		if file != "try.lua" {
+			used = append(used, commands...)
+		}
+	}
+	for _, list := range []*[]string{&tried, &used} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	require.Equal(t, used, tried)
+}
+
+func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
+	f, server := private(t)
+	for _, command := range append(scripts(t)["try.lua"], "EVAL", "EVALSHA") {
+		client := f.as(t, server, "~lb:*", "+@all", "-"+strings.ToLower(command))
+		err := f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false)
+		var rights *RightsError
+		require.ErrorAs(t, err, &rights, command)
+		require.ErrorContains(t, err, "Redis doesn't let this user run what the scripts need: ")
+		require.Equal(t, ledger.Refuse, AtStart(err))
+	}
+	// And these are all that it takes.
+	rules := []string{"~lb:*", "+eval", "+evalsha", "+config|get"}
+	for _, command := range scripts(t)["try.lua"] {
+		rules = append(rules, "+"+strings.ToLower(command))
+	}
+	client := f.as(t, server, rules...)
+	store := f.storeOf(t, func(c *Config) { c.Client = client })
+	require.NoError(t, store.Try(t.Context(), false))
+	f.store = store
+	f.mustApply(t)
+	_, err := store.Retire(t.Context())
+	require.NoError(t, err)
+	// Keys of others are none of its business.
+	client = f.as(t, server, append(rules, "resetkeys", "~other:*")...)
+	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false), "doesn't let this user")
+}
+
+func TestAMiniredisIsTakenAtItsOperatorsWord(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	require.NoError(t, f.store.Try(t.Context(), true))
+}
+
+func TestEncodingAllocatesNothingForAMember(t *testing.T) {
+	f := offlineFixture(t)
+	allocs := func(members int) float64 {
+		m := make([]ledger.Member, members)
+		for i := range m {
+			m[i] = ledger.Member{ID: benchID(i), Points: int64(i), Time: f.now}
+		}
+		f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: m}}
+		e := new(encoder)
+		return testing.AllocsPerRun(20, func() {
+			if _, err := e.encode(f.store, &f.piece); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few, many := allocs(10), allocs(5000)
+	require.InDelta(t, few, many, 3, "the length itself is boxed")
+	require.Less(t, many, 60.0)
+}

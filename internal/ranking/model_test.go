@@ -1,0 +1,190 @@
+package ranking
+
+// A naive model of apply, in maps, and the store held against it, step by step.
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// model is what a shard holds.
+type model struct {
+	ledger  string
+	held    bool
+	listing map[string]string
+	expires map[string]int64
+	boards  map[string]map[string]vector
+	rules   map[string]Period
+}
+
+// apply is the design, word by word.
+func (m *model) apply(p *ledger.Piece, now int64) ledger.Answer {
+	if m.ledger != p.Expected.String() {
+		if m.ledger == p.Next.String() {
+			return ledger.Answer{Outcome: ledger.Applied}
+		}
+		return ledger.Answer{Outcome: ledger.Moved, Found: m.ledger}
+	}
+	if m.held {
+		return ledger.Answer{Outcome: ledger.Held}
+	}
+	type place struct{ window, member string }
+	sums := map[place]vector{}
+	var over []string
+	for _, g := range p.Groups {
+		for _, n := range g.Windows {
+			w := p.Windows[n]
+			rule := m.rules[w.Period]
+			if now >= w.End+rule.Retention.Milliseconds() {
+				continue
+			}
+			for _, member := range g.Members {
+				sum := vector{member.Points, rule.Layout.Ticks(w.Start, w.End, member.Time)}
+				if had, ok := m.boards[w.Listing()][string(member.ID)]; ok {
+					sum = vector{sum.points + had.points, min(sum.ticks, had.ticks)}
+				}
+				if _, err := rule.Layout.Encode(sum.points, sum.ticks); err != nil && !slices.Contains(over, string(member.ID)) {
+					over = append(over, string(member.ID))
+				}
+				sums[place{w.Listing(), string(member.ID)}] = sum
+			}
+		}
+	}
+	if over != nil {
+		return ledger.Answer{Outcome: ledger.Overflow, Members: over}
+	}
+	for at, sum := range sums {
+		if m.boards[at.window] == nil {
+			m.boards[at.window] = map[string]vector{}
+		}
+		m.boards[at.window][at.member] = sum
+	}
+	for _, w := range p.Windows {
+		if m.boards[w.Listing()] != nil {
+			expires := w.End + m.rules[w.Period].Retention.Milliseconds()
+			m.listing[w.Listing()] = fmt.Sprint(w.Start, w.End, expires)
+			m.expires[w.Listing()] = expires + day
+		}
+	}
+	m.ledger = p.Next.String()
+	return ledger.Answer{Outcome: ledger.Applied}
+}
+
+// draw is a piece over some of the windows, in which a member and a window meet once.
+func draw(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece {
+	p := ledger.Piece{Topic: "events", Partition: 3, Expected: at}
+	p.Windows = rapid.SliceOfNDistinct(rapid.SampledFrom(windows), 0, len(windows), ledger.Window.Listing).Draw(t, "windows")
+	met := map[string]bool{}
+	for range rapid.IntRange(0, 3).Draw(t, "groups") {
+		var g ledger.Group
+		for n := range p.Windows {
+			if rapid.Bool().Draw(t, "in") {
+				g.Windows = append(g.Windows, n)
+			}
+		}
+		for _, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 9), 0, 10, rapid.ID).Draw(t, "ids") {
+			meets := slices.ContainsFunc(g.Windows, func(n int) bool { return met[fmt.Sprint(id, n)] })
+			if meets || len(g.Windows) == 0 {
+				continue
+			}
+			latest, earliest := int64(1<<62), int64(0)
+			for _, n := range g.Windows {
+				met[fmt.Sprint(id, n)] = true
+				latest, earliest = min(latest, p.Windows[n].End-1), max(earliest, p.Windows[n].Start)
+			}
+			g.Members = append(g.Members, ledger.Member{
+				ID:     []byte(strconv.Itoa(id)),
+				Points: rapid.OneOf(rapid.Int64Range(-40, 60), rapid.Int64Range(-1001, 1001)).Draw(t, "points"),
+				Time:   rapid.OneOf(rapid.Just(int64(ledger.NoTime)), rapid.Int64Range(min(earliest, latest)-5, latest)).Draw(t, "time"),
+			})
+		}
+		p.Groups = append(p.Groups, g)
+	}
+	p.Next = ledger.At(at.To + rapid.Int64Range(1, 9).Draw(t, "on"))
+	if rapid.Bool().Draw(t, "sweep") {
+		p.Next = ledger.Position{From: at.From, To: max(at.To, at.From+5), Hash: at.Hash + rapid.Uint64Range(1, 9).Draw(t, "hash")}
+	}
+	return p
+}
+
+func TestTheStoreIsTheModel(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			client, prefix, n := testenv.RedisClient(t), testenv.Prefix(t), 0
+			rapid.Check(t, func(t *rapid.T) {
+				n++
+				f := newFixture(t, client, fmt.Sprint(prefix, n))
+				f.use(t, kind, 1000)
+				f.begin(t)
+				m := &model{
+					ledger: "0", listing: map[string]string{}, expires: map[string]int64{},
+					boards: map[string]map[string]vector{}, rules: f.store.periods,
+				}
+				windows := append(f.newPiece().Windows, f.past("before", time.Hour), f.past("over", retention+time.Hour))
+				for _, w := range f.newPiece().Windows {
+					w.Board = "eu"
+					windows = append(windows, w)
+				}
+				at := ledger.At(0)
+				for range rapid.IntRange(1, 8).Draw(t, "pieces") {
+					expected := at
+					if rapid.IntRange(0, 5).Draw(t, "stale") == 0 {
+						expected = ledger.At(rapid.Int64Range(0, 30).Draw(t, "expected"))
+					}
+					f.piece = draw(t, windows, expected)
+					if m.held = rapid.IntRange(0, 9).Draw(t, "held") == 0; m.held {
+						require.NoError(t, client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+					} else {
+						require.NoError(t, client.Del(t.Context(), f.store.keys.hold()).Err())
+					}
+					for range rapid.IntRange(1, 2).Draw(t, "times") { // an answer may be lost
+						want, got := m.apply(&f.piece, time.Now().UnixMilli()), f.apply(t)
+						require.ElementsMatch(t, want.Members, got.Members)
+						want.Members, got.Members = nil, nil
+						require.Equal(t, want, got)
+						f.is(t, m, windows)
+					}
+					var err error
+					at, err = ledger.Parse(m.ledger)
+					require.NoError(t, err)
+				}
+			})
+		})
+	}
+}
+
+// is requires the store to hold what the model holds, and nothing else.
+func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
+	t.Helper()
+	position, err := f.store.Position(t.Context(), "events", 3)
+	require.NoError(t, err)
+	require.Equal(t, m.ledger, position)
+	listing, err := f.client.HGetAll(t.Context(), f.store.keys.windows()).Result()
+	require.NoError(t, err)
+	require.Equal(t, m.listing, listing)
+	for _, w := range windows {
+		key := f.store.keys.window(&w)
+		rows, err := f.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+		require.NoError(t, err)
+		require.Len(t, rows, len(m.boards[w.Listing()]))
+		for _, z := range rows {
+			points, ticks, err := m.rules[w.Period].Layout.Decode(z.Score)
+			require.NoError(t, err)
+			require.Equal(t, m.boards[w.Listing()][z.Member.(string)], vector{points, ticks}, "%v in %s", z.Member, key)
+		}
+		if len(rows) > 0 {
+			ttl, err := f.client.PTTL(t.Context(), key).Result()
+			require.NoError(t, err)
+			require.InDelta(t, m.expires[w.Listing()], time.Now().Add(ttl).UnixMilli(), 5000)
+		}
+	}
+}

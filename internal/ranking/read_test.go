@@ -1,0 +1,160 @@
+package ranking
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// Most points first, then the earlier tick, then the larger id; a rank is one plus
+// the members above. Both layouts, points below zero, offsets past both ends.
+func TestABoardIsInOrder(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			client, prefix, n := testenv.RedisClient(t), testenv.Prefix(t), 0
+			rapid.Check(t, func(t *rapid.T) {
+				n++
+				f := newFixture(t, client, fmt.Sprint(prefix, n))
+				f.use(t, kind, 1000)
+				f.begin(t)
+				w := f.window(1)
+				layout := f.store.periods[string(w.Period)].Layout
+				var want []Standing
+				var members []ledger.Member
+				ids := rapid.SliceOfNDistinct(rapid.StringN(1, 8, 64), 1, 30, rapid.ID).Draw(t, "ids")
+				for _, id := range ids {
+					m := ledger.Member{ID: []byte(id), Points: rapid.Int64Range(-3, 3).Draw(t, "points"), Time: f.now - rapid.Int64Range(0, 3).Draw(t, "ago")*layout.Tick}
+					reached := layout.Time(w.Start, w.End, layout.Ticks(w.Start, w.End, m.Time))
+					members = append(members, m)
+					want = append(want, Standing{Member: id, Points: m.Points, ReachedAt: time.UnixMilli(reached).UTC()})
+				}
+				f.add(t, members...)
+				slices.SortFunc(want, func(a, b Standing) int {
+					return cmp.Or(cmp.Compare(b.Points, a.Points), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(b.Member, a.Member))
+				})
+				for i := range want {
+					want[i].Rank = int64(i + 1)
+				}
+				offset, limit := rapid.IntRange(0, 40).Draw(t, "offset"), rapid.IntRange(0, 40).Draw(t, "limit")
+				b, err := f.store.Top(t.Context(), "global", w, offset, limit)
+				require.NoError(t, err)
+				from := min(offset, len(want))
+				require.ElementsMatch(t, want[from:min(from+limit, len(want))], b.Standings)
+				require.True(t, slices.IsSortedFunc(b.Standings, func(a, b Standing) int { return cmp.Compare(a.Rank, b.Rank) }))
+				require.Equal(t, int64(len(want)), b.Members)
+
+				looked, err := f.store.Rank(t.Context(), "global", w, append([]string{"nobody at all"}, ids...)...)
+				require.NoError(t, err)
+				require.Equal(t, Standing{Member: "nobody at all"}, looked.Standings[0])
+				require.ElementsMatch(t, want, looked.Standings[1:])
+			})
+		})
+	}
+}
+
+func TestABoardSaysWhatItIs(t *testing.T) {
+	f := someone(t)
+	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+	require.NoError(t, err)
+	b.Standings = nil
+	require.Equal(t, Board{Name: "global", Window: f.window(0), Tick: 10 * time.Millisecond, Members: 1, Listed: true}, b)
+	_, err = f.store.Top(t.Context(), "global", f.window(0), -1, 10)
+	require.ErrorContains(t, err, "0 or more")
+	_, err = f.store.Top(t.Context(), "global", f.window(0), 0, -1)
+	require.ErrorContains(t, err, "0 or more")
+	w := f.window(0)
+	w.Period = "hourly"
+	_, err = f.store.Top(t.Context(), "global", w, 0, 1)
+	require.ErrorContains(t, err, `no period "hourly"`)
+}
+
+func TestAWindowThatNeverWasOrIsOverIsEmpty(t *testing.T) {
+	f := someone(t)
+	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, Board{Name: "eu", Window: f.window(0), Tick: 10 * time.Millisecond}, b)
+
+	// Its key lives a day longer, but isn't shown.
+	w := f.piece.Windows[0]
+	over := fmt.Sprintf("%d %d %d", w.Start, w.End, time.Now().UnixMilli()-1)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), w.Listing(), over).Err())
+	b, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
+	require.NoError(t, err)
+	require.False(t, b.Listed)
+	require.Equal(t, []Standing{{Member: "u1"}}, b.Standings)
+	b, err = f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.Empty(t, b.Standings)
+	require.Zero(t, b.Members)
+}
+
+func TestAWindowOfOtherBoundsIsNotShown(t *testing.T) {
+	f := someone(t)
+	w := f.window(0)
+	w.Start += 3_600_000
+	_, err := f.store.Top(t.Context(), "global", w, 0, 10)
+	require.ErrorContains(t, err, fmt.Sprintf("listed as [%d, %d) ms", f.window(0).Start, w.End))
+	require.ErrorContains(t, err, "time zone data")
+}
+
+func TestAForeignScoreIsNotShownAsPoints(t *testing.T) {
+	f := someone(t)
+	require.NoError(t, f.client.ZIncrBy(t.Context(), f.key(0), 0x1p-30, "u1").Err())
+	require.NoError(t, f.client.Do(t.Context(), "zadd", f.key(0), "1e300", "u1").Err())
+	_, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+	require.ErrorIs(t, err, codec.ErrScore)
+	_, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
+	require.ErrorContains(t, err, `score of "u1"`)
+}
+
+// A window that starts before a partition's events do is incomplete.
+func TestAWindowNamesThePartitionsWhoseEventsCameLater(t *testing.T) {
+	f := someone(t)
+	w := f.window(1)
+	for field, origin := range map[string]ledger.Origin{
+		"events/10": {Offset: 5, Time: w.Start + 1}, "events/2": {Offset: 5, Time: w.End},
+		"events/3": {Offset: 5, Time: w.Start}, "events/0": {},
+	} {
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), field, origin.String()).Err())
+	}
+	b, err := f.store.Top(t.Context(), "global", w, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, []string{"events/10", "events/2"}, b.Incomplete)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/3", "soon").Err())
+	_, err = f.store.Top(t.Context(), "global", w, 0, 10)
+	require.ErrorContains(t, err, `events/3: origin "soon"`)
+}
+
+func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
+	f := someone(t)
+	reader := f.storeOf(t, func(c *Config) { c.Cluster = "" })
+	for range 2 {
+		b, err := reader.Rank(t.Context(), "global", f.window(0), "u1")
+		require.NoError(t, err)
+		require.Equal(t, int64(10), b.Standings[0].Points)
+	}
+	require.Equal(t, f.store.schema, *reader.readAs.Load(), "from the second read on it is one round trip")
+
+	// Whoever knows it holds to it, and so does a reader of another layout.
+	other := f.storeOf(t, func(c *Config) { c.Cluster = "c2" })
+	_, err := other.Rank(t.Context(), "global", f.window(0), "u1")
+	require.ErrorContains(t, err, "cluster is c1 in Redis and c2 here")
+	f.use(t, codec.Wide, 1000)
+	_, err = f.store.Top(t.Context(), "global", f.window(0), 0, 1)
+	require.ErrorContains(t, err, "periods.weekly.layout is readable in Redis and wide here")
+}
+
+func TestAPrefixWithoutStandingsSaysSo(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	_, err := f.store.Top(t.Context(), "global", f.window(0), 0, 1)
+	require.ErrorContains(t, err, "no standings under the prefix")
+}

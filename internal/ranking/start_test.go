@@ -1,0 +1,191 @@
+package ranking
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+func beginning(partition int, found string, at int64, origin *ledger.Origin) ledger.Beginning {
+	return ledger.Beginning{Topic: "events", Partition: partition, Found: found, At: ledger.At(at), Origin: origin}
+}
+
+func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	came := map[ledger.Begun]int{}
+	for n := range 8 {
+		group.Go(func() {
+			begun, err := f.store.Begin(t.Context(), []ledger.Beginning{
+				beginning(0, "", int64(n), &ledger.Origin{Offset: int64(n), Time: 7}), beginning(1, "", int64(n), nil),
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				came[begun]++
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, map[ledger.Begun]int{ledger.Began: 1, ledger.Overtaken: 7}, came)
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, st.Ledger["events/0"], st.Ledger["events/1"], "all of one, and none of another")
+	require.Equal(t, map[string]string{"events/0": st.Ledger["events/0"] + " 7"}, st.Origins)
+	require.NoError(t, f.store.CheckSchema(st.Schema))
+}
+
+func TestABeginningIsAllOrNone(t *testing.T) {
+	f := someone(t)
+	f.unchanged(t, func() {
+		for _, all := range [][]ledger.Beginning{
+			{beginning(0, "", 5, nil), beginning(3, "", 5, nil)},
+			{beginning(0, "", 5, &ledger.Origin{}), beginning(3, "9", 5, nil)},
+			{beginning(0, "4", 5, nil)},
+		} {
+			begun, err := f.store.Begin(t.Context(), all)
+			require.NoError(t, err)
+			require.Equal(t, ledger.Overtaken, begun)
+		}
+		begun, err := f.store.Begin(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, ledger.Began, begun)
+	})
+	// Over a gap: from what was found, with a new origin; a partition that came later.
+	begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(3, "10", 50, &ledger.Origin{Offset: 50, Time: 9}), beginning(4, "", 0, &ledger.Origin{})})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"events/3": "50", "events/4": "0"}, st.Ledger)
+	require.Equal(t, map[string]string{"events/3": "50 9", "events/4": "0 0"}, st.Origins)
+}
+
+func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
+	f := someone(t)
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+	begins := func(want ledger.Begun) {
+		t.Helper()
+		f.unchanged(t, func() {
+			begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
+			require.NoError(t, err)
+			require.Equal(t, want, begun)
+		})
+	}
+	begins(ledger.HeldUp)
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.hold(), f.store.keys.ledger()).Err())
+	begins(ledger.Orphaned)
+}
+
+func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
+	f := someone(t)
+	f.use(t, codec.Wide, 1000)
+	f.unchanged(t, func() {
+		_, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
+		var other *SchemaError
+		require.ErrorAs(t, err, &other)
+		require.Equal(t, f.store.schema, other.Wanted)
+		require.Equal(t, ledger.Halt, Meaning(err))
+	})
+}
+
+func TestASchemaErrorNamesEverySettingThatDiffers(t *testing.T) {
+	f := offlineFixture(t)
+	require.JSONEq(t, `{"cluster":"c1","hash":"xxh64","periods":{
+		"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},
+		"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10},
+		"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},
+		"shards":1,"v":1,"week":"monday","zone":"UTC"}`, f.store.schema)
+	found := `{"cluster":"c1","hash":"xxh64","periods":{"daily":{"k":26,"layout":"readable","max":99999999,"tick":2},` +
+		`"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},"weekly":{"k":30,"layout":"wide","max":2000000000,"tick":1},` +
+		`"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},"shards":1,"v":1,"week":"sunday","zone":"Europe/Berlin"}`
+	for found, want := range map[string]string{
+		found: `the standings under the prefix "lb" were written with another configuration: ` +
+			`periods.daily.k is 26 in Redis and absent here; periods.daily.layout is readable in Redis and absent here; ` +
+			`periods.daily.max is 99999999 in Redis and absent here; periods.daily.tick is 2 in Redis and absent here; ` +
+			`periods.weekly.k is 30 in Redis and 26 here; periods.weekly.layout is wide in Redis and readable here; ` +
+			`periods.weekly.max is 2000000000 in Redis and 99999999 here; periods.weekly.tick is 1 in Redis and 10 here; ` +
+			`week is sunday in Redis and monday here; zone is Europe/Berlin in Redis and UTC here. ` +
+			`Set it back, or use another redis.prefix and a group of its own for the new one`,
+		"nonsense": `the standings under the prefix "lb" were written with another configuration: Redis has "nonsense", which is no schema. ` +
+			`Set it back, or use another redis.prefix and a group of its own for the new one`,
+		f.store.schema + " ": `the standings under the prefix "lb" were written with another configuration: the texts differ in form. ` +
+			`Set it back, or use another redis.prefix and a group of its own for the new one`,
+	} {
+		require.EqualError(t, f.store.CheckSchema(found), want)
+	}
+	require.NoError(t, f.store.CheckSchema(""))
+	require.NoError(t, f.store.CheckSchema(f.store.schema))
+}
+
+func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), st.Now, 5*time.Second)
+	st.Now = time.Time{}
+	none := map[string]string{}
+	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none}, st)
+	position, err := f.store.Position(t.Context(), "events", 3)
+	require.NoError(t, err)
+	require.Empty(t, position)
+
+	f.begin(t)
+	f.add(t, f.member("u1", 1))
+	require.NoError(t, f.store.Report(t.Context(), "events", 3, "host running"))
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+	st, err = f.store.State(t.Context())
+	require.NoError(t, err)
+	st.Now = time.Time{}
+	require.Equal(t, ledger.State{
+		Schema: f.store.schema, Ledger: map[string]string{"events/3": "10"}, Origins: none,
+		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Held: true,
+	}, st)
+}
+
+func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
+	f := someone(t)
+	now := time.Now().UnixMilli()
+	list := func(name string, expires int64) string {
+		listing := fmt.Sprintf("%d %d %d", now-90*day, now-80*day, expires)
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, listing).Err())
+		return listing
+	}
+	list("global:weekly:due", now-2*day-1000)
+	list("global:weekly:due2", now-30*day)
+	list("global:weekly:soon", now-2*day+60_000)
+	list("global:weekly:kept", now-30*day) // somebody took its expiry away
+	require.NoError(t, f.client.Do(t.Context(), "zadd", f.store.keys.listed("global:weekly:kept"), 1, "u").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), "global:weekly:odd", "nonsense").Err())
+	for i := range 1200 { // more than a page
+		list(fmt.Sprint("eu:weekly:", i), now-3*day)
+	}
+
+	dropped, err := f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1202, dropped)
+	left := f.client.HKeys(t.Context(), f.store.keys.windows()).Val()
+	require.ElementsMatch(t, []string{"global:weekly:soon", "global:weekly:kept", "global:weekly:odd",
+		f.piece.Windows[0].Listing(), f.piece.Windows[1].Listing(), f.piece.Windows[2].Listing()}, left)
+	dropped, err = f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, dropped)
+	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
+}
+
+func TestAListingThatChangedSinceItWasReadStays(t *testing.T) {
+	f := someone(t)
+	w := f.piece.Windows[0].Listing()
+	dropped, err := f.store.retire(t.Context(), []string{w, "1 2 3"})
+	require.NoError(t, err)
+	require.Zero(t, dropped)
+	require.NotEmpty(t, f.listing(t, f.piece.Windows[0]))
+}
