@@ -48,6 +48,7 @@ type fake struct {
 	limit   int64 // of a total, either way; 0: none
 	clock   func() time.Time
 	calls   []call
+	asked   int // calls of Apply, as they come in
 	begins  int
 	states  int
 
@@ -72,7 +73,8 @@ func newFake() *fake {
 
 func (f *fake) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	f.mu.Lock()
-	hook, n := f.apply, len(f.calls)
+	hook, n := f.apply, f.asked
+	f.asked++
 	f.mu.Unlock()
 	var r reply
 	if hook != nil {

@@ -17,7 +17,6 @@ import (
 // hashes that fit. It returns the position after the reading.
 func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Position, error) {
 	r.log.Info("going on with a sweep", zap.Stringer("position", at))
-	defer func() { r.again = false }() // what follows the sweep is read for the first time
 	taken := at.Hash // what was swept before this owner came counts as repeated
 	for at.Sweeping() {
 		b := r.fresh(at, taken)
