@@ -89,6 +89,7 @@ var goldenCases = []struct {
 }
 
 func goldenVectors(t testing.TB) []goldenLayout {
+	t.Helper()
 	var all []goldenLayout
 	for _, c := range goldenCases {
 		k, tick := bigLayout(c.kind, c.length, c.max)
@@ -108,15 +109,15 @@ func goldenVectors(t testing.TB) []goldenLayout {
 
 // goldenPoints has the range's ends, their neighbours, and the points at which a
 // wide score's exponent changes.
-func goldenPoints(max int64, k int) []int64 {
-	ps := []int64{-max, -max + 1, -max + 2, -max / 2, -max / 3, -2, -1, 0, 1, 2, max / 3, max / 2, max - 2, max - 1, max}
+func goldenPoints(limit int64, k int) []int64 {
+	ps := []int64{-limit, -limit + 1, -limit + 2, -limit / 2, -limit / 3, -2, -1, 0, 1, 2, limit / 3, limit / 2, limit - 2, limit - 1, limit}
 	step := int64(1) << (52 - k)
 	for _, j := range []int64{1, 1023, 2045} {
-		if max < widest/2 || j == 1 {
-			ps = append(ps, j*step-max-1, j*step-max)
+		if limit < widest/2 || j == 1 {
+			ps = append(ps, j*step-limit-1, j*step-limit)
 		}
 	}
-	return within(ps, -max, max)
+	return within(ps, -limit, limit)
 }
 
 func goldenTicks(k int, used int64) []int64 {
@@ -133,6 +134,7 @@ func within(values []int64, lo, hi int64) []int64 {
 // goldenRefusals has the neighbours of a layout's first and last score, fractions
 // finer than a tick, and the doubles that are no numbers to count with.
 func goldenRefusals(t testing.TB, g goldenLayout) []goldenRefused {
+	t.Helper()
 	const sign = uint64(1) << 63
 	first, last := bigEncode(t, g.layout(), -g.Max, 0), bigEncode(t, g.layout(), g.Max, 1<<g.K-1)
 	low, high := math.Float64frombits(first), math.Float64frombits(last)
@@ -183,6 +185,7 @@ func text(bits uint64) string {
 
 // goldenFile prints one vector a line, so that a change reads well in a diff.
 func goldenFile(t testing.TB, all []goldenLayout) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	b.WriteString("{\"layouts\": [\n")
 	for i, g := range all {
@@ -200,6 +203,7 @@ func goldenFile(t testing.TB, all []goldenLayout) []byte {
 }
 
 func lines[T any](t testing.TB, b *bytes.Buffer, name string, vectors []T) {
+	t.Helper()
 	fmt.Fprintf(b, " %q: [\n", name)
 	for i, v := range vectors {
 		line, err := json.Marshal(v)

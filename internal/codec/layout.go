@@ -62,10 +62,10 @@ const (
 )
 
 // New works out the layout for windows of at most length, with points within
-// ±max (1 to 2^52-1): as many bits of ticks as the range leaves, though no more
+// ±limit (1 to 2^52-1): as many bits of ticks as the range leaves, though no more
 // than a tick of 1 ms can use. What can't fit is ErrRange, and the error says
 // what would.
-func New(kind Kind, length time.Duration, max int64) (Layout, error) {
+func New(kind Kind, length time.Duration, limit int64) (Layout, error) {
 	if kind != Readable && kind != Wide {
 		return Layout{}, fmt.Errorf("layout %q: must be %q or %q", kind, Readable, Wide)
 	}
@@ -73,13 +73,13 @@ func New(kind Kind, length time.Duration, max int64) (Layout, error) {
 		return Layout{}, fmt.Errorf("layout %s: windows of %v: %w: at least 1ms fits", kind, length, ErrRange)
 	}
 	ms := ceilDiv(int64(length), int64(time.Millisecond))
-	if max < 1 || max > widest {
+	if limit < 1 || limit > widest {
 		return Layout{}, fmt.Errorf(
 			"layout %s: points within ±%d: %w: ±1 to ±%d fits, and up to ±%d keeps the tick of a %v window within a second",
-			kind, max, ErrRange, int64(widest), largest(kind, bitsFor(ceilDiv(ms, coarse))), length)
+			kind, limit, ErrRange, int64(widest), largest(kind, bitsFor(ceilDiv(ms, coarse))), length)
 	}
-	k := min(room(kind, max), bitsFor(ms))
-	return Layout{Kind: kind, K: k, Tick: ceilDiv(ms, 1<<k), Max: max}, nil
+	k := min(room(kind, limit), bitsFor(ms))
+	return Layout{Kind: kind, K: k, Tick: ceilDiv(ms, 1<<k), Max: limit}, nil
 }
 
 // Coarse reports whether the tick is above a second, so that people would notice
@@ -94,11 +94,11 @@ func (l Layout) String() string {
 }
 
 // room is how many bits of ticks a range leaves.
-func room(kind Kind, max int64) int {
+func room(kind Kind, limit int64) int {
 	if kind == Readable {
-		return readableBits - bits.Len64(uint64(max))
+		return readableBits - bits.Len64(uint64(limit))
 	}
-	return bits.Len64(wideCodes/uint64(2*max+1)) - 1
+	return bits.Len64(wideCodes/uint64(2*limit+1)) - 1
 }
 
 // largest is the largest range that leaves k bits of ticks.

@@ -21,9 +21,9 @@ const (
 	allTime   = 1 << 32 * time.Second
 )
 
-func mustNew(t testing.TB, kind Kind, length time.Duration, max int64) Layout {
+func mustNew(t testing.TB, kind Kind, length time.Duration, limit int64) Layout {
 	t.Helper()
-	l, err := New(kind, length, max)
+	l, err := New(kind, length, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

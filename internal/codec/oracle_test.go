@@ -13,16 +13,16 @@ import (
 func pow2(n int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
 
 // bigLayout tries k from 1 on, while the scores still fit and 1 ms isn't reached.
-func bigLayout(kind Kind, length, max int64) (k int, tick int64) {
-	for k = 1; pow2(k).Cmp(big.NewInt(length)) < 0 && bigFits(kind, k+1, max); k++ {
+func bigLayout(kind Kind, length, limit int64) (k int, tick int64) {
+	for k = 1; pow2(k).Cmp(big.NewInt(length)) < 0 && bigFits(kind, k+1, limit); k++ {
 	}
 	n := new(big.Int).Add(big.NewInt(length), pow2(k))
 	n.Sub(n, big.NewInt(1)).Div(n, pow2(k))
 	return k, n.Int64()
 }
 
-func bigFits(kind Kind, k int, max int64) bool {
-	n := big.NewInt(max)
+func bigFits(kind Kind, k int, limit int64) bool {
+	n := big.NewInt(limit)
 	if kind == Readable {
 		// The largest score, in ticks, is one below this; a double has all
 		// integers up to 2^53.
