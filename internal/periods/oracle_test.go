@@ -57,7 +57,9 @@ func makeAlmanac() dates {
 			for _, in := range a.text[i:min(i+7, len(a.text))] {
 				if strings.HasSuffix(in, "-01-04") {
 					week = 1
-					fmt.Sscanf(text, "%d", &year)
+					if _, err := fmt.Sscanf(text, "%d", &year); err != nil {
+						panic(err) // it was written with %04d above
+					}
 					if strings.Contains(text, "-12-") {
 						year++
 					}
