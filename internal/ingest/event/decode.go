@@ -64,8 +64,7 @@ func NewDecoder(rules Rules) *Decoder {
 
 // Decode reads a record's value into ev. recordTime is the record's time in Unix
 // ms, and at or below 0 there is none. It returns nil and sets every field of ev,
-// or says why the value is bad and leaves ev as it was. Compare the result with
-// nil before it becomes an error: a nil *Bad in an error isn't nil.
+// or says why the value is bad and leaves ev as it was.
 func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
 	d.unescaped = d.unescaped[:0]
 	if cap(d.unescaped) > maxKept {

@@ -126,8 +126,8 @@ func TestAMessageSaysWhere(t *testing.T) {
 	if _, quoted, _ := strings.Cut(bad.Message, ": "); len(quoted) > 64 || !strings.HasSuffix(quoted, "é…") {
 		t.Errorf("shows too much of the value, or half a character: %q", bad.Message)
 	}
-	if got := bad.Error(); got != "invalid: "+bad.Message {
-		t.Errorf("as an error: %q", got)
+	if got := bad.String(); got != "invalid: "+bad.Message {
+		t.Errorf("in one line: %q", got)
 	}
 }
 

@@ -48,7 +48,8 @@ func Reasons() []Reason {
 
 func (r Reason) String() string { return string(r) }
 
-// Bad is why a value is not an event that counts.
+// Bad is why a value is not an event that counts. It is no error: it is what
+// decoding a value came to, and nothing has failed.
 type Bad struct {
 	Reason Reason
 	// Message names the field, its byte offset in the value and what was wrong.
@@ -57,7 +58,7 @@ type Bad struct {
 	Message string
 }
 
-func (b *Bad) Error() string { return string(b.Reason) + ": " + b.Message }
+func (b *Bad) String() string { return string(b.Reason) + ": " + b.Message }
 
 // Event is what counts of a record's value.
 //
