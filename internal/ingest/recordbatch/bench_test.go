@@ -1,6 +1,7 @@
 package recordbatch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -35,7 +36,7 @@ func BenchmarkNext(b *testing.B) {
 					r.Reset(in, 0, nil)
 					n := 0
 					for {
-						if _, err := r.Next(); err == io.EOF {
+						if _, err := r.Next(); errors.Is(err, io.EOF) {
 							break
 						} else if err != nil {
 							b.Fatal(err)
@@ -59,7 +60,7 @@ func TestNothingIsAllocatedPerRecordOrPerBatch(t *testing.T) {
 	once := func() {
 		r.Reset(in, 0, nil)
 		for {
-			if _, err := r.Next(); err == io.EOF {
+			if _, err := r.Next(); errors.Is(err, io.EOF) {
 				return
 			} else if err != nil {
 				t.Fatal(err)

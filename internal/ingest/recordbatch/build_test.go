@@ -100,8 +100,17 @@ func seal(in []byte) []byte {
 func squeeze(codec int, raw []byte) []byte {
 	var out bytes.Buffer
 	w := compress.Codecs[codec].NewWriter(&out)
-	w.Write(raw)
-	w.Close()
+	return written(&out, w, raw)
+}
+
+// written closes w after writing raw to it, and returns what it wrote to out.
+func written(out *bytes.Buffer, w io.WriteCloser, raw []byte) []byte {
+	if _, err := w.Write(raw); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
 	return out.Bytes()
 }
 

@@ -124,6 +124,7 @@ func FuzzReader(f *testing.F) {
 // transactions share a batch; and it keeps what it had of a batch that it can't
 // decompress.
 func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record, at int64) {
+	t.Helper()
 	for b := in; len(b) > 0; {
 		h, size, err := parseBatch(b)
 		if err != nil {
@@ -182,7 +183,7 @@ func FuzzCodecSize(f *testing.F) {
 				break
 			}
 		}
-		c.Close()
+		_ = c.Close() // only an error of Read's again
 		runtime.ReadMemStats(&after)
 		// Errors and what a header of gzip throws away come on top.
 		if got := int64(after.TotalAlloc - before.TotalAlloc); got > size+64<<10+64*int64(len(payload)) {

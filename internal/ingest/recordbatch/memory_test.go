@@ -64,9 +64,7 @@ var encoders = map[string]struct {
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
 		w.Extra = make([]byte, min(65535, 8*len(b)))
-		w.Write(b)
-		w.Close()
-		return out.Bytes()
+		return written(&out, w, b)
 	}},
 	"snappy, framed":    {2, func(b []byte) []byte { return squeeze(2, b) }},
 	"snappy, one block": {2, func(b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
@@ -76,7 +74,10 @@ var encoders = map[string]struct {
 	"zstd, 16 MiB":      {4, zstdEncoder(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(16<<20))},
 	"zstd, small":       {4, zstdEncoder(zstd.WithWindowSize(1<<10), zstd.WithEncoderCRC(false))},
 	"zstd, one segment": {4, func(b []byte) []byte {
-		e, _ := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
+		e, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
+		if err != nil {
+			panic(err)
+		}
 		return e.EncodeAll(b, nil)
 	}},
 }
@@ -85,20 +86,21 @@ func lz4Encoder(options ...lz4.Option) func([]byte) []byte {
 	return func(b []byte) []byte {
 		var out bytes.Buffer
 		w := lz4.NewWriter(&out)
-		w.Apply(options...)
-		w.Write(b)
-		w.Close()
-		return out.Bytes()
+		if err := w.Apply(options...); err != nil {
+			panic(err)
+		}
+		return written(&out, w, b)
 	}
 }
 
 func zstdEncoder(options ...zstd.EOption) func([]byte) []byte {
 	return func(b []byte) []byte {
 		var out bytes.Buffer
-		w, _ := zstd.NewWriter(&out, options...)
-		w.Write(b)
-		w.Close()
-		return out.Bytes()
+		w, err := zstd.NewWriter(&out, options...)
+		if err != nil {
+			panic(err)
+		}
+		return written(&out, w, b)
 	}
 }
 
@@ -118,7 +120,7 @@ func TestACodecHoldsNoMoreThanIsAskedFor(t *testing.T) {
 		r.Reset(in, 0, nil)
 		n := 0
 		for {
-			if _, err := r.Next(); err == io.EOF {
+			if _, err := r.Next(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -212,7 +214,7 @@ func TestNothingIsLostWhereMemoryIsRefused(t *testing.T) {
 		refused := 0
 		for {
 			rec, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			} else if errors.Is(err, ErrNoMemory) {
 				if r.Position() != int64(len(got)) {
@@ -267,7 +269,7 @@ func TestAfterAResponseLittleIsHeld(t *testing.T) {
 
 func TestAReaderThatIsClosedOrNotYetResetHasNothing(t *testing.T) {
 	var r Reader
-	if _, err := r.Next(); err != io.EOF {
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	r.Reset(plain(0, 3, 4).encode(), 0, nil)
@@ -275,7 +277,7 @@ func TestAReaderThatIsClosedOrNotYetResetHasNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	if _, err := r.Next(); err != io.EOF || r.Position() != 1 {
+	if _, err := r.Next(); !errors.Is(err, io.EOF) || r.Position() != 1 {
 		t.Fatalf("position %d: %v", r.Position(), err)
 	}
 }

@@ -214,6 +214,31 @@ func TestTheCodecsOwnSumsAreChecked(t *testing.T) {
 	}
 }
 
+// io.EOF is for the end of the response: inside a batch, whatever a codec calls
+// its end is a fault.
+func TestDamageInsideACodecIsNeverTakenForTheEndOfTheResponse(t *testing.T) {
+	for name, e := range encoders {
+		s := plain(0, 3, e.codec)
+		whole := e.encode(raw(s))
+		holds := func(what string, at int, payload []byte) {
+			t.Helper()
+			s.payload = payload
+			r := Reader{MaxCodec: 1 << 20} // the largest take longer and do the same
+			r.Reset(s.encode(), 0, nil)
+			defer r.Close()
+			if got, err := readAll(t, &r); err == nil && len(got) != 3 {
+				t.Errorf("%s, %s at %d: %d records, and no error", name, what, at, len(got))
+			}
+		}
+		for at := range whole {
+			holds("cut", at, whole[:at])
+			flipped := bytes.Clone(whole)
+			flipped[at] ^= 1 << (at % 8)
+			holds("flipped", at, flipped)
+		}
+	}
+}
+
 func TestOffsetsThatGoBackAreRefused(t *testing.T) {
 	if _, next, err := read(t, join(plain(10, 5, 0), plain(14, 5, 0)), 0); !errors.Is(err, ErrCorrupt) || next != 15 {
 		t.Fatalf("batches: next %d: %v", next, err)

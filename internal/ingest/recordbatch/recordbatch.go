@@ -163,10 +163,11 @@ func (r *Reader) next() (*Record, error) {
 // nextBatch takes the next batch off the response and opens it, or goes past it.
 func (r *Reader) nextBatch() error {
 	b, size, err := parseBatch(r.in)
+	short := errors.Is(err, errShort)
 	switch {
-	case err == errShort && (r.whole || len(r.in) == 0):
+	case short && (r.whole || len(r.in) == 0):
 		return io.EOF
-	case err == errShort:
+	case short:
 		return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
 	case err != nil:
 		return err
@@ -226,16 +227,15 @@ func (r *Reader) need(n int) error {
 	data, err := r.stream.fill(r.Memory, r.data[r.at:], n)
 	r.data, r.at = data, 0
 	switch {
-	case err == nil || err == ErrNoMemory:
-	case err == io.EOF:
-		err = r.batch.corrupt("a record ends past the batch")
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNoMemory):
+		return fmt.Errorf("record batch at offset %d: a record of %d bytes: %w", r.batch.base, n, err)
+	case errors.Is(err, io.EOF):
+		return r.batch.corrupt("a record ends past the batch")
 	default:
-		err = r.batch.corrupt("%w", err)
+		return r.batch.corrupt("%w", err)
 	}
-	if err == ErrNoMemory {
-		err = fmt.Errorf("record batch at offset %d: a record of %d bytes: %w", r.batch.base, n, err)
-	}
-	return err
 }
 
 func (r *Reader) maxRecord() int64 {

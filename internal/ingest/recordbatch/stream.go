@@ -4,6 +4,7 @@ package recordbatch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -127,14 +128,16 @@ func (s *stream) end() error {
 	switch n, err := s.read(s.buf); {
 	case n > 0:
 		return fmt.Errorf("bytes follow its last record")
-	case err != io.EOF:
-		return err
+	case err != io.EOF: //nolint:errorlint // the end comes bare; wrapped, it is a codec's input that ended midway
+		return noEOF(err)
 	}
 	return nil
 }
 
+// noEOF is for an end that comes too early: to those who call Next, io.EOF would
+// say that all is read.
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -146,7 +149,7 @@ func (s *stream) closeCodec(more bool) {
 		return
 	}
 	if more || s.size <= pooled {
-		s.codec.Close() // only an error of Read's again
+		_ = s.codec.Close() // only an error of Read's again
 	}
 	s.codec = nil
 	s.src.Reset(nil)
