@@ -84,13 +84,6 @@ func (g *gate) close() (stuck <-chan struct{}) {
 	return g.stuck
 }
 
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.shut)
-	g.shut = nil
-}
-
 type gated struct {
 	net.Conn
 	gate *gate
@@ -230,11 +223,13 @@ func silence(t testing.TB) string {
 			conns = append(conns, c)
 		}
 		for _, c := range conns {
-			c.Close()
+			_ = c.Close() // the client may have gone first
 		}
 	})
 	t.Cleanup(func() {
-		l.Close()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
 		done.Wait()
 	})
 	return l.Addr().String()

@@ -62,7 +62,7 @@ func TestAbortedTransactionsAreLeftOutAndOpenOnesAreWaitedFor(t *testing.T) {
 
 // transactions interleaves producers, of which some abort, and holds that the
 // committed values alone are seen, and nothing past an open transaction.
-func transactions(t *testing.T, address string, f *Fetcher) {
+func transactions(t *testing.T, address string, f *Fetcher) { //nolint:thelper // where in its story it failed is what tells
 	one := client(t, address, kgo.TransactionalID(t.Name()+"1"), kgo.DefaultProduceTopic(f.Topic))
 	two := client(t, address, kgo.TransactionalID(t.Name()+"2"), kgo.DefaultProduceTopic(f.Topic))
 	free := client(t, address, kgo.DefaultProduceTopic(f.Topic))
