@@ -73,8 +73,8 @@ func TestAWaiterIsServedBeforeAnyoneElseGetsMore(t *testing.T) {
 		greedy.Release(39)
 		synctest.Wait()
 		select {
-		case <-served:
-			t.Fatal("served with 41 of 100 bytes in use and a reserve of 60")
+		case err := <-served:
+			t.Fatal("served with 41 of 100 bytes in use and a reserve of 60:", err)
 		default:
 		}
 		greedy.Release(1)
