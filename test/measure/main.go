@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -169,7 +170,7 @@ func (m *measurement) delay(ctx context.Context) error {
 			}
 		}
 		all = append(all, time.Since(acknowledged))
-		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the pace of a quiet load
+		time.Sleep(20 * time.Millisecond) // the pace of a quiet load
 	}
 	slices.Sort(all)
 	fmt.Printf("record to standing, from the producer's acknowledgement, %d events: median %v, 99th percentile %v, worst %v\n",
@@ -179,7 +180,7 @@ func (m *measurement) delay(ctx context.Context) error {
 
 func (m *measurement) produce(ctx context.Context, args ...string) error {
 	args = append([]string{"produce", "--members", strconv.Itoa(m.members), "--spread", "10m"}, args...)
-	cmd := exec.CommandContext(ctx, m.consumer, args...) //nolint:gosec // the binary under measurement
+	cmd := exec.CommandContext(ctx, m.consumer, args...)
 	cmd.Env = m.env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
@@ -197,7 +198,7 @@ func (m *measurement) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a log: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, m.consumer, "run") //nolint:gosec // the binary under measurement
+	cmd := exec.CommandContext(ctx, m.consumer, "run")
 	cmd.Env, cmd.Stderr = m.env, log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the consumer: %w", err)
@@ -221,17 +222,17 @@ func (p *process) usage() float64 {
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	ticks := 0.0
 	for _, f := range fields[11:13] { // utime and stime, in hundredths of a second
-		n, _ := strconv.ParseFloat(f, 64) //nolint:errcheck // the kernel's format
+		n, _ := strconv.ParseFloat(f, 64) // the kernel's format
 		ticks += n
 	}
 	return ticks / 100
 }
 
 func (p *process) status(name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) //nolint:errcheck // shown empty
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) // shown empty
 	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.TrimSpace(v)
