@@ -1,0 +1,207 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/event"
+)
+
+// refuse has the broker answer writes of dead letters with a code, where one is
+// given for the partition and the size of what is written.
+func (w *world) refuse(code func(partition int32, size int) int16) {
+	w.cluster.ControlKey(0, func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		req := r.(*kmsg.ProduceRequest)
+		t := req.Topics[0]
+		if t.Topic != DeadLetterTopic(topic) {
+			return nil, nil, false
+		}
+		c := code(t.Partitions[0].Partition, len(t.Partitions[0].Records))
+		if c == 0 {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		p := kmsg.NewProduceResponseTopicPartition()
+		p.Partition, p.ErrorCode = t.Partitions[0].Partition, c
+		rt := kmsg.NewProduceResponseTopic()
+		rt.Topic, rt.Partitions = t.Topic, []kmsg.ProduceResponseTopicPartition{p}
+		resp.Topics = append(resp.Topics, rt)
+		return resp, nil, true
+	})
+}
+
+const (
+	codeTooLarge     = 10
+	codeFewReplicas  = 19
+	codeUnauthorized = 29
+)
+
+func TestADeadLetterIsTheOriginalWithItsReasonAndSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	at := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+	require.NoError(t, w.client.ProduceSync(t.Context(), &kgo.Record{
+		Partition: 1, Key: []byte("k"), Value: []byte(`{"user_id":1,"points":"5"}`), Timestamp: at,
+		Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("abc")}},
+	}).FirstErr())
+	w.worker(1, nil)
+	w.reaches(1)
+	require.Equal(t, []map[string]string{{
+		"key": "k", "value": `{"user_id":1,"points":"5"}`, "trace": "abc",
+		"standings-reason": "invalid", "standings-topic": topic, "standings-partition": "1", "standings-offset": "0",
+		"standings-timestamp": fmt.Sprint(at.UnixMilli()), "standings-message": w.deadLetters(1)[0]["standings-message"],
+	}}, w.deadLetters(1))
+	require.Contains(t, w.deadLetters(1)[0]["standings-message"], "points")
+}
+
+func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	var denied atomic.Bool
+	denied.Store(true)
+	w.refuse(func(partition int32, _ int) int16 {
+		if denied.Load() && partition == 0 {
+			return codeFewReplicas
+		}
+		return 0
+	})
+	for p := range 2 {
+		w.send(p, some("a", 5, 5)...)
+		w.sendRaw(p, []byte("bad"))
+		w.send(p, some("b", 5, 5)...)
+	}
+	r := w.worker(0, nil)
+	w.workerOf(r.consumer, 1)
+	eventually(t, "the other partition runs on", func() bool { return w.standings.at(topic, 1) == "11" })
+	eventually(t, "it says why it waits", func() bool {
+		l := r.line()
+		return l.State == StateWaiting && strings.Contains(l.What, DeadLetterTopic(topic))
+	})
+	// What came before may be applied, if it was read by itself.
+	require.NotContains(t, []string{"6", "11"}, w.standings.at(topic, 0))
+	denied.Store(false)
+	w.reaches(0, 1)
+	require.Len(t, w.deadLetters(0), 1)
+	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+}
+
+func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	var denied atomic.Bool
+	denied.Store(true)
+	w.refuse(func(int32, int) int16 {
+		if denied.Load() {
+			return codeUnauthorized
+		}
+		return 0
+	})
+	// More than is gathered, so that the write in the middle of the response fails.
+	const n = 2 * gather / letterBytes
+	var records []*kgo.Record
+	for range n {
+		records = append(records, &kgo.Record{Value: []byte("bad")})
+	}
+	require.NoError(t, w.client.ProduceSync(t.Context(), records...).FirstErr())
+	r := w.worker(0, nil)
+	eventually(t, "it halts", func() bool { return r.line().State == StateHalted })
+	time.Sleep(1500 * time.Millisecond)
+	require.Equal(t, "0", w.standings.at(topic, 0))
+	require.Equal(t, HaltKafka, r.line().Reason)
+	w.said(1, "partition halted")
+	denied.Store(false)
+	w.reaches(0)
+	require.Len(t, w.deadLetters(0), n)
+	require.Equal(t, int64(n), w.stats.Dead(event.Malformed))
+}
+
+func TestADeadLetterThatIsTooLargeGoesWithoutItsValueAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.refuse(func(_ int32, size int) int16 {
+		if size > 2000 {
+			return codeTooLarge
+		}
+		return 0
+	})
+	w.sendRaw(0, []byte("small"), []byte(strings.Repeat("x", 3000)), []byte("also small"))
+	w.worker(0, func(c *Config) { c.FetchWait = 50 * time.Millisecond })
+	w.reaches(0)
+	letters := w.deadLetters(0)
+	require.Len(t, letters, 3)
+	for _, l := range letters {
+		if l["standings-offset"] == "1" {
+			require.Empty(t, l["value"])
+			require.Contains(t, l["standings-message"], "without its value")
+			require.Contains(t, l["standings-message"], "source offset")
+			continue
+		}
+		require.Contains(t, l["value"], "small")
+	}
+	require.Equal(t, int64(3), w.stats.Dead(event.Malformed))
+}
+
+func TestADeadLetterThatIsRefusedEvenWithoutItsValueHalts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.refuse(func(int32, int) int16 { return codeTooLarge })
+	w.sendRaw(0, []byte("bad"))
+	r := w.worker(0, nil)
+	eventually(t, "it halts", func() bool { return r.line().State == StateHalted })
+	require.Contains(t, r.line().Remedy, "max.message.bytes")
+}
+
+func TestAnOverflowWhoseDeadLettersCannotBeWrittenHoldsUpItsPartitionAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.standings.limit = 10
+	var denied atomic.Bool
+	denied.Store(true)
+	w.refuse(func(partition int32, _ int) int16 {
+		if denied.Load() && partition == 0 {
+			return codeFewReplicas
+		}
+		return 0
+	})
+	for p := range 2 {
+		w.sendRaw(p, []byte(`{"user_id":"rich","points":50}`))
+	}
+	r := w.worker(0, nil)
+	eventually(t, "the first waits", func() bool { return r.line().State == StateWaiting })
+	w.workerOf(r.consumer, 1)
+	eventually(t, "the second goes on", func() bool { return w.standings.at(topic, 1) == "1" })
+	require.Equal(t, "0", w.standings.at(topic, 0))
+	denied.Store(false)
+	eventually(t, "the first goes on", func() bool { return w.standings.at(topic, 0) == "1" })
+	require.Equal(t, "overflow", w.deadLetters(0)[0]["standings-reason"])
+	eventually(t, "both are counted", func() bool { return w.stats.Dead(event.Overflow) == 2 })
+}
+
+func TestAWriteOfDeadLettersEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.refuse(func(int32, int) int16 { return codeFewReplicas })
+	w.sendRaw(0, []byte("bad"))
+	r := w.worker(0, nil)
+	eventually(t, "it waits", func() bool { return r.line().State == StateWaiting })
+	began := time.Now()
+	r.stop(t)
+	require.Less(t, time.Since(began), 3*time.Second)
+	require.Equal(t, "0", w.standings.at(topic, 0))
+}
+
+func TestAfterAFailedWriteEveryFlushFails(t *testing.T) {
+	t.Parallel()
+	d := &deadLetters{failed: errLost, blocked: func(error) {}}
+	require.ErrorIs(t, d.flush(t.Context()), errLost)
+	d.forget()
+	require.ErrorIs(t, d.flush(t.Context()), errLost)
+}
