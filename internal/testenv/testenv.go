@@ -29,7 +29,7 @@ const (
 	KafkaVariable       = "STANDINGS_TEST_KAFKA"        // host:port of a Kafka to use
 	RedisVariable       = "STANDINGS_TEST_REDIS"        // host:port of a Redis to use
 	RedisServerVariable = "STANDINGS_TEST_REDIS_SERVER" // redis-server, valkey-server or a path
-	KafkaJarsVariable   = "STANDINGS_KAFKA_JARS"        // directory of Kafka's jars
+	KafkaJarsVariable   = "STANDINGS_TEST_KAFKA_JARS"   // directory of Kafka's jars
 	DemandVariable      = "STANDINGS_TEST_DEMAND"       // real: embedded servers are a failure; embedded: only they are used
 	NotRunVariable      = "STANDINGS_TEST_NOTRUN"       // file that collects what was not run
 )
