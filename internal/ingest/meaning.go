@@ -35,7 +35,6 @@ func AtStart(err error) ledger.Verdict {
 
 // Codes that kafka-go has no name for.
 const (
-	newLeaderElected           kafka.Error = 108
 	offsetMovedToTieredStorage kafka.Error = 109
 	rebootstrapRequired        kafka.Error = 129
 )
@@ -78,7 +77,6 @@ var meanings = map[kafka.Error]ledger.Verdict{
 	kafka.UnstableOffsetCommit:         ledger.Retry, // of a transaction that isn't ours
 	kafka.UnknownTopicID:               ledger.Retry, // deleted, or made again: metadata will tell
 	kafka.InconsistentTopicID:          ledger.Retry,
-	newLeaderElected:                   ledger.Retry,
 	offsetMovedToTieredStorage:         ledger.Retry, // a follower's answer: the leader has it
 	rebootstrapRequired:                ledger.Retry,
 

@@ -1,0 +1,137 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"pgregory.net/rapid"
+)
+
+type offsets = map[string]map[int]int64
+
+// committing is a commits that writes to all, unless fail says an error.
+func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer.ObservedLogs) {
+	core, logs := observer.New(zap.DebugLevel)
+	calls = new([]offsets)
+	c = &commits{log: zap.New(core), commit: func(all offsets) error {
+		if fail != nil {
+			if err := fail(); err != nil {
+				return err
+			}
+		}
+		kept := offsets{}
+		for topic, o := range all {
+			kept[topic] = maps.Clone(o)
+		}
+		*calls = append(*calls, kept)
+		return nil
+	}}
+	return c, calls, logs
+}
+
+func TestOffsetsAreCommittedTogetherAndTheLatestCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls, _ := committing(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		go c.run(ctx, time.Second, &workers)
+		c.at("a", 0, 5)
+		c.at("a", 0, 9)
+		c.at("a", 1, 3)
+		c.at("b", 0, 1)
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, []offsets{{"a": {0: 9, 1: 3}, "b": {0: 1}}}, *calls)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Len(t, *calls, 1, "nothing is committed twice")
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls, _ := committing(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		workers.Add(1)
+		done := make(chan struct{})
+		go func() { c.run(ctx, time.Hour, &workers); close(done) }()
+		cancel()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Empty(t, *calls)
+		c.at("a", 0, 5)
+		workers.Done()
+		<-done
+		require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
+	})
+}
+
+func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
+	why := errLost
+	c, calls, logs := committing(func() error { return why })
+	c.at("a", 0, 5)
+	c.at("a", 1, 5)
+	c.flush()
+	c.at("a", 1, 7)
+	c.flush()
+	c.flush()
+	require.Len(t, logs.All(), 1)
+	why = nil
+	c.flush()
+	require.Equal(t, []offsets{{"a": {0: 5, 1: 7}}}, *calls)
+	why = errLost
+	c.at("a", 0, 6)
+	c.flush()
+	require.Len(t, logs.All(), 2, "another time is another message")
+}
+
+func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		failing := false
+		c, calls, _ := committing(func() error {
+			if failing {
+				return errLost
+			}
+			return nil
+		})
+		want := map[int]int64{}
+		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
+			failing = rapid.Bool().Draw(t, "fails")
+			p := rapid.IntRange(0, 3).Draw(t, "partition")
+			c.at("a", p, int64(i))
+			want[p] = int64(i)
+			if rapid.Bool().Draw(t, "flush") {
+				c.flush()
+			}
+		}
+		failing = false
+		c.flush()
+		got := map[int]int64{}
+		for _, all := range *calls {
+			maps.Copy(got, all["a"])
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung := make(chan struct{})
+		c := &commits{log: zap.NewNop(), commit: func(offsets) error { <-hung; return errors.New("closed") }}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { time.Sleep(time.Second); cancel(errGenerationEnded) }()
+		require.ErrorIs(t, c.now(ctx, map[int]int64{0: 1}, "a"), errGenerationEnded)
+		close(hung)
+	})
+}

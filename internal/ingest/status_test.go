@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ledger"
+)
+
+func quiet() (*worker, *observer.ObservedLogs) {
+	core, logs := observer.New(zap.DebugLevel)
+	return &worker{Config: &Config{Owner: "me"}, shared: &shared{}, log: zap.New(core)}, logs
+}
+
+func TestAWaitIsToldNowAndThenAndItsEndOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, logs := quiet()
+		w.started(ledger.At(0))
+		for range 600 { // a minute
+			w.writing(errLost)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.InDelta(t, 12, logs.FilterMessageSnippet("waiting").Len(), 1)
+		require.Equal(t, StateWaiting, w.line().State)
+		require.Contains(t, w.line().What, "reset")
+		w.writing(nil)
+		w.writing(nil)
+		require.Equal(t, 1, logs.FilterMessageSnippet("going on").Len())
+		require.Equal(t, StateRunning, w.line().State)
+	})
+}
+
+func TestOneSideThatGoesOnDoesNotHideThatTheOtherWaits(t *testing.T) {
+	w, _ := quiet()
+	w.writing(errLost)
+	w.reading(errors.New("broker"))
+	w.reading(nil)
+	require.Equal(t, StateWaiting, w.line().State)
+	w.writing(nil)
+	require.Equal(t, StateRunning, w.line().State)
+}
+
+func TestAHaltIsToldOnceAndOverOnceABatchIsThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, logs := quiet()
+		for range 60 {
+			w.halted(&Halt{HaltBoard, "gone", "rebuild"})
+			time.Sleep(time.Second)
+			w.started(ledger.At(0)) // reads on its way to what halted it
+			time.Sleep(3 * time.Second)
+			w.looked()
+			require.Equal(t, StateHalted, w.line().State)
+		}
+		require.Equal(t, 1, logs.FilterMessage("partition halted").Len())
+		w.halted(&Halt{HaltForeign, "another", "rebuild"})
+		require.Equal(t, 2, logs.FilterMessage("partition halted").Len(), "another reason is told")
+		w.swept(0)
+		require.Equal(t, StateRunning, w.line().State)
+		require.Equal(t, 1, logs.FilterMessageSnippet("goes on").Len())
+	})
+}
+
+func TestAHaltIsOverWhereNothingIsLeftToRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := quiet()
+		w.halted(&Halt{HaltRedis, "NOPERM", "mend"})
+		w.started(ledger.At(0))
+		w.caughtUp.Store(true)
+		w.looked()
+		require.Equal(t, StateHalted, w.line().State, "not at the first look")
+		time.Sleep(3 * time.Second)
+		w.looked()
+		require.Equal(t, StateRunning, w.line().State)
+	})
+}
+
+func TestALineIsReadAsItWasWritten(t *testing.T) {
+	w, _ := quiet()
+	w.swept(1700000000123)
+	w.halted(&Halt{HaltGap, "what \"is\"", "do"})
+	var l Line
+	require.NoError(t, json.Unmarshal([]byte(w.line().text()), &l))
+	require.Equal(t, "me", l.Owner)
+	require.Equal(t, HaltGap, l.Reason)
+	require.Equal(t, int64(1700000000123), l.RecordTime.UnixMilli())
+}
+
+func TestConsumedIsTheSumOfWhatBecameOfEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Stats
+		n := func(name string) int64 { return rapid.Int64Range(0, 1000).Draw(t, name) }
+		applied := n("applied")
+		s.Applied.Add(applied)
+		all := tally{late: n("late"), skipped: n("skipped"), repeated: n("repeated")}
+		sum := applied + all.late + all.skipped + all.repeated
+		dead := int64(0)
+		for _, r := range event.Reasons() {
+			all.dead[reasonIndex(r)] = n(string(r))
+			dead += all.dead[reasonIndex(r)]
+		}
+		s.add(&all)
+		require.Equal(t, sum+dead, s.Consumed())
+		require.Equal(t, dead, s.DeadLettered())
+	})
+	require.Len(t, event.Reasons(), reasons)
+	require.Panics(t, func() { reasonIndex("another") })
+}
