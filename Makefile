@@ -13,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
-	@go run ./cmd/consumer demo
+	@go build -o bin/consumer ./cmd/consumer && exec bin/consumer demo
 
 build: ## bin/consumer
 	go build -trimpath -o bin/consumer ./cmd/consumer

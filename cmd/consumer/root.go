@@ -82,6 +82,7 @@ equal points ranked by who got there first.`,
 		newTopCommand(p),
 		newRankCommand(p),
 		newStatusCommand(p),
+		newDemoCommand(p),
 	)
 	return root
 }

@@ -147,22 +147,22 @@ func counted(text string) (int64, bool) {
 
 // addLine adds what the worker wrote about itself. Now is Redis's clock, which
 // all workers share more or less.
-func (r *partitionReport) addLine(text string, now time.Time) {
+func (p *partitionReport) addLine(text string, now time.Time) {
 	var line ingest.Line
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
 		what := "the worker's line isn't readable: " + err.Error()
-		r.What = &what
+		p.What = &what
 		return
 	}
 	at := isoMS(line.At.UnixMilli())
-	r.State, r.Owner, r.ReportedAt = &line.State, &line.Owner, &at
-	for to, from := range map[**string]*string{&r.Reason: &line.Reason, &r.What: &line.What, &r.Remedy: &line.Remedy} {
+	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, &at
+	for to, from := range map[**string]*string{&p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
 		if *from != "" {
 			*to = from
 		}
 	}
-	r.staleFor = now.Sub(line.At)
-	r.Stale = r.staleFor > staleAfter
+	p.staleFor = now.Sub(line.At)
+	p.Stale = p.staleFor > staleAfter
 }
 
 // incompleteWindows are the windows that live and began before a partition's

@@ -182,22 +182,22 @@ func explainRedis(err error, cfg *config) error {
 	timeout, ofTime := errors.AsType[net.Error](err)
 	switch {
 	case ofNames:
-		return redisProblem{fmt.Sprintf("can't connect to Redis at %s: %v", at, dns), err}
+		return redisError{fmt.Sprintf("can't connect to Redis at %s: %v", at, dns), err}
 	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
-		return redisProblem{fmt.Sprintf("no answer from Redis at %s within redis.timeout, %s", at, formatDuration(cfg.redis.timeout)), err}
+		return redisError{fmt.Sprintf("no answer from Redis at %s within redis.timeout, %s", at, formatDuration(cfg.redis.timeout)), err}
 	case ofNetwork && op.Op == "dial":
-		return redisProblem{fmt.Sprintf("can't connect to Redis at %s: %v", at, op), err}
+		return redisError{fmt.Sprintf("can't connect to Redis at %s: %v", at, op), err}
 	}
-	return redisProblem{strings.ReplaceAll(fmt.Sprintf("Redis at %s: %v", at, err), "\n", " "), err}
+	return redisError{strings.ReplaceAll(fmt.Sprintf("Redis at %s: %v", at, err), "\n", " "), err}
 }
 
-type redisProblem struct {
+type redisError struct {
 	line string
 	err  error
 }
 
-func (p redisProblem) Error() string { return p.line }
-func (p redisProblem) Unwrap() error { return p.err }
+func (e redisError) Error() string { return e.line }
+func (e redisError) Unwrap() error { return e.err }
 
 // whateverCluster leaves the Kafka cluster out of a difference: who only reads
 // doesn't know it.

@@ -1,0 +1,163 @@
+package main
+
+// What the demo shows, twice a second: the boards and the counts.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// demoRows is how many members a board shows at most.
+const demoRows = 10
+
+// demoView is one look.
+type demoView struct {
+	at        time.Time
+	boards    []ranking.Board // one a period
+	published int64
+	applied   int64
+	dead      int64
+	late      int64
+	lag       int64 // events in Kafka that don't count yet; -1 unknown
+	trouble   string
+}
+
+// demoWatch looks, and remembers the last few looks for rates and moves.
+type demoWatch struct {
+	reader *boardReader
+	client *kafka.Client
+	game   *demoGame
+	begun  time.Time
+	past   []*demoView // the oldest first, the last one included
+}
+
+// How often the demo looks, and how many looks rates and moves go back.
+const (
+	demoEvery = 500 * time.Millisecond
+	demoPast  = 7 // 3 seconds
+)
+
+func newDemoWatch(cfg *config, game *demoGame) (*demoWatch, error) {
+	reader, err := newBoardReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	client := newKafkaClient(cfg.kafka.brokers, cfg.kafka.timeout, cfg.kafka.topics...)
+	return &demoWatch{reader: reader, client: client, game: game, begun: time.Now()}, nil
+}
+
+func (w *demoWatch) close() {
+	w.reader.close()
+	closeKafkaClient(w.client)
+}
+
+// look asks Redis and Kafka. What can't be asked stays out, and trouble says so.
+func (w *demoWatch) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	s := w.game.stats
+	v := &demoView{
+		at: time.Now(), published: w.game.published.Load(), applied: s.Applied.Load(),
+		dead: s.DeadLettered(), late: s.Late.Load(), lag: -1, trouble: w.game.trouble(),
+	}
+	if err := w.lookAtBoards(ctx, v); err != nil && v.trouble == "" {
+		v.trouble = plain(err.Error())
+	}
+	if err := w.lookAtLag(ctx, v); err != nil && v.trouble == "" {
+		v.trouble = plain(err.Error())
+	}
+	w.past = append(w.past, v)
+	if len(w.past) > demoPast {
+		w.past = w.past[1:]
+	}
+}
+
+func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
+	for _, p := range enabledByDefault {
+		window, err := w.reader.window(ctx, p, windowCurrent)
+		if err != nil {
+			return err
+		}
+		b, err := w.reader.top(ctx, demoBoards[0], window, 0, demoRows)
+		if err != nil {
+			return err
+		}
+		v.boards = append(v.boards, b)
+	}
+	return nil
+}
+
+func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
+	cfg := w.reader.cfg
+	topic := cfg.kafka.topics[0]
+	ends, err := askOffsets(ctx, w.client, topic, demoPartitions, kafka.LastOffsetOf)
+	if err != nil {
+		return explainKafka(err, cfg.kafka.brokers, topic)
+	}
+	// Redis last: a position that has passed the end that was seen is no lag.
+	state, err := w.reader.store.State(ctx)
+	if err != nil {
+		return explainRedis(err, cfg)
+	}
+	v.lag = 0
+	for p, end := range ends {
+		r := reportPartition(partitionID{topic, p}, &logFacts{end: end.LastOffset}, &state)
+		if r.Lag == nil {
+			v.lag += end.LastOffset // the consumer has yet to begin
+			continue
+		}
+		v.lag += *r.Lag
+	}
+	return nil
+}
+
+func (w *demoWatch) last() *demoView { return w.past[len(w.past)-1] }
+
+// rate is how fast a count grew lately, a second.
+func (w *demoWatch) rate(count func(*demoView) int64) int64 {
+	first, last := w.past[0], w.last()
+	took := last.at.Sub(first.at).Seconds()
+	if took < 0.1 {
+		return 0
+	}
+	return int64(float64(count(last)-count(first))/took + 0.5)
+}
+
+// moved is by how many ranks a member has risen lately, negative for fallen.
+func (w *demoWatch) moved(p periods.Period, st ranking.Standing) int64 {
+	for _, b := range w.past[0].boards {
+		if b.Window.Period != p {
+			continue
+		}
+		for _, before := range b.Standings {
+			if before.Member == st.Member {
+				return before.Rank - st.Rank
+			}
+		}
+		if len(b.Standings) > 0 {
+			return demoRows // from below what is shown
+		}
+	}
+	return 0
+}
+
+// counts are the figures, in two lines.
+func (w *demoWatch) counts() [2]string {
+	v := w.last()
+	lag := "?"
+	if v.lag >= 0 {
+		lag = thousands(v.lag)
+	}
+	return [2]string{
+		fmt.Sprintf("published %s (%s/s)   applied %s (%s/s)   lag %s",
+			thousands(v.published), thousands(w.rate(func(v *demoView) int64 { return v.published })),
+			thousands(v.applied), thousands(w.rate(func(v *demoView) int64 { return v.applied })), lag),
+		fmt.Sprintf("dead-lettered %s   late %s", thousands(v.dead), thousands(v.late)),
+	}
+}
