@@ -190,9 +190,13 @@ func (w *world) deadLetters(partition int) (all []map[string]string) {
 func (w *world) end(topic string, partition int) int64 {
 	w.t.Helper()
 	b := broker{client: &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport}, timeout: 5 * time.Second}
-	all, err := b.bounds(context.Background(), topic, partition)
-	require.NoError(w.t, err)
-	return all[partition].end
+	end := int64(0)
+	eventually(w.t, "the leader says where the log ends", func() bool {
+		all, err := b.bounds(context.Background(), topic, partition)
+		end = all[partition].end
+		return err == nil
+	})
+	return end
 }
 
 // consumer starts a consumer; stop ends it as SIGTERM does, and waits.

@@ -1,0 +1,331 @@
+package ingest
+
+// Members of a group on the fake broker: generations, their ends, and topics that
+// come, grow and forget.
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// watch counts requests of a kind.
+func (w *world) watch(key int16) *atomic.Int32 {
+	n := new(atomic.Int32)
+	w.cluster.ControlKey(key, func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		n.Add(1)
+		return nil, nil, false
+	})
+	return n
+}
+
+const (
+	keyJoin  = 11
+	keyLeave = 13
+)
+
+func (w *world) admin() *kadm.Client { return kadm.NewClient(w.client) }
+
+// noted waits until the group's offsets stand at the log's ends.
+func (w *world) noted(partitions ...int) {
+	w.t.Helper()
+	for _, p := range partitions {
+		end := w.end(topic, p)
+		eventually(w.t, fmt.Sprintf("offset %d of partition %d is committed", end, p), func() bool {
+			all, err := w.admin().FetchOffsets(context.Background(), w.config.Group)
+			if err != nil {
+				return false
+			}
+			o, ok := all.Lookup(topic, int32(p))
+			return ok && o.At == end
+		})
+	}
+}
+
+func TestASignalEndsAConsumerAfterItsLastCommitWithoutJoiningAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 6)
+	for p := range 6 {
+		w.send(p, some(fmt.Sprint(p, "-"), 50, 5)...)
+	}
+	c, stop := w.consumer(func(c *Config) { c.CommitInterval = time.Hour })
+	w.reaches(0, 1, 2, 3, 4, 5)
+	require.Len(t, c.Lines(), 6)
+	joins, leaves := w.watch(keyJoin), w.watch(keyLeave)
+	began := time.Now()
+	require.NoError(t, stop())
+	require.Less(t, time.Since(began), 2*time.Second)
+	require.Zero(t, joins.Load())
+	require.Equal(t, int32(1), leaves.Load())
+	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
+	require.Empty(t, c.Lines())
+	w.noted(0, 1, 2, 3, 4, 5)
+}
+
+func TestMembersThatComeAndGoCountEveryEventOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4)
+	send := func(prefix string) {
+		for p := range 4 {
+			w.send(p, some(prefix, 500, 1)...)
+		}
+	}
+	send("a")
+	_, first := w.consumer(nil)
+	w.reaches(0, 1, 2, 3)
+	send("b")
+	two, second := w.consumer(nil)
+	eventually(t, "the second has partitions", func() bool { return len(two.Lines()) == 2 })
+	send("a")
+	w.reaches(0, 1, 2, 3)
+	require.NoError(t, first())
+	send("c")
+	w.reaches(0, 1, 2, 3)
+	eventually(t, "the second has all", func() bool { return len(two.Lines()) == 4 })
+	w.noted(0, 1, 2, 3)
+	require.NoError(t, second())
+}
+
+func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.send(0, some("a", 50, 5)...)
+	c, stop := w.consumer(func(c *Config) {
+		c.CommitInterval = time.Hour
+		c.ShutdownTime = 2 * time.Second
+		c.Timeout = 10 * time.Second
+	})
+	w.reaches(0, 1)
+	hung := make(chan struct{})
+	w.cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) { <-hung; return nil, nil, false })
+	time.Sleep(300 * time.Millisecond)
+	began := time.Now()
+	require.NoError(t, stop())
+	require.Less(t, time.Since(began), 2*time.Second, "leaving is best effort")
+	w.said(1, "the broker doesn't answer")
+	close(hung)
+	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
+}
+
+func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 6)
+	for p := range 6 {
+		w.send(p, some("a", 50, 5)...)
+	}
+	hung := make(chan struct{})
+	w.standings.apply = func(int, *ledger.Piece) reply { <-hung; return reply{} }
+	_, stop := w.consumer(nil)
+	eventually(t, "all of them hang", func() (yes bool) {
+		w.standings.do(func() { yes = w.standings.asked == 6 })
+		return yes
+	})
+	time.AfterFunc(lastCall+200*time.Millisecond, func() { close(hung) }) // their context is over
+	require.NoError(t, stop())
+	w.standings.do(func() {
+		for _, c := range w.standings.calls {
+			require.ErrorIs(t, c.err, context.Canceled)
+		}
+	})
+}
+
+func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.config.Start.From = FromLatest // an added partition's events are all new
+	_, stop := w.consumer(nil)
+	eventually(t, "it has begun", func() bool { return w.standings.at(topic, 1) == "0" })
+	two, stopTwo := w.consumer(nil)
+	eventually(t, "they share", func() bool { return len(two.Lines()) == 1 })
+	_, err := w.admin().CreatePartitions(t.Context(), 2, topic)
+	require.NoError(t, err)
+	eventually(t, "it has four partitions", func() bool {
+		d, err := w.admin().ListTopics(t.Context(), topic)
+		return err == nil && len(d[topic].Partitions) == 4
+	})
+	w.client.ForceMetadataRefresh()
+	time.Sleep(100 * time.Millisecond)
+	for p := range 4 {
+		w.send(p, some(fmt.Sprint("p", p, "-"), 20, 3)...)
+	}
+	w.sendRaw(3, []byte("bad"))
+	w.reaches(0, 1, 2, 3)
+	require.Len(t, w.deadLetters(3), 1)
+	w.said(1, "sharing them out") // by the leader alone
+	require.NoError(t, stop())
+	require.NoError(t, stopTwo())
+}
+
+func TestATopicThatDoesNotExistYetIsAwaited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.config.Topics = []string{topic, "later"}
+	w.send(0, some("a", 5, 5)...)
+	w.config.Transport.MetadataTopics = append(w.config.Transport.MetadataTopics, "later", DeadLetterTopic("later"))
+	_, stop := w.consumer(nil)
+	eventually(t, "it says what it waits for", func() bool { return w.logged("waiting for Kafka") == 1 })
+	joins := w.watch(keyJoin)
+	time.Sleep(500 * time.Millisecond)
+	require.Zero(t, joins.Load(), "the topics that exist would have nobody to read them")
+	require.NoError(t, w.cluster.CreateTopic("later", 1, nil))
+	w.reaches(0)
+	require.NoError(t, stop())
+}
+
+func TestWaitingForATopicEndsWithTheSignal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.config.Topics = []string{"never"}
+	_, stop := w.consumer(nil)
+	eventually(t, "it waits", func() bool { return w.logged("waiting for Kafka") == 1 })
+	joins := w.watch(keyJoin)
+	require.NoError(t, stop())
+	require.Zero(t, joins.Load())
+}
+
+func TestATopicThatCompactsIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"compact", "compact,delete"} {
+		w := newWorld(t, 1)
+		require.NoError(t, w.cluster.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": policy}))
+		w.config.Topics, w.config.Transport.MetadataTopics = []string{"compacted"}, []string{"compacted"}
+		var compact *CompactError
+		require.ErrorAs(t, New(w.config).Run(t.Context()), &compact)
+		require.Contains(t, compact.Error(), policy)
+	}
+}
+
+func TestATopicThatForgetsTooEarlyIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for retention, warnings := range map[string]int{"3600000": 2, "1209600000": 2, "-1": 0, "99999999999": 0} {
+		w := newWorld(t, 1)
+		w.config.Rules.Lateness = (24 * time.Hour).Milliseconds()
+		require.NoError(t, w.cluster.CreateTopic("short", 3, map[string]string{"retention.ms": retention}))
+		w.config.Topics = []string{"short"}
+		w.config.Transport.MetadataTopics = []string{"short", DeadLetterTopic("short")}
+		c := New(w.config)
+		require.NoError(t, c.awaitTopics(t.Context()))
+		if retention == "1209600000" { // 14 days: enough for a week
+			warnings = 1
+		}
+		w.said(warnings, "keeps events for less")
+		// And the dead-letter topic is made like its source.
+		topics, err := w.admin().ListTopics(t.Context(), DeadLetterTopic("short"))
+		require.NoError(t, err)
+		require.Len(t, topics[DeadLetterTopic("short")].Partitions, 3)
+		configs, err := w.admin().DescribeTopicConfigs(t.Context(), DeadLetterTopic("short"))
+		require.NoError(t, err)
+		found := ""
+		for _, c := range configs[0].Configs {
+			if c.Key == "retention.ms" {
+				found = *c.Value
+			}
+		}
+		require.Equal(t, retention, found)
+	}
+}
+
+func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 12)
+	for p := range 12 {
+		w.send(p, some("a", 5, 5)...)
+	}
+	lists := w.watch(2)
+	_, stop := w.consumer(func(c *Config) { c.Start.From = FromWindow })
+	eventually(t, "all have begun", func() bool { return w.standings.at(topic, 11) != "" })
+	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	w.standings.do(func() { require.Equal(t, 1, w.standings.begins) })
+	// Twice an own look at the log's start and end each, and one at all of it.
+	require.LessOrEqual(t, lists.Load(), int32(12*2*3+12*3+12*2))
+	require.NoError(t, stop())
+}
+
+func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.send(0, some("a", 5, 5)...)
+	w.committed.err = errLost
+	w.config.Start.From = FromEarliest
+	r := w.worker(0, nil)
+	eventually(t, "it has tried to commit", func() bool { return r.line().State == StateWaiting })
+	require.Zero(t, w.stats.FetchBytes.Load())
+	w.committed.Lock()
+	w.committed.err = nil
+	w.committed.Unlock()
+	w.reaches(0)
+	w.standings.do(func() {
+		require.Equal(t, map[string]string{"events/0": "0 0", "events/1": "0 0"}, w.standings.origins)
+	})
+}
+
+func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.send(0, some("a", 10, 5)...)
+	first := w.worker(0, nil)
+	w.reaches(0)
+	first.stop(t)
+	w.send(0, some("gone", 10, 5)...)
+	w.want = cloned(w.standings.boards) // those won't count
+	w.send(0, some("b", 10, 5)...)
+	require.NoError(t, w.cluster.DeleteRecords(topic, 0, 20))
+
+	halted := w.worker(0, nil)
+	eventually(t, "it halts", func() bool { return halted.line().Reason == HaltGap })
+	require.Contains(t, halted.line().What, "from offset 10 to 19")
+	halted.stop(t)
+
+	w.worker(0, func(c *Config) { c.OnGap = GapContinues })
+	w.reaches(0)
+	w.standings.do(func() {
+		o, err := ledger.ParseOrigin(w.standings.origins["events/0"])
+		require.NoError(t, err)
+		require.Equal(t, int64(20), o.Offset)
+		require.InDelta(t, time.Now().UnixMilli()+300_000, o.Time, 60_000)
+	})
+	w.said(1, "events are gone")
+}
+
+func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	w.standings.do(func() {
+		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
+	})
+	r := w.worker(0, nil)
+	eventually(t, "it waits and says why", func() bool {
+		l := r.line()
+		return l.State == StateWaiting && len(l.What) > 0
+	})
+	began := time.Now()
+	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTruncated })
+	require.Greater(t, time.Since(began), confirmFor-2*time.Second)
+	w.send(0, some("b", 1, 5)...)
+	eventually(t, "it goes on", func() bool { return r.line().State == StateRunning })
+}
+
+func TestAnotherBrokerThatLeadsIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, kfake.NumBrokers(3))
+	w.send(0, some("a", 10, 5)...)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	for range 3 {
+		require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, (w.cluster.LeaderFor(topic, 0)+1)%3))
+		w.send(0, some("b", 10, 5)...)
+		w.reaches(0)
+	}
+	require.NoError(t, stop())
+}
