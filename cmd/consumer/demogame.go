@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -125,7 +124,8 @@ func (g *demoGame) trouble() string {
 	}
 	for field, line := range c.Lines() {
 		if line.State != ingest.StateRunning {
-			return plain(strings.TrimSpace(fmt.Sprintf("%s %s %s: %s", field, line.State, line.Reason, line.What)))
+			r := partitionReport{State: &line.State, What: &line.What}
+			return field + " " + r.trouble()
 		}
 	}
 	return ""

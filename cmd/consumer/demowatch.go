@@ -41,14 +41,19 @@ type demoWatch struct {
 const (
 	demoEvery = 500 * time.Millisecond
 	demoPast  = 7 // 3 seconds
+	// demoPatience is how long a look may wait for an answer.
+	demoPatience = 2 * time.Second
 )
 
 func newDemoWatch(cfg *config, game *demoGame) (*demoWatch, error) {
-	reader, err := newBoardReader(cfg)
+	own := *cfg
+	own.redis.timeout = min(cfg.redis.timeout, demoPatience)
+	own.kafka.timeout = min(cfg.kafka.timeout, demoPatience)
+	reader, err := newBoardReader(&own)
 	if err != nil {
 		return nil, err
 	}
-	client := newKafkaClient(cfg.kafka.brokers, cfg.kafka.timeout, cfg.kafka.topics...)
+	client := newKafkaClient(cfg.kafka.brokers, own.kafka.timeout, cfg.kafka.topics...)
 	return &demoWatch{reader: reader, client: client, game: game, begun: time.Now()}, nil
 }
 
@@ -59,17 +64,16 @@ func (w *demoWatch) close() {
 
 // look asks Redis and Kafka. What can't be asked stays out, and trouble says so.
 func (w *demoWatch) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
 	s := w.game.stats
 	v := &demoView{
 		at: time.Now(), published: w.game.published.Load(), applied: s.Applied.Load(),
 		dead: s.DeadLettered(), late: s.Late.Load(), lag: -1, trouble: w.game.trouble(),
 	}
-	if err := w.lookAtBoards(ctx, v); err != nil && v.trouble == "" {
-		v.trouble = plain(err.Error())
+	err := w.lookAtBoards(ctx, v)
+	if err == nil {
+		err = w.lookAtLag(ctx, v)
 	}
-	if err := w.lookAtLag(ctx, v); err != nil && v.trouble == "" {
+	if err != nil && v.trouble == "" {
 		v.trouble = plain(err.Error())
 	}
 	w.past = append(w.past, v)
@@ -78,7 +82,12 @@ func (w *demoWatch) look(ctx context.Context) {
 	}
 }
 
+// lookAtBoards leaves those of the last look where it fails.
 func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
+	if len(w.past) > 0 {
+		v.boards = w.last().boards
+	}
+	var boards []ranking.Board
 	for _, p := range enabledByDefault {
 		window, err := w.reader.window(ctx, p, windowCurrent)
 		if err != nil {
@@ -88,8 +97,9 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 		if err != nil {
 			return err
 		}
-		v.boards = append(v.boards, b)
+		boards = append(boards, b)
 	}
+	v.boards = boards
 	return nil
 }
 

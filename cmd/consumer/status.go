@@ -20,7 +20,7 @@ func newStatusCommand(p *program) *cobra.Command {
 
   LOG START, LOG END   the offsets that the log holds, up to the first open transaction
   POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is a sweep
-                       of [120, 480) under way, of which members below the hash are in
+                       of [120, 480) under way: members with a hash below that are in
   COMMITTED            what the group has committed to Kafka, for lag monitors alone
   LAG                  records from the position to the log's end
   BEHIND               how old the first record is that doesn't count yet, by this

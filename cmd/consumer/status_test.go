@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -88,13 +91,13 @@ func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
 	want := `
 group standings, prefix lb: 6 partitions, 1 running, 1 waiting, 2 halted, 1 stale; lag 394 records, 3h4m behind; lag of 2 unknown
 
-PARTITION  LOG START  LOG END                   POSITION  COMMITTED  LAG  BEHIND  STATE    OWNER
-points/0           0      500                        480        470   20    1.2s  running  a:1
-points/1         100      480  120..480@0000000000008f3c        120  360    3h4m  waiting  a:1
-points/2          10       12                     torn:5          -    7       -  halted   b:1
-points/3           0        0                          -          -    -       -  stale    c:9
-points/4           -        -                          -          -    -       -  -        -
-points/10         10       12                          5          -    7       -  halted   b:1
+PARTITION  LOG START  LOG END        POSITION  COMMITTED  LAG  BEHIND  STATE    OWNER
+points/0           0      500             480        470   20    1.2s  running  a:1
+points/1         100      480  120..480@0000…        120  360    3h4m  waiting  a:1
+points/2          10       12          torn:5          -    7       -  halted   b:1
+points/3           0        0               -          -    -       -  stale    c:9
+points/4           -        -               -          -    -       -  -        -
+points/10         10       12               5          -    7       -  halted   b:1
 
 points/1 waiting: no answer\x1b[2J
 points/2, points/10 halted (gap): the events from offset 5 to 9 are gone
@@ -249,5 +252,29 @@ func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
 	code, stdout, stderr := execute(t, environ, "status")
 	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
+	_, environ := fakeKafka(t)
+	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+aClosedPort(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"status", "--watch"}, environ, strings.NewReader(""), w, io.Discard)
+		_ = w.Close()
+	}()
+	seen, out := 0, bufio.NewScanner(r)
+	for out.Scan() {
+		if strings.HasPrefix(out.Text(), "group standings") {
+			if seen++; seen == 2 {
+				cancel()
+			}
+		}
+	}
+	if code := <-ended; code != 0 || seen < 2 {
+		t.Errorf("code %d after %d looks", code, seen)
 	}
 }

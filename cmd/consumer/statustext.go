@@ -80,7 +80,7 @@ func (s *statusReport) table() *table {
 	for _, p := range s.Partitions {
 		position, owner, behind := "-", "-", "-"
 		if p.Position != nil {
-			position = plain(*p.Position)
+			position = brief(plain(*p.Position))
 		}
 		if p.Owner != nil {
 			owner = plain(*p.Owner)
@@ -91,6 +91,15 @@ func (s *statusReport) table() *table {
 		t.add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
 	}
 	return t
+}
+
+// brief leaves out most of a sweep's hash, which tells a person nothing.
+func brief(position string) string {
+	const shown = 4
+	if at := strings.IndexByte(position, '@'); at >= 0 && len(position) > at+1+shown {
+		return position[:at+1+shown] + "…"
+	}
+	return position
 }
 
 // number is an offset as the ledger writes it, without separators, so that it can
