@@ -64,6 +64,9 @@ func (p *Place) Environment(settings map[string]string) []string {
 		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.Topic, "kafka.group": p.Group,
 		"redis.addresses": p.Redis.Addr(), "redis.prefix": p.Prefix, "log.format": "json",
 	}
+	if p.Redis.Embedded() { // miniredis doesn't tell its maxmemory-policy, and has none
+		all["redis.assume_noeviction"] = "true"
+	}
 	maps.Copy(all, settings)
 	var environment []string
 	for _, v := range os.Environ() {
@@ -82,6 +85,22 @@ func variable(key string) string {
 	return "STANDINGS_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(key))
 }
 
+// alive says what is wrong where every consumer that was started has ended: whoever
+// waits for one waits in vain.
+func (p *Place) alive() string {
+	all := p.Consumers()
+	for _, c := range all {
+		if c.Running() {
+			return ""
+		}
+	}
+	if len(all) == 0 {
+		return "no consumer was started"
+	}
+	last := all[len(all)-1]
+	return fmt.Sprintf("no consumer runs any more; the last ended with %s:\n%s", last.ended(), last.Log.Tail(5))
+}
+
 // Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to go on.
 func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
@@ -92,6 +111,9 @@ func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
 
 // Pid is the process's id.
 func (c *Consumer) Pid() int { return c.process.Pid() }
+
+// Done is closed when the process has ended.
+func (c *Consumer) Done() <-chan struct{} { return c.process.Done() }
 
 // Running reports whether the process hasn't ended.
 func (c *Consumer) Running() bool {

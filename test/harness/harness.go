@@ -80,14 +80,19 @@ func New(t testing.TB, o Options) *Place {
 	}
 	maps.Copy(p.Settings, o.Settings)
 	p.Topic, p.Group = p.Prefix, p.Prefix
-	p.client = p.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(20_000))
-	p.admin = kadm.NewClient(p.client)
+	p.connect(t)
 	p.redis = p.Redis.Client(t)
 	t.Cleanup(func() { p.clean(t) })
 	if !o.NoTopic {
 		p.CreateTopic(t, max(o.Partitions, 1), o.TopicConfig)
 	}
 	return p
+}
+
+func (p *Place) connect(t testing.TB) {
+	t.Helper()
+	p.client = p.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(20_000))
+	p.admin = kadm.NewClient(p.client)
 }
 
 // CreateTopic creates the place's topic. Without other settings it keeps everything:

@@ -61,7 +61,8 @@ func (p *Place) Committed(t testing.TB) map[int]int64 {
 	return offsets
 }
 
-// AddPartitions grows the topic to a number of partitions.
+// AddPartitions grows the topic to a number of partitions. Nothing may be streamed
+// meanwhile.
 func (p *Place) AddPartitions(t testing.TB, total int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
@@ -73,6 +74,43 @@ func (p *Place) AddPartitions(t testing.TB, total int) {
 	if err != nil {
 		t.Fatalf("grow %s to %d partitions: %v", p.Topic, total, err)
 	}
+	Eventually(t, callWithin, func() string {
+		topics, err := p.admin.ListTopics(t.Context(), p.Topic)
+		if err != nil || len(topics[p.Topic].Partitions) != total || topics[p.Topic].Partitions[int32(total-1)].Leader < 0 {
+			return fmt.Sprintf("the new partitions aren't there yet: %v", err)
+		}
+		return ""
+	})
+	// What the client knows of the topic is stale, and it looks only now and then.
+	p.connect(t)
+}
+
+// AwaitSettled waits until the markers of all transactions that have ended are
+// written, which Kafka does after it has answered. A partition with an open transaction
+// is to be named, with the offset at which that begins.
+func (p *Place) AwaitSettled(t testing.TB, open map[int]int64) {
+	t.Helper()
+	Eventually(t, callWithin, func() string {
+		stable, err := p.ends(t.Context(), p.Topic)
+		if err != nil {
+			return err.Error()
+		}
+		ends, err := p.admin.ListEndOffsets(t.Context(), p.Topic)
+		if err != nil {
+			return err.Error()
+		}
+		for partition, at := range stable {
+			end, _ := ends.Lookup(p.Topic, int32(partition))
+			want, held := open[partition]
+			if !held {
+				want = end.Offset
+			}
+			if at != want {
+				return fmt.Sprintf("transactions of partition %d are open from %d on, want %d", partition, at, want)
+			}
+		}
+		return ""
+	})
 }
 
 // Admin is an admin client of the place's Kafka.

@@ -92,7 +92,13 @@ func (p *Place) Behind(ctx context.Context) string {
 // AwaitCaughtUp waits until every committed record of the topic counts.
 func (p *Place) AwaitCaughtUp(t testing.TB, within time.Duration) {
 	t.Helper()
-	Eventually(t, within, func() string { return p.Behind(t.Context()) })
+	Eventually(t, within, func() string {
+		behind := p.Behind(t.Context())
+		if behind != "" && p.alive() != "" {
+			t.Fatalf("%s, and %s", behind, p.alive())
+		}
+		return behind
+	})
 }
 
 // Boards are the sorted sets of the place by the name in the listing: the bits of

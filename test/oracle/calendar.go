@@ -15,15 +15,18 @@ type window struct {
 	start, end int64 // Unix ms
 }
 
-// window is the one of a period that an instant lies in.
+// window is the one of a period that an instant lies in: always the same for the same
+// window. Those of late are looked at first.
 func (o *Oracle) window(p Period, at int64) *window {
-	for _, w := range o.windows[p.Name] {
+	known := o.windows[p.Name]
+	for i, w := range known {
 		if w.start <= at && at < w.end {
+			known[0], known[i] = known[i], known[0]
 			return w
 		}
 	}
 	w := o.config.cut(p, at)
-	o.windows[p.Name] = append(o.windows[p.Name], w)
+	o.windows[p.Name] = append(known, w)
 	return w
 }
 

@@ -182,3 +182,11 @@ func (o *Oracle) Bad() map[At]string {
 	}
 	return bad
 }
+
+// Judge says why a record is bad, and nothing of one that isn't.
+func (o *Oracle) Judge(r Record) (reason string) {
+	if r.Value != nil {
+		_, reason = o.config.judge(r)
+	}
+	return reason
+}

@@ -1,0 +1,160 @@
+package e2e
+
+// Starting, ending, and topics that change under a consumer.
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
+	const partitions = 2
+	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB"}})
+	g := generator(t, sample.Options{
+		Seed: 3, Members: 100_000, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 4, Spread: 30 * 24 * time.Hour, Bad: 0.01,
+	})
+	place.Publish(t, records(g, 60_000, partitions)...)
+	cut := 0 // orderly ends in the middle of the work
+	for cut < 8 && place.Behind(t.Context()) != "" {
+		before := fmt.Sprint(place.Ledger(t))
+		consumer := place.Start(t)
+		harness.Eventually(t, within, func() string {
+			if !consumer.Running() {
+				t.Fatalf("the consumer has ended: %s", consumer.Log.Tail(5))
+			}
+			if fmt.Sprint(place.Ledger(t)) == before {
+				return "nothing moves"
+			}
+			return ""
+		})
+		consumer.Terminate(t)
+		committed := place.Committed(t)
+		for partition, position := range place.Ledger(t) {
+			if from, _, _ := strings.Cut(position, ".."); from != strconv.FormatInt(committed[partition], 10) {
+				t.Errorf("partition %d: the ledger stands at %s, and %d is committed", partition, position, committed[partition])
+			}
+		}
+		if place.Behind(t.Context()) != "" {
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Error("the consumer was through before it was told to end: the test shows nothing")
+	}
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+	place.CheckCounts(t) // each event in one process's counts, though several read it
+}
+
+// Two different signals, as two of a kind that come at once are one.
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	server := testenv.PrivateKafka(t, nil)
+	place := harness.New(t, harness.Options{Kafka: server})
+	place.Publish(t, harness.Record(0, `{"user_id":"u","points":1}`))
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	server.Pause() // so that leaving the group takes its time
+	consumer.Signal(t, syscall.SIGINT)
+	consumer.Signal(t, syscall.SIGTERM)
+	if code := consumer.AwaitExit(t, 2*time.Second); code != 128+int(syscall.SIGTERM) && code != 128+int(syscall.SIGINT) {
+		t.Errorf("it ended with code %d", code)
+	}
+	server.Resume()
+
+	last := place.Start(t)
+	place.Publish(t, harness.Record(0, `{"user_id":"u","points":2}`))
+	place.AwaitCaughtUp(t, within)
+	last.Terminate(t)
+	place.Check(t)
+}
+
+func TestPartitionsAddedWhileRunningCountFromTheirFirstEvent(t *testing.T) {
+	place := harness.New(t, harness.Options{Partitions: 2})
+	place.Publish(t, some("old", 0, 10)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.AddPartitions(t, 4)
+	place.Publish(t, append(some("new", 3, 10), some("old", 1, 10)...)...)
+	place.AwaitCaughtUp(t, within)
+	place.Publish(t, append(some("new", 2, 10), some("old", 0, 10)...)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+	for field, origin := range place.Hash(t, "origin") {
+		if origin != "0 0" {
+			t.Errorf("the origin of %s is %q", field, origin)
+		}
+	}
+}
+
+func TestATopicThatDoesNotExistYetIsWaitedFor(t *testing.T) {
+	place := harness.New(t, harness.Options{NoTopic: true})
+	consumer := place.Start(t)
+	line := consumer.Log.Await(t, within, "waiting for Kafka")
+	if text := fmt.Sprint(line.Fields["error"]); !strings.Contains(text, place.Topic) {
+		t.Errorf("it waits without naming the topic: %v", line.Fields)
+	}
+	place.CreateTopic(t, 2, nil)
+	place.Publish(t, append(some("u", 0, 5), some("u", 1, 5)...)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}
+
+// All partitions of a topic look at the ledger at once, and all but one find it
+// written: none may take that for a lost Redis.
+func TestAFirstStartOfManyPartitionsIsOneStart(t *testing.T) {
+	const partitions = 32
+	place := harness.New(t, harness.Options{Partitions: partitions})
+	for p := range partitions {
+		place.Publish(t, some("u", p, 2)...)
+	}
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+	if n := consumer.Log.Count("first start of the topic"); n != 1 {
+		t.Errorf("the log says %d times that the topic was started", n)
+	}
+	for _, line := range consumer.Log.Lines() {
+		if strings.Contains(line.Message, "Redis was lost") {
+			t.Errorf("a first start says: %s", line.Message)
+		}
+	}
+}
+
+func TestReplicasThatComeAndGoInOrderCountEveryEventOnceBetweenThem(t *testing.T) {
+	const partitions = 4
+	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d"}})
+	g := generator(t, sample.Options{
+		Seed: 9, Members: 2000, Skew: 1.1, Boards: []string{"a", "b"}, BoardsPerEvent: 2, Spread: 40 * 24 * time.Hour, Bad: 0.02, Corrections: 0.05,
+	})
+	place.Publish(t, records(g, 20_000, partitions)...)
+	first := place.Start(t)
+	place.Publish(t, records(g, 5_000, partitions)...)
+	second := place.Start(t)
+	second.Log.Await(t, within, "partition running")
+	place.Publish(t, records(g, 5_000, partitions)...)
+	first.Terminate(t)
+	place.Publish(t, records(g, 5_000, partitions)...)
+	third := place.Start(t)
+	third.Log.Await(t, within, "partition running")
+	place.Publish(t, records(g, 5_000, partitions)...)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}

@@ -1,0 +1,83 @@
+package e2e
+
+// The settings that change which windows there are, or how scores are laid out.
+
+import (
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/test/harness"
+)
+
+func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
+	everyPeriod := map[string]string{}
+	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
+		everyPeriod["periods."+p+".enabled"] = "true"
+		everyPeriod["periods."+p+".retention"] = "5000d" // so that what lies back is kept
+	}
+	with := func(settings ...string) map[string]string {
+		all := map[string]string{"lateness": "5000d"}
+		for k, v := range everyPeriod {
+			all[k] = v
+		}
+		for i := 0; i < len(settings); i += 2 {
+			all[settings[i]] = settings[i+1]
+		}
+		return all
+	}
+	wide := with("max_points", "10000000000")
+	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
+		wide["periods."+p+".layout"] = "wide"
+	}
+	for name, c := range map[string]struct {
+		settings map[string]string
+		now      string
+		spread   time.Duration
+		most     int64
+	}{
+		"every period, readable":   {with(), "", 500 * 24 * time.Hour, 100},
+		"every period, wide":       {wide, "", 500 * 24 * time.Hour, 400_000_000},
+		"weeks start on Sunday":    {with("week_start", "sunday"), "", 30 * 24 * time.Hour, 100},
+		"a clock goes back":        {with("time_zone", "Europe/Berlin"), "2025-10-28T00:00:00Z", 5 * 24 * time.Hour, 100},
+		"a clock goes forward":     {with("time_zone", "America/New_York"), "2025-03-11T00:00:00Z", 5 * 24 * time.Hour, 100},
+		"midnight is left out":     {with("time_zone", "America/Sao_Paulo"), "2018-11-05T00:00:00Z", 3 * 24 * time.Hour, 100},
+		"midnight comes twice":     {with("time_zone", "America/Sao_Paulo"), "2018-02-19T00:00:00Z", 3 * 24 * time.Hour, 100},
+		"a quarter of an hour off": {with("time_zone", "Asia/Kathmandu", "week_start", "saturday"), "2026-01-02T00:00:00Z", 4 * 24 * time.Hour, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			if c.now != "" {
+				var err error
+				if now, err = time.Parse(time.RFC3339, c.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			place := harness.New(t, harness.Options{Partitions: 2, Settings: c.settings})
+			g := generator(t, sample.Options{
+				Seed: 5, Members: 200, Boards: []string{"global", "eu"}, BoardsPerEvent: 2,
+				Spread: c.spread, Corrections: 0.2, PointsMin: 0, PointsMax: c.most,
+			})
+			g.SetNow(now)
+			place.Publish(t, records(g, 3000, 2)...)
+			consumer := place.Start(t)
+			place.AwaitCaughtUp(t, within)
+			consumer.Terminate(t)
+			place.Check(t)
+			place.CheckCounts(t)
+		})
+	}
+}
+
+func TestOnlyTheConfiguredBoardsCount(t *testing.T) {
+	place := harness.New(t, harness.Options{Settings: map[string]string{"boards": "eu,us"}})
+	place.Publish(t,
+		harness.Record(0, `{"user_id":"u","points":1,"board":["eu","us"]}`),
+		harness.Record(0, `{"user_id":"u","points":2,"board":["eu","asia"]}`),
+		harness.Record(0, `{"user_id":"u","points":4}`))
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}

@@ -1,0 +1,128 @@
+package e2e
+
+// Where a first start begins, and what is remembered of it.
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/harness"
+)
+
+const maxFuture = 5 * 60 * 1000 // ms, by default
+
+// at is events of a record time.
+func at(user string, when time.Time, n int) []*kgo.Record {
+	all := some(user, 0, n-1)
+	for _, r := range all {
+		r.Timestamp = time.UnixMilli(when.UnixMilli())
+	}
+	return all
+}
+
+// origin is the offset and the time from which events are in.
+func origin(t *testing.T, place *harness.Place) (offset, since int64) {
+	t.Helper()
+	text := place.Hash(t, "origin")[place.Topic+"/0"]
+	o, s, ok := strings.Cut(text, " ")
+	offset, err1 := strconv.ParseInt(o, 10, 64)
+	since, err2 := strconv.ParseInt(s, 10, 64)
+	if !ok || err1 != nil || err2 != nil {
+		t.Fatalf("the origin is %q", text)
+	}
+	return offset, since
+}
+
+// begin starts a consumer on records that lie before its start and ones that don't.
+func begin(t *testing.T, place *harness.Place, start string, before, after []*kgo.Record) {
+	t.Helper()
+	place.Produce(t, before...)
+	place.Publish(t, after...)
+	place.Settings["start"] = start
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}
+
+func TestStartEarliestReadsEverything(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	begin(t, place, "earliest", nil, append(at("old", time.Now().AddDate(-6, 0, 0), 5), some("new", 0, 5)...))
+	if offset, since := origin(t, place); offset != 0 || since != 0 {
+		t.Errorf("the origin is %d, %d", offset, since)
+	}
+}
+
+func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteBeforeItsFirstRecord(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	hour := time.Now().Add(-time.Hour)
+	before, after := some("gone", 0, 9), at("kept", hour, 5)
+	place.Produce(t, before...)
+	place.Publish(t, after...)
+	cut := kadm.Offsets{}
+	cut.AddOffset(place.Topic, 0, 10, -1)
+	if r, err := place.Admin().DeleteRecords(t.Context(), cut); err != nil || r.Error() != nil {
+		t.Fatal(err, r.Error())
+	}
+	begin(t, place, "earliest", nil, nil)
+	if offset, since := origin(t, place); offset != 10 || since != hour.UnixMilli()+maxFuture {
+		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, hour.UnixMilli()+maxFuture)
+	}
+}
+
+func TestStartLatestReadsWhatComesAfter(t *testing.T) {
+	place := harness.New(t, harness.Options{Settings: map[string]string{"start": "latest"}})
+	place.Produce(t, some("before", 0, 9)...)
+	began := place.RedisTime(t)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.CheckBoards(t) // none
+	place.Publish(t, some("after", 0, 9)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+	offset, since := origin(t, place)
+	if offset != 10 || since < began.UnixMilli()+maxFuture || since > place.RedisTime(t).UnixMilli()+maxFuture {
+		t.Errorf("the origin is %d, %v; it began at %v", offset, time.UnixMilli(since), began)
+	}
+	if committed := place.Committed(t); committed[0] != 20 {
+		t.Errorf("committed: %v", committed)
+	}
+}
+
+func TestStartAtATimeReadsFromTheFirstRecordOfThatTime(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	now := time.Now()
+	asked := now.Add(-90 * time.Minute).UTC().Truncate(time.Second)
+	begin(t, place, asked.Format(time.RFC3339),
+		at("before", now.Add(-2*time.Hour), 10), append(at("after", now.Add(-time.Hour), 10), some("now", 0, 5)...))
+	if offset, since := origin(t, place); offset != 10 || since != asked.UnixMilli()+maxFuture {
+		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, asked.UnixMilli()+maxFuture)
+	}
+}
+
+// The earliest window that lives by default is the earliest year that ended at most 800
+// days ago.
+func TestStartWindowReadsWhatCanHoldEventsOfWindowsThatLive(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	now := time.Now().UTC()
+	year := time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+	for year.Add(800 * 24 * time.Hour).After(now) {
+		year = year.AddDate(-1, 0, 0)
+	}
+	// The year before this one ended too long ago: this is the first that lives.
+	first := year
+	begin(t, place, "window",
+		at("before", first.Add(-6*time.Minute), 10),
+		append(at("within max_future of it", first.Add(-4*time.Minute), 5), some("now", 0, 5)...))
+	if offset, since := origin(t, place); offset != 10 || since != first.UnixMilli() {
+		t.Errorf("the origin is %d, %v; want 10, %v", offset, time.UnixMilli(since).UTC(), first)
+	}
+}

@@ -1,0 +1,39 @@
+package harness
+
+// Records that can't count any more, and commands of the consumer that end by
+// themselves.
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// ForgetRange takes back what was expected of a partition's records in [from, to):
+// Kafka has deleted them before they counted.
+func (p *Place) ForgetRange(partition int, from, to int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.published = slices.DeleteFunc(p.published, func(r Published) bool {
+		return r.Partition == partition && r.Offset >= from && r.Offset < to
+	})
+}
+
+// Command runs a command of the consumer at this place to its end, which has to be
+// in order, and returns what it printed.
+func (p *Place) Command(t testing.TB, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = p.Environment(p.Settings)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("consumer %v: %v\n%s", args, err, stderr.Bytes())
+	}
+	return out
+}
