@@ -40,6 +40,9 @@ type Options struct {
 	Partitions  int                  // default 1
 	NoTopic     bool                 // the topic isn't created
 	TopicConfig map[string]string
+	// Forgetful places keep sums in place of the records that were published: for
+	// very many of them.
+	Forgetful bool
 	// Settings of the consumers by their names in the configuration: "lateness",
 	// "periods.weekly.layout".
 	Settings map[string]string
@@ -61,17 +64,21 @@ type Place struct {
 	redis  *redis.Client
 
 	streaming sync.WaitGroup
+	test      testing.TB
+	forgetful bool
 
 	mu        sync.Mutex
 	expected  *oracle.Oracle
 	bad       map[oracle.At]Published
+	published []Published
 	consumers []*Consumer
 }
 
 // New makes a Place. What it leaves on shared servers goes with the test.
 func New(t testing.TB, o Options) *Place {
 	t.Helper()
-	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{}}
+	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{},
+		test: t, forgetful: o.Forgetful}
 	if p.Kafka == nil {
 		p.Kafka = testenv.Kafka(t)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,12 +16,14 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// Published is a committed record, as the broker keeps it, for a bad one's dead letter
-// to be held against.
+// Published is a committed record, as the broker keeps it.
 type Published struct {
+	Partition  int
+	Offset     int64
 	Time       int64 // Unix ms
 	Key, Value []byte
 	Headers    []kgo.RecordHeader
+	Overflow   bool // it is expected to be refused for its points
 	// WithoutValue allows its dead letter to have no value, for its size.
 	WithoutValue bool
 }
@@ -54,6 +57,21 @@ func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Reco
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+	if err := p.produce(ctx, client, records...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// PublishAll is Publish for a goroutine other than the test's.
+func (p *Place) PublishAll(ctx context.Context, records ...*kgo.Record) error {
+	err := p.produce(ctx, p.client, records...)
+	if err == nil {
+		p.Expect(p.test, records...)
+	}
+	return err
+}
+
+func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo.Record) error {
 	var failed error
 	var all sync.WaitGroup
 	all.Add(len(records))
@@ -67,9 +85,7 @@ func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Reco
 		})
 	}
 	all.Wait()
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	return failed
 }
 
 // Stream publishes one record and takes it as Publish does once it is acknowledged,
@@ -109,18 +125,56 @@ func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
 	t.Helper()
 	o := p.Oracle(t)
 	for _, r := range records {
-		record := oracle.Record{
-			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(), Value: r.Value, Overflow: overflow,
-		}
-		if o.Add(record) == "" {
-			continue
-		}
-		p.mu.Lock()
-		p.bad[oracle.At{Partition: record.Partition, Offset: record.Offset}] = Published{
-			Time: record.Time, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers,
+		q := Published{
+			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(),
+			Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers, Overflow: overflow,
 			WithoutValue: r.Context != nil && r.Context.Value(withoutValue{}) != nil,
 		}
+		bad := o.Add(q.asRecord()) != ""
+		p.mu.Lock()
+		if bad {
+			p.bad[oracle.At{Partition: q.Partition, Offset: q.Offset}] = q
+		}
+		if !p.forgetful {
+			p.published = append(p.published, q)
+		}
 		p.mu.Unlock()
+	}
+}
+
+func (q Published) asRecord() oracle.Record {
+	return oracle.Record{Partition: q.Partition, Offset: q.Offset, Time: q.Time, Value: q.Value, Overflow: q.Overflow}
+}
+
+// Published is all that has to count and was published so far.
+func (p *Place) Published() []Published {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remembers()
+	return slices.Clone(p.published)
+}
+
+// ForgetRange takes back what was expected of a partition's records in [from, to): they
+// are gone from Kafka, and never counted.
+func (p *Place) ForgetRange(partition int, from, to int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remembers()
+	p.published = slices.DeleteFunc(p.published, func(q Published) bool {
+		return q.Partition == partition && q.Offset >= from && q.Offset < to
+	})
+	clear(p.bad)
+	p.expected = oracle.New(OracleConfig(p.test, p.Settings))
+	for _, q := range p.published {
+		if p.expected.Add(q.asRecord()) != "" {
+			p.bad[oracle.At{Partition: q.Partition, Offset: q.Offset}] = q
+		}
+	}
+}
+
+func (p *Place) remembers() {
+	if p.forgetful {
+		panic("harness: a forgetful place doesn't know what was published")
 	}
 }
 

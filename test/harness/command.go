@@ -1,25 +1,13 @@
 package harness
 
-// Records that can't count any more, and commands of the consumer that end by
-// themselves.
+// Commands of the consumer that end by themselves.
 
 import (
 	"bytes"
 	"context"
 	"os/exec"
-	"slices"
 	"testing"
 )
-
-// ForgetRange takes back what was expected of a partition's records in [from, to):
-// Kafka has deleted them before they counted.
-func (p *Place) ForgetRange(partition int, from, to int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.published = slices.DeleteFunc(p.published, func(r Published) bool {
-		return r.Partition == partition && r.Offset >= from && r.Offset < to
-	})
-}
 
 // Command runs a command of the consumer at this place to its end, which has to be
 // in order, and returns what it printed.
