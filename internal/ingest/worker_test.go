@@ -435,24 +435,22 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 6)
-	for p := range 6 {
+	for _, p := range []int{4, 5} {
 		w.send(p, some(fmt.Sprint("p", p, "-"), 100, 5)...)
 	}
 	cfg := w.config
 	cfg.FoldMemory = 4 << 20
 	c := New(cfg)
-	// Something holds nearly all of the memory until every worker waits for a reserve.
-	hog := c.memory.Account()
-	require.True(t, hog.Take(cfg.FoldMemory-cfg.FoldMemory/16-4096))
-	var all []*running
+	// Something holds nearly all of the memory until every worker waits for a
+	// reserve, those with nothing to read first.
+	hog, held := c.memory.Account(), cfg.FoldMemory-cfg.FoldMemory/16-4096
+	require.True(t, hog.Take(held))
 	for p := range 6 {
-		all = append(all, w.workerOf(c, p))
+		r := w.workerOf(c, p)
+		eventually(t, "it reads", func() bool { return !r.caughtUp.Load() && r.line().State == StateRunning })
+		time.Sleep(100 * time.Millisecond)
 	}
-	time.Sleep(300 * time.Millisecond)
-	hog.Release(cfg.FoldMemory - cfg.FoldMemory/16 - 4096)
+	hog.Release(held)
 	w.reaches(0, 1, 2, 3, 4, 5)
 	eventually(t, "nobody keeps a reserve", func() bool { return c.memory.Used() < c.memory.Reserve() })
-	for _, r := range all {
-		r.stop(t)
-	}
 }
