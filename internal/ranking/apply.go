@@ -14,7 +14,8 @@ import (
 // error may have an unknown outcome: the piece can be sent again as it is, and a
 // ledger that already stands at its next position is the answer Applied.
 //
-// The second result is the time that the call took, without waiting for its turn.
+// The second result is the time that the call itself took: without waiting for its
+// turn here, or for the call before it there.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	var e *encoder
 	select {
@@ -30,7 +31,7 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	}
 	began := time.Now()
 	reply, err := s.run(ctx, applyScript, keys, e.args)
-	took := time.Since(began)
+	took := s.own(began, time.Now())
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
@@ -39,6 +40,20 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
 	return a, took, nil
+}
+
+// own is the time of a call that began and ended then. Of two in flight the second
+// waits for the first, since Redis executes one at a time: it begins when that ends.
+func (s *Store) own(began, ended time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastEnd.After(began) {
+		began = s.lastEnd
+	}
+	if ended.After(s.lastEnd) {
+		s.lastEnd = ended
+	}
+	return max(ended.Sub(began), 0)
 }
 
 func doing(p *ledger.Piece) string {

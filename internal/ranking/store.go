@@ -17,6 +17,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,6 +80,9 @@ type Store struct {
 	// encoders are as many as there may be applies on their way: with two, one is
 	// being executed while the next is being sent, and a call's time is its own.
 	encoders chan *encoder
+
+	mu      sync.Mutex
+	lastEnd time.Time // of an apply: see own
 
 	// readAs is the schema that reads compare with: ours, or, for a reader that
 	// doesn't know the Kafka cluster, the one that was found to fit.
