@@ -21,7 +21,7 @@ const confirmFor = 10 * time.Second
 // says, and has it written and committed before anything is read. It returns
 // errAgain where it has to be called again.
 func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
-	state, err := w.Standings.State(ctx)
+	state, err := w.states.get(ctx)
 	if err != nil {
 		return ledger.Position{}, err
 	}
@@ -31,7 +31,7 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if state.Schema == "" && len(state.Ledger) > 0 {
 		return ledger.Position{}, &Halt{HaltSchema, "Redis has a ledger and not what its scores were written with: the schema is gone", rebuildRemedy}
 	}
-	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows}
+	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows, schemaGone: state.Schema == ""}
 	for field := range state.Ledger {
 		f.others = f.others || field != w.field && topicOf(field) == w.topic
 	}
@@ -87,7 +87,7 @@ func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	state, err := w.Standings.State(ctx)
+	state, err := w.states.get(ctx)
 	if err != nil {
 		return err
 	}

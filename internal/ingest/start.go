@@ -21,8 +21,10 @@ type facts struct {
 	others    bool   // the ledger has other partitions of the topic
 	ledger    int    // entries of the ledger
 	windows   int    // listed windows
-	committed bool   // Kafka has offsets of this group for the topic
-	log       bounds
+	// schemaGone: there is none. That and a ledger don't go together.
+	schemaGone bool
+	committed  bool // Kafka has offsets of this group for the topic
+	log        bounds
 }
 
 // step is what to do.
@@ -61,6 +63,9 @@ func decide(f facts, onGap OnGap) (decision, error) {
 	case f.ledger == 0 && f.windows > 0:
 		return decision{}, &Halt{HaltOrphaned,
 			fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.windows), rebuildRemedy}
+	case f.ledger > 0 && f.schemaGone:
+		return decision{}, &Halt{HaltSchema,
+			"Redis has a ledger and no schema: nothing says what the scores beside it were written with", rebuildRemedy}
 	case f.found != "":
 		return placed(f, name, at, onGap)
 	case f.others:

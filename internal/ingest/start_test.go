@@ -32,6 +32,8 @@ func TestTheStartTable(t *testing.T) {
 		{"empty while windows are listed", facts{windows: 3, log: log(0, 500)}, GapContinues, decision{}, HaltOrphaned, "3 windows"},
 		{"empty while windows are listed, with commits", facts{windows: 3, committed: true, log: log(0, 500)}, GapHalts, decision{}, HaltOrphaned, ""},
 
+		{"a ledger without a schema", facts{found: "480", ledger: 1, schemaGone: true, log: log(0, 500)}, GapContinues, decision{}, HaltSchema, "no schema"},
+
 		{"a position", facts{found: "480", ledger: 1, log: log(0, 500)}, GapHalts, decision{goOn, ledger.At(480)}, "", ""},
 		{"a position at the log's start", facts{found: "480", ledger: 1, log: log(480, 500)}, GapHalts, decision{goOn, ledger.At(480)}, "", ""},
 		{"a position at the log's end", facts{found: "480", ledger: 1, log: log(0, 480)}, GapHalts, decision{goOn, ledger.At(480)}, "", ""},
