@@ -23,8 +23,13 @@ type Consumer struct {
 	balancer *balancer
 
 	mu      sync.Mutex
+	current *kafka.Generation
 	workers []*worker // of the generation under way
 }
+
+// minCodec is what a codec may hold however small the budget: lz4 of kafka-go's own
+// writers takes a little over 8 MiB.
+const minCodec = 9 << 20
 
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
@@ -36,6 +41,8 @@ func New(c Config) *Consumer {
 			// What a batch is read again with, outside of the budget, is set aside.
 			memory:      memory.New(c.FoldMemory-maxResponse, c.FoldMemory/3),
 			maxResponse: maxResponse,
+			maxCodec:    max(maxResponse, minCodec),
+			states:      newStates(c.Standings.State),
 			starting:    make(chan struct{}, 1),
 			again:       make(chan struct{}, 1),
 		},
@@ -107,7 +114,7 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	com := &commits{commit: g.CommitOffsets, log: c.Log}
 	workers := c.assigned(g, com)
 	c.mu.Lock()
-	c.workers = workers
+	c.current, c.workers = g, workers
 	c.mu.Unlock()
 	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.MemberID), zap.Int("partitions", len(workers)))
 	// The generation's own context ends with an error that isn't Canceled, and
@@ -135,7 +142,9 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	start(func(ctx context.Context) {
 		com.run(ctx, c.CommitInterval, &all)
 		c.mu.Lock()
-		c.workers = nil // they have stopped, and may be another member's next
+		if c.current == g { // a generation that was over at its start isn't waited for by the next
+			c.workers = nil // they have stopped, and may be another member's next
+		}
 		c.mu.Unlock()
 	})
 	start(func(ctx context.Context) { c.report(ctx, workers) })

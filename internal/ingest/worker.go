@@ -46,7 +46,9 @@ type worker struct {
 // shared is what the partitions of a process have in common.
 type shared struct {
 	memory      *memory.Budget
-	maxResponse int64         // bytes: the largest response that is taken
+	maxResponse int64 // bytes: the largest response that is taken
+	maxCodec    int64 // bytes: the most that a codec may hold
+	states      *states
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	again       chan struct{} // a token for reading a batch again, outside of the budget
 	reconnected atomic.Int64  // counts new connections to the standings
@@ -153,7 +155,7 @@ func (w *worker) flow(ctx context.Context) error {
 func (w *worker) fetcher(m *memory.Account) *fetch.Fetcher {
 	f := &fetch.Fetcher{
 		Transport: w.Transport, Addr: w.kafka.client.Addr, Topic: w.topic, Partition: w.partition,
-		MaxWait: w.FetchWait, MaxBytes: int32(w.FetchBytes), MaxResponse: w.maxResponse,
+		MaxWait: w.FetchWait, MaxBytes: int32(min(int64(w.FetchBytes), w.maxResponse/2)), MaxResponse: w.maxResponse,
 	}
 	if m != nil {
 		f.Memory = m
@@ -179,7 +181,7 @@ func (w *worker) partitions(ctx context.Context) (int, error) {
 func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int64, error) {
 	f := w.fetcher(nil)
 	f.Partition, f.MaxBytes = partition, 64<<10
-	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxResponse}
+	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxCodec}
 	defer records.Close()
 	for at := log.start; at < log.end; {
 		resp, err := f.Fetch(ctx, at)

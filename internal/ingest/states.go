@@ -1,0 +1,68 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// states asks the standings for their state on behalf of many workers: the state
+// is of all partitions, and so would the question be, asked by each of hundreds
+// as a generation begins. Nobody is given an answer older than its question:
+// whoever comes while a call is under way shares the next one.
+type states struct {
+	ask func(context.Context) (ledger.State, error)
+
+	mu      sync.Mutex
+	next    *asked // nil: nobody waits
+	calling chan struct{}
+}
+
+type asked struct {
+	done  chan struct{}
+	state ledger.State
+	err   error
+}
+
+func newStates(ask func(context.Context) (ledger.State, error)) *states {
+	return &states{ask: ask, calling: make(chan struct{}, 1)}
+}
+
+// get is the state as of now or later. It is shared: nobody changes it.
+func (s *states) get(ctx context.Context) (ledger.State, error) {
+	s.mu.Lock()
+	a, first := s.next, s.next == nil
+	if first {
+		a = &asked{done: make(chan struct{})}
+		s.next = a
+	}
+	s.mu.Unlock()
+	if first {
+		s.call(ctx, a)
+	}
+	select {
+	case <-a.done:
+		return a.state, a.err
+	case <-ctx.Done():
+		return ledger.State{}, context.Cause(ctx)
+	}
+}
+
+// call asks for all who have come by the time that the call before is over. Its
+// context is the first one's: a generation ends for all of them.
+func (s *states) call(ctx context.Context, a *asked) {
+	defer close(a.done)
+	select {
+	case s.calling <- struct{}{}:
+		defer func() { <-s.calling }()
+	case <-ctx.Done():
+		a.err = context.Cause(ctx)
+	}
+	s.mu.Lock()
+	s.next = nil
+	s.mu.Unlock()
+	if a.err == nil {
+		a.state, a.err = s.ask(ctx)
+	}
+}
