@@ -1,0 +1,171 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+)
+
+// atOnce answers every fetch at once and empty, as brokers do where an open
+// transaction ends the log.
+type atOnce struct{ asked atomic.Int32 }
+
+func (a *atOnce) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
+	a.asked.Add(1)
+	var request bytes.Buffer
+	return m.(protocol.RawExchanger).RawExchange(struct {
+		io.Writer
+		io.Reader
+	}{&request, &emptyAnswer{request: &request}})
+}
+
+// emptyAnswer is Fetch v4's: throttle, one topic, one partition, no records.
+type emptyAnswer struct {
+	request *bytes.Buffer
+	body    *bytes.Reader
+}
+
+func (e *emptyAnswer) Read(p []byte) (int, error) {
+	if e.body == nil {
+		correlation := binary.BigEndian.Uint32(e.request.Bytes()[8:])
+		var b []byte
+		b = binary.BigEndian.AppendUint32(b, correlation)
+		b = binary.BigEndian.AppendUint32(b, 0) // throttled
+		b = binary.BigEndian.AppendUint32(b, 1) // topics
+		b = binary.BigEndian.AppendUint16(b, uint16(len(topic)))
+		b = append(b, topic...)
+		b = binary.BigEndian.AppendUint32(b, 1)       // partitions
+		b = binary.BigEndian.AppendUint32(b, 0)       // its number
+		b = binary.BigEndian.AppendUint16(b, 0)       // no error
+		b = binary.BigEndian.AppendUint64(b, 10)      // high watermark
+		b = binary.BigEndian.AppendUint64(b, 5)       // last stable
+		b = binary.BigEndian.AppendUint32(b, 1<<32-1) // aborted: null
+		b = binary.BigEndian.AppendUint32(b, 0)       // records
+		e.body = bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	}
+	return e.body.Read(p)
+}
+
+func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
+	t.Parallel()
+	transport := &atOnce{}
+	w, _ := quiet()
+	w.topic, w.FetchWait, w.Stats = topic, 200*time.Millisecond, new(Stats)
+	f := &fetch.Fetcher{Transport: versioned{transport}, Topic: topic, MaxWait: w.FetchWait}
+	r := &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}
+	began := time.Now()
+	for time.Since(began) < time.Second {
+		resp, err := r.fetch(t.Context(), 5)
+		require.NoError(t, err)
+		require.Empty(t, resp.Records)
+		resp.Release()
+	}
+	require.Less(t, transport.asked.Load(), int32(25))
+	require.GreaterOrEqual(t, transport.asked.Load(), int32(5), "and what is committed is seen soon")
+}
+
+// versioned tells an exchange the version that the connection agreed on.
+type versioned struct{ *atOnce }
+
+func (v versioned) RoundTrip(ctx context.Context, a net.Addr, m kafka.Request) (kafka.Response, error) {
+	m.(interface {
+		Required(map[protocol.ApiKey]int16) bool
+	}).Required(map[protocol.ApiKey]int16{protocol.Fetch: 4})
+	return v.atOnce.RoundTrip(ctx, a, m)
+}
+
+func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w.send(0, some("a", 3, 5)...)
+	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Key: []byte("k"), Value: []byte(strings.Repeat("x", 2<<20))}).FirstErr())
+	w.send(0, some("b", 3, 5)...)
+	w.worker(0, func(c *Config) { c.FoldMemory = 16 << 20 })
+	w.reaches(0)
+	letters := w.deadLetters(0)
+	require.Len(t, letters, 1)
+	require.Equal(t, "malformed", letters[0]["standings-reason"])
+	require.Equal(t, "3", letters[0]["standings-offset"])
+	require.Empty(t, letters[0]["value"])
+	require.Contains(t, letters[0]["standings-message"], "source offset")
+	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
+}
+
+func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w.send(0, some("a", 3, 5)...)
+	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+	r := w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
+	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
+	require.Contains(t, r.line().Remedy, "fold_memory")
+	require.Equal(t, "3", w.standings.at(topic, 0), "what came before is in")
+	r.stop(t)
+	w.worker(0, nil)
+	w.reaches(0)
+}
+
+func TestABrokenConnectionIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 30, 5)...)
+	r := w.worker(0, nil)
+	w.reaches(0)
+	var left atomic.Int32
+	left.Store(5)
+	w.cluster.ControlKey(1, func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		if left.Add(-1) >= 0 {
+			return nil, io.ErrUnexpectedEOF, true // closes the connection
+		}
+		return nil, nil, false
+	})
+	w.send(0, some("b", 30, 5)...)
+	w.reaches(0)
+	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+	require.LessOrEqual(t, w.logged("waiting, and trying again"), 2)
+}
+
+func TestManyPartitionsInLittleMemoryAllGetThrough(t *testing.T) {
+	t.Parallel()
+	const n = 12
+	w := newWorld(t, n)
+	id := strings.Repeat("x", 200)
+	for p := range n {
+		for i := range 2 {
+			w.send(p, some(id+string(rune('a'+i)), 2000, 1)...)
+		}
+	}
+	cfg := w.config
+	cfg.FoldMemory = 12 << 20
+	c := New(cfg)
+	all := make([]int, n)
+	for p := range n {
+		all[p] = p
+		w.workerOf(c, p)
+	}
+	w.reaches(all...)
+}
