@@ -69,6 +69,21 @@ func (p *Place) ledger(ctx context.Context) (map[int]string, error) {
 	return positions, nil
 }
 
+// Counting is how many offsets the topic's ledger has come past, over all partitions.
+func (p *Place) Counting(t testing.TB) int64 {
+	t.Helper()
+	sum := int64(0)
+	for partition, position := range p.Ledger(t) {
+		from, _, _ := strings.Cut(position, "..")
+		n, err := strconv.ParseInt(from, 10, 64)
+		if err != nil {
+			t.Fatalf("the ledger of partition %d stands at %q", partition, position)
+		}
+		sum += n
+	}
+	return sum
+}
+
 // Behind says how the ledger stands short of the log's ends, and nothing where every
 // committed record counts. A server that is away is behind, too.
 func (p *Place) Behind(ctx context.Context) string {

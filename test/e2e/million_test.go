@@ -1,0 +1,144 @@
+package e2e
+
+// The million: replicas come and go, in order and not, while events do.
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+const (
+	millionPartitions = 6
+	million           = 1_000_000
+	backlog           = 300_000 // of these, published before anyone reads
+	ahead             = 150_000 // how far publishing stays ahead of the replicas then
+	burst             = 10_000  // records between two looks at the ledger
+)
+
+// feed makes the events of the million: most to a board or two, some to up to eight,
+// their times spread over more than a year back, so over the borders of weeks, months
+// and years, and in no order.
+type feed struct {
+	t      *testing.T
+	place  *harness.Place
+	narrow *sample.Generator
+	broad  *sample.Generator
+	count  int
+}
+
+func newFeed(t *testing.T, place *harness.Place) *feed {
+	t.Helper()
+	o := sample.Options{
+		Seed: 1, Members: 6000, Skew: 1.1, Boards: []string{"global", "eu", "us", "asia", "duel", "team", "solo", "clan"},
+		BoardsPerEvent: 2, Spread: 400 * 24 * time.Hour, Bad: 0.02, Corrections: 0.05,
+	}
+	narrow := generator(t, o)
+	o.Seed, o.BoardsPerEvent, o.Spread = 2, 8, 20*24*time.Hour
+	return &feed{t: t, place: place, narrow: narrow, broad: generator(t, o)}
+}
+
+// publish streams n records.
+func (f *feed) publish(ctx context.Context, n int) {
+	for range n {
+		g := f.narrow
+		if f.count%8 == 0 {
+			g = f.broad
+		}
+		e, _ := g.Next(nil)
+		r := &kgo.Record{
+			// Not by key: a member's events come by several partitions, and in no order.
+			Partition: int32(f.count * 7 / 5 % millionPartitions), Key: e.Key, Value: e.Value,
+			Timestamp: time.UnixMilli(time.Now().UnixMilli()),
+		}
+		switch f.count % 50_000 {
+		case 49_999:
+			r.Value = nil // a tombstone
+		case 49_998:
+			r.Value = []byte(`{"user_id":"late","points":5,"occurred_at":"2001-09-09T01:46:40Z"}`)
+		}
+		f.count++
+		f.place.Stream(ctx, f.t, r)
+	}
+}
+
+// Promises 1, 2, 3 and 5 on real servers: three replicas, of which some leave in order,
+// some are killed and new ones join, while events come in.
+func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
+	testenv.RealKafka(t, "a million events, and replicas that are killed")
+	testenv.RealRedis(t, "a million events")
+	place := harness.New(t, harness.Options{
+		Partitions: millionPartitions, Forgetful: true,
+		Settings: map[string]string{
+			"lateness": "400d", "periods.weekly.retention": "1000d", "periods.monthly.retention": "1000d",
+			"fold_memory": "64MiB", "kafka.session_timeout": "6s", "redis.timeout": "20s",
+		},
+	})
+	f := newFeed(t, place)
+	ctx := t.Context()
+	f.publish(ctx, backlog)
+	place.Await()
+	t.Logf("%d records are in the log before anyone reads", backlog)
+
+	// What happens when so many records are counted.
+	var a, b, c, d *harness.Consumer
+	running := func(of *harness.Consumer) { of.Log.Await(t, within, "partition running") }
+	steps := []struct {
+		at   int64
+		what string
+		do   func()
+	}{
+		{0, "the first starts", func() { a = place.Start(t); running(a) }},
+		{20_000, "two more join", func() { b, c = place.Start(t), place.Start(t) }},
+		{100_000, "the first leaves in order", func() { running(b); a.Terminate(t) }},
+		{200_000, "one is killed", func() { running(c); b.Kill() }},
+		{350_000, "two start", func() { a, b = place.Start(t), place.Start(t) }},
+		{450_000, "one of them leaves, another joins", func() { running(a); d = place.Start(t); a.Terminate(t) }},
+		{550_000, "one is killed, another starts at once", func() { running(d); c.Kill(); c = place.Start(t) }},
+		{750_000, "one leaves", func() { running(c); d.Terminate(t) }},
+		{900_000, "one is killed, and one is left", func() { b.Kill() }},
+	}
+	began := time.Now()
+	for _, step := range steps {
+		harness.Eventually(t, 2*time.Minute, func() string {
+			counted := place.Counting(t)
+			if f.count < million && int64(f.count) < counted+ahead {
+				f.publish(ctx, burst)
+			}
+			if counted < step.at {
+				return fmt.Sprintf("%d of %d published records are counted", counted, f.count)
+			}
+			return ""
+		})
+		t.Logf("%5.1f s, %d published, %d counted: %s", time.Since(began).Seconds(), f.count, place.Counting(t), step.what)
+		step.do()
+	}
+	f.publish(ctx, million-f.count)
+	place.Await()
+	place.AwaitCaughtUp(t, 4*time.Minute)
+	t.Logf("%6.1f s, all is read", time.Since(began).Seconds())
+	place.TerminateAll(t)
+	place.Check(t)
+	t.Logf("%6.1f s, all is compared: %+v; the consumers that ended in order counted %+v",
+		time.Since(began).Seconds(), place.Oracle(t).Counts(), place.Counted())
+
+	// Those that were killed can't say what they counted, and what they did isn't
+	// counted twice: the others come to no more than the records.
+	for _, consumer := range place.Consumers() {
+		n, ok := consumer.Log.Counts()
+		if sum := n.Applied + n.DeadLettered + n.Late + n.Skipped + n.Repeated; ok && n.Consumed != sum {
+			t.Errorf("consumer %d: consumed %d isn't the sum of what became of them, %d: %+v", consumer.Number, n.Consumed, sum, n)
+		}
+	}
+	got, want := place.Counted(), place.Oracle(t).Counts()
+	if got.Applied > want.Applied || got.DeadLettered > want.DeadLettered() || got.Late > want.Late || got.Skipped > want.Skipped {
+		t.Errorf("the consumers counted %+v, which is more than %+v", got, want)
+	}
+}
