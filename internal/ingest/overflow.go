@@ -32,7 +32,7 @@ func (s *sweeper) overflow(ctx context.Context, b *batch, p *ledger.Piece, membe
 	}
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
 	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait()}
-	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxResponse}
+	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxCodec}
 	defer r.records.Close()
 	o := &overflowing{
 		reader: r, decoder: event.NewDecoder(s.Events), batch: b, refused: refused,

@@ -40,7 +40,7 @@ var (
 // run reads until the context ends or something stops it. What was folded by
 // then is swept first: the cause of a halt lies behind it.
 func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
-	r.records = recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxResponse, Memory: r.account}
+	r.records = recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec, Memory: r.account}
 	defer func() {
 		r.records.Close()
 		// What a call that was given up holds comes back by itself: not waited for.
@@ -102,6 +102,9 @@ func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
 		case b.To() > b.From():
 			r.turnUsed = r.hasTurn
 			r.batches.put(b)
+		case short && r.hasTurn && !r.turnUsed: // a whole reserve, and not one record
+			r.batches.recycle(b)
+			return end, r.tooLarge(end)
 		default:
 			r.batches.recycle(b)
 		}
@@ -111,6 +114,13 @@ func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
 		}
 		return end, err
 	}
+}
+
+// tooLarge says that what lies at an offset can't be read with all the memory that
+// one partition can have.
+func (r *reader) tooLarge(offset int64) *Halt {
+	return &Halt{HaltTooLarge, fmt.Sprintf("the record batch of %s at offset %d takes more than %d bytes to read", r.field, offset, r.memory.Reserve()),
+		"raise fold_memory, of which one partition can have a third"}
 }
 
 func (r *reader) endTurn() {

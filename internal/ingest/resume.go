@@ -70,7 +70,7 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 				return errNoMemory
 			}
 			if !b.Halve() {
-				return errNoMemory
+				return r.tooLarge(offset)
 			}
 			b.tally = tally{}
 			r.letters.forget()
