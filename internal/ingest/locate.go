@@ -28,9 +28,6 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if err := w.Standings.CheckSchema(state.Schema); err != nil {
 		return ledger.Position{}, &Halt{HaltSchema, err.Error(), "a partition of this topic can't be counted here until then"}
 	}
-	if state.Schema == "" && len(state.Ledger) > 0 {
-		return ledger.Position{}, &Halt{HaltSchema, "Redis has a ledger and not what its scores were written with: the schema is gone", rebuildRemedy}
-	}
 	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows, schemaGone: state.Schema == ""}
 	for field := range state.Ledger {
 		f.others = f.others || field != w.field && topicOf(field) == w.topic

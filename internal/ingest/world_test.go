@@ -165,7 +165,7 @@ func some(prefix string, n int, points int64) (all []earned) {
 // plus the value.
 func (w *world) deadLetters(partition int) (all []map[string]string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 		DeadLetterTopic(topic): {int32(partition): kgo.NewOffset().AtStart()},
@@ -217,7 +217,7 @@ func (w *world) consumer(change func(*Config)) (c *Consumer, stop func() error) 
 			cancel()
 			select {
 			case err = <-done:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				err = fmt.Errorf("the consumer didn't end")
 			}
 		})
@@ -279,7 +279,7 @@ func (r *running) stop(t testing.TB) {
 	r.cancel(errGenerationEnded)
 	select {
 	case <-r.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the worker didn't end with its generation")
 		return
 	}
@@ -292,7 +292,7 @@ func (r *running) stop(t testing.TB) {
 // eventually waits for something that has to come true.
 func eventually(t testing.TB, what string, true func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came true: %s", what)
 		}
