@@ -176,7 +176,7 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := try()
 		if err == nil || ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // done, or told to stop
 		}
 		if meaning(err) == ledger.Refuse {
 			return err

@@ -23,25 +23,25 @@ func (b *broker) call(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, b.timeout)
 }
 
-// metadata lists the partitions of topics that exist, and the cluster's id.
-func (b *broker) metadata(ctx context.Context, topics ...string) (partitions map[string]int, cluster string, err error) {
+// metadata counts the partitions of topics that exist.
+func (b *broker) metadata(ctx context.Context, topics ...string) (map[string]int, error) {
 	ctx, cancel := b.call(ctx)
 	defer cancel()
 	m, err := b.client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
-		return nil, "", fmt.Errorf("ask %v for metadata: %w", b.client.Addr, err)
+		return nil, fmt.Errorf("ask %v for metadata: %w", b.client.Addr, err)
 	}
-	partitions = map[string]int{}
+	partitions := map[string]int{}
 	for _, t := range m.Topics {
 		if t.Error != nil {
 			if errors.Is(t.Error, kafka.UnknownTopicOrPartition) || errors.Is(t.Error, kafka.LeaderNotAvailable) {
 				continue
 			}
-			return nil, m.ClusterID, fmt.Errorf("topic %s: %w", t.Name, t.Error)
+			return nil, fmt.Errorf("topic %s: %w", t.Name, t.Error)
 		}
 		partitions[t.Name] = len(t.Partitions)
 	}
-	return partitions, m.ClusterID, nil
+	return partitions, nil
 }
 
 // bounds asks the leaders for the start and the end of partitions.

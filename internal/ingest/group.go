@@ -82,7 +82,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return fmt.Errorf("join group %s: %w", c.Group, err)
 	}
 	err = c.generations(ctx, group)
-	return errors.Join(err, c.leave(group))
+	c.leave(group)
+	return err
 }
 
 // generations goes from one to the next until the context ends.
@@ -92,14 +93,12 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		generation, err := group.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // told to stop
 		case err != nil && Meaning(err) == ledger.Halt:
 			return fmt.Errorf("join group %s: %w", c.Group, err)
 		case err != nil:
 			c.Log.Warn("couldn't join the group, trying again", zap.String("group", c.Group), zap.Error(err))
-			if wait.next(ctx) != nil {
-				return nil
-			}
+			_ = wait.next(ctx) // Next says if it was told to stop
 			continue
 		}
 		wait.Reset()
@@ -192,7 +191,7 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 }
 
 // leave is best effort: a broker that hangs keeps it from ending.
-func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
+func (c *Consumer) leave(group *kafka.ConsumerGroup) {
 	left := make(chan error, 1)
 	go func() { left <- group.Close() }()
 	select {
@@ -203,5 +202,4 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	case <-time.After(c.ShutdownTime * 9 / 10): // the rest is for what follows
 		c.Log.Warn("the broker doesn't answer; left without saying so, the session will run out")
 	}
-	return nil
 }

@@ -47,7 +47,7 @@ const growthEvery = time.Second
 func (c *Consumer) watchGrowth(ctx context.Context) {
 	dealt := c.balancer.take()
 	for dealt != nil && sleep(ctx, growthEvery) == nil {
-		found, _, err := c.kafka.metadata(ctx, c.Topics...)
+		found, err := c.kafka.metadata(ctx, c.Topics...)
 		if err != nil {
 			continue // the workers say what is the matter with Kafka
 		}

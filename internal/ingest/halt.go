@@ -5,7 +5,7 @@ import "fmt"
 // Halt is why a partition doesn't go on, and what to do about it. A halted
 // partition looks at its cause every second and goes on once that is gone; the
 // others run.
-type Halt struct {
+type Halt struct { //nolint:errname // what a partition is in, more than what went wrong
 	Reason string // one of the constants below: a label
 	What   string // what was found, and where
 	Remedy string

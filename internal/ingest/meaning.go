@@ -35,8 +35,8 @@ func AtStart(err error) ledger.Verdict {
 
 // Codes that kafka-go has no name for.
 const (
-	offsetMovedToTieredStorage kafka.Error = 109
-	rebootstrapRequired        kafka.Error = 129
+	errOffsetMovedToTieredStorage kafka.Error = 109
+	errRebootstrapRequired        kafka.Error = 129
 )
 
 var meanings = map[kafka.Error]ledger.Verdict{
@@ -77,8 +77,8 @@ var meanings = map[kafka.Error]ledger.Verdict{
 	kafka.UnstableOffsetCommit:         ledger.Retry, // of a transaction that isn't ours
 	kafka.UnknownTopicID:               ledger.Retry, // deleted, or made again: metadata will tell
 	kafka.InconsistentTopicID:          ledger.Retry,
-	offsetMovedToTieredStorage:         ledger.Retry, // a follower's answer: the leader has it
-	rebootstrapRequired:                ledger.Retry,
+	errOffsetMovedToTieredStorage:      ledger.Retry, // a follower's answer: the leader has it
+	errRebootstrapRequired:             ledger.Retry,
 
 	kafka.MessageSizeTooLarge: ledger.DeadLetter,
 	kafka.RecordListTooLarge:  ledger.DeadLetter,

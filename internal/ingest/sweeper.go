@@ -17,7 +17,7 @@ import (
 type sweeper struct {
 	*worker
 	at    ledger.Position
-	calls context.Context // of the pieces: outlives run's by lastCall
+	calls context.Context //nolint:containedctx // of the pieces: outlives run's by lastCall
 }
 
 // lastCall is how long a piece in flight is waited for at the end of a generation.

@@ -21,7 +21,7 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 	told := time.Time{}
 	wait := newWait()
 	for {
-		partitions, _, err := c.kafka.metadata(ctx, c.Topics...)
+		partitions, err := c.kafka.metadata(ctx, c.Topics...)
 		if err == nil {
 			err = missing(c.Topics, partitions)
 		}
@@ -39,7 +39,7 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 			c.Log.Warn("waiting for Kafka", zap.Error(err))
 		}
 		if wait.next(ctx) != nil {
-			return nil
+			return nil //nolint:nilerr // told to stop
 		}
 	}
 }
@@ -135,7 +135,7 @@ var copied = []string{"retention.ms", "retention.bytes", "max.message.bytes", "m
 // missing, and as many partitions as its source has.
 func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitions int, settings map[string]string) error {
 	name := DeadLetterTopic(topic)
-	found, _, err := c.kafka.metadata(ctx, name)
+	found, err := c.kafka.metadata(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func (w *worker) fetcher(m *memory.Account) *fetch.Fetcher {
 
 // partitions is the number of partitions of the topic.
 func (w *worker) partitions(ctx context.Context) (int, error) {
-	all, _, err := w.kafka.metadata(ctx, w.topic)
+	all, err := w.kafka.metadata(ctx, w.topic)
 	if err != nil {
 		return 0, err
 	}

@@ -37,6 +37,7 @@ type golden struct {
 }
 
 func readGolden(t *testing.T) golden {
+	t.Helper()
 	text, err := os.ReadFile("../codec/testdata/golden.json")
 	require.NoError(t, err)
 	var g golden

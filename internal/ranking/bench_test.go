@@ -87,6 +87,7 @@ func benchPoints(id []byte) int64 {
 }
 
 func preload(b *testing.B, f *fixture, population int) {
+	b.Helper()
 	f.begin(b)
 	f.piece = f.newPiece()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -106,6 +107,7 @@ func preload(b *testing.B, f *fixture, population int) {
 // Without reading, a member's points are made up, as far from what they were as a
 // piece would take them.
 func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
+	b.Helper()
 	return func() {
 		members := f.piece.Groups[0].Members
 		ids := make([]string, len(members))
@@ -148,6 +150,7 @@ func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
 
 // redisCPU is what the server's process has used so far.
 func redisCPU(b *testing.B, client *redis.Client) time.Duration {
+	b.Helper()
 	info, err := client.Info(b.Context(), "cpu").Result()
 	require.NoError(b, err)
 	var sum float64

@@ -62,16 +62,16 @@ func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 		{"NOREPLICAS", func(t *testing.T) { f.set(t, "min-replicas-to-write", "1") }, func(t *testing.T) { f.set(t, "min-replicas-to-write", "0") }},
 		{
 			"READONLY",
-			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "127.0.0.1", "1").Err()) },
-			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "no", "one").Err()) },
+			func(t *testing.T) { require.NoError(t, f.client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err()) },
+			func(t *testing.T) { require.NoError(t, f.client.ReplicaOf(t.Context(), "no", "one").Err()) },
 		},
 		{
 			"MASTERDOWN",
 			func(t *testing.T) {
 				f.set(t, "replica-serve-stale-data", "no")
-				require.NoError(t, f.client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+				require.NoError(t, f.client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 			},
-			func(t *testing.T) { require.NoError(t, f.client.SlaveOf(t.Context(), "no", "one").Err()) },
+			func(t *testing.T) { require.NoError(t, f.client.ReplicaOf(t.Context(), "no", "one").Err()) },
 		},
 		{
 			"MISCONF",

@@ -16,6 +16,7 @@ import (
 )
 
 func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
+	t.Helper()
 	return context.WithCancelCause(t.Context())
 }
 

@@ -179,7 +179,7 @@ func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
 		for _, z := range rows {
 			points, ticks, err := m.rules[w.Period].Layout.Decode(z.Score)
 			require.NoError(t, err)
-			require.Equal(t, m.boards[w.Listing()][z.Member.(string)], vector{points, ticks}, "%v in %s", z.Member, key)
+			require.Equal(t, vector{points, ticks}, m.boards[w.Listing()][z.Member.(string)], "%v in %s", z.Member, key)
 		}
 		if len(rows) > 0 {
 			ttl, err := f.client.PTTL(t.Context(), key).Result()

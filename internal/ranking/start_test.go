@@ -92,7 +92,7 @@ func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 		_, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
 		var other *SchemaError
 		require.ErrorAs(t, err, &other)
-		require.Equal(t, f.store.schema, other.Wanted)
+		require.Equal(t, other.Wanted, f.store.schema)
 		require.Equal(t, ledger.Halt, Meaning(err))
 	})
 }
@@ -154,10 +154,9 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
 	f := someone(t)
 	now := time.Now().UnixMilli()
-	list := func(name string, expires int64) string {
+	list := func(name string, expires int64) {
 		listing := fmt.Sprintf("%d %d %d", now-90*day, now-80*day, expires)
 		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, listing).Err())
-		return listing
 	}
 	list("global:weekly:due", now-2*day-1000)
 	list("global:weekly:due2", now-30*day)
