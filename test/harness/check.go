@@ -179,9 +179,11 @@ func (p *Place) Counted() Counts {
 
 // CheckCounts holds what the consumers counted, who all have ended in order, against
 // the oracle: consumed = applied + dead-lettered + late + skipped + repeated, and each
-// is what the records come to. Repeated are only possible after a takeover.
+// is what the records come to. Repeated are only possible after a takeover. The last
+// commits are held against the ledger, too.
 func (p *Place) CheckCounts(t testing.TB) {
 	t.Helper()
+	p.CheckCommitted(t)
 	for _, c := range p.Consumers() {
 		n, ok := c.Log.Counts()
 		if !ok {
@@ -195,5 +197,17 @@ func (p *Place) CheckCounts(t testing.TB) {
 	got.Consumed, got.Repeated = 0, 0
 	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Skipped: want.Skipped}); got != w {
 		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)
+	}
+}
+
+// CheckCommitted holds the group's offsets against the ledger, after consumers that all
+// have ended in order: what lies before an offset counts.
+func (p *Place) CheckCommitted(t testing.TB) {
+	t.Helper()
+	committed := p.Committed(t)
+	for partition, position := range p.Ledger(t) {
+		if from, _, _ := strings.Cut(position, ".."); from != strconv.FormatInt(committed[partition], 10) {
+			t.Errorf("partition %d: the ledger stands at %s, and %d is committed", partition, position, committed[partition])
+		}
 	}
 }
