@@ -89,6 +89,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 // generations goes from one to the next until the context ends.
 func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) error {
 	wait := newWait()
+	var told time.Time
 	for {
 		generation, err := group.Next(ctx)
 		switch {
@@ -97,11 +98,20 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case err != nil && Meaning(err) == ledger.Halt:
 			return fmt.Errorf("join group %s: %w", c.Group, err)
 		case err != nil:
-			c.Log.Warn("couldn't join the group, trying again", zap.String("group", c.Group), zap.Error(err))
+			// A coordinator's answer (the group is being dealt out anew, or has no
+			// coordinator yet) mostly passes with the next try: told if it doesn't.
+			if _, answered := errors.AsType[kafka.Error](err); answered && told.IsZero() {
+				told = time.Now()
+			}
+			if time.Since(told) >= waitTold {
+				told = time.Now()
+				c.Log.Warn("couldn't join the group, trying again", zap.String("group", c.Group), zap.Error(err))
+			}
 			_ = wait.next(ctx) // Next says if it was told to stop
 			continue
 		}
 		wait.Reset()
+		told = time.Time{}
 		c.generation(ctx, generation)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -328,4 +329,39 @@ func TestAnotherBrokerThatLeadsIsFound(t *testing.T) {
 		w.reaches(0)
 	}
 	require.NoError(t, stop())
+}
+
+// joining has the broker answer joins with codes, one after another, then as it is.
+func (w *world) joining(codes ...int16) {
+	n := 0
+	w.cluster.ControlKey(keyJoin, func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		if n >= len(codes) {
+			return nil, nil, false
+		}
+		resp := r.ResponseKind().(*kmsg.JoinGroupResponse)
+		resp.ErrorCode = codes[n]
+		n++
+		return resp, nil, true
+	})
+}
+
+func TestAGroupWithoutACoordinatorYetIsNotWorthALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 5, 5)...)
+	w.joining(15, 27)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	w.said(0, "couldn't join")
+}
+
+func TestAGroupThatThisUserMayNotReadEndsTheConsumerAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.joining(30)
+	err := New(w.config).Run(t.Context())
+	require.ErrorIs(t, err, kafka.GroupAuthorizationFailed)
+	require.ErrorContains(t, err, "group")
 }
