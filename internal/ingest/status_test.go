@@ -114,3 +114,19 @@ func TestConsumedIsTheSumOfWhatBecameOfEvents(t *testing.T) {
 	require.Len(t, event.Reasons(), reasons)
 	require.Panics(t, func() { reasonIndex("another") })
 }
+
+func TestALookAtAHaltThatTakesLongIsNotTakenAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := quiet()
+		w.Standings = newFake()
+		pause := func(took time.Duration) time.Duration {
+			began := time.Now()
+			require.True(t, w.settle(t.Context(), &Halt{HaltBoard, "gone", "rebuild"}, newWait(), took))
+			return time.Since(began)
+		}
+		require.Equal(t, time.Second, pause(time.Hour), "it worked for an hour, and halted")
+		require.Equal(t, time.Second, pause(20*time.Millisecond))
+		require.Equal(t, 4*time.Second, pause(4*time.Second), "a sweep is read again")
+		require.Equal(t, 10*time.Second, pause(time.Minute))
+	})
+}
