@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func (f *feed) publish(ctx context.Context, n int) {
 }
 
 // Promises 1, 2, 3 and 5 on real servers: three replicas, of which some leave in order,
-// some are killed and new ones join, while events come in.
+// some are killed, one is paused past its session, and new ones join, while events come in.
 func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	testenv.RealKafka(t, "a million events, and replicas that are killed")
 	testenv.RealRedis(t, "a million events")
@@ -102,6 +103,18 @@ func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 		{350_000, "two start", func() { a, b = place.Start(t), place.Start(t) }},
 		{450_000, "one of them leaves, another joins", func() { running(a); d = place.Start(t); a.Terminate(t) }},
 		{550_000, "one is killed, another starts at once", func() { running(d); c.Kill(); c = place.Start(t) }},
+		{650_000, "one is paused for longer than its session, and wakes", func() {
+			running(c)
+			generations := c.Log.Count("generation began")
+			b.Signal(t, syscall.SIGSTOP)
+			harness.Eventually(t, within, func() string {
+				if c.Log.Count("generation began") == generations {
+					return "nobody has taken over from the one that is paused"
+				}
+				return ""
+			})
+			b.Signal(t, syscall.SIGCONT)
+		}},
 		{750_000, "one leaves", func() { running(c); d.Terminate(t) }},
 		{900_000, "one is killed, and one is left", func() { b.Kill() }},
 	}
