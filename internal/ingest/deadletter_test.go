@@ -80,13 +80,13 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	}
 	r := w.worker(0, nil)
 	w.workerOf(r.consumer, 1)
-	eventually(t, "the other partition runs on", func() bool { return w.standings.at(topic, 1) == "11" })
+	eventually(t, "the other partition runs on", func() bool { return w.standings.at(1) == "11" })
 	eventually(t, "it says why it waits", func() bool {
 		l := r.line()
 		return l.State == StateWaiting && strings.Contains(l.What, DeadLetterTopic(topic))
 	})
 	// What came before may be applied, if it was read by itself.
-	require.NotContains(t, []string{"6", "11"}, w.standings.at(topic, 0))
+	require.NotContains(t, []string{"6", "11"}, w.standings.at(0))
 	denied.Store(false)
 	w.reaches(0, 1)
 	require.Len(t, w.deadLetters(0), 1)
@@ -114,7 +114,7 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 	r := w.worker(0, nil)
 	eventually(t, "it halts", func() bool { return r.line().State == StateHalted })
 	time.Sleep(1500 * time.Millisecond)
-	require.Equal(t, "0", w.standings.at(topic, 0))
+	require.Equal(t, "0", w.standings.at(0))
 	require.Equal(t, HaltKafka, r.line().Reason)
 	w.said(1, "partition halted")
 	denied.Store(false)
@@ -177,10 +177,10 @@ func TestAnOverflowWhoseDeadLettersCannotBeWrittenHoldsUpItsPartitionAlone(t *te
 	r := w.worker(0, nil)
 	eventually(t, "the first waits", func() bool { return r.line().State == StateWaiting })
 	w.workerOf(r.consumer, 1)
-	eventually(t, "the second goes on", func() bool { return w.standings.at(topic, 1) == "1" })
-	require.Equal(t, "0", w.standings.at(topic, 0))
+	eventually(t, "the second goes on", func() bool { return w.standings.at(1) == "1" })
+	require.Equal(t, "0", w.standings.at(0))
 	denied.Store(false)
-	eventually(t, "the first goes on", func() bool { return w.standings.at(topic, 0) == "1" })
+	eventually(t, "the first goes on", func() bool { return w.standings.at(0) == "1" })
 	require.Equal(t, "overflow", w.deadLetters(0)[0]["standings-reason"])
 	eventually(t, "both are counted", func() bool { return w.stats.Dead(event.Overflow) == 2 })
 }
@@ -195,7 +195,7 @@ func TestAWriteOfDeadLettersEndsWithItsContext(t *testing.T) {
 	began := time.Now()
 	r.stop(t)
 	require.Less(t, time.Since(began), 3*time.Second)
-	require.Equal(t, "0", w.standings.at(topic, 0))
+	require.Equal(t, "0", w.standings.at(0))
 }
 
 func TestAfterAFailedWriteEveryFlushFails(t *testing.T) {

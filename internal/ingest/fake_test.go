@@ -123,9 +123,8 @@ func (f *fake) add(p *ledger.Piece) ledger.Answer {
 	each(func(listing, member string, m ledger.Member) {
 		if key := listing + " " + member; met[key] {
 			panic("a member and a window meet twice in a piece: " + key)
-		} else {
-			met[key] = true
 		}
+		met[listing+" "+member] = true
 		if s := f.boards[listing][member].points + m.Points; f.limit > 0 && (s > f.limit || s < -f.limit) {
 			over[member] = true
 		}
@@ -228,7 +227,7 @@ func (f *fake) do(change func()) {
 }
 
 // at is where the ledger stands.
-func (f *fake) at(topic string, partition int) string {
+func (f *fake) at(partition int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ledger[ledger.Field(topic, partition)]

@@ -145,7 +145,7 @@ func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 	w := newWorld(t, 2)
 	w.config.Start.From = FromLatest // an added partition's events are all new
 	_, stop := w.consumer(nil)
-	eventually(t, "it has begun", func() bool { return w.standings.at(topic, 1) == "0" })
+	eventually(t, "it has begun", func() bool { return w.standings.at(1) == "0" })
 	two, stopTwo := w.consumer(nil)
 	eventually(t, "they share", func() bool { return len(two.Lines()) == 1 })
 	_, err := w.admin().CreatePartitions(t.Context(), 2, topic)
@@ -244,7 +244,7 @@ func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 	}
 	lists := w.watch(2)
 	_, stop := w.consumer(func(c *Config) { c.Start.From = FromWindow })
-	eventually(t, "all have begun", func() bool { return w.standings.at(topic, 11) != "" })
+	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
 	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	w.standings.do(func() { require.Equal(t, 1, w.standings.begins) })
 	// Twice an own look at the log's start and end each, and one at all of it.

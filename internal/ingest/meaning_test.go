@@ -62,7 +62,7 @@ func TestEveryCodeOfKafkaHasTheVerdictThatItsProtocolSuggests(t *testing.T) {
 func TestAnErrorMeansTheSameHoweverItIsWrapped(t *testing.T) {
 	for code, v := range meanings {
 		require.Equal(t, v, Meaning(fmt.Errorf("doing: %w", errors.Join(code, io.EOF))))
-		require.Equal(t, v, Meaning(fmt.Errorf("doing: %w", kafka.Error(code))))
+		require.Equal(t, v, Meaning(fmt.Errorf("doing: %w", code)))
 	}
 }
 

@@ -122,7 +122,7 @@ func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
 	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
 	require.Contains(t, r.line().Remedy, "fold_memory")
-	require.Equal(t, "3", w.standings.at(topic, 0), "what came before is in")
+	require.Equal(t, "3", w.standings.at(0), "what came before is in")
 	r.stop(t)
 	w.worker(0, nil)
 	w.reaches(0)

@@ -133,7 +133,7 @@ func TestWhereATopicBeginsAndFromWhenItsEventsAreIn(t *testing.T) {
 			for s, w := range map[StartFrom]want{FromWindow: c.window, FromEarliest: c.earliest, FromLatest: c.latest, FromTime: c.time} {
 				at, origin := resolve(s, c.b, asked, now, maxFuture)
 				require.Equal(t, w, want{at, origin.Time}, "start %d", s)
-				require.Equal(t, at, origin.Offset)
+				require.Equal(t, origin.Offset, at)
 			}
 		})
 	}

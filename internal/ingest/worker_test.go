@@ -28,7 +28,7 @@ func TestAWorkerCountsEveryEventOnce(t *testing.T) {
 	w.reaches(0)
 	require.Equal(t, int64(510), w.stats.Applied.Load())
 	require.Equal(t, int64(510), w.stats.Consumed())
-	eventually(t, "the end is noted for Kafka", func() bool { return w.standings.at(topic, 0) == "510" })
+	eventually(t, "the end is noted for Kafka", func() bool { return w.standings.at(0) == "510" })
 }
 
 func TestRecordsWithoutAMemberMoveThePosition(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
 // sweepHalfway has the ledger stand in the middle of a sweep of all that the log
 // holds.
 // The owner before cut small pieces.
-func (w *world) sweepHalfway() ledger.Position {
+func (w *world) sweepHalfway() {
 	w.t.Helper()
 	end := w.end(topic, 0)
 	halting := make(chan struct{})
@@ -119,11 +119,10 @@ func (w *world) sweepHalfway() ledger.Position {
 	<-halting
 	first.stop(w.t)
 	w.standings.apply = nil
-	at, err := ledger.Parse(w.standings.at(topic, 0))
+	at, err := ledger.Parse(w.standings.at(0))
 	require.NoError(w.t, err)
 	require.True(w.t, at.Sweeping(), "%v", at)
 	require.LessOrEqual(w.t, at.To, end)
-	return at
 }
 
 func TestASweepIsTakenOverWithOtherCuts(t *testing.T) {
@@ -154,7 +153,7 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	w.sendRaw(0, []byte("bad"))
 	w.send(0, some("z", 10, 5)...)
 	w.sweepHalfway()
-	at, err := ledger.Parse(w.standings.at(topic, 0))
+	at, err := ledger.Parse(w.standings.at(0))
 	require.NoError(t, err)
 	before := len(w.deadLetters(0))
 	// A reserve of 4 MiB, 3.3 of them for a batch, and the members take above 6.
@@ -257,7 +256,7 @@ func TestAHoldIsWaitedForAndShown(t *testing.T) {
 		l := r.line()
 		return l.State == StateWaiting && strings.Contains(l.What, "rebuild")
 	})
-	require.Equal(t, "10", w.standings.at(topic, 0))
+	require.Equal(t, "10", w.standings.at(0))
 	w.standings.do(func() { w.standings.held = false })
 	w.reaches(0)
 	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
@@ -278,7 +277,7 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 		return reply{}
 	}
 	w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
-	eventually(t, "the log is through", func() bool { return w.standings.at(topic, 0) == "55" })
+	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "55" })
 	letters := w.deadLetters(0)
 	w.standings.do(func() {
 		over := 0
@@ -333,7 +332,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			}
 			r := w.worker(0, nil)
 			w.workerOf(r.consumer, 1)
-			eventually(t, "the other partition runs on", func() bool { return w.standings.at(topic, 1) == "100" })
+			eventually(t, "the other partition runs on", func() bool { return w.standings.at(1) == "100" })
 			eventually(t, "it has been looked at three times", func() bool {
 				n := 0
 				w.standings.do(func() {

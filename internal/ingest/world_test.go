@@ -290,9 +290,9 @@ func (r *running) stop(t testing.TB) {
 }
 
 // eventually waits for something that has to come true.
-func eventually(t testing.TB, what string, true func() bool) {
+func eventually(t testing.TB, what string, came func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !came(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came true: %s", what)
 		}
@@ -305,7 +305,7 @@ func (w *world) reaches(partitions ...int) {
 	w.t.Helper()
 	for _, p := range partitions {
 		end := strconv.FormatInt(w.end(topic, p), 10)
-		eventually(w.t, fmt.Sprintf("partition %d stands at %s", p, end), func() bool { return w.standings.at(topic, p) == end })
+		eventually(w.t, fmt.Sprintf("partition %d stands at %s", p, end), func() bool { return w.standings.at(p) == end })
 	}
 	w.standings.do(func() {
 		if d := differences(w.want, w.standings.boards); d != "" {
