@@ -132,7 +132,8 @@ func TestWhereATopicBeginsAndFromWhenItsEventsAreIn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for s, w := range map[StartFrom]want{FromWindow: c.window, FromEarliest: c.earliest, FromLatest: c.latest, FromTime: c.time} {
 				at, origin := resolve(s, c.b, asked, now, maxFuture)
-				require.Equal(t, w, want{at, origin.Time}, "start %d", s)
+				got := want{at, origin.Time}
+				require.Equal(t, w, got, "start %d", s)
 				require.Equal(t, origin.Offset, at)
 			}
 		})
