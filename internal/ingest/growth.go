@@ -46,19 +46,35 @@ const growthEvery = time.Second
 // topic has other partitions than it dealt. Everybody else just stays.
 func (c *Consumer) watchGrowth(ctx context.Context) {
 	dealt := c.balancer.take()
+	asked := map[string]int{} // partitions that a dead-letter topic was to get
 	for dealt != nil && sleep(ctx, growthEvery) == nil {
 		found, err := c.kafka.metadata(ctx, c.Topics...)
 		if err != nil {
 			continue // the workers say what is the matter with Kafka
 		}
 		for _, topic := range c.Topics {
+			// Also where the group dealt the new partitions before anybody saw them:
+			// another member joined in that moment.
+			if n := found[topic]; asked[topic] != n && c.fewerDeadLetters(ctx, topic, n) {
+				asked[topic] = n // once: what keeps it from working is said
+				c.growDeadLetters(ctx, topic, n)
+			}
+		}
+		for _, topic := range c.Topics {
 			// A topic that is gone has no partitions to deal: keep what there was.
 			if n := found[topic]; n > 0 && n != dealt[topic] {
 				c.Log.Info("partitions were added: sharing them out", zap.String("topic", topic), zap.Int("from", dealt[topic]), zap.Int("to", n))
-				c.growDeadLetters(ctx, topic, n)
 				return
 			}
 		}
 	}
 	<-ctx.Done()
+}
+
+// fewerDeadLetters reports whether a topic's dead-letter topic has fewer partitions
+// than it has. One that isn't there or can't be seen hasn't.
+func (c *Consumer) fewerDeadLetters(ctx context.Context, topic string, partitions int) bool {
+	name := DeadLetterTopic(topic)
+	found, err := c.kafka.metadata(ctx, name)
+	return err == nil && found[name] > 0 && found[name] < partitions
 }

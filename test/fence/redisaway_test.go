@@ -100,8 +100,8 @@ func TestARedisThatHangsDoesNotKeepAConsumerFromEnding(t *testing.T) {
 				says(t, c, 1, place.Redis.Addr())
 				ends(t, c)
 			} else {
-				c := place.Start(t)
 				place.Publish(t, earned(61, 60_000, 40_000, 1)...)
+				c := place.Start(t)
 				if name == "in a sweep" {
 					awaitSweep(t, place, 0, 1, "")
 				} else {
