@@ -113,7 +113,10 @@ func oddBad() map[string][2]string {
 }
 
 func TestEveryOddRecordCountsOrIsDeadLetteredForItsReason(t *testing.T) {
-	place := harness.New(t, harness.Options{TopicConfig: map[string]string{"max.message.bytes": "8388608"}})
+	place := harness.New(t, harness.Options{
+		TopicConfig: map[string]string{"max.message.bytes": "8388608"},
+		Settings:    map[string]string{"lateness": "10d"}, // the week before this one still takes events
+	})
 	large := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(7<<20))
 	var all []*kgo.Record
 	add := func(what string, r *kgo.Record, reason string) {

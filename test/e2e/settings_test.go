@@ -14,10 +14,10 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	everyPeriod := map[string]string{}
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		everyPeriod["periods."+p+".enabled"] = "true"
-		everyPeriod["periods."+p+".retention"] = "5000d" // so that what lies back is kept
+		everyPeriod["periods."+p+".retention"] = "36500d" // so that what lies back is kept
 	}
 	with := func(settings ...string) map[string]string {
-		all := map[string]string{"lateness": "5000d"}
+		all := map[string]string{"lateness": "36500d"}
 		for k, v := range everyPeriod {
 			all[k] = v
 		}
