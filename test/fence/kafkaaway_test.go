@@ -48,7 +48,7 @@ func TestAKafkaThatIsAwayHangsOrRestartsLosesNothing(t *testing.T) {
 		place := newPlace(t, harness.Options{Kafka: kafka, Settings: map[string]string{"piece_time": "500us"}})
 		place.Publish(t, earned(83, 60_000, 40_000, 1)...)
 		c := place.Start(t)
-		awaitSweep(t, place, 0, 1, "")
+		awaitSweep(t, place, 1, "")
 		kafka.Kill()
 		lasts(t, away)
 		says(t, c, 1, kafka.Addr())

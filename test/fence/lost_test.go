@@ -37,6 +37,9 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 	place.Publish(t, earned(6, 4000, 2500, 2)...)
 	c := place.Start(t)
 	place.AwaitCaughtUp(t, within)
+	// The last answer may be lost, too: until it has sent that piece again it doesn't
+	// know that it counts.
+	awaitCommitted(t, place)
 	c.Terminate(t)
 	// What is still on its way arrives now, and finds the ledger moved.
 	harness.Eventually(t, within, func() string { return network.waiting() })

@@ -113,7 +113,7 @@ func TestARedisThatGoesBackIntoASweepGoesOnWithThatSweep(t *testing.T) {
 	place := newPlace(t, harness.Options{Settings: map[string]string{"piece_time": "500us"}})
 	place.Publish(t, earned(42, 60_000, 40_000, 1)...)
 	c := place.Start(t)
-	awaitSweep(t, place, 0, 1, "")
+	awaitSweep(t, place, 1, "")
 	older := place.Redis.Dump()
 	place.AwaitCaughtUp(t, within)
 
@@ -134,7 +134,7 @@ func TestAWipedRedisIsFilledAgainFromTheLog(t *testing.T) {
 			switch name {
 			case "in a sweep":
 				place.Publish(t, earned(43, 60_000, 40_000, 2)...)
-				awaitSweep(t, place, 0, 1, "")
+				awaitSweep(t, place, 1, "")
 			case "under traffic":
 				events := traffic(t, place, 2)
 				stop = events.stop

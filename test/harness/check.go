@@ -69,7 +69,7 @@ func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]in
 			t.Fatal(err)
 		}
 		if off := now.Add(left).Sub(time.UnixMilli(at)); left < 0 || off < -near || off > near {
-			d.Add("%s: goes at %v (%v to live), want %v", name, now.Add(left).UTC(), left, time.UnixMilli(at).UTC())
+			d.Addf("%s: goes at %v (%v to live), want %v", name, now.Add(left).UTC(), left, time.UnixMilli(at).UTC())
 		}
 	}
 }
@@ -88,13 +88,13 @@ func (p *Place) CheckDeadLetters(t testing.TB) {
 	for _, letter := range p.DeadLetters(t) {
 		at, wrong := p.letter(letter, bad)
 		if wrong != "" {
-			d.Add("the dead letter at %d/%d, of %v: %s", letter.Partition, letter.Offset, at, wrong)
+			d.Addf("the dead letter at %d/%d, of %v: %s", letter.Partition, letter.Offset, at, wrong)
 		}
 		found[at] = true
 	}
 	for at, reason := range bad {
 		if !found[at] {
-			d.Add("the record %v is %s and has no dead letter: %.80q", at, reason, p.original(at).Value)
+			d.Addf("the record %v is %s and has no dead letter: %.80q", at, reason, p.original(at).Value)
 		}
 	}
 	if text := d.String(); text != "" {

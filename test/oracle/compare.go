@@ -19,8 +19,8 @@ type Differences struct {
 	count int
 }
 
-// Add notes a difference.
-func (d *Differences) Add(format string, args ...any) {
+// Addf notes a difference.
+func (d *Differences) Addf(format string, args ...any) {
 	d.count++
 	if d.count <= shown {
 		d.all = append(d.all, fmt.Sprintf(format, args...))
@@ -46,9 +46,9 @@ func (d *Differences) Boards(want, got map[string]map[string]uint64) {
 		g, found := got[name]
 		switch {
 		case !found:
-			d.Add("%s is missing, with %d members", name, len(w))
+			d.Addf("%s is missing, with %d members", name, len(w))
 		case !expected:
-			d.Add("%s must not be there, with %d members", name, len(g))
+			d.Addf("%s must not be there, with %d members", name, len(g))
 		default:
 			for _, member := range both(w, g) {
 				d.member(name, member, w, g)
@@ -62,11 +62,11 @@ func (d *Differences) member(name, member string, want, got map[string]uint64) {
 	g, found := got[member]
 	switch {
 	case !found:
-		d.Add("%s: %q is missing: want %s", name, member, score(w))
+		d.Addf("%s: %q is missing: want %s", name, member, score(w))
 	case !expected:
-		d.Add("%s: %q must not be there: has %s", name, member, score(g))
+		d.Addf("%s: %q must not be there: has %s", name, member, score(g))
 	case w != g:
-		d.Add("%s: %q: want %s, has %s", name, member, score(w), score(g))
+		d.Addf("%s: %q: want %s, has %s", name, member, score(w), score(g))
 	}
 }
 
@@ -79,11 +79,11 @@ func (d *Differences) Texts(what string, want, got map[string]string) {
 		g, found := got[name]
 		switch {
 		case !found:
-			d.Add("%s: %s is missing: want %s", what, name, w)
+			d.Addf("%s: %s is missing: want %s", what, name, w)
 		case !expected:
-			d.Add("%s: %s must not be there: has %s", what, name, g)
+			d.Addf("%s: %s must not be there: has %s", what, name, g)
 		case w != g:
-			d.Add("%s: %s: want %s, has %s", what, name, w, g)
+			d.Addf("%s: %s: want %s, has %s", what, name, w, g)
 		}
 	}
 }
