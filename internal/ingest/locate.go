@@ -60,8 +60,14 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	}
 	switch d.step {
 	case goOn:
-		if _, ok := committed[w.partition]; !ok {
+		offset, ok := committed[w.partition]
+		switch {
+		case !ok:
 			err = w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic)
+		case offset != d.at.From:
+			// Whoever was here last didn't come to commit: where no event follows,
+			// monitors would show a lag for good.
+			w.commits.at(w.topic, w.partition, d.at.From)
 		}
 		return d.at, err
 	case confirm:
