@@ -51,7 +51,6 @@ exits with 0. Replicas share the partitions.`,
 // consume runs a consumer until the context ends. ready, if given, is told of it
 // before it starts.
 func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
-	limitMemory(cfg, log)
 	if err := sayLayouts(cfg, log); err != nil {
 		return err
 	}
@@ -67,10 +66,11 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 
 	transport := newTransport(cfg)
 	defer transport.CloseIdleConnections()
-	cluster, err := awaitKafka(ctx, cfg, transport, log)
+	cluster, partitions, err := awaitKafka(ctx, cfg, transport, log)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	limitMemory(cfg, partitions, log)
 	store, err := newStore(cfg, client, cluster)
 	if err != nil {
 		return err
@@ -140,16 +140,19 @@ func retire(ctx context.Context, store *ranking.Store, log *zap.Logger) {
 	}
 }
 
-// beside is what the process needs beside fold_memory: code, connections, stacks,
-// and the calls in flight, in bytes.
-const beside = 32 << 20
+// What the process needs beside fold_memory, in bytes: as much as it has when
+// idle, and a connection and some goroutines for each partition.
+const (
+	besideAll       = 8 << 20
+	besidePartition = 96 << 10
+)
 
-// limitMemory tells the garbage collector what it may use, unless the operator
-// has (GOMEMLIMIT): so that what batches have let go of is collected before the
-// process grows past fold_memory.
-func limitMemory(cfg *config, log *zap.Logger) {
+// limitMemory tells the garbage collector what it may use, unless the operator has
+// (GOMEMLIMIT): so that what batches have let go of is collected before the process
+// grows past fold_memory. Any replica may come to have all partitions.
+func limitMemory(cfg *config, partitions int, log *zap.Logger) {
 	if debug.SetMemoryLimit(-1) == 1<<63-1 {
-		debug.SetMemoryLimit(cfg.foldMemory + beside)
+		debug.SetMemoryLimit(cfg.foldMemory + besideAll + besidePartition*int64(max(partitions, 16)))
 	}
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
@@ -193,8 +196,9 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 	}
 }
 
-// awaitKafka waits for a broker, and returns the cluster's id.
-func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger) (cluster string, err error) {
+// awaitKafka waits for a broker, and returns the cluster's id and how many
+// partitions the topics have so far.
+func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.kafka.brokers...), Transport: transport, Timeout: cfg.kafka.timeout}
 	err = await(ctx, log, "Kafka", ingest.AtStart, func() error {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
@@ -202,9 +206,12 @@ func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, lo
 			return explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0])
 		}
 		cluster = m.ClusterID
+		for _, t := range m.Topics {
+			partitions += len(t.Partitions)
+		}
 		return nil
 	})
-	return cluster, err
+	return cluster, partitions, err
 }
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.

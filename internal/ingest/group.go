@@ -38,8 +38,9 @@ func New(c Config) *Consumer {
 	return &Consumer{
 		Config: c,
 		shared: shared{
-			// What a batch is read again with, outside of the budget, is set aside.
-			memory:      memory.New(c.FoldMemory-maxResponse, c.FoldMemory/3),
+			// A tenth is for what was let go of and isn't collected yet. What a batch
+			// is read again with, outside of the budget, is set aside.
+			memory:      memory.New(c.FoldMemory*9/10-maxResponse, c.FoldMemory/3),
 			maxResponse: maxResponse,
 			maxCodec:    max(maxResponse, minCodec),
 			states:      newStates(c.Standings.State),

@@ -442,7 +442,7 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	c := New(cfg)
 	// Something holds nearly all of the memory until every worker waits for a
 	// reserve, those with nothing to read first.
-	hog, held := c.memory.Account(), cfg.FoldMemory-cfg.FoldMemory/16-4096
+	hog, held := c.memory.Account(), cfg.FoldMemory*9/10-cfg.FoldMemory/16-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {
 		r := w.workerOf(c, p)
