@@ -16,14 +16,14 @@ import (
 // away is how long an outage lasts that has to last.
 const away = 20 * time.Second
 
-// says waits until the consumer has said several times that it waits, with text in
-// its reason.
+// says waits until the consumer has said several times what it waits for: to go on,
+// or to join its group, with text in the reason.
 func says(t *testing.T, c *harness.Consumer, times int, text string) {
 	t.Helper()
 	harness.Eventually(t, 30*time.Second, func() string {
 		n := 0
 		for _, line := range c.Log.Lines() {
-			if line.Level == "warn" && strings.HasPrefix(line.Message, "waiting") && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
+			if line.Level == "warn" && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
 				n++
 			}
 		}
