@@ -15,7 +15,8 @@ import (
 // ledger that already stands at its next position is the answer Applied.
 //
 // The second result is the time that the call itself took: without waiting for its
-// turn here, or for the call before it there.
+// turn here, and with no more than its share of the time in which Redis had two calls
+// of ours at hand, of which it executes one at a time.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	var e *encoder
 	select {
@@ -29,9 +30,10 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	began := time.Now()
+	began, flying := time.Now(), s.flying.Add(1)
 	reply, err := s.run(ctx, applyScript, keys, e.args)
-	took := s.own(began, time.Now())
+	took := time.Since(began) / time.Duration(flying)
+	s.flying.Add(-1)
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
@@ -40,20 +42,6 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
 	return a, took, nil
-}
-
-// own is the time of a call that began and ended then. Of two in flight the second
-// waits for the first, since Redis executes one at a time: it begins when that ends.
-func (s *Store) own(began, ended time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lastEnd.After(began) {
-		began = s.lastEnd
-	}
-	if ended.After(s.lastEnd) {
-		s.lastEnd = ended
-	}
-	return max(ended.Sub(began), 0)
 }
 
 func doing(p *ledger.Piece) string {

@@ -17,7 +17,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,8 +80,7 @@ type Store struct {
 	// being executed while the next is being sent, and a call's time is its own.
 	encoders chan *encoder
 
-	mu      sync.Mutex
-	lastEnd time.Time // of an apply: see own
+	flying atomic.Int32 // applies on their way
 
 	// readAs is the schema that reads compare with: ours, or, for a reader that
 	// doesn't know the Kafka cluster, the one that was found to fit.
