@@ -1,4 +1,4 @@
-// The golden vectors: worked out with math/big from DESIGN's formulas, by none of
+// The golden vectors: worked out with math/big from the contract's formulas, by none of
 // the package's code, and shared with the test of the Lua that writes the scores.
 // testdata/README.md tells the form of the file.
 
@@ -59,7 +59,7 @@ func (g goldenLayout) layout() Layout {
 
 const hour = int64(time.Hour / time.Millisecond)
 
-// goldenCases are the periods' lengths at the ranges that DESIGN names, and
+// goldenCases are the periods' lengths at the ranges that are documented, and
 // ranges at the ends of what each kind can hold.
 var goldenCases = []struct {
 	kind   Kind

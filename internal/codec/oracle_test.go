@@ -1,4 +1,4 @@
-// The contract once more, in exact arithmetic: DESIGN's formulas as they stand, in
+// The contract once more, in exact arithmetic: the contract's formulas as they stand, in
 // integers and fractions of any size.
 
 package codec

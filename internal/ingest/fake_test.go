@@ -1,7 +1,7 @@
 package ingest
 
-// The standings of the tests: the contract of DESIGN.md ("Exactly once: the
-// ledger") as a small model in memory, which can be told to misbehave.
+// The standings of the tests: the ledger's contract as a small model in memory,
+// which can be told to misbehave.
 
 import (
 	"context"

@@ -73,7 +73,7 @@ func oddGood() map[string]string {
 	}
 }
 
-// oddBad are values that are dead-lettered, with the reason that DESIGN.md gives.
+// oddBad are values that are dead-lettered, with the reason that the README gives.
 func oddBad() map[string][2]string {
 	return map[string][2]string{
 		"empty":                         {oracle.Malformed, ``},

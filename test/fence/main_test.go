@@ -1,7 +1,7 @@
 // Package fence shows, one by one, what the exactness rests on and what outages do
 // to it: the built consumer runs as processes on a real Kafka and a real Redis that
 // are killed, paused, rolled back, wiped and damaged under it. Each test ends in the
-// oracle's standings, or in the halt that DESIGN.md asks for.
+// oracle's standings, or in the halt that the README lists for it.
 package fence
 
 import (

@@ -117,7 +117,7 @@ func (p *Place) AwaitCaughtUp(t testing.TB, within time.Duration) {
 }
 
 // Boards are the sorted sets of the place by the name in the listing: the bits of
-// every member's score. Keys that aren't boards must be those that DESIGN.md names.
+// every member's score. Keys that aren't boards must be ones that it knows.
 func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -1,6 +1,6 @@
 package oracle
 
-// Windows by the calendar: DESIGN.md, "Time". A date begins at the first instant at
+// Windows by the calendar. A date begins at the first instant at
 // which the local clock shows that date or a later one; which that is, is found by
 // looking at the clock.
 

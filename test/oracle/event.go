@@ -1,6 +1,6 @@
 package oracle
 
-// What an event is, and what is bad: DESIGN.md, "The event".
+// What an event is, and what is bad, as the README has it.
 
 import (
 	"bytes"

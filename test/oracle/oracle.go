@@ -1,5 +1,5 @@
 // Package oracle works out what the standings must be from the published records
-// alone, by DESIGN.md and nothing else: it shares no code with the consumer, only the
+// alone, by the contract and nothing else: it shares no code with the consumer, only the
 // standard library, and does everything in the plainest way it can.
 //
 //	record ─▶ judge (encoding/json, math/big) ─▶ windows (time) ─▶ sums ─▶ scores (math/big)

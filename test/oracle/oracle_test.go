@@ -30,7 +30,7 @@ func defaults() Config {
 	}
 }
 
-// The figures that DESIGN.md names.
+// The figures of the layouts that are documented.
 func TestLayoutsComeToWhatTheDesignSays(t *testing.T) {
 	for _, c := range []struct {
 		kind, period string

@@ -1,6 +1,6 @@
 package oracle
 
-// Scores: DESIGN.md, "Scores", in integers and fractions of any size.
+// Scores: the contract of both layouts, in integers and fractions of any size.
 
 import (
 	"fmt"
