@@ -75,8 +75,9 @@ func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
 	if res, err := f.Fetch(t.Context(), 1); err != nil || res.Err != nil {
 		t.Fatal(err)
 	}
+	const refusals = 30
 	dials := g.dials.Load()
-	for range 3 {
+	for range refusals {
 		_, err := f.Fetch(t.Context(), 0)
 		if size := new(SizeError); !errors.Is(err, ErrNoMemory) || !errors.As(err, &size) || size.Bytes < 1000 {
 			t.Fatal(err)
@@ -89,8 +90,10 @@ func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
 	if got, _ := follow(t, f, 0); len(got) != 1 {
 		t.Fatalf("%d records", len(got))
 	}
-	if n := g.dials.Load() - dials; n != 0 {
-		t.Fatalf("%d new connections", n)
+	// A transport answers before it has its connection back, so a call right behind
+	// another may find none free: now and then, and not every time.
+	if n := g.dials.Load() - dials; n > refusals/3 {
+		t.Fatalf("%d new connections after %d refusals", n, refusals)
 	}
 }
 
