@@ -44,17 +44,20 @@ type kafkaConfig struct {
 	heartbeat      time.Duration
 	timeout        time.Duration // of one call
 	commitInterval time.Duration
+	tls            tlsConfig
 }
 
 type redisConfig struct {
 	addresses        []string // host:port
 	username         string
 	password         string
+	passwordFile     string
 	db               int64
 	prefix           string
 	shards           int64
 	timeout          time.Duration // of one call
 	assumeNoeviction bool
+	tls              tlsConfig
 }
 
 type periodConfig struct {

@@ -91,6 +91,7 @@ func (p *program) getenv(name string) string {
 
 // layer is one source of values: the raw value and origin of each key it has.
 type layer struct {
+	name   string
 	values *koanf.Koanf
 	from   func(key string) origin
 }
@@ -126,6 +127,7 @@ func load(path string, environ []string) (*loaded, error) {
 		}
 		l.settings = append(l.settings, s)
 	}
+	l.readSecrets(layers)
 	return l, nil
 }
 
@@ -162,9 +164,9 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 		return nil, nil, fmt.Errorf("read the environment: %w", err)
 	}
 	return []layer{
-		{base, func(string) origin { return origin{"default", ""} }},
-		{fromFile, func(string) origin { return origin{"file", path} }},
-		{fromEnv, func(key string) origin { return origin{"environment", variables[key]} }},
+		{"default", base, func(string) origin { return origin{"default", ""} }},
+		{"file", fromFile, func(string) origin { return origin{"file", path} }},
+		{"environment", fromEnv, func(key string) origin { return origin{"environment", variables[key]} }},
 	}, problems, nil
 }
 

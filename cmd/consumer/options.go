@@ -42,7 +42,7 @@ func options(cfg *config) []option {
 }
 
 func kafkaOptions(c *kafkaConfig) []option {
-	return []option{
+	all := []option{
 		{key: "kafka.brokers", def: "localhost:9092",
 			value: listValue{p: &c.brokers, what: "host:port, …", ok: hostPort},
 			doc:   "Where to find the cluster: some of its brokers."},
@@ -71,19 +71,20 @@ func kafkaOptions(c *kafkaConfig) []option {
 			value: durationValue{&c.commitInterval, 10 * time.Millisecond, time.Hour},
 			doc:   "How often offsets are committed, for lag monitors; where to go on is the ledger's to say."},
 	}
+	return append(all, tlsOptions("kafka", &c.tls)...)
 }
 
 func redisOptions(c *redisConfig) []option {
-	return []option{
+	all := []option{
 		{key: "redis.addresses", def: "localhost:6379",
 			value: listValue{p: &c.addresses, what: "host:port, …", ok: hostPort},
 			doc:   "One server, or some nodes of a cluster."},
 		{key: "redis.username",
 			value: textValue{p: &c.username},
 			doc:   "The ACL user; empty for the default user."},
-		{key: "redis.password", secret: true,
-			value: textValue{p: &c.password},
-			doc:   "Its password; empty for none. Better set by environment than in a file."},
+	}
+	all = append(all, secretOptions("redis.password", &c.password, &c.passwordFile, "Its password; empty for none.")...)
+	all = append(all, []option{
 		{key: "redis.db", def: "0",
 			value: intValue{&c.db, 0, 1 << 20},
 			doc:   "The database's number; a cluster has only 0."},
@@ -99,7 +100,8 @@ func redisOptions(c *redisConfig) []option {
 		{key: "redis.assume_noeviction", def: "false",
 			value: boolValue{&c.assumeNoeviction},
 			doc:   "Start even where Redis won't tell its maxmemory-policy. With any but `noeviction`, standings get lost."},
-	}
+	}...)
+	return append(all, tlsOptions("redis", &c.tls)...)
 }
 
 // enabledByDefault are the periods that everyone asks for first.

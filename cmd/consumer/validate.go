@@ -84,6 +84,8 @@ func (l *loaded) validateTogether() []error {
 	if len(cfg.redis.addresses) > 1 && cfg.redis.db != 0 {
 		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
 	}
+	validateTLS("kafka", &cfg.kafka.tls, complain)
+	validateTLS("redis", &cfg.redis.tls, complain)
 	enabled := 0
 	for _, p := range cfg.periods {
 		if !p.enabled {
