@@ -311,7 +311,7 @@ func TestMarkdownNamesEverySettingWhateverIsSet(t *testing.T) {
 		t.Errorf("code %d", code)
 	}
 	for _, o := range options(&config{}) {
-		if strings.Count(stdout, "| `"+o.key+"` |") != 1 {
+		if strings.Count(stdout, "| `"+o.key+"` `"+o.variable()+"` |") != 1 {
 			t.Errorf("%s isn't a row of its own", o.key)
 		}
 	}

@@ -42,7 +42,7 @@ period. All that is wrong is listed, and the exit code is 2.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write a table of all settings, for documentation")
+	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write all settings as a document")
 	c.MarkFlagsMutuallyExclusive("json", "markdown")
 	return c
 }
@@ -102,16 +102,30 @@ func writeConfigJSON(w io.Writer, l *loaded, layouts []layoutReport, warnings []
 // writeMarkdown writes the declarations, whatever this process's configuration is.
 func writeMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| key | default | range | meaning |\n|---|---|---|---|\n")
-	for _, o := range options(&config{}) {
-		def := "`" + o.def + "`"
-		if o.def == "" {
-			def = ""
+	b.WriteString(`# Configuration
+
+Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows what is in force, and where each value came
+from: the environment comes before the file, the file before the default. A YAML file is named by
+` + "`--config`" + ` or ` + "`" + configVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
+wrong is listed at start, with where it stands and what would be right, and the exit code is 2.
+
+Sizes: ` + "`64KiB`, `1MiB`" + ` or a number of bytes. Durations: ` + "`500ms`, `10s`, `24h`, `60d`, `2w`" + `. Lists: a YAML list,
+or text with commas.
+`)
+	for _, c := range chapters(&config{}) {
+		fmt.Fprintf(&b, "\n## %s\n\n", c.title)
+		if c.intro != "" {
+			fmt.Fprintf(&b, "%s\n\n", c.intro)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.key, def, o.value.rule(), o.doc)
+		b.WriteString("| key, and its variable | default | range | meaning |\n|---|---|---|---|\n")
+		for _, o := range c.options {
+			def := "`" + o.def + "`"
+			if o.def == "" {
+				def = ""
+			}
+			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.key, o.variable(), def, o.value.rule(), o.doc)
+		}
 	}
-	fmt.Fprintf(&b, "\nIn the environment a key is `%s` and its path in capitals with underscores:\n`%s`.\n",
-		variablePrefix, options(&config{})[0].variable())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

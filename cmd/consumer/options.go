@@ -33,16 +33,39 @@ func (o option) variable() string {
 	return variablePrefix + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(o.key))
 }
 
-// options declares all settings, kept in cfg, in the order in which they are shown.
+// chapter is a part of the documentation: settings that are told together.
+type chapter struct {
+	title   string
+	intro   string
+	options []option
+}
+
+// chapters declares all settings, kept in cfg, in the order in which they are shown.
+func chapters(cfg *config) []chapter {
+	return []chapter{
+		{"Kafka", "", kafkaOptions(&cfg.kafka)},
+		{"TLS to Kafka", "", tlsOptions("kafka", &cfg.kafka.tls)},
+		{"Redis", "", redisOptions(&cfg.redis)},
+		{"TLS to Redis", "", tlsOptions("redis", &cfg.redis.tls)},
+		{"Periods", "Each period has its own boards. What a layout comes to, `consumer config` shows: how many bits are\n" +
+			"left for time, and the tick, the step in which times can be told apart. `readable` holds points and\n" +
+			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
+		{"Events and windows", "", eventOptions(cfg)},
+		{"The process", "", processOptions(cfg)},
+	}
+}
+
+// options are the settings of all chapters.
 func options(cfg *config) []option {
-	all := kafkaOptions(&cfg.kafka)
-	all = append(all, redisOptions(&cfg.redis)...)
-	all = append(all, periodOptions(cfg)...)
-	return append(all, eventOptions(cfg)...)
+	var all []option
+	for _, c := range chapters(cfg) {
+		all = append(all, c.options...)
+	}
+	return all
 }
 
 func kafkaOptions(c *kafkaConfig) []option {
-	all := []option{
+	return []option{
 		{key: "kafka.brokers", def: "localhost:9092",
 			value: listValue{p: &c.brokers, what: "host:port, …", ok: hostPort},
 			doc:   "Where to find the cluster: some of its brokers."},
@@ -71,7 +94,6 @@ func kafkaOptions(c *kafkaConfig) []option {
 			value: durationValue{&c.commitInterval, 10 * time.Millisecond, time.Hour},
 			doc:   "How often offsets are committed, for lag monitors; where to go on is the ledger's to say."},
 	}
-	return append(all, tlsOptions("kafka", &c.tls)...)
 }
 
 func redisOptions(c *redisConfig) []option {
@@ -84,7 +106,7 @@ func redisOptions(c *redisConfig) []option {
 			doc:   "The ACL user; empty for the default user."},
 	}
 	all = append(all, secretOptions("redis.password", &c.password, &c.passwordFile, "Its password; empty for none.")...)
-	all = append(all, []option{
+	return append(all, []option{
 		{key: "redis.db", def: "0",
 			value: intValue{&c.db, 0, 1 << 20},
 			doc:   "The database's number; a cluster has only 0."},
@@ -101,7 +123,6 @@ func redisOptions(c *redisConfig) []option {
 			value: boolValue{&c.assumeNoeviction},
 			doc:   "Start even where Redis won't tell its maxmemory-policy. With any but `noeviction`, standings get lost."},
 	}...)
-	return append(all, tlsOptions("redis", &c.tls)...)
 }
 
 // enabledByDefault are the periods that everyone asks for first.
@@ -159,6 +180,11 @@ func eventOptions(c *config) []option {
 		{key: "boards", def: "",
 			value: listValue{p: &c.boards, optional: true, what: "names, or empty for any", ok: boardName},
 			doc:   "The boards that events may name."},
+	}
+}
+
+func processOptions(c *config) []option {
+	return []option{
 		{key: "fold_memory", def: "256MiB",
 			value: bytesValue{&c.foldMemory, 32 * mib, 1024 * gib},
 			doc:   "The memory for fetched and folded events, of the whole process."},

@@ -37,20 +37,20 @@ func tlsOptions(section string, c *tlsConfig) []option {
 	}
 }
 
-// tlsProblem is what is wrong with one of the files, or with how they go together.
-type tlsProblem struct {
+// tlsError is what is wrong with one of the files, or with how they go together.
+type tlsError struct {
 	setting string // within the section
 	problem string
 }
 
-func (p *tlsProblem) Error() string { return p.setting + " " + p.problem }
+func (p *tlsError) Error() string { return p.setting + " " + p.problem }
 
-// client is the configuration for dialling, nil for none. Its errors are tlsProblems.
+// client is the configuration for dialling, nil for none. Its errors are tlsErrors.
 func (c *tlsConfig) client() (*tls.Config, error) {
 	if !c.enabled {
 		for setting, path := range map[string]string{"ca_file": c.caFile, "cert_file": c.certFile, "key_file": c.keyFile} {
 			if path != "" {
-				return nil, &tlsProblem{setting, "is set, but tls.enabled is false"}
+				return nil, &tlsError{setting, "is set, but tls.enabled is false"}
 			}
 		}
 		return nil, nil //nolint:nilnil // no TLS is what was asked for
@@ -62,20 +62,20 @@ func (c *tlsConfig) client() (*tls.Config, error) {
 	if c.caFile != "" {
 		pem, err := os.ReadFile(c.caFile)
 		if err != nil {
-			return nil, &tlsProblem{"ca_file", unreadable(err).Error()}
+			return nil, &tlsError{"ca_file", unreadable(err).Error()}
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &tlsProblem{"ca_file", "holds no PEM certificate"}
+			return nil, &tlsError{"ca_file", "holds no PEM certificate"}
 		}
 	}
 	switch {
 	case c.certFile == "" && c.keyFile == "":
 		return t, nil
 	case c.keyFile == "":
-		return nil, &tlsProblem{"key_file", "is empty, and the certificate needs its key"}
+		return nil, &tlsError{"key_file", "is empty, and the certificate needs its key"}
 	case c.certFile == "":
-		return nil, &tlsProblem{"cert_file", "is empty, and the key needs its certificate"}
+		return nil, &tlsError{"cert_file", "is empty, and the key needs its certificate"}
 	}
 	if _, err := c.pair(); err != nil {
 		return nil, err
@@ -90,15 +90,15 @@ func (c *tlsConfig) client() (*tls.Config, error) {
 func (c *tlsConfig) pair() (*tls.Certificate, error) {
 	cert, err := os.ReadFile(c.certFile)
 	if err != nil {
-		return nil, &tlsProblem{"cert_file", unreadable(err).Error()}
+		return nil, &tlsError{"cert_file", unreadable(err).Error()}
 	}
 	key, err := os.ReadFile(c.keyFile)
 	if err != nil {
-		return nil, &tlsProblem{"key_file", unreadable(err).Error()}
+		return nil, &tlsError{"key_file", unreadable(err).Error()}
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, &tlsProblem{"cert_file", "and its key don't make a pair: " + err.Error()}
+		return nil, &tlsError{"cert_file", "and its key don't make a pair: " + err.Error()}
 	}
 	return &pair, nil
 }
@@ -106,7 +106,7 @@ func (c *tlsConfig) pair() (*tls.Certificate, error) {
 // validateTLS holds a section's files to what TLS needs of them.
 func validateTLS(section string, c *tlsConfig, complain func(key, problem string, args ...any)) {
 	_, err := c.client()
-	if p, ok := errors.AsType[*tlsProblem](err); ok {
+	if p, ok := errors.AsType[*tlsError](err); ok {
 		complain(section+".tls."+p.setting, "%s", p.problem)
 	}
 }
