@@ -3,6 +3,7 @@ package testenv
 // A real Kafka as a child process: one node that is broker and controller.
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -20,8 +21,12 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// KafkaVersion is the one that scripts/kafka-jars installs (test/kafka/pom.xml).
+// KafkaVersion is the one that tests run on where nothing else is asked for, and
+// that scripts/kafka-jars installs (test/kafka/pom.xml).
 const KafkaVersion = "4.2.0"
+
+// wantedKafka is the version that tests run on.
+func wantedKafka() string { return cmp.Or(os.Getenv(KafkaVersionVariable), KafkaVersion) }
 
 // log4j.properties makes Kafka say on stdout what went wrong.
 //
@@ -102,7 +107,7 @@ func findKafka() (java, jars string, err error) {
 		}
 	}
 	if jarsVersion(jars) == "" {
-		err = fmt.Errorf("no Kafka jars in %s (scripts/kafka-jars installs them)", jars)
+		err = fmt.Errorf("no Kafka jars in %s (scripts/kafka-jars %s installs them)", jars, wantedKafka())
 		if named {
 			return "", "", fmt.Errorf("%s: %w", KafkaJarsVariable, err)
 		}
@@ -124,7 +129,7 @@ func cachedJars() (string, error) {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	return filepath.Join(cache, "standings", "kafka-"+KafkaVersion), nil
+	return filepath.Join(cache, "standings", "kafka-"+wantedKafka()), nil
 }
 
 // jarsVersion reads 4.2.0 from kafka-clients-4.2.0.jar; empty where it is missing.

@@ -97,7 +97,10 @@ func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 	nothing(t)
 	t.Setenv(DemandVariable, "real")
 	_, err := startKafka(t.Context())
-	require.ErrorContains(t, err, "scripts/kafka-jars")
+	require.ErrorContains(t, err, "scripts/kafka-jars "+KafkaVersion+" installs them")
+	t.Setenv(KafkaVersionVariable, "3.9.2")
+	_, err = startKafka(t.Context())
+	require.ErrorContains(t, err, "kafka-3.9.2 (scripts/kafka-jars 3.9.2 installs them)")
 	_, err = startRedis(t.Context())
 	require.ErrorContains(t, err, "no redis-server or valkey-server on the PATH")
 }
@@ -105,7 +108,9 @@ func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 // nothing makes this look like a machine with only Go.
 func nothing(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{KafkaVariable, RedisVariable, RedisServerVariable, KafkaJarsVariable, DemandVariable} {
+	for _, name := range []string{
+		KafkaVariable, RedisVariable, RedisServerVariable, KafkaVersionVariable, KafkaJarsVariable, DemandVariable,
+	} {
 		t.Setenv(name, "")
 	}
 	empty := t.TempDir()

@@ -26,12 +26,13 @@ import (
 
 // The environment that says what tests run on.
 const (
-	KafkaVariable       = "STANDINGS_TEST_KAFKA"        // host:port of a Kafka to use
-	RedisVariable       = "STANDINGS_TEST_REDIS"        // host:port of a Redis to use
-	RedisServerVariable = "STANDINGS_TEST_REDIS_SERVER" // redis-server, valkey-server or a path
-	KafkaJarsVariable   = "STANDINGS_TEST_KAFKA_JARS"   // directory of Kafka's jars
-	DemandVariable      = "STANDINGS_TEST_DEMAND"       // real: embedded servers are a failure; embedded: only they are used
-	NotRunVariable      = "STANDINGS_TEST_NOTRUN"       // file that collects what was not run
+	KafkaVariable        = "STANDINGS_TEST_KAFKA"         // host:port of a Kafka to use
+	RedisVariable        = "STANDINGS_TEST_REDIS"         // host:port of a Redis to use
+	RedisServerVariable  = "STANDINGS_TEST_REDIS_SERVER"  // redis-server, valkey-server or a path
+	KafkaVersionVariable = "STANDINGS_TEST_KAFKA_VERSION" // version of Kafka that is started; KafkaVersion if empty
+	KafkaJarsVariable    = "STANDINGS_TEST_KAFKA_JARS"    // directory of Kafka's jars
+	DemandVariable       = "STANDINGS_TEST_DEMAND"        // real: embedded servers are a failure; embedded: only they are used
+	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects what was not run
 )
 
 // Way is how a server was come by.
