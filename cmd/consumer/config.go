@@ -45,6 +45,7 @@ type kafkaConfig struct {
 	timeout        time.Duration // of one call
 	commitInterval time.Duration
 	tls            tlsConfig
+	sasl           saslConfig
 }
 
 type redisConfig struct {

@@ -52,12 +52,15 @@ func newDemoGame(f *demoFlags) (*demoGame, error) {
 // acknowledged.
 func (g *demoGame) play(ctx context.Context, cfg *config) error {
 	topic := cfg.kafka.topics[0]
-	client := newKafkaClient(cfg.kafka.brokers, cfg.kafka.timeout, topic)
+	client, err := newKafkaClient(&cfg.kafka, topic)
+	if err != nil {
+		return err
+	}
 	defer closeKafkaClient(client)
 	pub := &publisher{client: client, topic: topic, patience: cfg.shutdownTimeout, say: func(string) {}}
 	pub.start(context.WithoutCancel(ctx), demoPartitions)
 	g.deal(ctx, pub)
-	err := pub.close()
+	err = pub.close()
 	g.published.Store(pub.events.Load())
 	return explainKafka(err, cfg.kafka.brokers, topic)
 }

@@ -49,11 +49,14 @@ func newDemoWatch(cfg *config, game *demoGame) (*demoWatch, error) {
 	own := *cfg
 	own.redis.timeout = min(cfg.redis.timeout, demoPatience)
 	own.kafka.timeout = min(cfg.kafka.timeout, demoPatience)
+	client, err := newKafkaClient(&own.kafka, cfg.kafka.topics...)
+	if err != nil {
+		return nil, err
+	}
 	reader, err := newBoardReader(&own)
 	if err != nil {
 		return nil, err
 	}
-	client := newKafkaClient(cfg.kafka.brokers, own.kafka.timeout, cfg.kafka.topics...)
 	return &demoWatch{reader: reader, client: client, game: game, begun: time.Now()}, nil
 }
 

@@ -15,21 +15,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// newKafkaClient is a client for some topics, each call of it at most timeout
+// newKafkaClient is a client for some topics, each call of it at most kafka.timeout
 // long. Its connections are closed by closeKafkaClient.
-func newKafkaClient(brokers []string, timeout time.Duration, topics ...string) *kafka.Client {
-	return &kafka.Client{
-		Addr:    kafka.TCP(brokers...),
-		Timeout: timeout,
-		Transport: &kafka.Transport{
-			ClientID:    "standings",
-			DialTimeout: timeout,
-			// Also the timeout of the metadata request itself.
-			MetadataTTL: 2 * time.Second,
-			// Without the list every refresh asks for all topics there are.
-			MetadataTopics: topics,
-		},
+func newKafkaClient(c *kafkaConfig, topics ...string) (*kafka.Client, error) {
+	way, err := c.connection()
+	if err != nil {
+		return nil, err
 	}
+	return &kafka.Client{Addr: kafka.TCP(c.brokers...), Timeout: c.timeout, Transport: way.Transport(2*time.Second, topics...)}, nil
 }
 
 func closeKafkaClient(c *kafka.Client) {

@@ -28,6 +28,7 @@ type layoutReport struct {
 // reportLayouts works out the enabled periods' layouts, and says what an
 // operator may not have meant. cfg is valid.
 func reportLayouts(cfg *config) (reports []layoutReport, warnings []string, err error) {
+	warnings = kafkaWarnings(&cfg.kafka)
 	for _, p := range cfg.periods {
 		if !p.enabled {
 			continue

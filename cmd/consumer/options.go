@@ -45,6 +45,7 @@ func chapters(cfg *config) []chapter {
 	return []chapter{
 		{"Kafka", "", kafkaOptions(&cfg.kafka)},
 		{"TLS to Kafka", "", tlsOptions("kafka", &cfg.kafka.tls)},
+		{"A user of Kafka", "", kafkaSASLOptions(&cfg.kafka.sasl)},
 		{"Redis", "", redisOptions(&cfg.redis)},
 		{"TLS to Redis", "", tlsOptions("redis", &cfg.redis.tls)},
 		{"Periods", "Each period has its own boards. What a layout comes to, `consumer config` shows: how many bits are\n" +

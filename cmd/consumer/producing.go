@@ -42,7 +42,12 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 		return err
 	}
 	defer closeSource()
-	client := newKafkaClient(f.brokers, cfg.kafka.timeout, f.topic)
+	there := cfg.kafka
+	there.brokers = f.brokers
+	client, err := newKafkaClient(&there, f.topic)
+	if err != nil {
+		return err
+	}
 	defer closeKafkaClient(client)
 	partitions, err := findTopic(ctx, client, f)
 	if ctx.Err() != nil {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
@@ -64,7 +65,11 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	})
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 
-	transport := newTransport(cfg)
+	way, err := cfg.kafka.connection()
+	if err != nil {
+		return err
+	}
+	transport := newTransport(cfg, way)
 	defer transport.CloseIdleConnections()
 	cluster, partitions, err := awaitKafka(ctx, cfg, transport, log)
 	if err != nil || ctx.Err() != nil {
@@ -78,7 +83,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	if err := awaitRedis(ctx, cfg, store, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	c, err := newConsumer(cfg, transport, store, log, stats)
+	c, err := newConsumer(cfg, way, transport, store, log, stats)
 	if err != nil {
 		return err
 	}
@@ -157,16 +162,12 @@ func limitMemory(cfg *config, partitions int, log *zap.Logger) {
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
 
-func newTransport(cfg *config) *kafka.Transport {
+func newTransport(cfg *config, way connect.Way) *kafka.Transport {
 	var topics []string
 	for _, t := range cfg.kafka.topics {
 		topics = append(topics, t, ingest.DeadLetterTopic(t))
 	}
-	return &kafka.Transport{
-		ClientID: "standings", DialTimeout: cfg.kafka.timeout, IdleTimeout: time.Minute,
-		// A leader that moved is seen this soon. Also the request's timeout.
-		MetadataTTL: time.Second, MetadataTopics: topics,
-	}
+	return way.Transport(time.Second, topics...) // a leader that moved is seen this soon
 }
 
 // sayEvery is how often a wait that goes on is told.
@@ -223,7 +224,7 @@ func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap
 	return nil
 }
 
-func newConsumer(cfg *config, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	calendar, err := periods.NewCalendar(cfg.timeZone, cfg.weekStart)
 	if err != nil {
 		return nil, fmt.Errorf("time_zone and week_start: %w", err)
@@ -245,7 +246,7 @@ func newConsumer(cfg *config, transport *kafka.Transport, store *ranking.Store, 
 	}
 	return ingest.New(ingest.Config{
 		Brokers: cfg.kafka.brokers, Transport: transport,
-		Dialer: &kafka.Dialer{ClientID: "standings", Timeout: cfg.kafka.timeout, DualStack: true},
+		Dialer: way.Dialer(),
 		Topics: cfg.kafka.topics, Group: cfg.kafka.group, Owner: owner(),
 		FetchBytes: int(cfg.kafka.fetchBytes), FetchWait: cfg.kafka.fetchWait,
 		SessionTimeout: cfg.kafka.sessionTimeout, Heartbeat: cfg.kafka.heartbeat, Timeout: cfg.kafka.timeout,

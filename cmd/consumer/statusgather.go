@@ -30,7 +30,10 @@ func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
 		return nil, err
 	}
 	defer r.close()
-	client := newKafkaClient(cfg.kafka.brokers, cfg.kafka.timeout, cfg.kafka.topics...)
+	client, err := newKafkaClient(&cfg.kafka, cfg.kafka.topics...)
+	if err != nil {
+		return nil, err
+	}
 	defer closeKafkaClient(client)
 
 	var log kafkaStatus

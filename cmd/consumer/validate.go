@@ -85,6 +85,7 @@ func (l *loaded) validateTogether() []error {
 		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
 	}
 	validateTLS("kafka", &cfg.kafka.tls, complain)
+	validateSASL(&cfg.kafka.sasl, complain)
 	validateTLS("redis", &cfg.redis.tls, complain)
 	enabled := 0
 	for _, p := range cfg.periods {

@@ -181,6 +181,10 @@ func (k *kafkaProcess) arguments(args ...string) []string {
 	return append(java, args...)
 }
 
+// listenerKeys are settings that are added to and not replaced: who starts the
+// broker asks it by its own listener.
+var listenerKeys = []string{"listeners", "advertised.listeners", "listener.security.protocol.map"}
+
 // properties is the configuration of a node that keeps nothing on other nodes. Few
 // partitions of its own topics make it quick.
 func (k *kafkaProcess) properties() []byte {
@@ -205,7 +209,12 @@ func (k *kafkaProcess) properties() []byte {
 		"group.initial.rebalance.delay.ms":                 "0",
 		"group.min.session.timeout.ms":                     "1000",
 	}
-	maps.Copy(all, k.config)
+	for key, value := range k.config {
+		if slices.Contains(listenerKeys, key) {
+			value = all[key] + "," + value
+		}
+		all[key] = value
+	}
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s=%s\n", key, all[key])

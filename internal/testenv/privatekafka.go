@@ -10,7 +10,8 @@ import (
 )
 
 // PrivateKafka starts a Kafka for this test alone, with broker settings such as
-// message.max.bytes. It ends with the test. There is no embedded one: where the
+// message.max.bytes. What they say of listeners comes beside the one that Addr
+// names, which is without TLS and SASL. It ends with the test. There is no embedded one: where the
 // machine has no Kafka, the test is reported as not run.
 func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 	t.Helper()

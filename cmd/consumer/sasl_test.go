@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
+	const secret = "hunter2\u0007" // a control character: SCRAM can't carry it
+	for name, c := range map[string]struct{ file, says string }{
+		"mechanism without user":     {"{sasl: {mechanism: plain}}", "kafka.sasl.username: is empty, and kafka.sasl.mechanism plain needs one"},
+		"mechanism without password": {"{sasl: {mechanism: scram-sha-256, username: u}}", "kafka.sasl.password: is empty, and kafka.sasl.mechanism scram-sha-256 needs one: set it or kafka.sasl.password_file"},
+		"user without mechanism":     {"{sasl: {username: u, password: hunter2}}", "kafka.sasl.mechanism: none is set beside a user or a password, which it doesn't use: set it to what the brokers offer, plain, scram-sha-256, scram-sha-512"},
+		"password without mechanism": {"{sasl: {password: hunter2}}", "kafka.sasl.mechanism: none is set beside a user"},
+		"another mechanism":          {"{sasl: {mechanism: gssapi}}", "kafka.sasl.mechanism: gssapi isn't one of none, plain, scram-sha-256, scram-sha-512"},
+		"a password with a bell":     {`{sasl: {mechanism: scram-sha-512, username: u, password: "hunter2\a"}}`, "kafka.sasl.username: u can't be used: the username or password holds characters that SCRAM can't carry"},
+	} {
+		_, err := (&program{configPath: writeConfig(t, "kafka: "+c.file)}).configuration()
+		if !errors.Is(err, errSetting) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), secret[:7]) {
+			t.Errorf("%s: the error shows the password: %v", name, err)
+		}
+	}
+}
+
+func TestAPasswordInTheClearIsWarnedOf(t *testing.T) {
+	const warning = "the password goes over the network for all to read"
+	for file, warned := range map[string]bool{
+		"{sasl: {mechanism: plain, username: u, password: p}}":                       true,
+		"{sasl: {mechanism: plain, username: u, password: p}, tls: {enabled: true}}": false,
+		"{sasl: {mechanism: scram-sha-512, username: u, password: p}}":               false,
+	} {
+		l, err := (&program{configPath: writeConfig(t, "kafka: "+file)}).configuration()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := reportLayouts(l.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(warnings, "\n"), warning); got != warned {
+			t.Errorf("%s: warned %t: %q", file, got, warnings)
+		}
+	}
+}
