@@ -29,6 +29,8 @@ type config struct {
 	foldMemory int64 // bytes
 	pieceTime  time.Duration
 
+	listen string // host:port, or off
+
 	logLevel        string
 	logFormat       string
 	shutdownTimeout time.Duration

@@ -149,6 +149,7 @@ func setDemo(ctx context.Context) (s *demoStage, err error) {
 	cfg.lateness = demoSpread + day
 	cfg.logFormat = "json"
 	cfg.shutdownTimeout = 2 * time.Second
+	cfg.listen = listenOff // a consumer that is being tried beside it may want it
 	return s, s.writeEnvironment()
 }
 

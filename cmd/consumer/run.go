@@ -64,6 +64,12 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		return ranking.TryEviction(ctx, conn, cfg.redis.assumeNoeviction)
 	})
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	ops, err := openOperations(ctx, cfg, client, log, stats)
+	if err != nil {
+		return err
+	}
+	defer ops.close()
+	defer context.AfterFunc(ctx, ops.stops)()
 
 	way, err := cfg.kafka.connection()
 	if err != nil {
@@ -71,7 +77,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	}
 	transport := newTransport(cfg, way)
 	defer transport.CloseIdleConnections()
-	cluster, partitions, err := awaitKafka(ctx, cfg, transport, log)
+	cluster, partitions, err := awaitKafka(ctx, cfg, transport, log, ops.waitsForKafka)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -80,7 +86,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	if err != nil {
 		return err
 	}
-	if err := awaitRedis(ctx, cfg, store, log); err != nil || ctx.Err() != nil {
+	if err := awaitRedis(ctx, cfg, store, log, ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}
 	c, err := newConsumer(cfg, way, transport, store, log, stats)
@@ -88,17 +94,19 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		return err
 	}
 	consumer.Store(c)
+	ops.runs(c)
 	if ready != nil {
 		ready(c)
 	}
 	log.Info("consuming", zap.Strings("brokers", cfg.kafka.brokers), zap.Strings("topics", cfg.kafka.topics),
 		zap.String("group", cfg.kafka.group), zap.Strings("redis", cfg.redis.addresses), zap.String("prefix", cfg.redis.prefix))
 	running, stop := context.WithCancel(ctx)
-	var retiring sync.WaitGroup
-	retiring.Go(func() { retire(running, store, log) })
+	var beside sync.WaitGroup
+	beside.Go(func() { retire(running, store, log) })
+	beside.Go(func() { ops.watchRedis(running, store) })
 	err = c.Run(ctx)
 	stop()
-	retiring.Wait()
+	beside.Wait()
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
@@ -174,8 +182,9 @@ func newTransport(cfg *config, way connect.Way) *kafka.Transport {
 const sayEvery = 5 * time.Second
 
 // await tries until it works, the context ends, or the error is one that waiting
-// doesn't mend.
-func await(ctx context.Context, log *zap.Logger, what string, meaning func(error) ledger.Verdict, try func() error) error {
+// doesn't mend. waits is told what each try came to.
+func await(ctx context.Context, log *zap.Logger, what string, meaning func(error) ledger.Verdict, waits func(error), try func() error) error {
+	waits(nil)
 	told := time.Time{}
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := try()
@@ -185,6 +194,7 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 		if meaning(err) == ledger.Refuse {
 			return err
 		}
+		waits(err)
 		if time.Since(told) >= sayEvery {
 			told = time.Now()
 			log.Warn("waiting for "+what, zap.Error(err))
@@ -199,9 +209,9 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 
 // awaitKafka waits for a broker, and returns the cluster's id and how many
 // partitions the topics have so far.
-func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger) (cluster string, partitions int, err error) {
+func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.kafka.brokers...), Transport: transport, Timeout: cfg.kafka.timeout}
-	err = await(ctx, log, "Kafka", ingest.AtStart, func() error {
+	err = await(ctx, log, "Kafka", ingest.AtStart, waits, func() error {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
 		if err != nil {
 			return explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0])
@@ -216,8 +226,8 @@ func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, lo
 }
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
-func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap.Logger) error {
-	err := await(ctx, log, "Redis", ranking.AtStart, func() error { return store.Try(ctx, cfg.redis.assumeNoeviction) })
+func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
+	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error { return store.Try(ctx, cfg.redis.assumeNoeviction) })
 	if err != nil {
 		return fmt.Errorf("redis at %v: %w", cfg.redis.addresses, err)
 	}

@@ -164,6 +164,19 @@ func hostPort(address string) error {
 	return errors.New("isn't host:port")
 }
 
+// listenAddress takes a host that is missing, for all addresses, and port 0.
+func listenAddress(address string) error {
+	if address == listenOff {
+		return nil
+	}
+	if _, port, err := net.SplitHostPort(address); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
+			return nil
+		}
+	}
+	return errors.New("isn't host:port such as :8080 or 127.0.0.1:8080, nor off")
+}
+
 func startName(text string) error {
 	switch text {
 	case "window", "earliest", "latest":

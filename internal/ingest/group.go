@@ -19,8 +19,9 @@ import (
 type Consumer struct {
 	Config
 	shared
-	kafka    *broker
-	balancer *balancer
+	kafka      *broker
+	balancer   *balancer
+	membership *membership
 
 	mu      sync.Mutex
 	current *kafka.Generation
@@ -47,8 +48,9 @@ func New(c Config) *Consumer {
 			starting:    make(chan struct{}, 1),
 			again:       make(chan struct{}, 1),
 		},
-		kafka:    &broker{client: client, group: c.Group, timeout: c.Timeout},
-		balancer: &balancer{},
+		kafka:      &broker{client: client, group: c.Group, timeout: c.Timeout},
+		balancer:   &balancer{},
+		membership: newMembership(),
 	}
 }
 
@@ -99,6 +101,7 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case err != nil && Meaning(err) == ledger.Halt:
 			return fmt.Errorf("join group %s: %w", c.Group, err)
 		case err != nil:
+			c.membership.outside(err)
 			// A coordinator's answer (the group is being dealt out anew, or has no
 			// coordinator yet) mostly passes with the next try: told if it doesn't.
 			if _, answered := errors.AsType[kafka.Error](err); answered && told.IsZero() {
@@ -126,6 +129,7 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	c.mu.Lock()
 	c.current, c.workers = g, workers
 	c.mu.Unlock()
+	c.membership.joined(g.ID)
 	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.MemberID), zap.Int("partitions", len(workers)))
 	// The generation's own context ends with an error that isn't Canceled, and
 	// doesn't know of ours.
@@ -151,6 +155,7 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	}
 	start(func(ctx context.Context) {
 		com.run(ctx, c.CommitInterval, &all)
+		c.membership.left(g.ID)
 		c.mu.Lock()
 		if c.current == g { // a generation that was over at its start isn't waited for by the next
 			c.workers = nil // they have stopped, and may be another member's next

@@ -28,6 +28,15 @@ const (
 	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
 )
 
+// HaltReasons lists all of them, so that every gauge can stand at zero before the
+// first halt.
+func HaltReasons() []string {
+	return []string{
+		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
+		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge,
+	}
+}
+
 func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
 
 const rebuildRemedy = "rebuild the boards from the log, or restore a backup of Redis"

@@ -36,6 +36,7 @@ type status struct {
 	begun  time.Time // the flow under way
 	halt   *Halt
 	wait   [3]error // what reading, writing and everything between them wait for
+	since  [3]time.Time
 	told   time.Time
 	newest time.Time
 }
@@ -76,6 +77,9 @@ func (w *worker) waits(side int, err error) {
 func (w *worker) note(side int, err error) {
 	before := w.state.wait[side]
 	w.state.wait[side] = err
+	if before == nil {
+		w.state.since[side] = time.Now()
+	}
 	switch {
 	case err == nil && before != nil:
 		w.log.Info("going on", zap.NamedError("after", before))
@@ -127,18 +131,27 @@ func (w *worker) goOn() {
 
 // line is the worker's line as of now.
 func (w *worker) line() Line {
+	l, _ := w.lineSince()
+	return l
+}
+
+// lineSince is the line, and since when the worker has waited where it does.
+func (w *worker) lineSince() (l Line, since time.Time) {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
-	l := Line{Owner: w.Owner, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
-	for _, err := range w.state.wait {
+	l = Line{Owner: w.Owner, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
+	for side, err := range w.state.wait {
 		if err != nil {
 			l.State, l.What = StateWaiting, err.Error()
+			if since.IsZero() || w.state.since[side].Before(since) {
+				since = w.state.since[side]
+			}
 		}
 	}
 	if h := w.state.halt; h != nil {
 		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy
 	}
-	return l
+	return l, since
 }
 
 func (l Line) text() string {

@@ -34,6 +34,7 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 		if AtStart(err) == ledger.Refuse {
 			return err
 		}
+		c.membership.outside(err)
 		if time.Since(told) >= waitTold {
 			told = time.Now()
 			c.Log.Warn("waiting for Kafka", zap.Error(err))

@@ -63,6 +63,7 @@ func (p *Place) Environment(settings map[string]string) []string {
 	all := map[string]string{
 		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.Topic, "kafka.group": p.Group,
 		"redis.addresses": p.Redis.Addr(), "redis.prefix": p.Prefix, "log.format": "json",
+		"listen": "127.0.0.1:0",
 	}
 	if p.Redis.Embedded() { // miniredis doesn't tell its maxmemory-policy, and has none
 		all["redis.assume_noeviction"] = "true"

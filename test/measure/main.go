@@ -199,7 +199,7 @@ func (m *measurement) start(ctx context.Context) (*process, error) {
 		return nil, fmt.Errorf("open a log: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, m.consumer, "run")
-	cmd.Env, cmd.Stderr = m.env, log
+	cmd.Env, cmd.Stderr = append(m.env[:len(m.env):len(m.env)], "STANDINGS_LISTEN=off"), log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the consumer: %w", err)
 	}

@@ -1,0 +1,121 @@
+package main
+
+// The operations port: what /healthz, /readyz and /metrics tell of `consumer run`.
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/metrics"
+)
+
+// listenOff is the value of listen for no port at all.
+const listenOff = "off"
+
+// operations is the port and what it tells. It is open before anything is waited for,
+// and closes after everything else has ended.
+type operations struct {
+	*readiness
+	ended sync.WaitGroup
+	stop  context.CancelFunc
+	log   *zap.Logger
+}
+
+// openOperations opens the port and serves it until close. A port that can't be opened
+// is an error; one that breaks later is told, and the work goes on.
+func openOperations(ctx context.Context, cfg *config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats) (*operations, error) {
+	o := &operations{readiness: newReadiness(cfg), log: log, stop: func() {}}
+	if cfg.listen == listenOff {
+		return o, nil
+	}
+	server, err := api.Listen(ctx, api.Config{
+		Listen: cfg.listen, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(o.readiness, client, stats), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log.Info("operations port open", zap.Stringer("address", server.Addr()))
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // it also tells how the end goes
+	o.stop = stop
+	o.ended.Go(func() {
+		if err := server.Run(serving); err != nil {
+			log.Error("the operations port is closed; the consumer goes on without it", zap.Error(err))
+		}
+	})
+	return o, nil
+}
+
+func (o *operations) close() {
+	o.stop()
+	o.ended.Wait()
+}
+
+// newRegistry has everything that /metrics shows.
+func newRegistry(r *readiness, client redis.UniversalClient, stats *ingest.Stats) *prometheus.Registry {
+	all := prometheus.NewRegistry()
+	all.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		metrics.New(stats, r.snapshot),
+		poolCollector{client},
+		gaugeOf("ready", "1 while /readyz says so, else 0.", func() float64 {
+			if len(r.reasons()) > 0 {
+				return 0
+			}
+			return 1
+		}),
+		buildInfo(),
+	)
+	return all
+}
+
+func gaugeOf(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_" + name, Help: help}, value)
+}
+
+// buildInfo is always 1; what it says is in its labels.
+func buildInfo() prometheus.Collector {
+	version, revision := "unknown", "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "standings_build_info", Help: "1; which build this is stands in the labels.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
+}
+
+// poolCollector shows the connections to Redis.
+type poolCollector struct{ client redis.UniversalClient }
+
+var (
+	poolConnections = prometheus.NewDesc("standings_redis_connections", "Connections to Redis, by what they do.", []string{"state"}, nil)
+	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no connection to Redis in time.", nil, nil)
+)
+
+// Describe names what is told.
+func (poolCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- poolConnections
+	to <- poolTimeouts
+}
+
+// Collect asks the pool, which knows by heart.
+func (p poolCollector) Collect(to chan<- prometheus.Metric) {
+	s := p.client.PoolStats()
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.IdleConns), "idle")
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.TotalConns-min(s.IdleConns, s.TotalConns)), "used")
+	to <- prometheus.MustNewConstMetric(poolTimeouts, prometheus.CounterValue, float64(s.Timeouts))
+}

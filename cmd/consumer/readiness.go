@@ -1,0 +1,184 @@
+package main
+
+// Why the process isn't ready: what it waits for at the start and at the end, what
+// doesn't answer, and the partitions that don't go on.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// patience is how long a partition may wait, and the process be outside of its group
+// or without Redis, before it isn't ready: rebalances and single failures pass.
+const patience = 5 * time.Second
+
+// Reasons that are about the process. Those of a partition are waiting, or its halt's.
+const (
+	notStarted  = "starting"
+	waitsKafka  = "waiting_for_kafka"
+	waitsRedis  = "waiting_for_redis"
+	notJoined   = "joining"
+	notAnswered = "redis_unreachable"
+	stopping    = "stopping"
+)
+
+// readiness knows how the process stands. It is safe for concurrent use.
+type readiness struct {
+	cfg      *config
+	consumer atomic.Pointer[ingest.Consumer]
+
+	mu    sync.Mutex
+	stage *api.Reason // before the consumer runs, and at the end
+	redis outage
+}
+
+// outage is since when something hasn't answered, and what was said last.
+type outage struct {
+	since time.Time
+	err   error
+}
+
+func newReadiness(cfg *config) *readiness {
+	return &readiness{cfg: cfg, stage: &api.Reason{Reason: notStarted, What: "it has just been started", Remedy: "wait"}}
+}
+
+// waits tells what is waited for before the consumer runs, and what the last try
+// came to; nil where it came to nothing that is worth telling.
+func (r *readiness) waits(reason, what string, err error, remedy string) {
+	if err != nil {
+		what += ": " + err.Error()
+	}
+	r.set(&api.Reason{Reason: reason, What: what, Remedy: remedy})
+}
+
+func (r *readiness) waitsForKafka(err error) {
+	r.waits(waitsKafka, "it waits for Kafka at "+strings.Join(r.cfg.kafka.brokers, ","), err, "see that a broker runs there; it goes on by itself")
+}
+
+func (r *readiness) waitsForRedis(err error) {
+	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.redis.addresses, ","), err, "see that Redis runs there; it goes on by itself")
+}
+
+// runs is called once the consumer may run, stops when it is told to end.
+func (r *readiness) runs(c *ingest.Consumer) {
+	r.consumer.Store(c)
+	r.set(nil)
+}
+
+func (r *readiness) stops() {
+	r.set(&api.Reason{Reason: stopping, What: "it was told to end, and finishes what is in flight", Remedy: "none is needed"})
+}
+
+// set keeps the end: whatever was on its way to begin doesn't any more.
+func (r *readiness) set(stage *api.Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stage == nil || r.stage.Reason != stopping {
+		r.stage = stage
+	}
+}
+
+// lookEvery is how often Redis is looked at, and lookWithin how long that may take. A
+// replica without a partition has no worker that would.
+const (
+	lookEvery  = 2 * time.Second
+	lookWithin = 2 * time.Second
+)
+
+// watchRedis looks until the context ends. It asks what workers ask, so that it needs
+// no right that they don't.
+func (r *readiness) watchRedis(ctx context.Context, store *ranking.Store) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		within, cancel := context.WithTimeout(ctx, lookWithin)
+		_, err := store.Position(within, r.cfg.kafka.topics[0], 0)
+		cancel()
+		if ctx.Err() == nil {
+			r.redisAnswered(err)
+		}
+	}
+}
+
+// redisAnswered notes what a look at Redis came to.
+func (r *readiness) redisAnswered(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && r.redis.err == nil {
+		r.redis.since = time.Now()
+	}
+	r.redis.err = err
+}
+
+// snapshot is the consumer's, empty while there is none.
+func (r *readiness) snapshot() ingest.Snapshot {
+	if c := r.consumer.Load(); c != nil {
+		return c.Snapshot()
+	}
+	return ingest.Snapshot{}
+}
+
+// reasons says why the process isn't ready.
+func (r *readiness) reasons() []api.Reason {
+	r.mu.Lock()
+	stage, redis := r.stage, r.redis
+	r.mu.Unlock()
+	var all []api.Reason
+	if stage != nil {
+		all = append(all, *stage)
+	}
+	if redis.err != nil && time.Since(redis.since) > patience {
+		all = append(all, api.Reason{Reason: notAnswered, What: fmt.Sprintf("Redis at %s hasn't served for %v: %v",
+			strings.Join(r.cfg.redis.addresses, ","), time.Since(redis.since).Round(time.Second), redis.err),
+			Remedy: "see to Redis and to the network between; it goes on by itself"})
+	}
+	if r.consumer.Load() == nil {
+		return all
+	}
+	return append(all, ofConsumer(r.snapshot(), r.cfg.kafka.group, stage != nil)...)
+}
+
+// ofConsumer are the reasons that a consumer has. Outside of its group isn't one where
+// it is leaving it. A member without a partition, one of more replicas than there are
+// partitions, is ready to take over.
+func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
+	var all []api.Reason
+	if outside := time.Since(s.Since); !s.Joined && !leaving && (s.Joins == 0 || outside > patience) {
+		what := fmt.Sprintf("it isn't in group %s yet", group)
+		if s.Joins > 0 {
+			what = fmt.Sprintf("it has been outside of group %s for %v", group, outside.Round(time.Second))
+		}
+		if s.Err != nil {
+			what += ": " + s.Err.Error()
+		}
+		all = append(all, api.Reason{Reason: notJoined, What: what, Remedy: "see to Kafka if that lasts; it goes on by itself"})
+	}
+	for _, p := range s.Partitions {
+		switch {
+		case p.Line.State == ingest.StateHalted:
+			all = append(all, api.Reason{Reason: p.Line.Reason, Partition: p.Field, What: p.Line.What, Remedy: p.Line.Remedy})
+		case p.Line.State == ingest.StateWaiting && time.Since(p.Since) > patience:
+			all = append(all, api.Reason{Reason: ingest.StateWaiting, Partition: p.Field,
+				What:   fmt.Sprintf("for %v: %s", time.Since(p.Since).Round(time.Second), p.Line.What),
+				Remedy: "see to what doesn't answer; it goes on by itself"})
+		}
+	}
+	return all
+}
+
+// broken are the reasons for which only a restart would help. There are none: a wait
+// ends by itself, and a halt is the same after it.
+func (r *readiness) broken() []api.Reason { return nil }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/ingest"
+)
+
+// words are the reasons in one line.
+func words(all []api.Reason) string {
+	var words []string
+	for _, r := range all {
+		words = append(words, strings.TrimSpace(r.Reason+" "+r.Partition))
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestAConsumerIsReadyOnceItIsInItsGroupAndNoPartitionStandsStill(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	partition := func(field, state, reason string, since time.Time) ingest.PartitionSnapshot {
+		return ingest.PartitionSnapshot{Field: field, Line: ingest.Line{State: state, Reason: reason, What: "what", Remedy: "remedy"}, Since: since}
+	}
+	in := ingest.Membership{Joined: true, Joins: 1, Since: ago(time.Hour)}
+	for name, test := range map[string]struct {
+		now     ingest.Snapshot
+		leaving bool
+		want    string
+	}{
+		"not in its group yet":         {now: ingest.Snapshot{Membership: ingest.Membership{Since: ago(0)}}, want: "joining"},
+		"a member without a partition": {now: ingest.Snapshot{Membership: in}},
+		"a rebalance":                  {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(patience / 2)}}},
+		"a rebalance that lasts":       {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, want: "joining"},
+		"leaving":                      {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, leaving: true},
+		"partitions that run":          {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateRunning, "", time.Time{})}}},
+		"one that waits for a moment":  {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateWaiting, "", ago(patience/2))}}},
+		"one that waits for long":      {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateWaiting, "", ago(2*patience))}}, want: "waiting t/0"},
+		"halted ones": {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{
+			partition("t/0", ingest.StateHalted, ingest.HaltGap, time.Time{}), partition("t/1", ingest.StateRunning, "", time.Time{}),
+			partition("t/2", ingest.StateHalted, ingest.HaltTorn, ago(patience/2)),
+		}}, want: "gap t/0, torn t/2"},
+	} {
+		if got := words(ofConsumer(test.now, "group", test.leaving)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	got := ofConsumer(ingest.Snapshot{Membership: ingest.Membership{Since: ago(0), Err: errors.New("topic points doesn't exist yet")}}, "group", false)
+	if want := "it isn't in group group yet: topic points doesn't exist yet"; got[0].What != want {
+		t.Errorf("%q, want %q", got[0].What, want)
+	}
+}
+
+func TestReadinessTellsWhatIsWaitedForAndTheEnd(t *testing.T) {
+	r := newReadiness(defaults())
+	see := func(want string) {
+		t.Helper()
+		if got := words(r.reasons()); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	see("starting")
+	r.waitsForKafka(nil)
+	see("waiting_for_kafka")
+	r.waitsForRedis(errors.New("connection refused"))
+	see("waiting_for_redis")
+	if what := r.reasons()[0].What; what != "it waits for Redis at localhost:6379: connection refused" {
+		t.Errorf("it says %q", what)
+	}
+	r.redisAnswered(errors.New("timeout"))
+	see("waiting_for_redis")
+	r.redis.since = time.Now().Add(-2 * patience)
+	r.redisAnswered(errors.New("timeout"))
+	see("waiting_for_redis, redis_unreachable")
+	r.redisAnswered(nil)
+	see("waiting_for_redis")
+	r.stops()
+	see("stopping")
+	r.waitsForKafka(nil) // was on its way
+	see("stopping")
+}
+
+func TestListenTakesAddressesAndOff(t *testing.T) {
+	for _, good := range []string{":8080", "127.0.0.1:8080", "[::1]:0", "localhost:1", "off"} {
+		if err := listenAddress(good); err != nil {
+			t.Errorf("%s is refused: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "8080", "localhost", ":99999", ":http", "a:b:c", "on"} {
+		if problems(t, "", "STANDINGS_LISTEN="+bad)["listen"] == nil && bad != "" { // empty counts as not set
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// The port is opened before anything is waited for: Kafka's port is closed here.
+func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"run"}, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, strings.NewReader(""), &out, &errs)
+	if want := "consumer: open the operations port " + taken.Addr().String(); code != exitFailure || !strings.Contains(errs.String(), want) {
+		t.Errorf("code %d, want %d and %q:\n%s", code, exitFailure, want, errs.String())
+	}
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+)
+
+// Reason is why a process isn't ready, or is broken.
+type Reason struct {
+	Reason    string `json:"reason"`              // a word that doesn't change, for programs
+	Partition string `json:"partition,omitempty"` // <topic>/<number>, where it is about one
+	What      string `json:"what"`                // for people
+	Remedy    string `json:"remedy"`
+}
+
+// health is the body of /healthz and /readyz: the answer, and why it is no.
+type health struct {
+	Healthy *bool    `json:"healthy,omitempty"`
+	Ready   *bool    `json:"ready,omitempty"`
+	Reasons []Reason `json:"reasons"`
+}
+
+// scrapes is how many are answered at a time: a scraper that is retried mustn't take
+// the processor from the work.
+const scrapes = 4
+
+func handler(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		reasons := c.Broken()
+		yes := len(reasons) == 0
+		answer(w, yes, health{Healthy: &yes, Reasons: reasons})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		reasons := c.NotReady()
+		yes := len(reasons) == 0
+		answer(w, yes, health{Ready: &yes, Reasons: reasons})
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
+		// What can be told is: one metric that fails isn't a reason to know nothing.
+		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(c.Log),
+		MaxRequestsInFlight: scrapes, Timeout: readWithin,
+	}))
+	return mux
+}
+
+func answer(w http.ResponseWriter, yes bool, body health) {
+	if body.Reasons == nil {
+		body.Reasons = []Reason{} // a list, also where it is empty
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !yes {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	text := json.NewEncoder(w)
+	text.SetIndent("", "  ") // for people
+	text.SetEscapeHTML(false)
+	_ = text.Encode(body) // whoever asked may be gone
+}

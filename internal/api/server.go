@@ -1,0 +1,97 @@
+// Package api is the HTTP side of a process: its health, for orchestrators and
+// people, and its metrics.
+//
+//	GET /healthz   200 while the process works; 503 if only a restart can mend it
+//	GET /readyz    200 if it does all of its work; 503 with the reasons if not
+//	GET /metrics   for Prometheus
+//
+// The port is open before anything else is reached and closes after everything has
+// ended, so that a wait at the start and the end can be looked at, too. What is told
+// comes from functions that answer at once, from memory: no request asks Kafka or
+// Redis anything, however often it is sent.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+// Config is what a Server shows. Every field is set.
+type Config struct {
+	Listen string // host:port; without a host on all addresses, port 0 is any free one
+	// NotReady are the reasons for which the process isn't ready, none if it is.
+	NotReady func() []Reason
+	// Broken are the reasons for which only a restart helps.
+	Broken  func() []Reason
+	Metrics prometheus.Gatherer
+	Log     *zap.Logger
+}
+
+// Server is an open port. Run serves it.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// What a client may take up of the process, however slow or many they are.
+const (
+	readWithin  = 10 * time.Second
+	writeWithin = 30 * time.Second
+	idleFor     = 2 * time.Minute
+	maxHeader   = 16 << 10
+	// endWithin is how long answers under way are waited for at the end.
+	endWithin = 500 * time.Millisecond
+)
+
+// Listen opens the port. Whoever connects is answered once Run runs.
+func Listen(ctx context.Context, c Config) (*Server, error) {
+	var l net.ListenConfig
+	listener, err := l.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: another process has this port; set listen to a free one, or to off for none", err)
+		}
+		return nil, fmt.Errorf("open the operations port %s: %w", c.Listen, err)
+	}
+	errorLog, err := zap.NewStdLogAt(c.Log, zap.DebugLevel) // of broken connections: nothing to be done about
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &Server{listener: listener, http: &http.Server{
+		Handler:           handler(c),
+		ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor,
+		MaxHeaderBytes: maxHeader, ErrorLog: errorLog,
+	}}, nil
+}
+
+// Addr is the address that is listened on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Run serves until the context ends, and returns once every answer under way is
+// through or half a second has passed. A port that breaks is the error.
+func (s *Server) Run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve the operations port %v: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	if s.http.Shutdown(within) != nil {
+		_ = s.http.Close() // whoever still reads has had the time
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the operations port %v: %w", s.Addr(), err)
+	}
+	return nil
+}

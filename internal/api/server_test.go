@@ -1,0 +1,175 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// port is a server under test.
+type port struct {
+	t       *testing.T
+	server  *Server
+	notYet  atomic.Pointer[[]Reason]
+	broken  atomic.Pointer[[]Reason]
+	metrics *prometheus.Registry
+	client  *http.Client
+	end     func() error
+}
+
+func open(t *testing.T) *port {
+	t.Helper()
+	p := &port{t: t, metrics: prometheus.NewRegistry(), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	p.notYet.Store(&[]Reason{})
+	p.broken.Store(&[]Reason{})
+	var err error
+	p.server, err = Listen(t.Context(), Config{
+		Listen: "127.0.0.1:0", Metrics: p.metrics, Log: zap.NewNop(),
+		NotReady: func() []Reason { return *p.notYet.Load() }, Broken: func() []Reason { return *p.broken.Load() },
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.server.Run(ctx) }()
+	var ended bool
+	p.end = func() error {
+		if ended {
+			return nil
+		}
+		ended = true
+		cancel()
+		return <-done
+	}
+	t.Cleanup(func() { require.NoError(t, p.end()) })
+	return p
+}
+
+// said is an answer.
+type said struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+func (p *port) get(method, path string) said {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.server.Addr().String()+path, nil)
+	require.NoError(p.t, err)
+	answer, err := p.client.Do(r)
+	require.NoError(p.t, err)
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	require.NoError(p.t, answer.Body.Close())
+	return said{answer.StatusCode, answer.Header, string(body)}
+}
+
+func TestReadinessSaysWhyNot(t *testing.T) {
+	p := open(t)
+	answer := p.get(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusOK, answer.code)
+	require.JSONEq(t, `{"ready":true,"reasons":[]}`, answer.body)
+
+	p.notYet.Store(&[]Reason{
+		{Reason: "gap", Partition: "points/3", What: "events are <gone>", Remedy: "restore a backup"},
+		{Reason: "joining", What: "outside", Remedy: "wait"},
+	})
+	answer = p.get(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, answer.code)
+	require.Equal(t, "application/json", answer.header.Get("Content-Type"))
+	require.Equal(t, "no-store", answer.header.Get("Cache-Control"))
+	var h struct {
+		Ready   bool
+		Reasons []map[string]string
+	}
+	require.NoError(t, json.Unmarshal([]byte(answer.body), &h))
+	require.False(t, h.Ready)
+	require.Equal(t, []map[string]string{
+		{"reason": "gap", "partition": "points/3", "what": "events are <gone>", "remedy": "restore a backup"},
+		{"reason": "joining", "what": "outside", "remedy": "wait"},
+	}, h.Reasons, "a reason of the process has no partition")
+	require.Contains(t, answer.body, "\n  ", "people read it, too")
+	require.Contains(t, answer.body, "<gone>")
+}
+
+func TestHealthIsNotReadiness(t *testing.T) {
+	p := open(t)
+	p.notYet.Store(&[]Reason{{Reason: "gap"}})
+	answer := p.get(http.MethodGet, "/healthz")
+	require.Equal(t, http.StatusOK, answer.code, "a restart mends no gap")
+	require.JSONEq(t, `{"healthy":true,"reasons":[]}`, answer.body)
+	p.broken.Store(&[]Reason{{Reason: "stuck", Partition: "points/0", What: "it hangs", Remedy: "restart it"}})
+	answer = p.get(http.MethodGet, "/healthz")
+	require.Equal(t, http.StatusServiceUnavailable, answer.code)
+	require.Contains(t, answer.body, `"healthy": false`)
+}
+
+func TestMetricsAreThoseOfTheRegistryAlone(t *testing.T) {
+	p := open(t)
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "some_total", Help: "some"})
+	p.metrics.MustRegister(c)
+	c.Add(3)
+	answer := p.get(http.MethodGet, "/metrics")
+	require.Equal(t, http.StatusOK, answer.code)
+	require.Contains(t, answer.body, "some_total 3\n")
+	require.NotContains(t, answer.body, "go_goroutines", "that is in the default registry")
+}
+
+func TestOnlyReadingIsAllowed(t *testing.T) {
+	p := open(t)
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		answer := p.get(http.MethodPost, path)
+		require.Equal(t, http.StatusMethodNotAllowed, answer.code, path)
+		answer = p.get(http.MethodHead, path)
+		require.Equal(t, http.StatusOK, answer.code, path)
+	}
+	answer := p.get(http.MethodGet, "/debug/pprof/")
+	require.Equal(t, http.StatusNotFound, answer.code)
+}
+
+func TestAPortThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
+	p := open(t)
+	_, err := Listen(t.Context(), Config{Listen: p.server.Addr().String(), Log: zap.NewNop()})
+	require.ErrorContains(t, err, "open the operations port "+p.server.Addr().String())
+	require.ErrorContains(t, err, "another process has this port; set listen to a free one, or to off for none")
+}
+
+// A client that sends its request byte by byte keeps nothing from ending.
+func TestTheEndWaitsForNobodyForLong(t *testing.T) {
+	p := open(t)
+	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Addr().String())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, slow.Close()) }()
+	_, err = slow.Write([]byte("GET /readyz HT"))
+	require.NoError(t, err)
+	_ = p.get(http.MethodGet, "/healthz") // by now the slow one is being served
+	began := time.Now()
+	require.NoError(t, p.end())
+	require.Less(t, time.Since(began), 10*endWithin)
+	_, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Addr().String())
+	require.Error(t, err, "nobody listens any more")
+}
+
+func TestALongHeaderIsRefused(t *testing.T) {
+	p := open(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.server.Addr().String()+"/readyz", bytes.NewReader(nil))
+	require.NoError(t, err)
+	r.Header.Set("X-Long", strings.Repeat("x", 4*maxHeader))
+	answer, err := p.client.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
+}
