@@ -239,8 +239,6 @@ func unreadable(err error, topic string, partition int, records *recordbatch.Rea
 	switch {
 	case errors.Is(err, recordbatch.ErrTooLarge):
 		return &Halt{HaltTooLarge, name, "raise fold_memory"}
-	case errors.Is(err, recordbatch.ErrOldMagic):
-		return &Halt{HaltFormat, name, "have the topic's records written again by producers of Kafka 0.11 or later"}
 	case !errors.Is(err, recordbatch.ErrCorrupt) && !errors.Is(err, recordbatch.ErrTruncated):
 		return err
 	}

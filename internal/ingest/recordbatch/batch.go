@@ -38,6 +38,8 @@ type batch struct {
 	producer  int64
 	count     int
 	attrs     uint16
+	magic     byte
+	body      int32 // where its records begin; of an old message that isn't compressed: itself
 }
 
 func (b *batch) last() int64         { return b.base + b.lastDelta }
@@ -46,23 +48,32 @@ func (b *batch) control() bool       { return b.attrs&attrControl != 0 }
 func (b *batch) transactional() bool { return b.attrs&attrTransactional != 0 }
 func (b *batch) logAppendTime() bool { return b.attrs&attrLogAppendTime != 0 }
 
-// corrupt says what is wrong with the batch; a %w in format keeps a cause.
-func (b *batch) corrupt(format string, args ...any) error {
-	return fmt.Errorf("record batch at offset %d: %w: %w", b.base, ErrCorrupt, fmt.Errorf(format, args...))
+// old reports whether it is a message of magic 0 or 1 (messageset.go).
+func (b *batch) old() bool { return b.magic < 2 }
+
+// name is what errors call it by.
+func (b *batch) name() string {
+	if b.old() {
+		return fmt.Sprintf("message of magic %d at offset %d", b.magic, b.base)
+	}
+	return fmt.Sprintf("record batch at offset %d", b.base)
 }
 
-// parseBatch reads the header of the batch that in begins with, and checks its
-// sum. With errShort the size is what is needed, as far as is known.
+// corrupt says what is wrong with the batch; a %w in format keeps a cause.
+func (b *batch) corrupt(format string, args ...any) error {
+	return fmt.Errorf("%s: %w: %w", b.name(), ErrCorrupt, fmt.Errorf(format, args...))
+}
+
+// parseBatch reads the header of the batch, or old message, that in begins with,
+// and checks its sum. With errShort the size is what is needed, as far as is known.
 func parseBatch(in []byte) (b batch, size int, err error) {
 	if len(in) <= magicAt {
 		return b, headerSize, errShort
 	}
-	b.base = int64(binary.BigEndian.Uint64(in))
-	if magic := in[magicAt]; magic < 2 {
-		return b, 0, fmt.Errorf("message at offset %d: %w: magic %d", b.base, ErrOldMagic, magic)
-	} else if magic > 2 {
-		return b, 0, b.corrupt("magic %d is unknown", magic)
+	if in[magicAt] != 2 {
+		return parseMessage(in)
 	}
+	b.base, b.magic, b.body = int64(binary.BigEndian.Uint64(in)), 2, headerSize
 	length := int64(int32(binary.BigEndian.Uint32(in[8:])))
 	if length < headerSize-prefixSize {
 		return b, 0, b.corrupt("a length of %d bytes is less than a header's", length)

@@ -84,14 +84,22 @@ func (s spec) appendRecord(dst []byte, r record) []byte {
 	return k.AppendTo(dst)
 }
 
-// seal corrects the sum of every whole batch.
+// seal corrects the sum of every whole batch and message.
 func seal(in []byte) []byte {
-	for b := in; len(b) >= headerSize; {
+	for b := in; len(b) > magicAt; {
 		n := int64(int32(binary.BigEndian.Uint32(b[8:]))) + prefixSize
-		if n < headerSize || n > int64(len(b)) {
+		least := int64(headerSize)
+		if b[magicAt] < 2 {
+			least = int64(minSize(b[magicAt]))
+		}
+		if n < least || n > int64(len(b)) {
 			break
 		}
-		binary.BigEndian.PutUint32(b[crcAt:], crc32.Checksum(b[crcFrom:n], castagnoli))
+		if b[magicAt] < 2 {
+			binary.BigEndian.PutUint32(b[messageCRCAt:], crc32.ChecksumIEEE(b[messageCRCFrom:n]))
+		} else {
+			binary.BigEndian.PutUint32(b[crcAt:], crc32.Checksum(b[crcFrom:n], castagnoli))
+		}
 		b = b[n:]
 	}
 	return in

@@ -34,15 +34,15 @@ func (b *budget) Release(n int64) {
 }
 
 // sample is about n bytes that compress like events do, in records of a size.
-func sample(base int64, n, size int, attrs int16) spec {
+func sample(n, size int, attrs int16) spec {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	s := spec{base: base, producer: -1, attrs: attrs}
+	s := spec{producer: -1, attrs: attrs}
 	for i := range n / size {
 		v := bytes.Repeat([]byte(`{"points":25}`), size/13)
 		for j := 0; j < len(v); j += 40 {
 			v[j] = byte(rnd.Uint32())
 		}
-		s.records = append(s.records, record{offset: base + int64(i), value: v})
+		s.records = append(s.records, record{offset: int64(i), value: v})
 	}
 	return s
 }
@@ -108,7 +108,7 @@ func zstdEncoder(options ...zstd.EOption) func([]byte) []byte {
 // Unframed snappy grows its input by doubling: the garbage of that is let pass.
 func TestACodecHoldsNoMoreThanIsAskedFor(t *testing.T) {
 	for name, e := range encoders {
-		s := sample(0, 5<<20, 1000, e.codec)
+		s := sample(5<<20, 1000, e.codec)
 		s.payload = e.encode(raw(s))
 		in := s.encode()
 		runtime.GC() // empties kafka-go's pools,
@@ -161,6 +161,72 @@ func TestABatchThatExpandsAHundredfoldCostsTheWindow(t *testing.T) {
 	}
 }
 
+func TestAWrapperThatExpandsAHundredfoldCostsTheWindow(t *testing.T) {
+	for magic := range byte(2) {
+		s := set{magic: magic, attrs: 1}
+		for i := range 64 {
+			s.records = append(s.records, record{offset: 7 + int64(i), value: make([]byte, 1<<20)})
+		}
+		in := s.encode()
+		if len(in)*100 > 64<<20 {
+			t.Fatalf("%d bytes is not a hundredth", len(in))
+		}
+		m := budget{limit: 2 << 20}
+		r := Reader{Memory: &m}
+		r.Reset(in, 0, nil)
+		if all, err := readAll(t, &r); err != nil || len(all) != 64 || all[63].offset != 70 {
+			t.Fatalf("%d records: %v", len(all), err)
+		}
+		if r.Close(); m.held != 0 {
+			t.Fatalf("%d bytes are still held", m.held)
+		}
+	}
+}
+
+func TestSizesThatAWrapperClaimsAreBounded(t *testing.T) {
+	huge := binary.AppendUvarint(nil, 1<<32-1)
+	for magic := range byte(2) {
+		for name, c := range map[string]struct {
+			attrs   int8
+			payload []byte
+			want    error
+		}{
+			"snappy block of 4 GiB":   {2, append(huge, 1, 2, 3), ErrTooLarge},
+			"a message of 2 GiB":      {1, squeeze(1, append(make([]byte, 8), 0x7f, 255, 255, 255, 0, 0, 0, 0, magic, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), ErrCorrupt},
+			"lz4 without its head":    {3, []byte{4, 0x22, 0x4d, 0x18, 0x68, 0x40, 1}, ErrCorrupt},
+			"lz4 without a block":     {3, []byte{4, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82}, ErrCorrupt},
+			"lz4 block past the end":  {3, []byte{4, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73, 255, 255, 255, 127}, ErrCorrupt},
+			"lz4 with a dictionary":   {3, []byte{4, 0x22, 0x4d, 0x18, 0x61, 0x40, 1, 2, 3, 4, 0, 0, 0, 0, 0}, ErrCorrupt},
+			"64 MiB of zeros, no end": {1, squeeze(1, make([]byte, 64<<20)), ErrCorrupt},
+		} {
+			m := budget{limit: 1 << 40}
+			r := Reader{Memory: &m}
+			r.Reset(set{magic: magic, attrs: c.attrs, last: 9, payload: c.payload}.encode(), 0, nil)
+			if _, err := r.Next(); !errors.Is(err, c.want) || r.Position() != 0 {
+				t.Errorf("magic %d, %s: %v", magic, name, err)
+			}
+			if r.Close(); m.most > 1<<20 || m.held != 0 {
+				t.Errorf("magic %d, %s: %d bytes taken, %d held", magic, name, m.most, m.held)
+			}
+		}
+	}
+}
+
+func TestNothingOfAWrapperIsLostWhereMemoryIsRefused(t *testing.T) {
+	for magic := range byte(2) {
+		for _, codec := range oldCodecs {
+			s := old(magic, 3, 0, int8(codec))
+			for i, r := range sample(1<<20, 300_000, 0).records {
+				s.records = append(s.records, record{offset: 3 + int64(i), time: 7, value: r.value})
+			}
+			in, want := joinSets(old(magic, 0, 3, int8(codec)), s)
+			if refused := refuse(t, in, want); codec != 0 && refused == 0 {
+				t.Fatal("memory was never refused")
+			}
+		}
+	}
+}
+
 func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 	block := binary.AppendUvarint(nil, 1<<32-1)
 	framed := append(append(bytes.Clone(xerial), 0, 0, 0, 1, 0, 0, 0, 1), 0, 0, 0, byte(len(block)))
@@ -201,48 +267,54 @@ func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 
 func TestNothingIsLostWhereMemoryIsRefused(t *testing.T) {
 	for _, codec := range codecs {
-		s := sample(0, 1<<20, 300_000, codec)
+		s := sample(1<<20, 300_000, codec)
 		in := append(plain(0, 3, codec).encode(), spec{base: 3, attrs: codec, records: shift(s.records, 3)}.encode()...)
 		want, _, err := read(t, in, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := budget{}
-		r := Reader{Memory: &m}
-		r.Reset(in, 0, nil)
-		var got []record
-		refused := 0
-		for {
-			rec, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			} else if errors.Is(err, ErrNoMemory) {
-				if r.Position() != int64(len(got)) {
-					t.Fatalf("position %d after %d records", r.Position(), len(got))
-				}
-				refused++
-				m.limit += 32 << 10
-				if refused%5 == 0 { // the other way: begin again from the position
-					r.Close()
-					if m.held != 0 {
-						t.Fatalf("%d bytes are still held", m.held)
-					}
-					r.Reset(in, r.Position(), nil)
-				}
-				continue
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, keep(rec))
-		}
-		same(t, got, want)
-		if codec != 0 && refused == 0 {
+		if refused := refuse(t, in, want); codec != 0 && refused == 0 {
 			t.Fatal("memory was never refused")
 		}
-		if r.Close(); m.held != 0 {
-			t.Fatalf("%d bytes are still held", m.held)
-		}
 	}
+}
+
+// refuse reads with too little memory, a bit more after every refusal, and holds
+// that the records are the same. It returns how often memory was refused.
+func refuse(t *testing.T, in []byte, want []record) (refused int) {
+	t.Helper()
+	m := budget{}
+	r := Reader{Memory: &m}
+	r.Reset(in, 0, nil)
+	var got []record
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if errors.Is(err, ErrNoMemory) {
+			if r.Position() != int64(len(got)) {
+				t.Fatalf("position %d after %d records", r.Position(), len(got))
+			}
+			refused++
+			m.limit += 32 << 10
+			if refused%5 == 0 { // the other way: begin again from the position
+				r.Close()
+				if m.held != 0 {
+					t.Fatalf("%d bytes are still held", m.held)
+				}
+				r.Reset(in, r.Position(), nil)
+			}
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, keep(rec))
+	}
+	same(t, got, want)
+	if r.Close(); m.held != 0 {
+		t.Fatalf("%d bytes are still held", m.held)
+	}
+	return refused
 }
 
 func shift(records []record, by int64) []record {
@@ -256,7 +328,7 @@ func TestAfterAResponseLittleIsHeld(t *testing.T) {
 	for _, codec := range codecs {
 		m := budget{limit: 1 << 40}
 		r := Reader{Memory: &m}
-		r.Reset(sample(0, 4<<20, 1<<20, codec).encode(), 0, nil)
+		r.Reset(sample(4<<20, 1<<20, codec).encode(), 0, nil)
 		if _, err := readAll(t, &r); err != nil {
 			t.Fatal(err)
 		}

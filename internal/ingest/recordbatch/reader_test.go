@@ -125,17 +125,6 @@ func TestALastBatchThatIsCutOffIsLeftForTheNextFetch(t *testing.T) {
 	}
 }
 
-func TestOldMessagesAreRefusedByName(t *testing.T) {
-	for magic := range 2 {
-		in := make([]byte, 40)
-		in[7], in[11], in[16] = 99, 28, byte(magic)
-		_, _, err := read(t, in, 0)
-		if !errors.Is(err, ErrOldMagic) || !strings.Contains(err.Error(), "99") {
-			t.Fatalf("%v", err)
-		}
-	}
-}
-
 // Every byte from the CRC on is covered by it, and those before it are the base
 // offset, the length, the leader's epoch and the magic.
 func TestAFlippedBitIsSeen(t *testing.T) {
