@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // docs/configuration.md is what the program says of itself. UPDATE_DOCS=1 writes it.
@@ -91,8 +93,11 @@ func TestTheConfigurationsInDocumentsAreValid(t *testing.T) {
 	seen := 0
 	for path, text := range documents(t) {
 		blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
-		if strings.HasPrefix(filepath.Base(path), "standings") && filepath.Ext(path) == ".yaml" {
+		switch filepath.Base(path) {
+		case "standings.yaml":
 			blocks = [][]string{{"", text}}
+		case "kubernetes.yaml":
+			blocks = [][]string{{"", configMap(t, text)}}
 		}
 		for _, block := range blocks {
 			if !slices.ContainsFunc(sections, func(s string) bool { return strings.Contains("\n"+block[1], "\n"+s) }) {
@@ -109,5 +114,22 @@ func TestTheConfigurationsInDocumentsAreValid(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no configuration was found in any document")
+	}
+}
+
+// configMap is the configuration in a manifest for Kubernetes.
+func configMap(t *testing.T, manifest string) string {
+	t.Helper()
+	for part := yaml.NewDecoder(strings.NewReader(manifest)); ; {
+		var object struct {
+			Kind string
+			Data map[string]string
+		}
+		if err := part.Decode(&object); err != nil {
+			t.Fatalf("the manifest has no configuration: %v", err)
+		}
+		if object.Kind == "ConfigMap" {
+			return object.Data["standings.yaml"]
+		}
 	}
 }
