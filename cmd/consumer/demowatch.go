@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -109,7 +110,7 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
 	cfg := w.reader.cfg
 	topic := cfg.kafka.topics[0]
-	ends, err := askOffsets(ctx, w.client, topic, demoPartitions, kafka.LastOffsetOf)
+	logs, err := ingest.Logs(ctx, w.client, topic, demoPartitions)
 	if err != nil {
 		return explainKafka(err, cfg.kafka.brokers, topic)
 	}
@@ -119,10 +120,10 @@ func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
 		return explainRedis(err, cfg)
 	}
 	v.lag = 0
-	for p, end := range ends {
-		r := reportPartition(partitionID{topic, p}, &logFacts{end: end.LastOffset}, &state)
+	for p, log := range logs {
+		r := reportPartition(partitionID{topic, p}, &logFacts{end: log.End}, &state)
 		if r.Lag == nil {
-			v.lag += end.LastOffset // the consumer has yet to begin
+			v.lag += log.End // the consumer has yet to begin
 			continue
 		}
 		v.lag += *r.Lag

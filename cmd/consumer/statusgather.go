@@ -6,16 +6,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -127,77 +125,24 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config, client *kafka.C
 	if err != nil {
 		return err
 	}
-	// The end first, so that a log that is being cut doesn't look shorter than empty.
-	ends, err := askOffsets(ctx, client, topic, n, kafka.LastOffsetOf)
+	logs, err := ingest.Logs(ctx, client, topic, n)
 	if err != nil {
 		return err
 	}
-	starts, err := askOffsets(ctx, client, topic, n, kafka.FirstOffsetOf)
+	for p, log := range logs {
+		s.partitions[partitionID{topic, p}] = logFacts{start: log.Start, end: log.End}
+	}
+	committed, err := ingest.Committed(ctx, client, cfg.kafka.group, topic, n)
 	if err != nil {
 		return err
 	}
-	for p := range n {
-		s.partitions[partitionID{topic, p}] = logFacts{start: starts[p].FirstOffset, end: ends[p].LastOffset}
-	}
-	committed, err := askCommitted(ctx, client, &kafka.OffsetFetchRequest{
-		GroupID: cfg.kafka.group, Topics: map[string][]int{topic: slices.Sorted(maps.Keys(starts))},
-	})
-	if err != nil {
-		return fmt.Errorf("fetch what group %s has committed: %w", cfg.kafka.group, err)
-	}
-	for _, o := range committed.Topics[topic] {
-		id := partitionID{topic, o.Partition}
-		if f, ok := s.partitions[id]; ok && o.Error == nil && o.CommittedOffset >= 0 {
-			f.committed = &o.CommittedOffset
-			s.partitions[id] = f
-		}
+	for p, offset := range committed {
+		id := partitionID{topic, p}
+		f := s.partitions[id]
+		f.committed = &offset
+		s.partitions[id] = f
 	}
 	return nil
-}
-
-// askCommitted asks again for a while where the group has no coordinator yet: on a
-// cluster that nobody has used a group of, the question itself makes one.
-func askCommitted(ctx context.Context, client *kafka.Client, request *kafka.OffsetFetchRequest) (*kafka.OffsetFetchResponse, error) {
-	for try := 0; ; try++ {
-		r, err := client.OffsetFetch(ctx, request)
-		if err == nil {
-			err = r.Error
-		}
-		settling := errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupCoordinatorNotAvailable) ||
-			errors.Is(err, kafka.GroupLoadInProgress)
-		if err == nil || !settling || try == 10 {
-			return r, err
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return r, err
-		}
-	}
-}
-
-func askOffsets(ctx context.Context, client *kafka.Client, topic string, n int, which func(int) kafka.OffsetRequest) (map[int]kafka.PartitionOffsets, error) {
-	requests := make([]kafka.OffsetRequest, n)
-	for p := range requests {
-		requests[p] = which(p)
-	}
-	r, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
-		Topics: map[string][]kafka.OffsetRequest{topic: requests}, IsolationLevel: kafka.ReadCommitted,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
-	}
-	all := map[int]kafka.PartitionOffsets{}
-	for _, o := range r.Topics[topic] {
-		if o.Error != nil {
-			return nil, fmt.Errorf("list the offsets of %s/%d: %w", topic, o.Partition, o.Error)
-		}
-		all[o.Partition] = o
-	}
-	if len(all) != n {
-		return nil, fmt.Errorf("list the offsets of %s: answers for %d of %d partitions", topic, len(all), n)
-	}
-	return all, nil
 }
 
 const (

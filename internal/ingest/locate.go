@@ -26,12 +26,9 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 		return ledger.Position{}, err
 	}
 	if err := w.Standings.CheckSchema(state.Schema); err != nil {
-		return ledger.Position{}, &Halt{HaltSchema, err.Error(), "a partition of this topic can't be counted here until then"}
+		return ledger.Position{}, otherSchema(err)
 	}
-	f := facts{topic: w.topic, partition: w.partition, found: state.Ledger[w.field], ledger: len(state.Ledger), windows: state.Windows, schemaGone: state.Schema == ""}
-	for field := range state.Ledger {
-		f.others = f.others || field != w.field && topicOf(field) == w.topic
-	}
+	f := factsOf(state, w.topic, w.partition)
 	partitions, err := w.partitions(ctx)
 	if err != nil {
 		return ledger.Position{}, err
@@ -81,6 +78,16 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	}
 }
 
+// factsOf is what Redis says for the decision about a partition.
+func factsOf(state ledger.State, topic string, partition int) facts {
+	field := ledger.Field(topic, partition)
+	f := facts{topic: topic, partition: partition, found: state.Ledger[field], ledger: len(state.Ledger), windows: state.Windows, schemaGone: state.Schema == ""}
+	for other := range state.Ledger {
+		f.others = f.others || other != field && topicOf(other) == topic
+	}
+	return f
+}
+
 // beginOnce has one worker of the process resolve where a topic begins: it asks
 // about every partition, and so would everyone.
 func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
@@ -113,19 +120,29 @@ func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
 	if time.Since(w.pastSince) < confirmFor {
 		return fmt.Errorf("%s ends at offset %d, before the ledger's position %v", w.field, log.end, at)
 	}
-	return &Halt{HaltTruncated,
-		fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", w.field, log.end, at),
-		"for a recreated topic, use another redis.prefix and group; for a truncated one, " + rebuildRemedy}
+	return truncated(w.field, at, log)
+}
+
+// originOf is the origin of a partition that is read from its log's start.
+func (w *worker) originOf(ctx context.Context, log bounds, now time.Time) (ledger.Origin, error) {
+	if log.start == 0 {
+		return ledger.Origin{}, nil
+	}
+	first, err := w.firstTime(ctx, w.partition, log)
+	if err != nil {
+		return ledger.Origin{}, err
+	}
+	_, origin := resolve(FromEarliest, beginning{log: log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
+	return origin, nil
 }
 
 // skip moves the ledger over a gap and notes in the origin that what starts
 // before is partial.
 func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time.Time) error {
-	first, err := w.firstTime(ctx, w.partition, f.log)
+	origin, err := w.originOf(ctx, f.log, now)
 	if err != nil {
 		return err
 	}
-	_, origin := resolve(FromEarliest, beginning{log: f.log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
 	w.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
 		zap.String("ledger", f.found), zap.Int64("log_start", f.log.start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
 	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Found: f.found, At: at, Origin: &origin}
@@ -134,50 +151,24 @@ func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time
 
 // join starts a partition that was added to a topic under way: at offset 0.
 func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
-	origin := ledger.Origin{}
-	if f.log.start > 0 {
-		first, err := w.firstTime(ctx, w.partition, f.log)
-		if err != nil {
-			return err
-		}
-		_, origin = resolve(FromEarliest, beginning{log: f.log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
+	origin, err := w.originOf(ctx, f.log, now)
+	if err != nil {
+		return err
 	}
 	w.log.Info("the partition was added", zap.Int64("from", f.log.start))
 	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, At: ledger.At(f.log.start), Origin: &origin}
 	return w.set(ctx, map[int]int64{w.partition: f.log.start}, b)
 }
 
-// begin resolves where all partitions of the topic start. Whoever comes first
-// does it for all: partitions that were resolved one by one, hours apart, would
-// start at different times.
+// begin has all partitions of the topic start where that comes to.
 func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Time) error {
-	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
-	if s == recoverAll {
-		from = FromWindow
-	}
-	if from == FromWindow {
-		live, err := liveFrom(w.Rules.Calendar, w.Retention, now)
-		if err != nil {
-			return err
-		}
-		asked = max(0, live-w.Events.MaxFuture)
-	}
-	all, err := w.beginnings(ctx, from, partitions, asked)
+	set, err := w.resolveAll(ctx, s, partitions, now)
 	if err != nil {
 		return err
 	}
-	var set []ledger.Beginning
 	offsets := map[int]int64{}
-	for p, b := range all {
-		if s == recoverAll && !b.reaches() && w.OnGap == GapHalts {
-			return &Halt{HaltGap,
-				fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d, after the start of windows that still live",
-					w.topic, w.topic, p, b.log.start),
-				"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows the windows as incomplete"}
-		}
-		at, origin := resolve(from, b, asked, now, w.Events.MaxFuture)
-		set = append(set, ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin})
-		offsets[p] = at
+	for _, b := range set {
+		offsets[b.Partition] = b.At.From
 	}
 	if s == recoverAll {
 		w.log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window", zap.Any("offsets", offsets))
@@ -188,6 +179,39 @@ func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Tim
 		return err
 	}
 	return errAgain // and read what is written there now
+}
+
+// resolveAll resolves where all partitions of the topic start. Whoever comes first
+// does it for all: partitions that were resolved one by one, hours apart, would
+// start at different times.
+func (w *worker) resolveAll(ctx context.Context, s step, partitions int, now time.Time) ([]ledger.Beginning, error) {
+	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
+	if s == recoverAll {
+		from = FromWindow
+	}
+	if from == FromWindow {
+		live, err := liveFrom(w.Rules.Calendar, w.Retention, now)
+		if err != nil {
+			return nil, err
+		}
+		asked = max(0, live-w.Events.MaxFuture)
+	}
+	all, err := w.beginnings(ctx, from, partitions, asked)
+	if err != nil {
+		return nil, err
+	}
+	var set []ledger.Beginning
+	for p, b := range all {
+		if s == recoverAll && !b.reaches() && w.OnGap == GapHalts {
+			return nil, &Halt{HaltGap,
+				fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d, after the start of windows that still live",
+					w.topic, w.topic, p, b.log.start),
+				"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows the windows as incomplete"}
+		}
+		at, origin := resolve(from, b, asked, now, w.Events.MaxFuture)
+		set = append(set, ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin})
+	}
+	return set, nil
 }
 
 // set writes where partitions start, and commits it.

@@ -104,6 +104,18 @@ func gap(name string, from, start int64) *Halt {
 		"restore them if you can, or set on_gap: continue, which counts what is left and shows the windows as incomplete"}
 }
 
+// truncated is the halt of a log that ends before the ledger's position.
+func truncated(name string, at ledger.Position, log bounds) *Halt {
+	return &Halt{HaltTruncated,
+		fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", name, log.end, at),
+		"for a recreated topic, use another redis.prefix and group; for a truncated one, " + rebuildRemedy}
+}
+
+// otherSchema is the halt where the standings aren't what this process writes.
+func otherSchema(err error) *Halt {
+	return &Halt{HaltSchema, err.Error(), "a partition of this topic can't be counted here until then"}
+}
+
 // liveFrom is the start of the earliest window that lives at a moment: until its
 // end plus its retention.
 func liveFrom(c periods.Calendar, retention map[periods.Period]time.Duration, now time.Time) (int64, error) {

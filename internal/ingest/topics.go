@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +59,7 @@ func missing(topics []string, partitions map[string]int) error {
 
 func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int) error {
 	for _, topic := range c.Topics {
-		settings, err := c.settings(ctx, topic)
+		settings, err := c.kafka.settings(ctx, topic)
 		switch {
 		case errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed):
 			c.Log.Info("no right to read the topic's configuration: its cleanup policy and retention aren't checked", zap.String("topic", topic))
@@ -80,53 +79,17 @@ func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int)
 	return nil
 }
 
-// CompactError says that a topic drops events whose key comes again.
-type CompactError struct{ Topic, Policy string }
-
-func (e *CompactError) Error() string {
-	return fmt.Sprintf("topic %s has cleanup.policy=%s: events with equal keys would vanish before they are counted or counted again; "+
-		"set cleanup.policy=delete", e.Topic, e.Policy)
-}
-
 // checkTopic refuses a compacted topic and warns of one that forgets too early.
-func (c *Consumer) checkTopic(topic string, settings map[string]string) error {
-	if p := settings["cleanup.policy"]; strings.Contains(p, "compact") {
-		return &CompactError{topic, p}
+func (c *Consumer) checkTopic(topic string, settings TopicSettings) error {
+	if err := settings.Compacted(topic); err != nil {
+		return err
 	}
-	kept, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
-	if err != nil || kept < 0 {
-		return nil //nolint:nilerr // not told, or without end
-	}
-	for _, p := range c.Rules.Periods {
-		need := p.Length() + time.Duration(c.Rules.Lateness)*time.Millisecond
-		if retention := time.Duration(kept) * time.Millisecond; retention < need {
-			c.Log.Warn("the topic keeps events for less than a window is open: what it has dropped couldn't be rebuilt from it",
-				zap.String("topic", topic), zap.Duration("retention", retention), zap.String("period", string(p)), zap.Duration("window_and_lateness", need))
-		}
+	retention, _ := settings.Retention()
+	for _, f := range settings.Forgets(&c.Rules) {
+		c.Log.Warn("the topic keeps events for less than a window is open: what it has dropped couldn't be rebuilt from it",
+			zap.String("topic", topic), zap.Duration("retention", retention), zap.String("period", string(f.Period)), zap.Duration("window_and_lateness", f.Open))
 	}
 	return nil
-}
-
-// settings reads a topic's configuration.
-func (c *Consumer) settings(ctx context.Context, topic string) (map[string]string, error) {
-	ctx, cancel := c.kafka.call(ctx)
-	defer cancel()
-	r, err := c.kafka.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{
-		Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration of %s: %w", topic, err)
-	}
-	all := map[string]string{}
-	for _, res := range r.Resources {
-		if res.Error != nil {
-			return nil, fmt.Errorf("read the configuration of %s: %w", topic, res.Error)
-		}
-		for _, e := range res.ConfigEntries {
-			all[e.ConfigName] = e.ConfigValue
-		}
-	}
-	return all, nil
 }
 
 // copied are the settings that a dead-letter topic takes from its source.
@@ -134,7 +97,7 @@ var copied = []string{"retention.ms", "retention.bytes", "max.message.bytes", "m
 
 // ensureDeadLetters makes the dead-letter topic like its source, where it is
 // missing, and as many partitions as its source has.
-func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitions int, settings map[string]string) error {
+func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitions int, settings TopicSettings) error {
 	name := DeadLetterTopic(topic)
 	found, err := c.kafka.metadata(ctx, name)
 	if err != nil {

@@ -44,6 +44,13 @@ func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 	if err := s.TryEviction(ctx, assumeNoEviction); err != nil {
 		return err
 	}
+	return s.TryCommands(ctx)
+}
+
+// TryCommands checks that this user may run all that the scripts run, by EVAL and by
+// EVALSHA, on scratch keys of its own that are gone when it returns. A right that is
+// missing is *RightsError.
+func (s *Store) TryCommands(ctx context.Context) error {
 	for _, way := range []struct{ command, script string }{
 		{"eval", tryScript.source}, {"evalsha", tryScript.sha},
 	} {
@@ -73,13 +80,19 @@ func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 	try := func(ctx context.Context, c *redis.Client) error {
 		return tryEviction(ctx, c, c.Options().Addr, assumeNoEviction)
 	}
-	switch c := s.client.(type) {
+	return EachMaster(ctx, s.client, try)
+}
+
+// EachMaster calls do with a client of every server that takes writes, of a cluster
+// at once.
+func EachMaster(ctx context.Context, client redis.UniversalClient, do func(context.Context, *redis.Client) error) error {
+	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return c.ForEachMaster(ctx, try)
+		return c.ForEachMaster(ctx, do)
 	case *redis.Client:
-		return try(ctx, c)
+		return do(ctx, c)
 	}
-	return fmt.Errorf("ask Redis for its maxmemory-policy: a client of type %T can't be asked", s.client)
+	return fmt.Errorf("find the masters of Redis: a client of type %T doesn't tell them", client)
 }
 
 // evictionPolicy is the server's maxmemory-policy; empty where it may not be asked.

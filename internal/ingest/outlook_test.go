@@ -1,0 +1,136 @@
+package ingest
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// located is what a worker finds, and writes.
+func (w *world) located(c *Consumer, partition int) (ledger.Position, error) {
+	w.t.Helper()
+	com := &commits{log: c.Log, commit: func(map[string]map[int]int64) error { return nil }}
+	worker := c.assigned(&kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{topic: {{ID: partition}}}}, com)[0]
+	for {
+		at, err := worker.locate(w.t.Context())
+		if !errors.Is(err, errAgain) {
+			return at, err
+		}
+	}
+}
+
+func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		found  map[string]string // the ledger
+		schema string
+		boards int
+		onGap  OnGap
+		start  Start
+		commit map[int]int64
+		want   [2]Why
+	}{
+		{name: "a first start at the beginning", want: [2]Why{First, First}},
+		{name: "a first start at the end", start: Start{From: FromLatest}, want: [2]Why{First, First}},
+		{name: "a first start at a window", start: Start{From: FromWindow}, want: [2]Why{First, First}},
+		{name: "a first start at a time", start: Start{From: FromTime, Time: time.Now().Add(-time.Minute)}, want: [2]Why{First, First}},
+		{name: "the ledger", found: map[string]string{"events/0": "25", "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
+		{name: "a sweep", found: map[string]string{"events/0": sweepAt(21, 25).String(), "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
+		{name: "a gap", found: map[string]string{"events/0": "10", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
+		{name: "a gap to go on over", found: map[string]string{"events/0": "10", "events/1": "7"}, onGap: GapContinues, want: [2]Why{OverGap, FromLedger}},
+		{name: "an added partition", found: map[string]string{"events/0": "25"}, want: [2]Why{FromLedger, Added}},
+		{name: "an added partition that has lost its beginning", found: map[string]string{"events/1": "5"}, onGap: GapContinues, want: [2]Why{Added, FromLedger}},
+		{name: "Redis was lost", commit: map[int]int64{1: 5}, onGap: GapContinues, want: [2]Why{Lost, Lost}},
+		{name: "Redis was lost and so was the log's beginning", commit: map[int]int64{1: 5}, want: [2]Why{Halts, Halts}},
+		{name: "torn", found: map[string]string{"events/0": "torn:25", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
+		{name: "boards without a ledger", boards: 1, want: [2]Why{Halts, Halts}},
+		{name: "another configuration", schema: "{}", found: map[string]string{"events/0": "25"}, want: [2]Why{Halts, Halts}},
+		{name: "past the log's end", found: map[string]string{"events/0": "31", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			w.send(0, some("gone", 20, 5)...)
+			w.send(0, some("a", 10, 5)...)
+			w.send(1, some("b", 10, 5)...)
+			require.NoError(t, w.cluster.DeleteRecords(topic, 0, 20))
+			now := time.Now()
+			w.standings.do(func() {
+				w.standings.clock = func() time.Time { return now }
+				if w.standings.schema = c.schema; c.schema == "" && len(c.found) > 0 {
+					w.standings.schema = ourSchema
+				}
+				maps.Copy(w.standings.ledger, c.found)
+				if c.boards > 0 {
+					w.standings.boards["global:weekly:2026-W47"] = nil
+				}
+			})
+			if c.commit != nil {
+				w.commit(c.commit)
+			}
+			cfg := w.config
+			cfg.OnGap, cfg.Start = c.onGap, c.start
+			if c.start == (Start{}) {
+				cfg.Start = Start{From: FromEarliest}
+			}
+			consumer := New(cfg)
+
+			logs, err := Logs(t.Context(), consumer.kafka.client, topic, 2)
+			require.NoError(t, err)
+			require.Equal(t, []Log{{20, 30}, {0, 10}}, logs)
+			committed, err := Committed(t.Context(), consumer.kafka.client, cfg.Group, topic, 2)
+			require.NoError(t, err)
+			state, err := w.standings.State(t.Context())
+			require.NoError(t, err)
+			all, err := consumer.Outlook(t.Context(), topic, state, logs, committed)
+			require.NoError(t, err)
+			require.Len(t, all, 2)
+			after, err := w.standings.State(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, state, after)
+			require.Zero(t, w.standings.begins)
+
+			for p, o := range all {
+				require.Equal(t, c.want[p], o.Why, "partition %d", p)
+				at, err := w.located(consumer, p)
+				if o.Why == Halts {
+					require.Error(t, err)
+					if halt, ok := errors.AsType[*Halt](err); ok { // past the log's end it has ten seconds
+						require.Equal(t, o.Halt, halt)
+					} else {
+						require.Equal(t, HaltTruncated, o.Halt.Reason)
+					}
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, at.From, o.At, "partition %d", p)
+				w.standings.do(func() {
+					origin := ledger.Origin{}
+					if text := w.standings.origins[ledger.Field(topic, p)]; text != "" {
+						origin, err = ledger.ParseOrigin(text)
+						require.NoError(t, err)
+					}
+					require.Equal(t, origin.Time, o.Partial, "partition %d", p)
+				})
+			}
+		})
+	}
+}
+
+// commit has the group commit offsets.
+func (w *world) commit(offsets map[int]int64) {
+	w.t.Helper()
+	commits := make(kadm.Offsets)
+	for p, o := range offsets {
+		commits.AddOffset(topic, int32(p), o, -1)
+	}
+	require.NoError(w.t, kadm.NewClient(w.client).CommitAllOffsets(w.t.Context(), w.config.Group, commits))
+}
