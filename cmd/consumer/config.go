@@ -52,6 +52,8 @@ type kafkaConfig struct {
 
 type redisConfig struct {
 	addresses        []string // host:port
+	cluster          bool
+	sentinel         sentinelConfig
 	username         string
 	password         string
 	passwordFile     string
@@ -61,6 +63,13 @@ type redisConfig struct {
 	timeout          time.Duration // of one call
 	assumeNoeviction bool
 	tls              tlsConfig
+}
+
+type sentinelConfig struct {
+	master       string
+	username     string
+	password     string
+	passwordFile string
 }
 
 type periodConfig struct {

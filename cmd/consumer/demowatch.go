@@ -117,7 +117,7 @@ func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
 	// Redis last: a position that has passed the end that was seen is no lag.
 	state, err := w.reader.store.State(ctx)
 	if err != nil {
-		return explainRedis(err, cfg)
+		return explainRedis(ctx, err, cfg)
 	}
 	v.lag = 0
 	for p, log := range logs {

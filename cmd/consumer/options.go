@@ -101,11 +101,23 @@ func redisOptions(c *redisConfig) []option {
 	all := []option{
 		{key: "redis.addresses", def: "localhost:6379",
 			value: listValue{p: &c.addresses, what: "host:port, …", ok: hostPort},
-			doc:   "One server, or some nodes of a cluster."},
+			doc:   "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
+		{key: "redis.cluster", def: "false",
+			value: boolValue{&c.cluster},
+			doc:   "The one address is a cluster's, such as a hosted service's configuration endpoint. Several always are."},
+		{key: "redis.sentinel.master",
+			value: textValue{p: &c.sentinel.master, what: "a name"},
+			doc:   "The master that the Sentinels watch, by its name with them; empty for no Sentinels."},
+		{key: "redis.sentinel.username",
+			value: textValue{p: &c.sentinel.username},
+			doc:   "The Sentinels' own ACL user; empty for their default user."},
+	}
+	all = append(all, secretOptions("redis.sentinel.password", &c.sentinel.password, &c.sentinel.passwordFile, "Its password; empty for none.")...)
+	all = append(all, []option{
 		{key: "redis.username",
 			value: textValue{p: &c.username},
 			doc:   "The ACL user; empty for the default user."},
-	}
+	}...)
 	all = append(all, secretOptions("redis.password", &c.password, &c.passwordFile, "Its password; empty for none.")...)
 	return append(all, []option{
 		{key: "redis.db", def: "0",

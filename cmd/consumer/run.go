@@ -56,13 +56,16 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		return err
 	}
 	var consumer atomic.Pointer[ingest.Consumer]
-	client := newRedisClient(cfg, func(ctx context.Context, conn *redis.Conn) error {
+	client, err := newRedisClient(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		if c := consumer.Load(); c != nil {
 			c.Reconnected()
 		}
 		// A failover may have brought another server's configuration.
 		return ranking.TryEviction(ctx, conn, cfg.redis.assumeNoeviction)
 	})
+	if err != nil {
+		return err
+	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 	ops, err := openOperations(ctx, cfg, client, log, stats)
 	if err != nil {
@@ -227,11 +230,13 @@ func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, lo
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
 func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
-	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error { return store.Try(ctx, cfg.redis.assumeNoeviction) })
-	if err != nil {
-		return fmt.Errorf("redis at %v: %w", cfg.redis.addresses, err)
+	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error {
+		return explainRedis(ctx, store.Try(ctx, cfg.redis.assumeNoeviction), cfg)
+	})
+	if err == nil && store.Trusted() {
+		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")
 	}
-	return nil
+	return err
 }
 
 func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {

@@ -4,7 +4,6 @@ package main
 // calendar and the layouts.
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -13,15 +12,6 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
-
-// newRedisClient dials as configured. connected, which may be nil, is called with
-// every new connection before it is used.
-func newRedisClient(cfg *config, connected func(context.Context, *redis.Conn) error) redis.UniversalClient {
-	return ranking.NewClient(ranking.Dial{
-		Addresses: cfg.redis.addresses, Username: cfg.redis.username, Password: cfg.redis.password,
-		DB: int(cfg.redis.db), Timeout: cfg.redis.timeout, Connected: connected,
-	})
-}
 
 // newStore is the standings under the configured prefix. The cluster is the Kafka
 // cluster's id; who only reads leaves it empty.

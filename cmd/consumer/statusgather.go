@@ -42,7 +42,7 @@ func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
 	both.Go(func() {
 		found, err := r.store.State(ctx)
 		if err != nil {
-			noState = explainRedis(err, cfg)
+			noState = explainRedis(ctx, err, cfg)
 			return
 		}
 		state = &found

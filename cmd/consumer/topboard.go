@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +31,10 @@ func newBoardReader(cfg *config) (*boardReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("time_zone and week_start: %w", err)
 	}
-	redis.SetLogger(silent{})
-	client := newRedisClient(cfg, nil)
+	client, err := newRedisClient(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
 	store, err := newStore(cfg, client, "")
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -42,11 +43,6 @@ func newBoardReader(cfg *config) (*boardReader, error) {
 }
 
 func (r *boardReader) close() { _ = r.client.Close() } // nothing is in flight
-
-// silent keeps go-redis from writing its own line for what is told anyway.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // checkBoard refuses a board that no event can name.
 func checkBoard(cfg *config, board string) error {
@@ -91,11 +87,9 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 		}
 		return w, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.redis.timeout)
-	defer cancel()
-	now, err := r.client.Time(ctx).Result()
+	now, err := r.store.Now(ctx)
 	if err != nil {
-		return periods.Window{}, explainRedis(err, r.cfg)
+		return periods.Window{}, explainRedis(ctx, err, r.cfg)
 	}
 	w, err := r.calendar.At(p, now.UnixMilli())
 	if err != nil {
@@ -113,12 +107,12 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 
 // read makes a board of what the store answers. A prefix under which nothing was
 // ever written is an empty board: a consumer may just not have begun.
-func (r *boardReader) read(board string, w periods.Window, found ranking.Board, err error) (ranking.Board, error) {
+func (r *boardReader) read(ctx context.Context, board string, w periods.Window, found ranking.Board, err error) (ranking.Board, error) {
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && other.Found == "" {
 		return ranking.Board{Name: board, Window: w, Tick: r.tick(w.Period)}, nil
 	}
 	if err != nil {
-		return ranking.Board{}, explainRedis(err, r.cfg)
+		return ranking.Board{}, explainRedis(ctx, err, r.cfg)
 	}
 	return found, nil
 }
@@ -138,13 +132,13 @@ func (r *boardReader) tick(p periods.Period) time.Duration {
 // top reads a page of a board.
 func (r *boardReader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
 	b, err := r.store.Top(ctx, board, w, offset, limit)
-	return r.read(board, w, b, err)
+	return r.read(ctx, board, w, b, err)
 }
 
 // rank reads a member's row, and up to around rows above and below it.
 func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
 	b, err := r.store.Rank(ctx, board, w, member)
-	b, err = r.read(board, w, b, err)
+	b, err = r.read(ctx, board, w, b, err)
 	if err != nil {
 		return b, err
 	}
@@ -164,40 +158,6 @@ func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, 
 	}
 	return b, nil // the member moved further than that in between: their own row is right
 }
-
-// explainRedis says in one line what an error of Redis means for the user.
-func explainRedis(err error, cfg *config) error {
-	at := strings.Join(cfg.redis.addresses, ", ")
-	if err == nil {
-		return nil
-	}
-	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
-		return whateverCluster(other)
-	}
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
-	}
-	op, ofNetwork := errors.AsType[*net.OpError](err)
-	dns, ofNames := errors.AsType[*net.DNSError](err)
-	timeout, ofTime := errors.AsType[net.Error](err)
-	switch {
-	case ofNames:
-		return redisError{fmt.Sprintf("can't connect to Redis at %s: %v", at, dns), err}
-	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
-		return redisError{fmt.Sprintf("no answer from Redis at %s within redis.timeout, %s", at, formatDuration(cfg.redis.timeout)), err}
-	case ofNetwork && op.Op == "dial":
-		return redisError{fmt.Sprintf("can't connect to Redis at %s: %v", at, op), err}
-	}
-	return redisError{strings.ReplaceAll(fmt.Sprintf("Redis at %s: %v", at, err), "\n", " "), err}
-}
-
-type redisError struct {
-	line string
-	err  error
-}
-
-func (e redisError) Error() string { return e.line }
-func (e redisError) Unwrap() error { return e.err }
 
 // whateverCluster leaves the Kafka cluster out of a difference: who only reads
 // doesn't know it.

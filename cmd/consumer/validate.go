@@ -81,9 +81,7 @@ func (l *loaded) validateTogether() []error {
 			}
 		}
 	}
-	if len(cfg.redis.addresses) > 1 && cfg.redis.db != 0 {
-		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
-	}
+	validateRedisKind(&cfg.redis, complain)
 	validateTLS("kafka", &cfg.kafka.tls, complain)
 	validateSASL(&cfg.kafka.sasl, complain)
 	validateTLS("redis", &cfg.redis.tls, complain)
@@ -101,6 +99,24 @@ func (l *loaded) validateTogether() []error {
 		complain("periods."+string(cfg.periods[0].name)+".enabled", "like every other: enable at least one period")
 	}
 	return problems
+}
+
+// validateRedisKind holds what is said of one server, a cluster and Sentinels together.
+func validateRedisKind(c *redisConfig, complain func(key, problem string, args ...any)) {
+	switch several := len(c.addresses) > 1; {
+	case c.sentinel.master != "" && c.cluster:
+		complain("redis.cluster", "is set beside redis.sentinel.master: Redis is one of the two")
+	case c.sentinel.master == "" && several && c.db != 0:
+		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
+	case c.cluster && c.db != 0:
+		complain("redis.db", "isn't 0, but redis.cluster is set, and a cluster has no other")
+	}
+	if c.sentinel.master == "" && c.sentinel.username != "" {
+		complain("redis.sentinel.username", "is set, but redis.sentinel.master isn't")
+	}
+	if c.sentinel.master == "" && c.sentinel.password != "" {
+		complain("redis.sentinel.password", "is set, but redis.sentinel.master isn't")
+	}
 }
 
 // shardsValue says why there is only one.

@@ -29,14 +29,6 @@ func (e *EvictionError) Error() string {
 		"set it to noeviction (CONFIG SET maxmemory-policy noeviction)", e.Server, e.Policy)
 }
 
-// RightsError says which command can't be used.
-type RightsError struct{ Err error }
-
-func (e *RightsError) Error() string {
-	return fmt.Sprintf("Redis doesn't let this user run what the scripts need: %v", e.Err)
-}
-func (e *RightsError) Unwrap() error { return e.Err }
-
 // Try checks that every master keeps what it is given, and that this user may run
 // all that the scripts run, by EVAL and by EVALSHA. assumeNoEviction answers for a
 // server that doesn't tell its policy; one that tells a wrong one is refused.
@@ -52,23 +44,37 @@ func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 // missing is *RightsError.
 func (s *Store) TryCommands(ctx context.Context) error {
 	for _, way := range []struct{ command, script string }{
-		{"eval", tryScript.source}, {"evalsha", tryScript.sha},
+		{"eval", trySource}, {"evalsha", tryScript.sha},
 	} {
 		err := s.try(ctx, way.command, way.script)
-		switch {
-		case missingRight(err):
-			return &RightsError{err}
-		case err != nil:
+		if _, rights := errors.AsType[*RightsError](err); rights {
+			return err
+		}
+		if err != nil {
 			return fmt.Errorf("try the commands of the scripts (they need Redis 6.2 or later, or Valkey) by %s: %w", way.command, err)
 		}
 	}
-	return nil
+	return s.tryRedirected(ctx)
+}
+
+// tryRedirected checks the right to be sent to another node while a slot moves.
+func (s *Store) tryRedirected(ctx context.Context) error {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		return asRights(c.Do(ctx, "asking").Err(), "", s.prefix)
+	})
 }
 
 func (s *Store) try(ctx context.Context, command, script string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.client.Do(ctx, command, script, 3, s.keys.scratch("hash"), s.keys.scratch("set"), s.keys.scratch("text")).Err()
+	err := s.client.Do(ctx, command, script, 3, s.keys.scratch("hash"), s.keys.scratch("set"), s.keys.scratch("text")).Err()
+	return asRights(err, trySource, s.prefix)
 }
 
 // TryEviction checks that no master evicts keys. It is asked again after every
@@ -78,7 +84,15 @@ func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	try := func(ctx context.Context, c *redis.Client) error {
-		return tryEviction(ctx, c, c.Options().Addr, assumeNoEviction)
+		name := c.Options().Addr
+		if name == "FailoverClient" {
+			name = "(the master that the Sentinels name)"
+		}
+		policy, err := tryEviction(ctx, c, name, assumeNoEviction)
+		if err == nil && policy == "" {
+			s.trusted.Store(true)
+		}
+		return err
 	}
 	return EachMaster(ctx, s.client, try)
 }
@@ -95,15 +109,12 @@ func EachMaster(ctx context.Context, client redis.UniversalClient, do func(conte
 	return fmt.Errorf("find the masters of Redis: a client of type %T doesn't tell them", client)
 }
 
+// Trusted reports whether a server was taken without telling its maxmemory-policy.
+func (s *Store) Trusted() bool { return s.trusted.Load() }
+
 // evictionPolicy is the server's maxmemory-policy; empty where it may not be asked.
+// INFO is asked first: it needs no right to CONFIG, which tells passwords, too.
 func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
-	all, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
-	if err != nil && !forbidden(err) {
-		return "", err
-	}
-	if policy := all["maxmemory-policy"]; policy != "" {
-		return policy, nil
-	}
 	info, err := c.Info(ctx, "memory").Result()
 	if err != nil && !forbidden(err) {
 		return "", err
@@ -113,7 +124,11 @@ func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
 			return policy, nil
 		}
 	}
-	return "", nil
+	all, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
+	if err != nil && !forbidden(err) {
+		return "", err
+	}
+	return all["maxmemory-policy"], nil
 }
 
 // forbidden reports whether a server has answered that a command isn't there for
@@ -126,16 +141,17 @@ func forbidden(err error) bool {
 
 // TryEviction checks the server behind a new connection, before it is used.
 func TryEviction(ctx context.Context, conn *redis.Conn, assumeNoEviction bool) error {
-	return tryEviction(ctx, conn, "behind a new connection", assumeNoEviction)
+	_, err := tryEviction(ctx, conn, "behind a new connection", assumeNoEviction)
+	return err
 }
 
-func tryEviction(ctx context.Context, c redis.Cmdable, server string, assumeNoEviction bool) error {
+func tryEviction(ctx context.Context, c redis.Cmdable, server string, assumeNoEviction bool) (string, error) {
 	policy, err := evictionPolicy(ctx, c)
 	if err != nil {
-		return fmt.Errorf("ask Redis %s for its maxmemory-policy: %w", server, err)
+		return "", fmt.Errorf("ask Redis %s for its maxmemory-policy: %w", server, err)
 	}
 	if policy == "noeviction" || policy == "" && assumeNoEviction {
-		return nil
+		return policy, nil
 	}
-	return &EvictionError{Server: server, Policy: policy}
+	return "", &EvictionError{Server: server, Policy: policy}
 }

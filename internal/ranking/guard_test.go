@@ -121,7 +121,7 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 		err := f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false)
 		var rights *RightsError
 		require.ErrorAs(t, err, &rights, command)
-		require.ErrorContains(t, err, "Redis doesn't let this user run what the scripts need: ")
+		require.ErrorContains(t, err, "Redis doesn't let this user run "+command+": grant it (ACL SETUSER … +"+strings.ToLower(command)+"): ")
 		require.Equal(t, ledger.Refuse, AtStart(err))
 	}
 	// And these are all that it takes.
@@ -138,7 +138,7 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 	require.NoError(t, err)
 	// Keys of others are none of its business.
 	client = f.as(t, server, append(rules, "resetkeys", "~other:*")...)
-	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false), "doesn't let this user")
+	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false), "doesn't let this user use the keys of redis.prefix: grant them (ACL SETUSER … ~lb:*)")
 }
 
 func TestAMiniredisIsTakenAtItsOperatorsWord(t *testing.T) {

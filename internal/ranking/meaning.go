@@ -16,6 +16,9 @@ import (
 // server at all (a timeout, a closed connection, a name that doesn't resolve)
 // may pass: the outcome is unknown, and the ledger makes trying again harmless.
 func Meaning(err error) ledger.Verdict {
+	if _, ok := errors.AsType[*MisfitError](err); ok {
+		return ledger.Halt
+	}
 	if _, ok := errors.AsType[*SchemaError](err); ok {
 		return ledger.Halt
 	}
@@ -91,16 +94,6 @@ func says(text, code string) bool {
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == ':')
 }
 
-// missingRight reports whether an error says that this user may not do something.
-func missingRight(err error) bool {
-	reply, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return false
-	}
-	text := cause(reply.Error())
-	return says(text, "NOPERM") || says(text, notInScript) || says(text, deniedInScript)
-}
-
 // fault is an error of this program, or of whatever answers in Redis's place:
 // trying again can't help.
 type fault struct{ what string }
@@ -123,5 +116,6 @@ func AtStart(err error) ledger.Verdict {
 func Unreachable(err error) bool {
 	_, answered := errors.AsType[redis.Error](err)
 	_, network := errors.AsType[net.Error](err)
-	return !answered && (network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+	_, noMaster := errors.AsType[*noMasterError](err)
+	return !answered && (network || noMaster || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 }

@@ -82,6 +82,8 @@ type Store struct {
 
 	flying atomic.Int32 // applies on their way
 
+	trusted atomic.Bool // see Trusted
+
 	// readAs is the schema that reads compare with: ours, or, for a reader that
 	// doesn't know the Kafka cluster, the one that was found to fit.
 	readAs     atomic.Pointer[string]
@@ -135,7 +137,26 @@ func (s *Store) run(ctx context.Context, sc script, keys int, args []any) ([]any
 		args[0], args[1] = "eval", sc.source
 		reply, err = s.client.Do(ctx, args...).Slice()
 	}
-	return reply, err
+	return reply, asRights(err, sc.source, s.prefix)
+}
+
+// Now is the clock of the server that decides which windows live.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	c := redis.Cmdable(s.client)
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, s.keys.ledger())
+		if err != nil {
+			return time.Time{}, fmt.Errorf("find the node of %q: %w", s.prefix, err)
+		}
+		c = master
+	}
+	now, err := c.Time(ctx).Result()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask for the time: %w", asRights(err, "", s.prefix))
+	}
+	return now, nil
 }
 
 // texts reads a reply's elements as texts.

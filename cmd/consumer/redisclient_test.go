@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOneServerAClusterAndSentinelsAreToldApart(t *testing.T) {
+	for _, c := range []struct{ yaml, key, says string }{
+		{"{addresses: [a:1, b:1], db: 3}", "redis.db", "there are several redis.addresses, and a cluster has no other"},
+		{"{cluster: true, db: 3}", "redis.db", "redis.cluster is set, and a cluster has no other"},
+		{"{cluster: true, sentinel: {master: m}}", "redis.cluster", "is set beside redis.sentinel.master"},
+		{"{sentinel: {username: u}}", "redis.sentinel.username", "is set, but redis.sentinel.master isn't"},
+		{"{sentinel: {password: p}}", "redis.sentinel.password", "is set, but redis.sentinel.master isn't"},
+		{"{addresses: [a:1, b:1], db: 3, sentinel: {master: m, username: u, password: p}}", "", ""},
+		{"{addresses: [a:1, b:1]}", "", ""},
+		{"{cluster: true}", "", ""},
+	} {
+		found := problems(t, "redis: "+c.yaml)
+		if c.key == "" {
+			if len(found) != 0 {
+				t.Errorf("%s: %v", c.yaml, found)
+			}
+			continue
+		}
+		if p := found[c.key]; p == nil || !strings.Contains(p.Error(), c.says) || len(found) != 1 {
+			t.Errorf("%s: %v", c.yaml, found)
+		}
+	}
+}
+
+func TestRedisIsNamedAsItIsConfigured(t *testing.T) {
+	for want, c := range map[string]redisConfig{
+		"Redis at a:1":                          {addresses: []string{"a:1"}},
+		"Redis Cluster at a:1":                  {addresses: []string{"a:1"}, cluster: true},
+		"Redis Cluster at a:1, b:1":             {addresses: []string{"a:1", "b:1"}},
+		"Redis lb of the Sentinels at a:1, b:1": {addresses: []string{"a:1", "b:1"}, sentinel: sentinelConfig{master: "lb"}},
+	} {
+		if got := c.name(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
