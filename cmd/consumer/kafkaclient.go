@@ -13,6 +13,9 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 )
 
 // newKafkaClient is a client for some topics, each call of it at most kafka.timeout
@@ -44,9 +47,44 @@ type kafkaError struct {
 func (p *kafkaError) Error() string { return p.line }
 func (p *kafkaError) Unwrap() error { return p.err }
 
+// explain says what an error means for the user. Where it may be about being let
+// in at all, the brokers are asked: a *connect.Refusal says which and why.
+func (c *kafkaConfig) explain(ctx context.Context, err error, topic string) error {
+	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
+		return explainKafka(err, c.brokers, topic)
+	}
+	way, problem := c.connection()
+	if problem != nil {
+		return problem
+	}
+	if refusal := way.Diagnose(ctx, c.brokers...); refusal != nil {
+		return refusal
+	}
+	return explainKafka(err, c.brokers, topic)
+}
+
+// aboutConnecting reports whether brokers that let nobody in could show as err. One
+// that can't be reached isn't asked again.
+func aboutConnecting(err error) bool {
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		switch code {
+		case kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState, kafka.BrokerNotAvailable:
+			return true
+		}
+		return false
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	return !isLookup(err) && (!ofNetwork || op.Op != "dial")
+}
+
+// explained reports whether err says clearly what is wrong.
+func explained(err error) bool {
+	return errors.As(err, new(*kafkaError)) || errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*ingest.RightsError))
+}
+
 // explainKafka says what an error of a call about topic means for the user.
 func explainKafka(err error, brokers []string, topic string) error {
-	if _, explained := errors.AsType[*kafkaError](err); err == nil || explained {
+	if err == nil || explained(err) {
 		return err
 	}
 	line := func(format string, args ...any) error {
@@ -56,7 +94,9 @@ func explainKafka(err error, brokers []string, topic string) error {
 	if code, ok := errors.AsType[kafka.Error](err); ok {
 		switch code {
 		case kafka.TopicAuthorizationFailed:
-			return line("not authorized for topic %s: the user needs the rights to describe and write it", topic)
+			return line("not authorized for topic %s: the user needs the right to Describe it, which comes with that to Read or to Write", topic)
+		case kafka.GroupAuthorizationFailed:
+			return line("not authorized for the group (kafka.group): the user needs the right to Read it, or to Describe it for status alone: %v", err)
 		case kafka.ClusterAuthorizationFailed:
 			return line("not authorized on the cluster at %s: %s", at, code.Description())
 		case kafka.SASLAuthenticationFailed:

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
 )
 
@@ -49,7 +51,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 		return err
 	}
 	defer closeKafkaClient(client)
-	partitions, err := findTopic(ctx, client, f)
+	partitions, err := findTopic(ctx, client, &there, f)
 	if ctx.Err() != nil {
 		return errors.New("interrupted before anything was published")
 	}
@@ -82,7 +84,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return explainKafka(sent, f.brokers, f.topic)
+		return there.explain(ctx, sent, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // an end that was asked for
 	}
@@ -90,8 +92,8 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 }
 
 // findTopic is the number of the topic's partitions; it creates the topic if the
-// flags say so.
-func findTopic(ctx context.Context, client *kafka.Client, f *produceFlags) (int, error) {
+// flags say so. One that this user can't write is an error.
+func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f *produceFlags) (int, error) {
 	n, err := topicPartitions(ctx, client, f.topic)
 	if errors.Is(err, errNoTopic) && f.createTopic > 0 {
 		if err = createTopic(ctx, client, f.topic, f.createTopic); err == nil {
@@ -99,9 +101,16 @@ func findTopic(ctx context.Context, client *kafka.Client, f *produceFlags) (int,
 		}
 	}
 	if err == nil {
+		write := ingest.Right{Operation: kafka.ACLOperationTypeWrite, Topic: f.topic, For: "to publish events"}
+		var missing []ingest.Right
+		if missing, err = ingest.Missing(ctx, client, []ingest.Right{write}); err == nil {
+			err = ingest.Required(missing)
+		}
+	}
+	if err == nil {
 		return n, nil
 	}
-	explained := explainKafka(err, f.brokers, f.topic)
+	explained := there.explain(ctx, err, f.topic)
 	if errors.Is(err, errNoTopic) {
 		return 0, fmt.Errorf("%w; --create-topic PARTITIONS creates it", explained)
 	}

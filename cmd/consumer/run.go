@@ -5,9 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +83,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	}
 	transport := newTransport(cfg, way)
 	defer transport.CloseIdleConnections()
-	cluster, partitions, err := awaitKafka(ctx, cfg, transport, log, ops.waitsForKafka)
+	cluster, partitions, err := awaitKafka(ctx, cfg, way, transport, log, ops.waitsForKafka)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -115,6 +118,9 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.Moves.Load()), zap.Int64("retries", stats.Retries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
+	if _, answered := errors.AsType[kafka.Error](err); answered {
+		return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
+	}
 	return err
 }
 
@@ -212,12 +218,21 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 
 // awaitKafka waits for a broker, and returns the cluster's id and how many
 // partitions the topics have so far.
-func awaitKafka(ctx context.Context, cfg *config, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
+func awaitKafka(ctx context.Context, cfg *config, way connect.Way, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.kafka.brokers...), Transport: transport, Timeout: cfg.kafka.timeout}
 	err = await(ctx, log, "Kafka", ingest.AtStart, waits, func() error {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
 		if err != nil {
-			return explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0])
+			return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
+		}
+		// Those that were named let us in. The rest of the work is with the addresses
+		// that they give, which may be of another kind.
+		var all []string
+		for _, b := range m.Brokers {
+			all = append(all, net.JoinHostPort(b.Host, strconv.Itoa(b.Port)))
+		}
+		if err := way.Diagnose(ctx, all...); err != nil {
+			return fmt.Errorf("%w (the address is what the cluster advertises)", err)
 		}
 		cluster = m.ClusterID
 		for _, t := range m.Topics {

@@ -68,7 +68,7 @@ func validateSASL(c *saslConfig, complain func(key, problem string, args ...any)
 // connection is how brokers are reached. The files may have gone since the
 // configuration was checked.
 func (c *kafkaConfig) connection() (connect.Way, error) {
-	way := connect.Way{Timeout: c.timeout}
+	way := connect.Way{Timeout: c.timeout, User: c.sasl.username}
 	var err error
 	if way.TLS, err = c.tls.client(); err != nil {
 		return way, fmt.Errorf("kafka.tls.%w", err)

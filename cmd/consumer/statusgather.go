@@ -108,7 +108,7 @@ func askKafka(ctx context.Context, cfg *config, client *kafka.Client) kafkaStatu
 	s := kafkaStatus{partitions: map[partitionID]logFacts{}, problems: []string{}}
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
 	if err != nil {
-		s.problems = append(s.problems, explainKafka(err, cfg.kafka.brokers, cfg.kafka.topics[0]).Error())
+		s.problems = append(s.problems, cfg.kafka.explain(ctx, err, cfg.kafka.topics[0]).Error())
 		return s
 	}
 	s.cluster = m.ClusterID

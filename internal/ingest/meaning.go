@@ -5,6 +5,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -26,6 +27,9 @@ func Meaning(err error) ledger.Verdict {
 // AtStart is what an error means before anything was done: a process that Kafka
 // will never let work says so and ends, instead of waiting.
 func AtStart(err error) ledger.Verdict {
+	if errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*RightsError)) || errors.As(err, new(*CompactError)) {
+		return ledger.Refuse
+	}
 	v := Meaning(err)
 	if v == ledger.Halt {
 		return ledger.Refuse

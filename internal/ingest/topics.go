@@ -20,17 +20,8 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 	told := time.Time{}
 	wait := newWait()
 	for {
-		partitions, err := c.kafka.metadata(ctx, c.Topics...)
-		if err == nil {
-			err = missing(c.Topics, partitions)
-		}
-		if err == nil {
-			err = c.prepareTopics(ctx, partitions)
-		}
-		if err == nil || errors.As(err, new(*CompactError)) {
-			return err
-		}
-		if AtStart(err) == ledger.Refuse {
+		err := c.tryTopics(ctx)
+		if err == nil || AtStart(err) == ledger.Refuse {
 			return err
 		}
 		c.membership.outside(err)
@@ -42,6 +33,32 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 			return nil //nolint:nilerr // told to stop
 		}
 	}
+}
+
+func (c *Consumer) tryTopics(ctx context.Context) error {
+	if err := c.tryRights(ctx); err != nil {
+		return err
+	}
+	partitions, err := c.kafka.metadata(ctx, c.Topics...)
+	if err != nil {
+		return err
+	}
+	if err := missing(c.Topics, partitions); err != nil {
+		return err
+	}
+	if err := c.prepareTopics(ctx, partitions); err != nil {
+		return err
+	}
+	return c.tryRights(ctx) // on dead-letter topics that weren't there before
+}
+
+// tryRights refuses to start without a right that would be missed later.
+func (c *Consumer) tryRights(ctx context.Context) error {
+	lacking, err := Missing(ctx, c.kafka.client, Needs(c.Group, c.Topics...))
+	if err != nil {
+		return err
+	}
+	return Required(lacking)
 }
 
 func missing(topics []string, partitions map[string]int) error {

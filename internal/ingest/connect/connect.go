@@ -22,6 +22,7 @@ const ClientID = "standings"
 type Way struct {
 	TLS     *tls.Config    // nil: without
 	SASL    sasl.Mechanism // nil: without
+	User    string         // whom SASL proves, for messages
 	Timeout time.Duration  // of a connection, until it can be used
 }
 

@@ -1,0 +1,231 @@
+package connect
+
+// Why brokers don't let this program in. A client that is refused learns little:
+// kafka-go shows a closed connection, a broker that is not available, or no topic.
+// So whoever fails asks here, once more and step by step: TCP, TLS, the protocol,
+// SASL. What comes out is sure or isn't said: a broker that is starting, or hangs,
+// is refusing nobody.
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/apiversions"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/segmentio/kafka-go/protocol/saslauthenticate"
+	"github.com/segmentio/kafka-go/protocol/saslhandshake"
+	"github.com/segmentio/kafka-go/sasl"
+)
+
+// Refusal is a broker's no, which waiting doesn't mend.
+type Refusal struct { //nolint:errname // what a broker says, more than what went wrong
+	Broker string // host:port
+	What   string // what is wrong, and which setting is about it
+	Err    error  // as it was found; may be nil
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("Kafka at %s %s", r.Broker, r.What) }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// patience is how long a broker may take to say why.
+const patience = 5 * time.Second
+
+// atOnce is how many brokers are asked at a time.
+const atOnce = 8
+
+// Diagnose asks every broker why it can't be used. It returns a *Refusal if one
+// refuses and none lets this program in: one that is set up differently from the
+// others holds up only its own partitions. nil is: nothing that is sure.
+func (w Way) Diagnose(ctx context.Context, brokers ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	results := make([]error, len(brokers))
+	var asked sync.WaitGroup
+	places := make(chan struct{}, atOnce)
+	for i, b := range brokers {
+		asked.Go(func() {
+			places <- struct{}{}
+			results[i] = w.knock(ctx, b)
+			<-places
+		})
+	}
+	asked.Wait()
+	var refused error
+	for _, err := range results {
+		if err == nil {
+			return nil
+		}
+		if _, ok := errors.AsType[*Refusal](err); ok && refused == nil {
+			refused = err
+		}
+	}
+	return refused
+}
+
+// knock goes as far as a client has to. nil is: let in.
+func (w Way) knock(ctx context.Context, broker string) error {
+	k := &knocker{Way: w, broker: broker}
+	c, err := k.open(ctx, w.TLS)
+	if err != nil {
+		return k.notOpened(ctx, err)
+	}
+	defer c.Close() //nolint:errcheck // nothing was written that matters
+	if err := negotiate(c); err != nil {
+		return k.notTalking(ctx, err)
+	}
+	if w.SASL == nil {
+		return k.withoutUser(ctx, c)
+	}
+	return k.withUser(ctx, c)
+}
+
+// knocker is one broker being asked.
+type knocker struct {
+	Way
+	broker string
+	asked  bool // the broker has asked for a certificate
+}
+
+func (k *knocker) refusal(err error, format string, args ...any) error {
+	return &Refusal{k.broker, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
+}
+
+// open connects, by TLS where that is given.
+func (k *knocker) open(ctx context.Context, secure *tls.Config) (*protocol.Conn, error) {
+	tcp, err := (&net.Dialer{}).DialContext(ctx, "tcp", k.broker)
+	if err != nil {
+		return nil, err
+	}
+	if end, ok := ctx.Deadline(); ok {
+		_ = tcp.SetDeadline(end) // what then hangs ends with its own error
+	}
+	if secure == nil {
+		return protocol.NewConn(tcp, ClientID), nil
+	}
+	secure = secure.Clone()
+	if secure.ServerName == "" {
+		secure.ServerName = k.host()
+	}
+	show := secure.GetClientCertificate
+	secure.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		k.asked = true
+		if show == nil {
+			return new(tls.Certificate), nil
+		}
+		return show(r)
+	}
+	c := tls.Client(tcp, secure)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = tcp.Close()
+		return nil, err
+	}
+	return protocol.NewConn(c, ClientID), nil
+}
+
+func (k *knocker) host() string {
+	host, _, err := net.SplitHostPort(k.broker)
+	if err != nil {
+		return k.broker
+	}
+	return host
+}
+
+// negotiate learns what the broker speaks. It is the first thing that is said.
+func negotiate(c *protocol.Conn) error {
+	m, err := c.RoundTrip(new(apiversions.Request))
+	if err != nil {
+		return err
+	}
+	r := m.(*apiversions.Response)
+	if r.ErrorCode != 0 {
+		return kafka.Error(r.ErrorCode)
+	}
+	versions := map[protocol.ApiKey]int16{}
+	for _, k := range r.ApiKeys {
+		key := protocol.ApiKey(k.ApiKey)
+		versions[key] = key.SelectVersion(k.MinVersion, k.MaxVersion)
+	}
+	c.SetVersions(versions)
+	return nil
+}
+
+// withoutUser sees whether a broker answers those who don't say who they are.
+func (k *knocker) withoutUser(ctx context.Context, c *protocol.Conn) error {
+	_, err := c.RoundTrip(&metadata.Request{TopicNames: []string{}})
+	if err == nil {
+		return nil
+	}
+	// It hangs up on them. Whether it does for that says its answer to who does.
+	if offered, ok := k.mechanisms(ctx); ok {
+		return k.refusal(err, "asks who is there, and kafka.sasl.mechanism is none: it offers %s", offered)
+	}
+	return err
+}
+
+// mechanisms are those that the broker offers; false where it wants none.
+func (k *knocker) mechanisms(ctx context.Context) (string, bool) {
+	c, err := k.open(ctx, k.TLS)
+	if err != nil {
+		return "", false
+	}
+	defer c.Close() //nolint:errcheck // nothing was written that matters
+	if negotiate(c) != nil {
+		return "", false
+	}
+	m, err := c.RoundTrip(&saslhandshake.Request{Mechanism: "NONE"})
+	if err != nil {
+		return "", false
+	}
+	r := m.(*saslhandshake.Response)
+	return strings.Join(r.Mechanisms, ", "), errors.Is(kafka.Error(r.ErrorCode), kafka.UnsupportedSASLMechanism)
+}
+
+// withUser proves who is there.
+func (k *knocker) withUser(ctx context.Context, c *protocol.Conn) error {
+	name := k.SASL.Name()
+	m, err := c.RoundTrip(&saslhandshake.Request{Mechanism: name})
+	if err != nil {
+		return err
+	}
+	r := m.(*saslhandshake.Response)
+	switch code := kafka.Error(r.ErrorCode); {
+	case r.ErrorCode == 0:
+	case errors.Is(code, kafka.UnsupportedSASLMechanism):
+		return k.refusal(code, "doesn't offer %s, but %s: see kafka.sasl.mechanism", name, strings.Join(r.Mechanisms, ", "))
+	case errors.Is(code, kafka.IllegalSASLState):
+		return k.refusal(code, "takes no user on this port, and kafka.sasl.mechanism is %s: set it to none, or use a port that takes one", strings.ToLower(name))
+	default:
+		return code
+	}
+	ctx = sasl.WithMetadata(ctx, &sasl.Metadata{Host: k.host()})
+	session, state, err := k.SASL.Start(ctx)
+	if err != nil {
+		return err
+	}
+	for done := false; !done; {
+		m, err := c.RoundTrip(&saslauthenticate.Request{AuthBytes: state})
+		if err != nil {
+			return err
+		}
+		r := m.(*saslauthenticate.Response)
+		switch code := kafka.Error(r.ErrorCode); {
+		case r.ErrorCode == 0:
+		case errors.Is(code, kafka.SASLAuthenticationFailed):
+			return k.refusal(code, "refuses the user %s or the password, by %s: %s", k.User, name, r.ErrorMessage)
+		default:
+			return code
+		}
+		if done, state, err = session.Next(ctx, r.AuthBytes); err != nil {
+			return k.refusal(err, "doesn't prove by %s that it knows the user's password: %v", name, err)
+		}
+	}
+	return nil
+}
