@@ -23,6 +23,40 @@ func TestAGoodEventAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestACloudEventAndAMappedOneAllocateNothing(t *testing.T) {
+	for _, c := range []struct {
+		rules   Rules
+		headers [][2]string
+		value   string
+	}{
+		{rules(), binaryMode(), plainData},
+		{rules(), binaryMode(), timedData},
+		{rules(), structuredHeaders("Application/CloudEvents+JSON; charset=utf-8"), structuredValue(`"time":"2026-11-21T08:15:30\u005a","data":` + plainData)},
+		{rules(), structuredHeaders(structuredType), structuredValue(`"datacontenttype":"text/x+json","data_base64":"` + base64Of(plainData) + `"`)},
+		{mapped(t, nested), nil, `{"pl\u0061yer":{"id":"u42"},"score":{"delta":25},"meta":{"region":["eu"],"at":1795248930123},"meta":{}}`},
+	} {
+		d := NewDecoder(c.rules)
+		value := []byte(c.value)
+		var headers [][2][]byte
+		for _, h := range c.headers {
+			headers = append(headers, [2][]byte{[]byte(h[0]), []byte(h[1])})
+		}
+		var ev Event
+		if n := testing.AllocsPerRun(100, func() {
+			var h Headers
+			for _, header := range headers {
+				h.Note(header[0], header[1])
+			}
+			if bad := d.DecodeWith(&h, value, now, &ev); bad != nil {
+				t.Fatal(bad)
+			}
+			d.ID()
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", value, n)
+		}
+	}
+}
+
 func TestAHostileTextLeavesNoLargeBufferBehind(t *testing.T) {
 	d := NewDecoder(rules())
 	var ev Event
@@ -34,6 +68,15 @@ func TestAHostileTextLeavesNoLargeBufferBehind(t *testing.T) {
 	}
 	if cap(d.unescaped) > maxKept {
 		t.Errorf("still holds %d bytes", cap(d.unescaped))
+	}
+	var h Headers
+	h.Note([]byte("content-type"), []byte(structuredType))
+	large := structuredValue(`"data_base64":"` + base64Of(`{"user_id":"u","points":1,"x":"`+strings.Repeat("x", 600_000)+`"}`) + `"`)
+	if bad := d.DecodeWith(&h, []byte(large), now, &ev); bad != nil {
+		t.Fatal(bad)
+	}
+	if bad := d.Decode(typical, now, &ev); bad != nil || cap(d.binary) > maxKept {
+		t.Errorf("%v, and still holds %d bytes", bad, cap(d.binary))
 	}
 }
 

@@ -69,3 +69,43 @@ func BenchmarkDecodeHostile(b *testing.B) {
 		})
 	}
 }
+
+// What a record of another form costs, beside the same event as a plain one.
+func BenchmarkDecodeForms(b *testing.B) {
+	data := strings.Replace(string(typical), `"event_id":"01JD7XKQ2M",`, "", 1)
+	envelope := structuredValue(`"time":"2026-11-21T08:15:30.123Z","data":` + data)
+	inBase64 := structuredValue(`"time":"2026-11-21T08:15:30.123Z","data_base64":"` + base64Of(data) + `"`)
+	for _, c := range []struct {
+		name, value string
+		headers     [][2]string
+		rules       Rules
+	}{
+		{"plain", data, nil, rules()},
+		{"other headers", data, [][2]string{{"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}, rules()},
+		{"binary", data, binaryMode(), rules()},
+		{"structured", envelope, structuredHeaders(structuredType), rules()},
+		{"base64", inBase64, structuredHeaders(structuredType), rules()},
+		{"nested", `{"player":{"id":"u42"},"score":{"delta":25},"meta":{"region":"global","at":"2026-11-21T08:15:30.123Z"}}`, nil, mapped(b, nested)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d := NewDecoder(c.rules)
+			value := []byte(c.value)
+			var headers [][2][]byte
+			for _, h := range c.headers {
+				headers = append(headers, [2][]byte{[]byte(h[0]), []byte(h[1])})
+			}
+			var ev Event
+			b.ReportAllocs()
+			b.SetBytes(int64(len(value)))
+			for b.Loop() {
+				var h Headers
+				for _, header := range headers {
+					h.Note(header[0], header[1])
+				}
+				if bad := d.DecodeWith(&h, value, now, &ev); bad != nil {
+					b.Fatal(bad)
+				}
+			}
+		})
+	}
+}

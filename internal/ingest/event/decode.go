@@ -17,24 +17,32 @@ import (
 // the last value.
 type Decoder struct {
 	rules  Rules
+	fields *Fields
 	boards map[string]struct{} // nil: any
 
-	value   []byte
+	value   []byte // what is read: the record's value, or what data_base64 held
+	decoded bool   // the latter
 	source  bytes.Buffer
 	json    *jsontext.Decoder
 	options []jsontext.Options
-
-	// The last of each field in value; the zero span where it is absent or null.
-	user, points, board, occurred span
+	at      [fieldCount]span // the last of each field in value
+	// barred is what stands in a field's place where a name on the way to it is no
+	// object; at is then its own. Nothing is in it while noneBarred.
+	barred     [fieldCount]*member
+	noneBarred bool
+	id, time   attribute // of a CloudEvent
+	attributed bool      // value is that of a CloudEvent
 
 	listSource bytes.Buffer
 	list       *jsontext.Decoder // reads a list of boards, once value is known to be JSON
 	found      [maxBoards][]byte
 	unescaped  []byte
+	binary     []byte // what data_base64 held
 }
 
-// span is where a field's value stands, in bytes from the record value's start.
-type span struct{ start, end int }
+// span is where a field's value stands, in bytes from the value's start. It is
+// the zero span where the field is absent or null.
+type span struct{ start, end int32 }
 
 func (s span) absent() bool { return s.end == 0 }
 
@@ -42,14 +50,26 @@ func (s span) absent() bool { return s.end == 0 }
 // eight boards or one id fit many times over, a hostile text doesn't stay.
 const maxKept = 16 << 10
 
+var ownNames = func() *Fields {
+	f, err := NewFields(Paths{})
+	if err != nil {
+		panic(err)
+	}
+	return f
+}()
+
 // NewDecoder makes a decoder for these rules.
 func NewDecoder(rules Rules) *Decoder {
 	d := &Decoder{
-		rules: rules,
+		rules:  rules,
+		fields: rules.Fields,
 		// A repeated name isn't an error: its last value counts. And jsontext
 		// calls half a surrogate pair invalid UTF-8, which it would refuse
 		// anywhere in the value; so it is told not to look, and utf8.Valid looks.
 		options: []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)},
+	}
+	if d.fields == nil {
+		d.fields = ownNames
 	}
 	d.json = jsontext.NewDecoder(&d.source, d.options...)
 	d.list = jsontext.NewDecoder(&d.listSource, d.options...)
@@ -62,17 +82,33 @@ func NewDecoder(rules Rules) *Decoder {
 	return d
 }
 
-// Decode reads a record's value into ev. recordTime is the record's time in Unix
-// ms, and at or below 0 there is none. It returns nil and sets every field of ev,
-// or says why the value is bad and leaves ev as it was.
+// Decode reads the value of a record without headers into ev. recordTime is the
+// record's time in Unix ms, and at or below 0 there is none. It returns nil and
+// sets every field of ev, or says why the value is bad and leaves ev as it was.
 func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
+	d.begin()
+	if bad := d.read(value, d.fields.plain); bad != nil {
+		return bad
+	}
+	return d.event(recordTime, ev)
+}
+
+// begin forgets the last value.
+func (d *Decoder) begin() {
 	d.unescaped = d.unescaped[:0]
 	if cap(d.unescaped) > maxKept {
 		d.unescaped = nil
 	}
-	if bad := d.read(value); bad != nil {
-		return bad
+	if cap(d.binary) > maxKept {
+		d.binary = nil
 	}
+	if d.attributed {
+		d.id, d.time, d.attributed, d.decoded = attribute{}, attribute{}, false, false
+	}
+}
+
+// event reads the fields, once all is known to be JSON.
+func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	user, bad := d.readUser()
 	if bad != nil {
 		return bad
@@ -93,16 +129,33 @@ func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
 	return nil
 }
 
-// read checks all of the value's JSON and notes where the fields stand.
-func (d *Decoder) read(value []byte) *Bad {
+// read checks all of the value's JSON and notes where the fields stand. A value
+// that isn't JSON has none.
+func (d *Decoder) read(value []byte, wanted *object) *Bad {
+	d.value = value
+	d.forget()
+	bad := d.readAll(value, wanted)
+	if bad != nil {
+		d.forget()
+	}
+	return bad
+}
+
+// forget drops what was noted of the fields.
+func (d *Decoder) forget() {
+	d.at = [fieldCount]span{}
+	if !d.noneBarred {
+		d.barred, d.noneBarred = [fieldCount]*member{}, true
+	}
+}
+
+func (d *Decoder) readAll(value []byte, wanted *object) *Bad {
 	if len(value) > d.rules.MaxEventBytes {
-		return malformed("the value has %d bytes, more than the %d allowed", len(value), d.rules.MaxEventBytes)
+		return d.malformed("the value has %d bytes, more than the %d allowed", len(value), d.rules.MaxEventBytes)
 	}
 	if !utf8.Valid(value) {
-		return malformed("the text is not UTF-8 at byte %d", firstInvalid(value))
+		return d.malformed("the text is not UTF-8 at byte %d", firstInvalid(value))
 	}
-	d.value = value
-	d.user, d.points, d.board, d.occurred = span{}, span{}, span{}, span{}
 	d.source = *bytes.NewBuffer(value)
 	d.json.Reset(&d.source, d.options...)
 
@@ -111,70 +164,108 @@ func (d *Decoder) read(value []byte) *Bad {
 		_, _ = d.json.ReadToken() // can't fail: it was peeked at
 	case jsontext.KindInvalid:
 		_, err := d.json.ReadToken()
-		return notJSON(err, len(value))
+		return d.notJSON(err)
 	default:
-		return malformed("the value is not an object but %s", kinds[kind])
+		return d.malformed("the value is not an object but %s", kinds[kind])
 	}
-	for d.json.PeekKind() != jsontext.KindEndObject {
-		name, err := d.json.ReadValue()
-		if err != nil {
-			return notJSON(err, len(value))
-		}
-		field := d.field(name)
-		raw, err := d.json.ReadValue()
-		if err != nil {
-			return notJSON(err, len(value))
-		}
-		if field == nil {
-			continue
-		}
-		if raw[0] == 'n' {
-			*field = span{}
-			continue
-		}
-		end := int(d.json.InputOffset())
-		*field = span{end - len(raw), end}
+	if err := d.readObject(wanted); err != nil {
+		return d.notJSON(err)
 	}
-	_, _ = d.json.ReadToken() // can't fail: it was peeked at
 	rest := value[d.json.InputOffset():]
 	if data := bytes.TrimLeft(rest, " \t\r\n"); len(data) > 0 {
-		return malformed("there is more after the object, at byte %d", len(value)-len(data))
+		return d.malformed("there is more after the object, at byte %d", len(value)-len(data))
 	}
 	return nil
 }
 
-// field is the span that a quoted name stands for, nil for an unknown name.
-func (d *Decoder) field(name []byte) *span {
-	switch string(name) {
-	case `"user_id"`:
-		return &d.user
-	case `"points"`:
-		return &d.points
-	case `"board"`:
-		return &d.board
-	case `"occurred_at"`:
-		return &d.occurred
+// readObject reads on to the end of an object of which the brace is read. It
+// calls itself only along the paths of our fields, which are short.
+func (d *Decoder) readObject(wanted *object) error {
+	for d.json.PeekKind() != jsontext.KindEndObject {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		m := d.member(wanted, name)
+		if m != nil && m.inner != nil && d.json.PeekKind() == jsontext.KindBeginObject {
+			if err := d.readInner(m); err != nil {
+				return err
+			}
+			continue
+		}
+		raw, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			continue
+		}
+		at := span{}
+		if raw[0] != 'n' {
+			end := int32(d.json.InputOffset())
+			at = span{end - int32(len(raw)), end}
+		}
+		if m.inner == nil {
+			d.at[m.field] = at
+		} else {
+			d.bar(m, at)
+		}
+	}
+	_, _ = d.json.ReadToken() // can't fail: it was peeked at
+	return nil
+}
+
+// readInner reads an object that our fields lie in. Of a repeated one the last
+// counts, and what an earlier one had doesn't.
+func (d *Decoder) readInner(m *member) error {
+	d.bar(m, span{})
+	_, _ = d.json.ReadToken() // can't fail: it was peeked at
+	if m.field != noField {
+		at := int32(d.json.InputOffset())
+		d.at[m.field] = span{at - 1, at}
+	}
+	return d.readObject(m.inner)
+}
+
+// bar notes of all fields that a name leads to what stands there instead. With the
+// zero span they are absent.
+func (d *Decoder) bar(m *member, at span) {
+	by := m
+	if at.absent() {
+		by = nil
+	}
+	for f, in := range m.set {
+		if in {
+			d.at[f], d.barred[f] = at, by
+		}
+	}
+	d.noneBarred = false
+}
+
+// member is what a quoted name stands for, nil for an unknown name.
+func (d *Decoder) member(o *object, name []byte) *member {
+	if len(name) < len(o.first) {
+		for m := o.first[len(name)]; m != nil; m = m.next {
+			if string(name) == m.plain {
+				return m
+			}
+		}
 	}
 	// "\u0070oints" is the same name. What is longer than our longest name with
 	// every letter escaped is none of ours.
-	const longest = 6*len("occurred_at") + 2
-	if len(name) > longest || bytes.IndexByte(name, '\\') < 0 {
+	if len(name) > o.longest || bytes.IndexByte(name, '\\') < 0 {
 		return nil
 	}
-	var buffer [longest]byte
-	text, err := jsontext.AppendUnquote(buffer[:0], name)
+	kept := len(d.unescaped)
+	text, err := jsontext.AppendUnquote(d.unescaped, name)
 	if err != nil {
 		return nil // half a surrogate pair: not one of ours
 	}
-	switch string(text) {
-	case "user_id":
-		return &d.user
-	case "points":
-		return &d.points
-	case "board":
-		return &d.board
-	case "occurred_at":
-		return &d.occurred
+	d.unescaped = text[:kept]
+	for _, m := range o.members {
+		if string(text[kept:]) == m.name {
+			return m
+		}
 	}
 	return nil
 }

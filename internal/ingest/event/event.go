@@ -13,8 +13,10 @@
 // | `occurred_at` | RFC 3339, cut to milliseconds, or Unix milliseconds | the record's time |
 //
 // Names of fields are case-sensitive, of a repeated one the last counts, and
-// unknown ones are ignored, as long as the whole is JSON. Of several faults the
-// first in this table's order counts, and `user_id` before `points`:
+// unknown ones are ignored, as long as the whole is JSON. Fields may stand
+// elsewhere, also inside of objects (Paths), and the event may be the data of a
+// CloudEvent (Headers). Of several faults the first in this table's order counts,
+// and `user_id` before `points`:
 //
 // | reason | bad | for example |
 // |---|---|---|
@@ -78,6 +80,7 @@ type Rules struct {
 	MaxPoints     int64    // largest points of one event, and their negative
 	MaxFuture     int64    // how far past the record's time occurred_at may lie, in ms
 	Boards        []string // the boards there are; none: any name
+	Fields        *Fields  // where the fields stand; nil: by their own names
 }
 
 // What a producer can rely on, whatever the configuration.

@@ -14,67 +14,77 @@ import (
 func longestEscaped(n int) int { return 6*n + 2 }
 
 func (d *Decoder) readUser() ([]byte, *Bad) {
-	const field = "user_id"
-	if d.user.absent() {
-		return nil, missing(Invalid, field)
+	s := d.at[userField]
+	switch {
+	case s.absent():
+		return nil, d.missing(Invalid, userField)
+	case d.barred[userField] != nil:
+		return nil, d.noObject(Invalid, userField)
 	}
-	raw := d.raw(d.user)
+	raw := d.raw(s)
 	user := raw
 	switch kind := jsontext.Kind(raw[0]); {
 	case kind == jsontext.KindString:
 		if len(raw) > longestEscaped(maxUserBytes) {
-			return nil, d.wrong(Invalid, field, d.user, "is longer than 256 bytes")
+			return nil, d.wrong(Invalid, userField, "is longer than 256 bytes")
 		}
 		text, err := d.text(raw)
 		if err != nil {
-			return nil, d.wrong(Invalid, field, d.user, "has half a surrogate pair")
+			return nil, d.wrong(Invalid, userField, "has half a surrogate pair")
 		}
 		user = text
 	case !isNumber(raw):
-		return nil, d.wrong(Invalid, field, d.user, "is neither a string nor an integer")
+		return nil, d.wrong(Invalid, userField, "is neither a string nor an integer")
 	case bytes.ContainsAny(raw, ".eE"):
 		// 4.0 and 4 are one number and would be two members: which one the
 		// producer means can't be told.
-		return nil, d.wrong(Invalid, field, d.user, "is a number that isn't written as an integer")
+		return nil, d.wrong(Invalid, userField, "is a number that isn't written as an integer")
 	}
 	switch {
 	case len(user) == 0:
-		return nil, d.wrong(Invalid, field, d.user, "is empty")
+		return nil, d.wrong(Invalid, userField, "is empty")
 	case len(user) > maxUserBytes:
-		return nil, d.wrong(Invalid, field, d.user, "is longer than 256 bytes")
+		return nil, d.wrong(Invalid, userField, "is longer than 256 bytes")
 	}
 	return user, nil
 }
 
 func (d *Decoder) readPoints() (int64, *Bad) {
-	const field = "points"
-	if d.points.absent() {
-		return 0, missing(Invalid, field)
+	s := d.at[pointsField]
+	switch {
+	case s.absent():
+		return 0, d.missing(Invalid, pointsField)
+	case d.barred[pointsField] != nil:
+		return 0, d.noObject(Invalid, pointsField)
 	}
-	raw := d.raw(d.points)
+	raw := d.raw(s)
 	if !isNumber(raw) {
-		return 0, d.wrong(Invalid, field, d.points, "is not a number")
+		return 0, d.wrong(Invalid, pointsField, "is not a number")
 	}
 	points, fault := integer(raw, d.rules.MaxPoints)
 	switch fault {
 	case fractional:
-		return 0, d.wrong(Invalid, field, d.points, "is not an integer")
+		return 0, d.wrong(Invalid, pointsField, "is not an integer")
 	case outOfRange:
-		return 0, d.wrong(Invalid, field, d.points, "is out of range")
+		return 0, d.wrong(Invalid, pointsField, "is out of range")
 	}
 	return points, nil
 }
 
 func (d *Decoder) readBoards() ([][]byte, *Bad) {
 	d.found = [maxBoards][]byte{} // keeps no earlier value alive
-	if d.board.absent() {
+	s := d.at[boardField]
+	switch {
+	case s.absent():
 		return d.defaultBoards()
+	case d.barred[boardField] != nil:
+		return nil, d.noObject(UnknownBoard, boardField)
 	}
-	raw := d.raw(d.board)
+	raw := d.raw(s)
 	if raw[0] != '[' {
 		name, wrong := d.boardName(raw)
 		if wrong != "" {
-			return nil, d.wrong(UnknownBoard, "board", d.board, wrong)
+			return nil, d.wrong(UnknownBoard, boardField, wrong)
 		}
 		d.found[0] = name
 		return d.found[:1], nil
@@ -85,16 +95,16 @@ func (d *Decoder) readBoards() ([][]byte, *Bad) {
 	listed, distinct := 0, 0
 	for ; d.list.PeekKind() != jsontext.KindEndArray; listed++ {
 		if listed == maxBoards {
-			return nil, d.wrong(UnknownBoard, "board", d.board, "lists more than 8")
+			return nil, d.wrong(UnknownBoard, boardField, "lists more than 8")
 		}
 		entry, err := d.list.ReadValue()
 		if err != nil {
-			return nil, d.wrong(UnknownBoard, "board", d.board, "is not a list")
+			return nil, d.wrong(UnknownBoard, boardField, "is not a list")
 		}
 		name, wrong := d.boardName(entry)
 		if wrong != "" {
-			end := d.board.start + int(d.list.InputOffset())
-			return nil, d.wrong(UnknownBoard, "board", span{end - len(entry), end}, wrong)
+			end := s.start + int32(d.list.InputOffset())
+			return nil, d.wrongAt(UnknownBoard, d.fields.labels[boardField], span{end - int32(len(entry)), end}, wrong)
 		}
 		if !contains(d.found[:distinct], name) {
 			d.found[distinct] = name
@@ -102,7 +112,7 @@ func (d *Decoder) readBoards() ([][]byte, *Bad) {
 		}
 	}
 	if listed == 0 {
-		return nil, d.wrong(UnknownBoard, "board", d.board, "lists none")
+		return nil, d.wrong(UnknownBoard, boardField, "lists none")
 	}
 	return d.found[:distinct], nil
 }
@@ -111,7 +121,7 @@ var defaultBoardName = []byte(defaultBoard)
 
 func (d *Decoder) defaultBoards() ([][]byte, *Bad) {
 	if !d.allows(defaultBoardName) {
-		return nil, &Bad{UnknownBoard, "board is missing, and " + defaultBoard + " is not among the configured boards"}
+		return nil, &Bad{UnknownBoard, d.fields.labels[boardField] + " is missing, and " + defaultBoard + " is not among the configured boards"}
 	}
 	d.found[0] = defaultBoardName
 	return d.found[:1], nil
@@ -168,52 +178,81 @@ func contains(names [][]byte, name []byte) bool {
 	return false
 }
 
+// readTime is the data's own time, else a CloudEvent's, else the record's.
 func (d *Decoder) readTime(recordTime int64) (int64, *Bad) {
-	const field = "occurred_at"
-	if d.occurred.absent() {
-		switch {
-		case recordTime <= 0:
-			return 0, &Bad{BadTime, field + " is missing, and the record has no time"}
-		case recordTime >= endOfTime:
-			return 0, &Bad{BadTime, field + " is missing, and the record's time is past 2106-02-07T06:28:15Z"}
-		}
-		return recordTime, nil
+	s := d.at[occurredField]
+	if d.barred[occurredField] != nil {
+		return 0, d.noObject(BadTime, occurredField)
 	}
-	raw := d.raw(d.occurred)
-	var at int64
+	if s.absent() {
+		if d.time.there() {
+			return d.attributeTime(recordTime)
+		}
+		return d.recordTime(recordTime)
+	}
+	at, what := d.instant(d.raw(s))
+	if what == "" {
+		what = d.outside(at, recordTime)
+	}
+	if what != "" {
+		return 0, d.wrong(BadTime, occurredField, what)
+	}
+	return at, nil
+}
+
+func (d *Decoder) recordTime(at int64) (int64, *Bad) {
+	switch {
+	case at <= 0:
+		return 0, &Bad{BadTime, d.fields.labels[occurredField] + " is missing, and the record has no time"}
+	case at >= endOfTime:
+		return 0, &Bad{BadTime, d.fields.labels[occurredField] + " is missing, and the record's time is past 2106-02-07T06:28:15Z"}
+	}
+	return at, nil
+}
+
+// instant is the time in Unix ms that a JSON value stands for, or what is wrong
+// with it.
+func (d *Decoder) instant(raw []byte) (at int64, wrong string) {
 	switch {
 	case raw[0] == '"':
-		text, err := d.text(raw)
-		if err != nil {
-			return 0, d.wrong(BadTime, field, d.occurred, "has half a surrogate pair")
-		}
-		t, ok := rfc3339(text)
-		if !ok {
-			return 0, d.wrong(BadTime, field, d.occurred, "is not a time by RFC 3339")
-		}
-		at = t
+		return d.timeText(raw)
 	case isNumber(raw):
 		t, fault := integer(raw, endOfTime)
 		switch fault {
 		case fractional:
-			return 0, d.wrong(BadTime, field, d.occurred, "is not a whole number of milliseconds")
+			return 0, "is not a whole number of milliseconds"
 		case outOfRange:
-			return 0, d.wrong(BadTime, field, d.occurred, "is out of range")
+			return 0, "is out of range"
 		}
-		at = t
-	default:
-		return 0, d.wrong(BadTime, field, d.occurred, "is neither a time by RFC 3339 nor Unix milliseconds")
+		return t, ""
 	}
+	return 0, "is neither a time by RFC 3339 nor Unix milliseconds"
+}
+
+func (d *Decoder) timeText(quoted []byte) (at int64, wrong string) {
+	text, err := d.text(quoted)
+	if err != nil {
+		return 0, "has half a surrogate pair"
+	}
+	at, ok := rfc3339(text)
+	if !ok {
+		return 0, "is not a time by RFC 3339"
+	}
+	return at, ""
+}
+
+// outside says why no event can have happened at a time.
+func (d *Decoder) outside(at, recordTime int64) string {
 	switch {
 	case at < 0:
-		return 0, d.wrong(BadTime, field, d.occurred, "is before 1970")
+		return "is before 1970"
 	case at >= endOfTime:
-		return 0, d.wrong(BadTime, field, d.occurred, "is past 2106-02-07T06:28:15Z")
+		return "is past 2106-02-07T06:28:15Z"
 	case recordTime > 0 && at-recordTime > d.rules.MaxFuture:
 		// Neither side is negative, so the difference can't overflow.
-		return 0, d.wrong(BadTime, field, d.occurred, "is too far past the record's time")
+		return "is too far past the record's time"
 	}
-	return at, nil
+	return ""
 }
 
 func isNumber(raw []byte) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }

@@ -27,30 +27,49 @@ var kinds = map[jsontext.Kind]string{
 	jsontext.KindEndObject:  "a closing brace",
 }
 
-func malformed(format string, args ...any) *Bad {
+// malformed says where in the data of a CloudEvent it was, if that was decoded.
+func (d *Decoder) malformed(format string, args ...any) *Bad {
+	if d.decoded {
+		format = "the decoded data: " + format
+	}
 	return &Bad{Malformed, fmt.Sprintf(format, args...)}
 }
 
-func missing(reason Reason, field string) *Bad { return &Bad{reason, field + " is missing"} }
-
-// wrong says of a field what is wrong with it, where it stands, and how it begins.
-func (d *Decoder) wrong(reason Reason, field string, at span, what string) *Bad {
-	return &Bad{reason, fmt.Sprintf("%s at byte %d %s: %s", field, at.start, what, shown(d.raw(at)))}
+func (d *Decoder) missing(reason Reason, f field) *Bad {
+	return &Bad{reason, d.fields.labels[f] + " is missing"}
 }
 
-// notJSON says where the JSON of a value of size bytes ends to be JSON. The text
-// of the library's error holds at most two escape sequences of the value.
-func notJSON(err error, size int) *Bad {
+// wrong says of a field what is wrong with it, where it stands, and how it begins.
+func (d *Decoder) wrong(reason Reason, f field, what string) *Bad {
+	return d.wrongAt(reason, d.fields.labels[f], d.at[f], what)
+}
+
+func (d *Decoder) wrongAt(reason Reason, label string, s span, what string) *Bad {
+	in := ""
+	if d.decoded {
+		in = " of the decoded data"
+	}
+	return &Bad{reason, fmt.Sprintf("%s at byte %d%s %s: %s", label, s.start, in, what, shown(d.raw(s)))}
+}
+
+// noObject says that a field can't be there, since what should lead to it is no object.
+func (d *Decoder) noObject(reason Reason, f field) *Bad {
+	return d.wrongAt(reason, fieldNames[f]+" is missing: "+d.barred[f].label, d.at[f], "is not an object")
+}
+
+// notJSON says where the JSON of a value ends to be JSON. The text of the
+// library's error holds at most two escape sequences of the value.
+func (d *Decoder) notJSON(err error) *Bad {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF):
-		return malformed("the value is empty")
+		return d.malformed("the value is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return malformed("the JSON ends midway, at byte %d", size)
+		return d.malformed("the JSON ends midway, at byte %d", len(d.value))
 	case errors.As(err, &syntax):
-		return malformed("not JSON at byte %d: %s", syntax.ByteOffset, printable([]byte(syntax.Err.Error()), 128))
+		return d.malformed("not JSON at byte %d: %s", syntax.ByteOffset, printable([]byte(syntax.Err.Error()), 128))
 	}
-	return malformed("not JSON: %s", printable([]byte(err.Error()), 128))
+	return d.malformed("not JSON: %s", printable([]byte(err.Error()), 128))
 }
 
 // shown is the beginning of a JSON text.

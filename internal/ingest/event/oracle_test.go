@@ -14,6 +14,7 @@ package event
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"math/big"
 	"regexp"
@@ -25,35 +26,145 @@ import (
 
 // oracle returns the event, or the reason why there is none.
 func oracle(r Rules, value []byte, recordTime int64) (ev Event, reason Reason) {
-	fields, ok := oracleObject(r, value)
+	ev, _, reason = oracleOf(r, nil, record{value: value, time: recordTime})
+	return ev, reason
+}
+
+// record is a value with its headers.
+type record struct {
+	headers [][2]string // a value of "\x00" is null
+	value   []byte
+	time    int64
+}
+
+// oracleOf is oracle for a record whose fields stand at these paths, by field. It
+// also returns the event's id.
+func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id string, reason Reason) {
+	event, attributes, ok := oracleEvent(r, rec)
+	attributed, _ := oracleID(attributes["id"])
 	if !ok {
-		return ev, Malformed
+		return ev, attributed, Malformed
+	}
+	fields := map[string]json.RawMessage{}
+	for _, name := range []string{"event_id", "user_id", "points", "board", "occurred_at"} {
+		path := paths[name]
+		if path == nil {
+			path = []string{name}
+		}
+		fields[name] = oracleAt(event, path)
+	}
+	id, ok = oracleID(fields["event_id"])
+	if !ok {
+		id = attributed
 	}
 	user, ok := oracleUser(fields["user_id"])
 	if !ok {
-		return ev, Invalid
+		return ev, id, Invalid
 	}
 	points, ok := oracleInteger(fields["points"])
 	if !ok || new(big.Int).Abs(points).Cmp(big.NewInt(r.MaxPoints)) > 0 {
-		return ev, Invalid
+		return ev, id, Invalid
 	}
 	boards, ok := oracleBoards(r, fields["board"])
 	if !ok {
-		return ev, UnknownBoard
+		return ev, id, UnknownBoard
 	}
-	at, ok := oracleTime(r, fields["occurred_at"], recordTime)
+	occurred := fields["occurred_at"]
+	if occurred == nil {
+		// A header's text is no JSON, and a number there no time: so it is quoted.
+		if occurred = attributes["time"]; occurred != nil && occurred[0] != '"' {
+			return ev, id, BadTime
+		}
+	}
+	at, ok := oracleTime(r, occurred, rec.time)
 	if !ok {
-		return ev, BadTime
+		return ev, id, BadTime
 	}
-	return Event{User: []byte(user), Points: points.Int64(), Time: at.Int64(), Boards: boards}, ""
+	return Event{User: []byte(user), Points: points.Int64(), Time: at.Int64(), Boards: boards}, id, ""
 }
 
-func oracleObject(r Rules, value []byte) (map[string]json.RawMessage, bool) {
-	if len(value) > r.MaxEventBytes || !utf8.Valid(value) {
-		return nil, false
+// oracleAt follows a path. What isn't an object is false, which is none of our fields.
+func oracleAt(object map[string]json.RawMessage, path []string) json.RawMessage {
+	raw := object[path[0]]
+	if len(path) == 1 || raw == nil {
+		return raw
 	}
+	inner, ok := oracleMembers(raw)
+	if !ok {
+		return json.RawMessage("false")
+	}
+	return oracleAt(inner, path[1:])
+}
+
+func oracleID(raw json.RawMessage) (string, bool) { return oracleUser(raw) }
+
+var (
+	structuredMode = regexp.MustCompile(`(?i)^application/cloudevents`)
+	structuredJSON = regexp.MustCompile(`(?i)^application/cloudevents\+json[ \t]*(;|$)`)
+	jsonType       = regexp.MustCompile(`(?i)^[ \t]*([^;/]+/([^;/]*\+)?json[ \t]*)?(;|$)`)
+	version1       = regexp.MustCompile(`^1\.[0-9]+$`)
+)
+
+// oracleEvent is the event that a record holds, as an object, and the id and time
+// that stand beside it, as JSON.
+func oracleEvent(r Rules, rec record) (event, attributes map[string]json.RawMessage, ok bool) {
+	headers := map[string]string{}
+	for _, h := range rec.headers {
+		name := h[0]
+		if strings.EqualFold(name, "content-type") {
+			name = "content-type"
+		}
+		if headers[name] = h[1]; h[1] == "\x00" {
+			delete(headers, name)
+		}
+	}
+	version, binary := headers["ce_specversion"]
+	attributes = map[string]json.RawMessage{}
+	if !structuredMode.MatchString(headers["content-type"]) {
+		if binary {
+			for _, name := range []string{"id", "time"} {
+				if text, ok := headers["ce_"+name]; ok {
+					attributes[name], _ = json.Marshal(text)
+				}
+			}
+			if !version1.MatchString(version) || !jsonType.MatchString(headers["content-type"]) {
+				return nil, attributes, false
+			}
+		}
+		event, ok = oracleObject(r, rec.value)
+		return event, attributes, ok
+	}
+	if !structuredJSON.MatchString(headers["content-type"]) {
+		return nil, nil, false
+	}
+	envelope, ok := oracleObject(r, rec.value)
+	if !ok {
+		return nil, nil, false
+	}
+	version, ok = oracleString(envelope["specversion"])
+	kind, kindOK := oracleString(envelope["datacontenttype"])
+	kindOK = kindOK && jsonType.MatchString(kind) || envelope["datacontenttype"] == nil
+	data, base := envelope["data"], envelope["data_base64"]
+	if !ok || !version1.MatchString(version) || !kindOK || (data == nil) == (base == nil) {
+		return nil, envelope, false
+	}
+	if data != nil {
+		event, ok = oracleMembers(data)
+		return event, envelope, ok
+	}
+	text, ok := oracleString(base)
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return nil, envelope, false
+	}
+	event, ok = oracleObject(r, decoded)
+	return event, envelope, ok
+}
+
+// oracleMembers are those of an object that aren't null, of a text known to be JSON.
+func oracleMembers(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(value, &fields); err != nil || fields == nil {
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
 		return nil, false
 	}
 	for name, raw := range fields {
@@ -62,6 +173,13 @@ func oracleObject(r Rules, value []byte) (map[string]json.RawMessage, bool) {
 		}
 	}
 	return fields, true
+}
+
+func oracleObject(r Rules, value []byte) (map[string]json.RawMessage, bool) {
+	if len(value) > r.MaxEventBytes || !utf8.Valid(value) {
+		return nil, false
+	}
+	return oracleMembers(value)
 }
 
 var (

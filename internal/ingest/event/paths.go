@@ -1,0 +1,238 @@
+package event
+
+// Where the fields of an event stand in a value: by their own names, or by the
+// names and paths of topics that already exist. The paths are made into a tree of
+// names once, and a value is read along it.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Paths are where the fields stand: names joined by dots, the outermost first, as
+// in player.id. In a name \. is a dot and \\ a backslash. An empty path is the
+// field's own name.
+type Paths struct{ EventID, UserID, Points, Board, OccurredAt string }
+
+// What a path can be.
+const (
+	maxPathBytes = 256
+	maxPathNames = 8
+)
+
+// The fields, in the order of Paths, and the members of a CloudEvents envelope.
+type field int8
+
+const (
+	idField field = iota
+	userField
+	pointsField
+	boardField
+	occurredField
+	ownFields // how many those are
+)
+
+const (
+	versionField = ownFields + iota
+	attributeIDField
+	attributeTimeField
+	contentTypeField
+	dataField
+	base64Field
+	fieldCount
+
+	noField field = -1
+)
+
+var fieldNames = [ownFields]string{"event_id", "user_id", "points", "board", "occurred_at"}
+
+// Fields are Paths that were found to make sense. They may be shared.
+type Fields struct {
+	plain    *object           // an event
+	envelope *object           // a CloudEvent in structured mode
+	labels   [ownFields]string // what a message calls each
+}
+
+// object is what is looked for in a JSON object.
+type object struct {
+	members []*member
+	longest int // bytes that a name of ours can take in JSON
+	// first is a member whose plain has so many bytes; its next is another.
+	first [maxPathBytes + 3]*member
+}
+
+// member is a name that is a field's, or leads to fields, or, in an envelope, both.
+type member struct {
+	name  string
+	plain string // the name in JSON, where that is sure to need no escape
+	label string // the path to it, for messages
+	field field
+	inner *object
+	set   [fieldCount]bool // the fields at and below it
+	next  *member          // another one whose plain is as long
+}
+
+// PathError is what is wrong with the path of a field.
+type PathError struct {
+	Field   string // user_id
+	Problem string // what is wrong, as "has an empty name"
+}
+
+func (e *PathError) Error() string { return e.Field + " " + e.Problem }
+
+// NewFields checks paths, each for itself and all together; its error is a
+// *PathError.
+func NewFields(p Paths) (*Fields, error) {
+	texts := [ownFields]string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt}
+	f := &Fields{plain: &object{}}
+	var paths [ownFields][]string
+	for i := range texts {
+		own := fieldNames[i]
+		f.labels[i] = own
+		if texts[i] == "" {
+			texts[i] = own
+		}
+		names, err := splitPath(texts[i])
+		if err != nil {
+			return nil, &PathError{own, err.Error()}
+		}
+		if texts[i] != own {
+			f.labels[i] = own + " (" + printable([]byte(texts[i]), maxLabel) + ")"
+		}
+		for j := range i {
+			if problem := clash(texts[i], names, paths[j], fieldNames[j]); problem != "" {
+				return nil, &PathError{own, problem}
+			}
+		}
+		paths[i] = names
+		f.plain.add(names, field(i))
+	}
+	f.envelope = &object{}
+	for i, name := range []string{"specversion", "id", "time", "datacontenttype", "data", "data_base64"} {
+		f.envelope.add([]string{name}, versionField+field(i))
+	}
+	f.envelope.enclose(dataField, f.plain)
+	return f, nil
+}
+
+// CheckPath says what is wrong with a path by itself; empty is right.
+func CheckPath(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := splitPath(text)
+	return err
+}
+
+// maxLabel is how many bytes of a path a message shows.
+const maxLabel = 40
+
+func splitPath(text string) ([]string, error) {
+	switch {
+	case len(text) > maxPathBytes:
+		return nil, fmt.Errorf("is longer than %d bytes", maxPathBytes)
+	case !utf8.ValidString(text):
+		return nil, errors.New("is not UTF-8")
+	}
+	var names []string
+	var name []byte
+	for i := 0; i <= len(text); i++ {
+		switch {
+		case i == len(text) || text[i] == '.':
+			if len(name) == 0 {
+				return nil, errors.New("has an empty name: a path is names joined by dots, as in player.id")
+			}
+			names, name = append(names, string(name)), nil
+		case text[i] != '\\':
+			name = append(name, text[i])
+		case i+1 < len(text) && (text[i+1] == '.' || text[i+1] == '\\'):
+			i++
+			name = append(name, text[i])
+		default:
+			return nil, errors.New(`has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`)
+		}
+	}
+	if len(names) > maxPathNames {
+		return nil, fmt.Errorf("has %d names, more than %d", len(names), maxPathNames)
+	}
+	return names, nil
+}
+
+// clash says why a path can't stand beside that of another field.
+func clash(text string, names, others []string, other string) string {
+	n := min(len(names), len(others))
+	switch {
+	case !slices.Equal(names[:n], others[:n]):
+		return ""
+	case len(names) == len(others):
+		return "is the path of " + other + " as well: every field needs its own"
+	case len(names) < len(others):
+		return "leads to " + other + " as well, so that it has to be an object and can't be a value"
+	}
+	return fmt.Sprintf("lies inside %s, %s, which has to be a value and can't be an object", other, joined(others))
+}
+
+func joined(names []string) string {
+	escaped := make([]string, len(names))
+	for i, name := range names {
+		escaped[i] = strings.NewReplacer(`\`, `\\`, ".", `\.`).Replace(name)
+	}
+	return strings.Join(escaped, ".")
+}
+
+// add puts a field into the tree.
+func (o *object) add(names []string, f field) {
+	for i, name := range names {
+		at := slices.IndexFunc(o.members, func(m *member) bool { return m.name == name })
+		if at < 0 {
+			at = len(o.members)
+			m := &member{
+				name: name, plain: inJSON(name), field: noField,
+				label: printable([]byte(joined(names[:i+1])), maxLabel),
+			}
+			m.next = o.first[len(m.plain)]
+			o.first[len(m.plain)] = m
+			o.members = append(o.members, m)
+			o.longest = max(o.longest, longestEscaped(len(name)))
+		}
+		m := o.members[at]
+		m.set[f] = true
+		if i == len(names)-1 {
+			m.field = f
+			return
+		}
+		if m.inner == nil {
+			m.inner = &object{}
+		}
+		o = m.inner
+	}
+}
+
+// enclose has the member that is a field lead to the fields of an object besides.
+func (o *object) enclose(f field, inner *object) {
+	for _, m := range o.members {
+		if m.field != f {
+			continue
+		}
+		m.inner = inner
+		for _, below := range inner.members {
+			for k, in := range below.set {
+				m.set[k] = m.set[k] || in
+			}
+		}
+	}
+}
+
+// inJSON is a name with quotes, as nearly everyone writes it; empty where a text
+// that reads so could be another name.
+func inJSON(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c == '"' || c == '\\' {
+			return ""
+		}
+	}
+	return `"` + name + `"`
+}
