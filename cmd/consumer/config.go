@@ -6,6 +6,7 @@ package main
 import (
 	"time"
 
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -22,6 +23,7 @@ type config struct {
 	weekStart string
 	maxPoints int64
 
+	fields        event.Paths
 	maxEventBytes int64
 	maxFuture     time.Duration
 	lateness      time.Duration

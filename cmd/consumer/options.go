@@ -164,6 +164,13 @@ func periodOptions(cfg *config) []option {
 	return all
 }
 
+// fieldOption says where a field of an event stands.
+func fieldOption(name string, path *string, doc string) option {
+	return option{key: "event.fields." + name, def: name,
+		value: textValue{p: path, what: "a name, or names joined by dots: `player.id`", ok: fieldPath},
+		doc:   doc}
+}
+
 func eventOptions(c *config) []option {
 	return []option{
 		{key: "start", def: "window",
@@ -198,6 +205,11 @@ func eventOptions(c *config) []option {
 
 func processOptions(c *config) []option {
 	return []option{
+		fieldOption("user_id", &c.fields.UserID, "Where in a value `user_id` stands, on topics that have it elsewhere: another name, or a path into objects."),
+		fieldOption("points", &c.fields.Points, "Likewise `points`."),
+		fieldOption("board", &c.fields.Board, "Likewise `board`."),
+		fieldOption("occurred_at", &c.fields.OccurredAt, "Likewise `occurred_at`."),
+		fieldOption("event_id", &c.fields.EventID, "Likewise `event_id`, which only dead letters show."),
 		{key: "fold_memory", def: "256MiB",
 			value: bytesValue{&c.foldMemory, 32 * mib, 1024 * gib},
 			doc:   "The memory for fetched and folded events, of the whole process."},

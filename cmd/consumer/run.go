@@ -267,6 +267,10 @@ func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store
 	if cfg.onGap == "continue" {
 		onGap = ingest.GapContinues
 	}
+	events, err := eventRules(cfg)
+	if err != nil {
+		return nil, err
+	}
 	kept := retentions(cfg)
 	rules := fold.Rules{Calendar: calendar, Lateness: cfg.lateness.Milliseconds()}
 	for _, p := range cfg.periods {
@@ -282,13 +286,22 @@ func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store
 		SessionTimeout: cfg.kafka.sessionTimeout, Heartbeat: cfg.kafka.heartbeat, Timeout: cfg.kafka.timeout,
 		CommitInterval: cfg.kafka.commitInterval, ShutdownTime: cfg.shutdownTimeout,
 		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
-		Events: event.Rules{
-			MaxEventBytes: int(cfg.maxEventBytes), MaxPoints: cfg.maxPoints,
-			MaxFuture: cfg.maxFuture.Milliseconds(), Boards: cfg.boards,
-		},
+		Events:     events,
 		FoldMemory: cfg.foldMemory, PieceTime: cfg.pieceTime,
 		Standings: redisStandings{store}, Log: log, Stats: stats,
 	}), nil
+}
+
+// eventRules are what an event has to keep to, and where its fields stand.
+func eventRules(cfg *config) (event.Rules, error) {
+	fields, err := event.NewFields(cfg.fields)
+	if err != nil {
+		return event.Rules{}, fmt.Errorf("event.fields: %w", err)
+	}
+	return event.Rules{
+		MaxEventBytes: int(cfg.maxEventBytes), MaxPoints: cfg.maxPoints,
+		MaxFuture: cfg.maxFuture.Milliseconds(), Boards: cfg.boards, Fields: fields,
+	}, nil
 }
 
 // redisStandings is the store as ingest needs it: with what its errors mean.

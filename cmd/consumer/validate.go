@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -85,6 +86,11 @@ func (l *loaded) validateTogether() []error {
 	validateTLS("kafka", &cfg.kafka.tls, complain)
 	validateSASL(&cfg.kafka.sasl, complain)
 	validateTLS("redis", &cfg.redis.tls, complain)
+	if _, err := event.NewFields(cfg.fields); err != nil {
+		if wrong, ok := errors.AsType[*event.PathError](err); ok {
+			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
+		}
+	}
 	enabled := 0
 	for _, p := range cfg.periods {
 		if !p.enabled {
@@ -147,6 +153,13 @@ func topicName(name string) error {
 		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
 	return nil
+}
+
+func fieldPath(path string) error {
+	if path == "" {
+		return errors.New("is empty: leave it out for the field's own name")
+	}
+	return event.CheckPath(path)
 }
 
 func groupName(name string) error {

@@ -50,15 +50,16 @@ func (w *worker) newLetters(blocked func(error)) *deadLetters {
 func DeadLetterTopic(topic string) string { return topic + ".dlq" }
 
 // add takes a record, and writes what was gathered once that is enough. The
-// record's bytes are copied unless it is written right away.
-func (d *deadLetters) add(ctx context.Context, rec *recordbatch.Record, reason event.Reason, message string) error {
-	size := letterBytes + len(rec.Key) + len(rec.Value) + len(rec.Headers)
+// record's bytes are copied unless it is written right away. id is the event's, nil
+// where it isn't known.
+func (d *deadLetters) add(ctx context.Context, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
+	size := letterBytes + len(rec.Key) + len(rec.Value) + len(rec.Headers) + len(id)
 	if d.size+size > gather {
 		if err := d.flush(ctx); err != nil {
 			return err
 		}
 	}
-	l := d.letter(rec, reason, message, size <= gather)
+	l := d.letter(rec, id, reason, message, size <= gather)
 	d.letters = append(d.letters, l)
 	d.size += size
 	if size > gather {
@@ -73,12 +74,10 @@ type letter struct {
 	time       time.Time
 	key, value []byte
 	headers    []kafka.Header // the original's, then ours
+	ours       int            // how many those are
 }
 
-// ourHeaders is how many headers are added.
-const ourHeaders = 6
-
-func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, message string, keep bool) letter {
+func (d *deadLetters) letter(rec *recordbatch.Record, id []byte, reason event.Reason, message string, keep bool) letter {
 	bytes := func(b []byte) []byte {
 		if keep && b != nil {
 			return append([]byte{}, b...)
@@ -94,7 +93,8 @@ func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, messa
 	rec.EachHeader(func(key, value []byte) {
 		l.headers = append(l.headers, kafka.Header{Key: string(key), Value: bytes(value)})
 	})
-	for _, h := range [ourHeaders][2]string{
+	own := len(l.headers)
+	for _, h := range [...][2]string{
 		{"reason", string(reason)},
 		{"message", message},
 		{"topic", d.topic},
@@ -104,6 +104,10 @@ func (d *deadLetters) letter(rec *recordbatch.Record, reason event.Reason, messa
 	} {
 		l.headers = append(l.headers, kafka.Header{Key: "standings-" + h[0], Value: []byte(h[1])})
 	}
+	if id != nil {
+		l.headers = append(l.headers, kafka.Header{Key: "standings-event-id", Value: bytes(id)})
+	}
+	l.ours = len(l.headers) - own
 	return l
 }
 
@@ -169,12 +173,12 @@ func (d *deadLetters) refused(ctx context.Context, letters []letter, cause error
 		return nil
 	}
 	l := letters[0]
-	ours := l.headers[len(l.headers)-ourHeaders:]
+	ours := l.headers[len(l.headers)-l.ours:]
 	switch {
 	case l.value != nil:
 		l.value = nil
 		ours[1].Value = fmt.Appendf(ours[1].Value, " (without its value, which the broker refused: %v; the original stands at its source offset)", cause)
-	case l.key != nil || len(l.headers) > ourHeaders:
+	case l.key != nil || len(l.headers) > l.ours:
 		l.key, l.headers = nil, ours
 	default:
 		return &Halt{HaltKafka,

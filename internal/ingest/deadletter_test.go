@@ -62,6 +62,31 @@ func TestADeadLetterIsTheOriginalWithItsReasonAndSource(t *testing.T) {
 	require.Contains(t, w.deadLetters(1)[0]["standings-message"], "points")
 }
 
+func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	headers := func(all ...string) (h []kgo.RecordHeader) {
+		for i := 0; i < len(all); i += 2 {
+			h = append(h, kgo.RecordHeader{Key: all[i], Value: []byte(all[i+1])})
+		}
+		return h
+	}
+	require.NoError(t, w.client.ProduceSync(t.Context(),
+		&kgo.Record{Value: []byte(`{"event_id":"own","points":5}`)},
+		&kgo.Record{Value: []byte(`{"points":5}`), Headers: headers("ce_specversion", "1.0", "ce_id", "binary")},
+		&kgo.Record{Value: []byte(`{"specversion":"1.0","id":"structured","data":{"points":5}}`), Headers: headers("content-type", "application/cloudevents+json")},
+		&kgo.Record{Value: []byte(`{"points":5}`)},
+	).FirstErr())
+	w.worker(0, nil)
+	w.reaches(0)
+	var ids []string
+	for _, letter := range w.deadLetters(0) {
+		require.Equal(t, "invalid", letter["standings-reason"])
+		ids = append(ids, letter["standings-event-id"])
+	}
+	require.Equal(t, []string{"own", "binary", "structured", ""}, ids)
+}
+
 func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

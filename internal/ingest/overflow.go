@@ -98,14 +98,14 @@ func (o *overflowing) read(ctx context.Context) error {
 }
 
 func (o *overflowing) one(ctx context.Context, rec *recordbatch.Record) error {
-	if rec.Value == nil || o.decoder.Decode(rec.Value, rec.Time, &o.event) != nil || !o.refused[string(o.event.User)] {
+	if rec.Value == nil || decode(o.decoder, rec, &o.event) != nil || !o.refused[string(o.event.User)] {
 		return nil
 	}
 	if late, err := o.batch.Late(o.event.Time, rec.Time); err != nil || late {
 		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
 	}
 	o.found++
-	return o.letters.add(ctx, rec, event.Overflow,
+	return o.letters.add(ctx, rec, o.decoder.ID(), event.Overflow,
 		fmt.Sprintf("with the events of %q from offset %d to %d a standing would leave ±%d points",
 			clipped(o.event.User), o.batch.From(), o.batch.To()-1, o.reader.Events.MaxPoints))
 }

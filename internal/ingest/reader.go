@@ -253,10 +253,10 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		return nil
 	}
 	if rec.Oversize > 0 {
-		return r.bad(ctx, b, rec, event.Malformed, "the record is over max_event_bytes by far")
+		return r.bad(ctx, b, rec, nil, event.Malformed, "the record is over max_event_bytes by far")
 	}
-	if bad := r.decoder.Decode(rec.Value, rec.Time, &r.event); bad != nil {
-		return r.bad(ctx, b, rec, bad.Reason, bad.Message)
+	if bad := decode(r.decoder, rec, &r.event); bad != nil {
+		return r.bad(ctx, b, rec, r.decoder.ID(), bad.Reason, bad.Message)
 	}
 	e := &r.folded
 	*e = fold.Event{
@@ -265,7 +265,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	}
 	result, err := b.Add(e)
 	if err != nil {
-		return r.bad(ctx, b, rec, event.BadTime, err.Error())
+		return r.bad(ctx, b, rec, r.decoder.ID(), event.BadTime, err.Error())
 	}
 	switch result {
 	case fold.Full:
@@ -280,9 +280,21 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	return nil
 }
 
-func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, reason event.Reason, message string) error {
+// decode reads a record as what its headers say that it is.
+func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event.Bad {
+	if rec.HeaderCount == 0 {
+		return d.Decode(rec.Value, rec.Time, into)
+	}
+	var h event.Headers
+	rec.EachHeader(h.Note)
+	return d.DecodeWith(&h, rec.Value, rec.Time, into)
+}
+
+// bad takes a record as one that can't count. id is the event's, nil where it isn't
+// known.
+func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
 	if !r.again {
-		if err := r.letters.add(ctx, rec, reason, message); err != nil {
+		if err := r.letters.add(ctx, rec, id, reason, message); err != nil {
 			return err
 		}
 	}

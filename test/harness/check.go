@@ -74,7 +74,8 @@ func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]in
 	}
 }
 
-// ourHeaders are what is added to a dead letter's own headers.
+// ourHeaders are what is added to a dead letter's own headers. The event's id may
+// follow.
 var ourHeaders = []string{
 	"standings-reason", "standings-message", "standings-topic", "standings-partition", "standings-offset", "standings-timestamp",
 }
@@ -104,7 +105,14 @@ func (p *Place) CheckDeadLetters(t testing.TB) {
 
 // letter says what is wrong with a dead letter, and of which record it is.
 func (p *Place) letter(letter *kgo.Record, bad map[oracle.At]string) (oracle.At, string) {
+	id, identified := "", false
+	if last := len(letter.Headers) - 1; last >= 0 && letter.Headers[last].Key == "standings-event-id" {
+		id, identified = string(letter.Headers[last].Value), true
+	}
 	own := len(letter.Headers) - len(ourHeaders)
+	if identified {
+		own--
+	}
 	if own < 0 {
 		return oracle.At{}, fmt.Sprintf("it has only %d headers", len(letter.Headers))
 	}
@@ -121,6 +129,7 @@ func (p *Place) letter(letter *kgo.Record, bad map[oracle.At]string) (oracle.At,
 	at := oracle.At{Partition: partition, Offset: offset}
 	reason, ok := bad[at]
 	record := p.original(at)
+	wantID := p.Oracle(p.test).ID(at)
 	switch {
 	case err1 != nil || err2 != nil:
 		return at, fmt.Sprintf("it says partition %q and offset %q", said["partition"], said["offset"])
@@ -128,6 +137,8 @@ func (p *Place) letter(letter *kgo.Record, bad map[oracle.At]string) (oracle.At,
 		return at, fmt.Sprintf("that record isn't bad; it says %s: %s", said["reason"], said["message"])
 	case said["reason"] != reason:
 		return at, fmt.Sprintf("it says %s (%s), want %s", said["reason"], said["message"], reason)
+	case id != wantID || identified != (wantID != ""):
+		return at, fmt.Sprintf("it says that its event is %q, want %q", id, wantID)
 	case said["message"] == "":
 		return at, "it has no message"
 	case said["topic"] != p.Topic || int(letter.Partition) != partition:

@@ -143,7 +143,16 @@ func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
 }
 
 func (q Published) asRecord() oracle.Record {
-	return oracle.Record{Partition: q.Partition, Offset: q.Offset, Time: q.Time, Value: q.Value, Overflow: q.Overflow}
+	return oracle.Record{Partition: q.Partition, Offset: q.Offset, Time: q.Time, Value: q.Value, Headers: Headers(q.Headers), Overflow: q.Overflow}
+}
+
+// Headers are a record's headers as the oracle takes them.
+func Headers(all []kgo.RecordHeader) []oracle.Header {
+	var headers []oracle.Header
+	for _, h := range all {
+		headers = append(headers, oracle.Header{Key: h.Key, Value: h.Value})
+	}
+	return headers
 }
 
 // Published is all that has to count and was published so far.

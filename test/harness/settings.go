@@ -68,6 +68,17 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 	if boards := get("boards", ""); boards != "" {
 		c.Boards = strings.Split(boards, ",")
 	}
+	for _, field := range []string{"event_id", "user_id", "points", "board", "occurred_at"} {
+		if path, ok := settings["event.fields."+field]; ok {
+			if c.Fields == nil {
+				c.Fields = map[string][]string{}
+			}
+			// \x00 stands for a dot in a name while the others are cut at.
+			for _, name := range strings.Split(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
+				c.Fields[field] = append(c.Fields[field], strings.ReplaceAll(name, "\x00", "."))
+			}
+		}
+	}
 	for _, p := range periods {
 		key := "periods." + p.name
 		if get(key+".enabled", strconv.FormatBool(p.enabled)) == "true" {

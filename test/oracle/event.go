@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Reasons of bad events.
@@ -34,35 +33,43 @@ const endOfTime = int64(1) << 32 * 1000
 
 var boardName = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
 
-// judge reads a value. Of several faults the first in the order of the table counts.
-func (c Config) judge(r Record) (event, string) {
-	if len(r.Value) > c.MaxEventBytes || !utf8.Valid(r.Value) || !json.Valid(r.Value) {
-		return event{}, Malformed
+// judge reads a record. Of several faults the first in the order of the table counts.
+// The id is the event's, empty where it has none that can be read.
+func (c Config) judge(r Record) (e event, id, reason string) {
+	p, ok := c.open(r)
+	if attributed, ok := userID(p.id); ok {
+		id = attributed
 	}
-	fields := map[string]json.RawMessage{}
-	if value := bytes.TrimLeft(r.Value, " \t\r\n"); value[0] != '{' || json.Unmarshal(value, &fields) != nil {
-		return event{}, Malformed
+	if !ok {
+		return e, id, Malformed
 	}
-	for name, value := range fields {
-		if fields[name] = bytes.TrimSpace(value); string(fields[name]) == "null" {
-			delete(fields, name) // null is absent
+	fields, ok := c.document(p.event)
+	if !ok {
+		return e, id, Malformed
+	}
+	if own, ok := userID(c.field(fields, "event_id")); ok {
+		id = own
+	}
+	if e.user, ok = userID(c.field(fields, "user_id")); !ok {
+		return e, id, Invalid
+	}
+	if e.points, ok = integer(c.field(fields, "points"), c.MaxPoints); !ok {
+		return e, id, Invalid
+	}
+	if e.boards, ok = c.boards(c.field(fields, "board")); !ok {
+		return e, id, UnknownBoard
+	}
+	occurred := c.field(fields, "occurred_at")
+	if occurred == nil && p.time != nil {
+		// A CloudEvent's time is text, never a number.
+		if occurred = p.time; occurred[0] != '"' {
+			return e, id, BadTime
 		}
 	}
-	e := event{}
-	var ok bool
-	if e.user, ok = userID(fields["user_id"]); !ok {
-		return e, Invalid
+	if e.time, ok = c.time(occurred, r.Time); !ok {
+		return e, id, BadTime
 	}
-	if e.points, ok = integer(fields["points"], c.MaxPoints); !ok {
-		return e, Invalid
-	}
-	if e.boards, ok = c.boards(fields["board"]); !ok {
-		return e, UnknownBoard
-	}
-	if e.time, ok = c.time(fields["occurred_at"], r.Time); !ok {
-		return e, BadTime
-	}
-	return e, ""
+	return e, id, ""
 }
 
 func userID(raw json.RawMessage) (string, bool) {

@@ -22,6 +22,8 @@ type Config struct {
 	Periods   []Period // the enabled ones
 	Boards    []string // none: any name
 
+	Fields map[string][]string // where a field stands, by its name; by default there
+
 	MaxPoints     int64
 	MaxEventBytes int
 	MaxFuture     time.Duration
@@ -41,6 +43,7 @@ type Record struct {
 	Offset    int64
 	Time      int64 // Unix ms; at or below 0 it has none
 	Value     []byte
+	Headers   []Header
 	Overflow  bool // its points are refused, for its member's sum would leave the range
 }
 
@@ -74,6 +77,7 @@ type Oracle struct {
 	mu      sync.Mutex
 	counts  Counts
 	reasons map[At]string
+	ids     map[At]string        // of the bad ones
 	windows map[string][]*window // by period
 	boards  map[board]map[string]*sum
 }
@@ -94,7 +98,7 @@ type sum struct {
 // New makes an oracle.
 func New(c Config) *Oracle {
 	return &Oracle{
-		config: c, counts: Counts{Dead: map[string]int64{}}, reasons: map[At]string{},
+		config: c, counts: Counts{Dead: map[string]int64{}}, reasons: map[At]string{}, ids: map[At]string{},
 		windows: map[string][]*window{}, boards: map[board]map[string]*sum{},
 	}
 }
@@ -108,13 +112,14 @@ func (o *Oracle) Add(r Record) (reason string) {
 		o.counts.Skipped++
 		return ""
 	}
-	e, reason := o.config.judge(r)
+	e, id, reason := o.config.judge(r)
 	if reason == "" && r.Overflow {
 		reason = "overflow"
 	}
 	if reason != "" {
 		o.counts.Dead[reason]++
 		o.reasons[At{r.Partition, r.Offset}] = reason
+		o.ids[At{r.Partition, r.Offset}] = id
 		return reason
 	}
 	taken := o.taken(e.time, r.Time)
@@ -183,10 +188,17 @@ func (o *Oracle) Bad() map[At]string {
 	return bad
 }
 
+// ID is the id that the dead letter of a bad record names its event by, empty for none.
+func (o *Oracle) ID(at At) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ids[at]
+}
+
 // Judge says why a record is bad, and nothing of one that isn't.
 func (o *Oracle) Judge(r Record) (reason string) {
 	if r.Value != nil {
-		_, reason = o.config.judge(r)
+		_, _, reason = o.config.judge(r)
 	}
 	return reason
 }
