@@ -68,6 +68,7 @@ equal points ranked by who got there first.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Version, _ = buildVersion()
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
