@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,15 +82,7 @@ func gaugeOf(name, help string, value func() float64) prometheus.Collector {
 
 // buildInfo is always 1; what it says is in its labels.
 func buildInfo() prometheus.Collector {
-	version, revision := "unknown", "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
+	version, revision := buildVersion()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "standings_build_info", Help: "1; which build this is stands in the labels.",
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
