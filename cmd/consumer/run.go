@@ -117,7 +117,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
-		zap.Int64("ledger_moves", stats.Moves.Load()), zap.Int64("retries", stats.Retries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
+		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	if _, answered := errors.AsType[kafka.Error](err); answered {
 		return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
 	}

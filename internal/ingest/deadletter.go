@@ -152,6 +152,7 @@ func (d *deadLetters) write(ctx context.Context, letters []letter) error {
 			if d.once {
 				return err
 			}
+			d.stats.KafkaTries.Add(1)
 			if err := wait.next(ctx); err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ const minCodec = 9 << 20
 func New(c Config) *Consumer {
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: c.Transport, Timeout: c.Timeout}
 	maxResponse := c.FoldMemory / 16
+	c.Standings = marked{c.Standings}
 	return &Consumer{
 		Config: c,
 		shared: shared{
@@ -178,6 +179,7 @@ func (c *Consumer) assigned(g *kafka.Generation, com *commits) []*worker {
 				log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", p.ID)),
 				decoder: event.NewDecoder(c.Events),
 				pace:    pace{target: c.PieceTime},
+				lag:     noLag(),
 			})
 		}
 	}

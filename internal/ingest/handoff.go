@@ -10,7 +10,9 @@ import (
 type batch struct {
 	*fold.Batch
 	tally
-	newest int64 // latest record time, ms
+	records int64 // that were read for it
+	newest  int64 // latest record time, ms
+	oldest  int64 // earliest record time that there is, ms; 0 without one
 }
 
 // handoff passes batches from a partition's reader to its sweeper.

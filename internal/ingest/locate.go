@@ -47,6 +47,9 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 		return ledger.Position{}, err
 	}
 	f.log = all[w.partition]
+	if found, err := ledger.Parse(f.found); err == nil {
+		w.lag.located(found.From, f.log.end)
+	}
 
 	d, err := decide(f, w.OnGap)
 	if err != nil {

@@ -85,7 +85,9 @@ func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
 		b = r.fresh(ledger.At(offset), 0)
 	}
 	for {
+		before := b.records
 		end, err := r.fold(ctx, b, resp, offset, -1)
+		r.Stats.Records.Add(b.records - before)
 		b.MoveTo(end)
 		if flushed := r.letters.flush(ctx); flushed != nil {
 			r.batches.recycle(b)
@@ -132,7 +134,7 @@ func (r *reader) endTurn() {
 // the sweeper has at most one.
 func (r *reader) fresh(at ledger.Position, repeated uint64) *batch {
 	b := <-r.batches.free
-	b.tally, b.newest = tally{}, 0
+	b.tally, b.records, b.newest, b.oldest = tally{}, 0, 0, 0
 	b.Reset(at, repeated)
 	return b
 }
@@ -192,6 +194,7 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 		} else {
 			r.blocked(nil)
 			r.caughtUp.Store(len(resp.Records) == 0)
+			r.lag.ends(resp.LastStable)
 			if len(resp.Records) > 0 || time.Since(began) >= r.FetchWait/2 {
 				r.idle.Reset()
 				r.Stats.FetchBytes.Add(int64(len(resp.Records)))
@@ -203,6 +206,7 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			return resp, sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))
 		}
 		resp.Release()
+		r.Stats.KafkaTries.Add(1)
 		if err := wait.next(ctx); err != nil {
 			return nil, err
 		}
@@ -228,6 +232,7 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		if err := r.one(ctx, b, rec); err != nil {
 			return rec.Offset, err
 		}
+		b.records++
 	}
 }
 
@@ -248,6 +253,9 @@ func unreadable(err error, topic string, partition int, records *recordbatch.Rea
 // one folds one record, or says that the batch has no room for it.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	b.newest = max(b.newest, rec.Time)
+	if rec.Time > 0 && (rec.Time < b.oldest || b.oldest == 0) {
+		b.oldest = rec.Time
+	}
 	if rec.Value == nil && rec.Oversize == 0 {
 		b.skipped++
 		return nil

@@ -60,7 +60,9 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 		}
 		resp, err := r.fetch(ctx, offset)
 		if err == nil {
+			before := b.records
 			offset, err = r.fold(ctx, b, resp, offset, at.To)
+			r.Stats.Records.Add(b.records - before)
 			resp.Release()
 		}
 		switch {
@@ -72,7 +74,7 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 			if !b.Halve() {
 				return r.tooLarge(offset)
 			}
-			b.tally = tally{}
+			b.tally, b.records = tally{}, 0
 			r.letters.forget()
 			offset = at.From
 		default:

@@ -12,7 +12,11 @@ import (
 type Snapshot struct {
 	Membership
 	Partitions []PartitionSnapshot // those that this member has now
+	Memory     Memory
 }
+
+// Memory is what folding has of the memory for it, in bytes.
+type Memory struct{ Limit, Used, High int64 }
 
 // Membership is a consumer's place in its group.
 type Membership struct {
@@ -30,15 +34,19 @@ type PartitionSnapshot struct {
 	Field     string // <topic>/<partition>
 	Line      Line
 	Since     time.Time // of waiting, where it waits
+	Lag       Lag
 }
 
 // Snapshot tells how the consumer stands. It answers at once.
 func (c *Consumer) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Snapshot{Membership: c.membership.get()}
+	s := Snapshot{
+		Membership: c.membership.get(),
+		Memory:     Memory{Limit: c.memory.Total(), Used: c.memory.Used(), High: c.memory.High()},
+	}
 	for _, w := range c.workers {
-		p := PartitionSnapshot{Topic: w.topic, Partition: w.partition, Field: w.field}
+		p := PartitionSnapshot{Topic: w.topic, Partition: w.partition, Field: w.field, Lag: w.lag.get()}
 		p.Line, p.Since = w.lineSince()
 		s.Partitions = append(s.Partitions, p)
 	}

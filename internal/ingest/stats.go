@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/standings/standings/internal/ingest/event"
 )
@@ -13,20 +15,38 @@ import (
 // reads it again counts the rest.
 //
 //	consumed = applied + dead-lettered + late + skipped + repeated
+//
+// The left side is no sum of the right: it counts the records that were read for a
+// batch, where they are read, and becomes final with the batch. So an event that got
+// lost between reading and the ledger, or was counted under two results, shows.
+//
+// The events of a call whose answer was never learned, of a process that was killed
+// for instance, are in nobody's applied: whoever comes next finds them in, and counts
+// them as repeated.
 type Stats struct {
+	together sync.Mutex // held where several counts of events change, so that a Count adds up
+
+	consumed atomic.Int64
 	Applied  atomic.Int64
 	Late     atomic.Int64
 	Skipped  atomic.Int64 // tombstones
 	Repeated atomic.Int64 // read again after a takeover, and already in
 	dead     [reasons]atomic.Int64
 
+	Records     atomic.Int64 // read, those of dropped batches too
 	Batches     atomic.Int64
 	Pieces      atomic.Int64
 	Updates     atomic.Int64 // member-windows written
-	Moves       atomic.Int64 // the ledger was found elsewhere
-	Retries     atomic.Int64 // calls to the standings sent again
+	Retries     atomic.Int64 // calls to the standings tried again
+	KafkaTries  atomic.Int64 // calls to Kafka tried again
 	DeadLetters atomic.Int64 // records written; an event may have several
 	FetchBytes  atomic.Int64
+	moves       [len(moveCauses)]atomic.Int64
+
+	batchEvents  histogram // records of a batch that is through
+	pieceUpdates histogram // member-windows of a piece
+	applyTime    histogram // ns that the call of a piece took
+	standingTime histogram // ns from the newest record of a batch to its last piece
 }
 
 const reasons = 5
@@ -44,8 +64,26 @@ func (s *Stats) DeadLettered() int64 {
 }
 
 // Consumed is the number of events whose end is known.
-func (s *Stats) Consumed() int64 {
-	return s.Applied.Load() + s.DeadLettered() + s.Late.Load() + s.Skipped.Load() + s.Repeated.Load()
+func (s *Stats) Consumed() int64 { return s.consumed.Load() }
+
+// Count is what became of events as of one moment: it adds up.
+type Count struct {
+	Consumed, Applied, Late, Skipped, Repeated int64
+	Dead                                       map[event.Reason]int64
+}
+
+// Count reads the counts of events together.
+func (s *Stats) Count() Count {
+	s.together.Lock()
+	defer s.together.Unlock()
+	c := Count{
+		Consumed: s.consumed.Load(), Applied: s.Applied.Load(), Late: s.Late.Load(),
+		Skipped: s.Skipped.Load(), Repeated: s.Repeated.Load(), Dead: map[event.Reason]int64{},
+	}
+	for _, r := range event.Reasons() {
+		c.Dead[r] = s.Dead(r)
+	}
+	return c
 }
 
 func reasonIndex(r event.Reason) int {
@@ -63,11 +101,35 @@ type tally struct {
 	dead                    [reasons]int64
 }
 
-func (s *Stats) add(t *tally) {
-	s.Late.Add(t.late)
-	s.Skipped.Add(t.skipped)
-	s.Repeated.Add(t.repeated)
-	for i, n := range t.dead {
+// applied counts a piece of so many events, of which some were refused for their
+// points.
+func (s *Stats) applied(events, refused int64, width int, took time.Duration) {
+	s.together.Lock()
+	s.consumed.Add(events)
+	s.Applied.Add(events - refused)
+	s.dead[overflowIndex].Add(refused)
+	s.together.Unlock()
+	s.Pieces.Add(1)
+	s.Updates.Add(int64(width))
+	s.pieceUpdates.observe(updateBounds, int64(width))
+	s.applyTime.observe(applyBounds, int64(took))
+}
+
+// swept counts a batch that is through: all of its records that weren't consumed with
+// its pieces, which had so many events.
+func (s *Stats) swept(b *batch, inPieces int64, now time.Time) {
+	s.together.Lock()
+	s.consumed.Add(b.records - inPieces)
+	s.Late.Add(b.late)
+	s.Skipped.Add(b.skipped)
+	s.Repeated.Add(b.repeated)
+	for i, n := range b.dead {
 		s.dead[i].Add(n)
+	}
+	s.together.Unlock()
+	s.Batches.Add(1)
+	s.batchEvents.observe(eventBounds, b.records)
+	if b.newest > 0 {
+		s.standingTime.observe(standingBounds, int64(max(0, now.Sub(time.UnixMilli(b.newest)))))
 	}
 }

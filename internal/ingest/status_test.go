@@ -10,9 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-	"pgregory.net/rapid"
 
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -92,27 +90,6 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 	require.Equal(t, "me", l.Owner)
 	require.Equal(t, HaltGap, l.Reason)
 	require.Equal(t, int64(1700000000123), l.RecordTime.UnixMilli())
-}
-
-func TestConsumedIsTheSumOfWhatBecameOfEvents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s Stats
-		n := func(name string) int64 { return rapid.Int64Range(0, 1000).Draw(t, name) }
-		applied := n("applied")
-		s.Applied.Add(applied)
-		all := tally{late: n("late"), skipped: n("skipped"), repeated: n("repeated")}
-		sum := applied + all.late + all.skipped + all.repeated
-		dead := int64(0)
-		for _, r := range event.Reasons() {
-			all.dead[reasonIndex(r)] = n(string(r))
-			dead += all.dead[reasonIndex(r)]
-		}
-		s.add(&all)
-		require.Equal(t, sum+dead, s.Consumed())
-		require.Equal(t, dead, s.DeadLettered())
-	})
-	require.Len(t, event.Reasons(), reasons)
-	require.Panics(t, func() { reasonIndex("another") })
 }
 
 func TestALookAtAHaltThatTakesLongIsNotTakenAllTheTime(t *testing.T) {

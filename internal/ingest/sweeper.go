@@ -18,6 +18,7 @@ type sweeper struct {
 	*worker
 	at    ledger.Position
 	calls context.Context //nolint:containedctx // of the pieces: outlives run's by lastCall
+	taken int64           // events of the sweep's pieces so far: already counted as consumed
 }
 
 // lastCall is how long a piece in flight is waited for at the end of a generation.
@@ -78,7 +79,7 @@ func (s *sweeper) look(ctx context.Context) error {
 		return err
 	}
 	if found != s.at.String() {
-		return fmt.Errorf("%s: %w from %v to %q", s.field, errMoved, s.at, found)
+		return &movedError{s.field, s.at, found}
 	}
 	s.looked()
 	return nil
@@ -88,6 +89,7 @@ func (s *sweeper) look(ctx context.Context) error {
 // piece, since until then another owner may come to count them.
 func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	defer s.batches.recycle(b)
+	s.lag.sweeping(b.oldest)
 	s.pieces.Reset(b.Batch, s.topic, s.partition)
 	for {
 		piece, events, ok := s.pieces.Next(s.pace.width())
@@ -98,14 +100,16 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 			return err
 		}
 		s.at = piece.Next
+		s.taken += events
 		if ctx.Err() != nil && s.at.Sweeping() {
 			return context.Cause(ctx) // the next owner goes on from here
 		}
 	}
 	s.swept(b.newest)
 	if !s.at.Sweeping() {
-		s.Stats.Batches.Add(1)
-		s.Stats.add(&b.tally)
+		s.Stats.swept(b, s.taken, time.Now())
+		s.taken = 0
+		s.lag.counts(s.at.From, b.newest)
 		s.commits.at(s.topic, s.partition, s.at.From)
 	}
 	return nil
@@ -135,10 +139,7 @@ func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events i
 		case ledger.Applied:
 			s.writing(nil)
 			s.pace.observe(width, took)
-			s.Stats.Pieces.Add(1)
-			s.Stats.Updates.Add(int64(width))
-			s.Stats.Applied.Add(events - refused)
-			s.Stats.dead[overflowIndex].Add(refused)
+			s.Stats.applied(events, refused, width, took)
 			return nil
 		case ledger.Held:
 			s.writing(errHeld)
@@ -167,7 +168,7 @@ var errHeld = errors.New("a rebuild is about to swap the boards")
 func (s *sweeper) refusal(p *ledger.Piece, a ledger.Answer) error {
 	switch a.Outcome {
 	case ledger.Moved:
-		return fmt.Errorf("%s: %w from %v to %q", s.field, errMoved, p.Expected, a.Found)
+		return &movedError{s.field, p.Expected, a.Found}
 	case ledger.OtherSchema:
 		if err := s.Standings.CheckSchema(a.Found); err != nil {
 			return &Halt{HaltSchema, fmt.Sprintf("%s: %v", s.field, err), "see there"}

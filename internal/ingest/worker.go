@@ -41,6 +41,7 @@ type worker struct {
 	caughtUp  atomic.Bool // the last answer of the broker was empty
 	pastSince time.Time   // when the log was first seen to end before the position
 	state     status
+	lag       lag
 }
 
 // shared is what the partitions of a process have in common.
@@ -53,9 +54,6 @@ type shared struct {
 	again       chan struct{} // a token for reading a batch again, outside of the budget
 	reconnected atomic.Int64  // counts new connections to the standings
 }
-
-// errMoved says that the ledger was found elsewhere: all that was folded is void.
-var errMoved = errors.New("the ledger has moved")
 
 // run works until the generation ends.
 func (w *worker) run(ctx context.Context) {
@@ -89,7 +87,7 @@ func (w *worker) settle(ctx context.Context, err error, wait *wait, took time.Du
 		return sleep(ctx, pause) == nil
 	}
 	if errors.Is(err, errMoved) {
-		w.Stats.Moves.Add(1)
+		w.Stats.moved(err)
 		w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
 		return sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
@@ -97,6 +95,11 @@ func (w *worker) settle(ctx context.Context, err error, wait *wait, took time.Du
 		w.log.Debug("looking at the ledger again", zap.Error(err))
 	} else {
 		w.waiting(err)
+		if ofStandings(err) {
+			w.Stats.Retries.Add(1)
+		} else {
+			w.Stats.KafkaTries.Add(1)
+		}
 	}
 	return wait.next(ctx) == nil
 }
@@ -122,6 +125,7 @@ func (w *worker) flow(ctx context.Context) error {
 		return err
 	}
 	w.started(at)
+	w.lag.goesOn(at.From)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)

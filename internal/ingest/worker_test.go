@@ -96,7 +96,7 @@ func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
 		}
 	})
 	require.Equal(t, int64(3), w.stats.Retries.Load())
-	require.Zero(t, w.stats.Moves.Load())
+	require.Zero(t, w.stats.AllMoves())
 }
 
 // sweepHalfway has the ledger stand in the middle of a sweep of all that the log
@@ -191,7 +191,7 @@ func TestAPositionThatMovedUnderAWorkerVoidsAllThatItHasFolded(t *testing.T) {
 	other := w.worker(0, nil)
 	w.reaches(0)
 	close(block)
-	eventually(t, "the zombie has found the ledger moved", func() bool { return w.stats.Moves.Load() > 0 })
+	eventually(t, "the zombie has found the ledger moved", func() bool { return w.stats.AllMoves() > 0 })
 	w.send(0, some("b", 20, 5)...)
 	w.reaches(0)
 	zombie.stop(t)
@@ -212,7 +212,7 @@ func TestARollbackIsSeenWhereNoEventFollows(t *testing.T) {
 	began := time.Now()
 	w.reaches(0)
 	require.Less(t, time.Since(began), 3*time.Second)
-	require.Equal(t, int64(1), w.stats.Moves.Load())
+	require.Equal(t, int64(1), w.stats.AllMoves())
 }
 
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
@@ -384,7 +384,7 @@ func TestASchemaThatIsGoneHalts(t *testing.T) {
 	w.send(0, some("b", 10, 5)...)
 	eventually(t, "it is seen", func() bool { return r.line().Reason == HaltSchema })
 	time.Sleep(1500 * time.Millisecond)
-	require.Less(t, w.stats.Moves.Load(), int64(3), "it looks once a second")
+	require.Less(t, w.stats.AllMoves(), int64(3), "it looks once a second")
 	w.standings.do(func() { w.standings.schema = ourSchema })
 	w.reaches(0)
 }

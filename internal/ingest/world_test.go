@@ -220,6 +220,7 @@ func (w *world) consumer(change func(*Config)) (c *Consumer, stop func() error) 
 			case <-time.After(time.Minute):
 				err = fmt.Errorf("the consumer didn't end")
 			}
+			addsUp(w.t, c.Stats)
 		})
 		return err
 	}
@@ -283,9 +284,24 @@ func (r *running) stop(t testing.TB) {
 		t.Error("the worker didn't end with its generation")
 		return
 	}
+	addsUp(t, r.Stats)
 	if r.live.Load() == 0 {
 		// What a fetch that was given up holds comes back with its connection.
 		eventually(t, "all memory is given back", func() bool { return r.memory.Used() == 0 })
+	}
+}
+
+// addsUp holds the counts of events against what was consumed. It may be called at any
+// time.
+func addsUp(t testing.TB, s *Stats) {
+	t.Helper()
+	c := s.Count()
+	sum := c.Applied + c.Late + c.Skipped + c.Repeated
+	for _, n := range c.Dead {
+		sum += n
+	}
+	if sum != c.Consumed {
+		t.Errorf("%d events were consumed, and the results are of %d: %+v", c.Consumed, sum, c)
 	}
 }
 

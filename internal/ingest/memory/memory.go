@@ -21,6 +21,7 @@ type Budget struct {
 	mu      sync.Mutex
 	total   int64
 	used    int64 // held or reserved
+	high    int64 // the most that used has been
 	reserve int64
 	waiting []*waiter // first come, first served
 }
@@ -43,6 +44,22 @@ func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
+}
+
+// Total is the number of bytes to share.
+func (b *Budget) Total() int64 { return b.total }
+
+// High is the most that Used has been.
+func (b *Budget) High() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.high
+}
+
+// use changes what is used.
+func (b *Budget) use(n int64) {
+	b.used += n
+	b.high = max(b.high, b.used)
 }
 
 // Account is what one partition holds. Its methods are safe for concurrent use:
@@ -68,7 +85,7 @@ func (a *Account) Take(n int64) bool {
 		return false
 	}
 	a.credit -= fromCredit
-	b.used += rest
+	b.use(rest)
 	a.held += n
 	return true
 }
@@ -144,7 +161,7 @@ func (b *Budget) serve() {
 	for len(b.waiting) > 0 && b.used+b.reserve <= b.total {
 		w := b.waiting[0]
 		b.waiting = b.waiting[1:]
-		b.used += b.reserve
+		b.use(b.reserve)
 		close(w.turn)
 	}
 }

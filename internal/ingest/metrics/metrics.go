@@ -2,11 +2,13 @@
 //
 // Nothing is counted here: ingest.Stats and the consumer hold the numbers, and a
 // Collector reads them when it is asked. So there is one count of everything, the one
-// that the last line of the log and the tests go by as well.
+// that the last line of the log and the tests go by as well, and what a process has no
+// more, a partition that went to another, isn't shown by it any more.
 package metrics
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,35 +28,60 @@ func New(stats *ingest.Stats, now func() ingest.Snapshot) *Collector {
 	return &Collector{stats: stats, now: now}
 }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("standings_"+name, help, labels, nil)
-}
-
+// Events, by what became of them.
 var (
+	consumed = desc("events_consumed_total",
+		"Events that were read and whose end is known. It is counted where they are read: standings_events_total adds up to it at any time, over all results.")
 	events = desc("events_total",
-		"Events whose end is known, by what became of them: applied, dead_lettered, late (no window takes them), skipped (null values), "+
-			"repeated (read again after a takeover, and already in). Their sum is standings_events_consumed_total.", "result")
-	deadLettered = desc("dead_lettered_events_total", "Events that were dead-lettered, by reason.", "reason")
+		"Events whose end is known, by what became of them: applied; dead_lettered; late (no window takes them); skipped (null values); "+
+			"repeated (read again after a takeover or a restart, and already in). Events of a call whose answer was never learned, "+
+			"of a process that was killed for instance, are in no applied, and in the next owner's repeated.", "result")
+	deadLettered = desc("events_dead_lettered_total", "Events that were dead-lettered, by reason.", "reason")
 	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover may have several.")
-	batches      = desc("batches_total", "Batches that were swept to their end.")
-	pieces       = desc("pieces_total", "Pieces that were applied, each in one call to Redis.")
-	updates      = desc("updates_total", "Member-windows written to Redis. Applied events by this is how many events an update carries.")
-	moves        = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand.")
-	retries      = desc("retries_total", "Calls that were tried again, by what they went to.", "target")
-	fetched      = desc("fetched_bytes_total", "Bytes of record batches that brokers sent, as compressed as they came.")
+)
 
+// The work.
+var (
+	records  = desc("records_read_total", "Records that were read and folded, those of batches that were dropped and read again too.")
+	fetched  = desc("fetched_bytes_total", "Bytes of record batches that brokers sent, as compressed as they came.")
+	batches  = desc("batch_events", "Events of the batches that were swept to their end: how far folding goes.")
+	pieces   = desc("piece_updates", "Member-windows written by the pieces that were applied, each in one call to Redis.")
+	updates  = desc("updates_total", "Member-windows written to Redis. By this, applied events are the events an update carries: the more, the cheaper.")
+	apply    = desc("apply_seconds", "How long the calls took that applied a piece, without waiting for their turn in this process.")
+	standing = desc("record_to_standing_seconds", "From the newest record of a batch until all of the batch counts, by the record's time and this machine's clock. Of a replay it tells how old the records are.")
+)
+
+// What went otherwise.
+var (
+	moves   = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	retries = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
+	halted  = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
+	state   = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
+)
+
+// How it stands.
+var (
+	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last told it, up to the first open transaction. Those of a sweep under way count as behind until its end.", "topic", "partition")
+	lagSeconds = desc("lag_seconds", "Age of the oldest record of a partition that doesn't count yet, by the record's time; 0 when caught up. Before that record was read, how long it has been waiting at least.", "topic", "partition")
 	member     = desc("group_member", "1 while this process is in a generation of its group, else 0.")
 	generation = desc("group_generation", "The last generation of the group that this process was in.")
 	joins      = desc("group_joins_total", "Generations of the group that this process was in: each rebalance begins one.")
 	assigned   = desc("assigned_partitions", "Partitions that this process has.")
-	state      = desc("partition_state", "1 for the state that a partition of this process is in: running, waiting or halted.", "topic", "partition", "state")
-	halted     = desc("halted_partitions", "Partitions of this process that are halted, by reason.", "reason")
-
-	all = []*prometheus.Desc{
-		events, deadLettered, deadLetters, batches, pieces, updates, moves, retries, fetched,
-		member, generation, joins, assigned, state, halted,
-	}
+	memLimit   = desc("fold_memory_limit_bytes", "What fetched and folded events may take: fold_memory, less what is set aside.")
+	memUsed    = desc("fold_memory_used_bytes", "What they take, or have reserved.")
+	memHigh    = desc("fold_memory_used_max_bytes", "The most that they have taken since the start.")
 )
+
+var all = []*prometheus.Desc{
+	consumed, events, deadLettered, deadLetters,
+	records, fetched, batches, pieces, updates, apply, standing,
+	moves, retries, halted, state,
+	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh,
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("standings_"+name, help, labels, nil)
+}
 
 // Describe names all there may be.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
@@ -63,51 +90,98 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the counts.
+// Collect reads everything.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, kind, value, labels...)
-	}
-	count := func(d *prometheus.Desc, n int64, labels ...string) {
-		send(d, prometheus.CounterValue, float64(n), labels...)
-	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		send(d, prometheus.GaugeValue, v, labels...)
-	}
-	s := c.stats
-	count(events, s.Applied.Load(), "applied")
-	count(events, s.DeadLettered(), "dead_lettered")
-	count(events, s.Late.Load(), "late")
-	count(events, s.Skipped.Load(), "skipped")
-	count(events, s.Repeated.Load(), "repeated")
-	for _, r := range event.Reasons() {
-		count(deadLettered, s.Dead(r), string(r))
-	}
-	count(deadLetters, s.DeadLetters.Load())
-	count(batches, s.Batches.Load())
-	count(pieces, s.Pieces.Load())
-	count(updates, s.Updates.Load())
-	count(moves, s.Moves.Load())
-	count(retries, s.Retries.Load(), "redis")
-	count(fetched, s.FetchBytes.Load())
+	out := sender(to)
+	out.events(c.stats.Count())
+	out.work(c.stats)
+	out.stands(c.now(), time.Now())
+}
 
-	now := c.now()
-	gauge(member, truth(now.Joined))
-	gauge(generation, float64(now.Generation))
-	count(joins, now.Joins)
-	gauge(assigned, float64(len(now.Partitions)))
+type sender chan<- prometheus.Metric
+
+func (to sender) count(d *prometheus.Desc, n int64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+func (to sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// histogram sends a distribution of which one in the metric's unit is so much.
+func (to sender) histogram(d *prometheus.Desc, h ingest.Distribution, one float64) {
+	buckets := map[float64]uint64{}
+	for i, bound := range h.Bounds {
+		buckets[float64(bound)/one] = uint64(h.Counts[i])
+	}
+	to <- prometheus.MustNewConstHistogram(d, uint64(h.Count), float64(h.Sum)/one, buckets)
+}
+
+func (to sender) events(n ingest.Count) {
+	dead := int64(0)
+	for _, r := range event.Reasons() {
+		to.count(deadLettered, n.Dead[r], string(r))
+		dead += n.Dead[r]
+	}
+	to.count(consumed, n.Consumed)
+	to.count(events, n.Applied, "applied")
+	to.count(events, dead, "dead_lettered")
+	to.count(events, n.Late, "late")
+	to.count(events, n.Skipped, "skipped")
+	to.count(events, n.Repeated, "repeated")
+}
+
+func (to sender) work(s *ingest.Stats) {
+	to.count(deadLetters, s.DeadLetters.Load())
+	to.count(records, s.Records.Load())
+	to.count(fetched, s.FetchBytes.Load())
+	to.count(updates, s.Updates.Load())
+	to.histogram(batches, s.BatchEvents(), 1)
+	to.histogram(pieces, s.PieceUpdates(), 1)
+	to.histogram(apply, s.ApplyTime(), float64(time.Second))
+	to.histogram(standing, s.StandingTime(), float64(time.Second))
+	for _, cause := range ingest.MoveCauses() {
+		to.count(moves, s.Moves(cause), cause)
+	}
+	to.count(retries, s.Retries.Load(), "redis")
+	to.count(retries, s.KafkaTries.Load(), "kafka")
+}
+
+func (to sender) stands(s ingest.Snapshot, now time.Time) {
+	to.gauge(member, truth(s.Joined))
+	to.gauge(generation, float64(s.Generation))
+	to.count(joins, s.Joins)
+	to.gauge(assigned, float64(len(s.Partitions)))
+	to.gauge(memLimit, float64(s.Memory.Limit))
+	to.gauge(memUsed, float64(s.Memory.Used))
+	to.gauge(memHigh, float64(s.Memory.High))
 	reasons := map[string]int{}
-	for _, p := range now.Partitions {
-		for _, of := range []string{ingest.StateRunning, ingest.StateWaiting, ingest.StateHalted} {
-			gauge(state, truth(of == p.Line.State), p.Topic, strconv.Itoa(p.Partition), of)
-		}
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		to.partition(p, now)
 		if p.Line.State == ingest.StateHalted {
 			reasons[p.Line.Reason]++
 		}
 	}
 	for _, r := range ingest.HaltReasons() {
-		gauge(halted, float64(reasons[r]), r)
+		to.gauge(halted, float64(reasons[r]), r)
 	}
+}
+
+func (to sender) partition(p *ingest.PartitionSnapshot, now time.Time) {
+	number := strconv.Itoa(p.Partition)
+	for _, of := range []string{ingest.StateRunning, ingest.StateWaiting, ingest.StateHalted} {
+		to.gauge(state, truth(of == p.Line.State), p.Topic, number, of)
+	}
+	if !p.Lag.Known {
+		return
+	}
+	to.gauge(lagRecords, float64(p.Lag.Records), p.Topic, number)
+	age := time.Duration(0)
+	if !p.Lag.Since.IsZero() {
+		age = max(0, now.Sub(p.Lag.Since))
+	}
+	to.gauge(lagSeconds, age.Seconds(), p.Topic, number)
 }
 
 func truth(b bool) float64 {

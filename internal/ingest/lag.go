@@ -1,0 +1,85 @@
+package ingest
+
+import (
+	"sync"
+	"time"
+)
+
+// lag is how far a partition is behind: between where the ledger stands and where
+// the log ended when the broker last answered. It is told a batch and a response at a
+// time, never an event.
+type lag struct {
+	mu        sync.Mutex
+	from, end int64 // every event before from counts; -1: not known yet
+	since     int64 // ms: the time of the oldest record that doesn't count, 0 without one
+}
+
+// Lag is how far a partition is behind.
+type Lag struct {
+	Known   bool  // false before ledger and log were looked at
+	Records int64 // offsets, which transactions and compaction leave gaps in
+	// Since is the time of the oldest record that doesn't count, zero without one.
+	// Before that record was read it is the time since when there is one.
+	Since time.Time
+}
+
+func noLag() lag { return lag{from: -1, end: -1} }
+
+// located is called with where the ledger stands and the log ends.
+func (l *lag) located(from, end int64) {
+	l.change(func() {
+		if from < l.from {
+			l.since = 0 // gone back: older records than we knew of
+		}
+		l.from, l.end = from, end
+	})
+}
+
+// goesOn is called with where the ledger stands, once that is settled.
+func (l *lag) goesOn(from int64) { l.change(func() { l.from = from }) }
+
+// ends is called with where the log ends.
+func (l *lag) ends(end int64) { l.change(func() { l.end = end }) }
+
+// sweeping is called with the time of the oldest record of the batch that is swept
+// now, 0 if none has one.
+func (l *lag) sweeping(oldest int64) {
+	l.change(func() {
+		if oldest > 0 {
+			l.since = oldest
+		}
+	})
+}
+
+// counts is called where a batch is through, with its end and the time of its newest
+// record. What follows it is hardly older.
+func (l *lag) counts(to, newest int64) {
+	l.change(func() {
+		l.from, l.since = to, max(newest, 0)
+	})
+}
+
+func (l *lag) change(to func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to()
+	switch {
+	case l.from >= l.end || l.from < 0:
+		l.since = 0
+	case l.since == 0:
+		l.since = time.Now().UnixMilli()
+	}
+}
+
+func (l *lag) get() Lag {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.from < 0 || l.end < 0 {
+		return Lag{}
+	}
+	g := Lag{Known: true, Records: max(0, l.end-l.from)}
+	if l.since > 0 {
+		g.Since = time.UnixMilli(l.since)
+	}
+	return g
+}

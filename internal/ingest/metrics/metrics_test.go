@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+// aConsumer has three partitions, each in another state.
+func aConsumer() ingest.Snapshot {
+	partition := func(n int, state, reason string, lag ingest.Lag) ingest.PartitionSnapshot {
+		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: ingest.Line{State: state, Reason: reason}, Lag: lag}
+	}
+	return ingest.Snapshot{
+		Membership: ingest.Membership{Joined: true, Generation: 7, Joins: 3},
+		Partitions: []ingest.PartitionSnapshot{
+			partition(0, ingest.StateRunning, "", ingest.Lag{Known: true}),
+			partition(1, ingest.StateWaiting, "", ingest.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
+			partition(2, ingest.StateHalted, ingest.HaltGap, ingest.Lag{}),
+		},
+		Memory: ingest.Memory{Limit: 300, Used: 100, High: 200},
+	}
+}
+
+func gather(t *testing.T, stats *ingest.Stats, now func() ingest.Snapshot) map[string]*dto.MetricFamily {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(New(stats, now)))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	all := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// values are a family's, by its labels' values in the order of their names.
+func values(f *dto.MetricFamily) map[string]float64 {
+	all := map[string]float64{}
+	for _, m := range f.GetMetric() {
+		key := ""
+		for _, l := range m.GetLabel() {
+			key += l.GetValue() + " "
+		}
+		all[key] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+	}
+	return all
+}
+
+func TestNamesUnitsAndHelpAreAsPrometheusAsks(t *testing.T) {
+	problems, err := testutil.CollectAndLint(New(new(ingest.Stats), aConsumer))
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestEverythingThatIsDescribedIsShown(t *testing.T) {
+	found := gather(t, new(ingest.Stats), aConsumer)
+	require.Len(t, found, len(all), "%v", slices.Sorted(maps.Keys(found)))
+}
+
+func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
+	found := gather(t, new(ingest.Stats), aConsumer)
+	require.Equal(t, map[string]float64{"": 3}, values(found["standings_assigned_partitions"]))
+	require.Equal(t, map[string]float64{"": 1}, values(found["standings_group_member"]))
+	require.Equal(t, map[string]float64{"": 7}, values(found["standings_group_generation"]))
+	require.Equal(t, map[string]float64{"0 points ": 0, "1 points ": 12}, values(found["standings_lag_records"]), "of a partition that nobody could look at nothing is said")
+	seconds := values(found["standings_lag_seconds"])
+	require.Zero(t, seconds["0 points "])
+	require.InDelta(t, 90, seconds["1 points "], 5)
+	require.Equal(t, map[string]float64{
+		"0 running points ": 1, "0 waiting points ": 0, "0 halted points ": 0,
+		"1 running points ": 0, "1 waiting points ": 1, "1 halted points ": 0,
+		"2 running points ": 0, "2 waiting points ": 0, "2 halted points ": 1,
+	}, values(found["standings_partition_state"]))
+	halted := values(found["standings_halted_partitions"])
+	require.Len(t, halted, len(ingest.HaltReasons()))
+	for reason, n := range halted {
+		require.Equal(t, reason == ingest.HaltGap+" ", n == 1, "%s: %v", reason, n)
+	}
+}
+
+func TestAProcessThatLostItsPartitionsShowsNoneOfThem(t *testing.T) {
+	found := gather(t, new(ingest.Stats), func() ingest.Snapshot { return ingest.Snapshot{} })
+	for _, name := range []string{"standings_lag_records", "standings_lag_seconds", "standings_partition_state"} {
+		require.NotContains(t, found, name)
+	}
+	require.Equal(t, map[string]float64{"": 0}, values(found["standings_assigned_partitions"]))
+}
+
+func TestEveryCounterStandsAtZeroBeforeItsFirst(t *testing.T) {
+	found := gather(t, new(ingest.Stats), aConsumer)
+	for name, n := range map[string]int{
+		"standings_events_total": 5, "standings_events_dead_lettered_total": 5, "standings_ledger_moves_total": 5, "standings_retries_total": 2,
+	} {
+		require.Len(t, values(found[name]), n, name)
+	}
+}
