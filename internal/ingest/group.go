@@ -76,6 +76,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.awaitTopics(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
+	c.membership.outside(errJoining)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.Group, Brokers: c.Brokers, Dialer: c.Dialer, Topics: c.Topics,
 		GroupBalancers:    []kafka.GroupBalancer{c.balancer},

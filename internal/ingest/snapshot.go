@@ -62,7 +62,7 @@ type membership struct {
 var errJoining = errors.New("the group is dealing out its partitions")
 
 func newMembership() *membership {
-	return &membership{now: Membership{Since: time.Now(), Err: errJoining}}
+	return &membership{now: Membership{Since: time.Now()}}
 }
 
 func (m *membership) get() Membership {

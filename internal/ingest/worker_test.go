@@ -213,6 +213,7 @@ func TestARollbackIsSeenWhereNoEventFollows(t *testing.T) {
 	w.reaches(0)
 	require.Less(t, time.Since(began), 3*time.Second)
 	require.Equal(t, int64(1), w.stats.AllMoves())
+	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
 }
 
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {

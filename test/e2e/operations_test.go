@@ -1,0 +1,143 @@
+package e2e
+
+// The operations port of real processes.
+
+import (
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+func TestReadinessFollowsKafkaRedisAndTheGroup(t *testing.T) {
+	redis := testenv.PrivateRedis(t)
+	place := harness.New(t, harness.Options{Redis: redis, NoTopic: true})
+	consumer := place.Start(t)
+	consumer.AwaitNotReady(t, within, "joining", "topic "+place.Topic+" doesn't exist yet")
+	place.CreateTopic(t, 1, nil)
+	consumer.AwaitReady(t, within)
+	spare := place.Start(t) // of two replicas one has no partition
+	spare.AwaitReady(t, within)
+	place.Publish(t, some("u", 0, 10)...)
+	place.AwaitCaughtUp(t, within)
+
+	redis.Pause()
+	for _, c := range []*harness.Consumer{consumer, spare} {
+		if gone := c.AwaitNotReady(t, within, "redis_unreachable", redis.Addr()); gone.Remedy == "" {
+			t.Errorf("it doesn't say what to do: %+v", gone)
+		}
+		if healthy, err := c.Healthy(t.Context()); !healthy {
+			t.Errorf("a Redis that is away is no reason for a restart: %v", err)
+		}
+	}
+	harness.Eventually(t, within, func() string { // whoever has the partition says so, too
+		for _, c := range place.Consumers() {
+			if _, reasons, err := c.Ready(t.Context()); err == nil {
+				for _, r := range reasons {
+					if r.Reason == "waiting" && r.Partition == place.Topic+"/0" {
+						return ""
+					}
+				}
+			}
+		}
+		return "no replica says that the partition waits"
+	})
+	redis.Resume()
+	consumer.AwaitReady(t, within)
+	spare.AwaitReady(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+func TestAHaltedPartitionIsAReasonAndTheOthersGoOn(t *testing.T) {
+	place := harness.New(t, harness.Options{Partitions: 2})
+	place.Publish(t, append(some("u", 0, 5), some("u", 1, 5)...)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.AwaitReady(t, within)
+	was := place.Ledger(t)[0]
+	if err := place.RedisClient().HSet(t.Context(), place.Key("ledger"), place.Topic+"/0", "torn:"+was).Err(); err != nil {
+		t.Fatal(err)
+	}
+	torn := consumer.AwaitNotReady(t, within, "torn", "")
+	if torn.Partition != place.Topic+"/0" || torn.What == "" || torn.Remedy == "" {
+		t.Errorf("it says %+v", torn)
+	}
+	if healthy, err := consumer.Healthy(t.Context()); !healthy {
+		t.Errorf("a halted partition is no reason for a restart: %v", err)
+	}
+	place.Publish(t, some("v", 1, 5)...)
+	harness.Eventually(t, within, func() string {
+		m, err := consumer.Scrape(t.Context())
+		switch {
+		case err != nil:
+			return err.Error()
+		case m[`standings_halted_partitions{reason="torn"}`] != 1 || m["standings_ready"] != 0:
+			return "the metrics don't tell of the halt"
+		case m["standings_events_total{result=\"applied\"}"] != 15:
+			return "the other partition doesn't go on"
+		}
+		return ""
+	})
+	if err := place.RedisClient().HSet(t.Context(), place.Key("ledger"), place.Topic+"/0", was).Err(); err != nil {
+		t.Fatal(err)
+	}
+	consumer.AwaitReady(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		testenv.NotRun(t, "there is no promtool on the PATH (Debian has it in the package prometheus)")
+	}
+	place := harness.New(t, harness.Options{Partitions: 2})
+	place.Publish(t, append(some("u", 0, 50), harness.Record(1, "soup"))...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.AwaitReady(t, within)
+	text, err := consumer.Exposition(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+	for _, series := range []string{
+		`standings_events_total{result="applied"} 50`,
+		`standings_events_dead_lettered_total{reason="malformed"} 1`,
+		`standings_dead_letters_written_total 2`, // some has one, too,
+		`standings_lag_records{partition="0",topic="` + place.Topic + `"} 0`,
+		`standings_lag_seconds{partition="1",topic="` + place.Topic + `"} 0`,
+		`standings_assigned_partitions 2`,
+		`standings_ready 1`,
+	} {
+		if !strings.Contains(text, "\n"+series+"\n") {
+			t.Errorf("/metrics hasn't %s", series)
+		}
+	}
+	consumer.Terminate(t)
+}
+
+// A scraper that hangs keeps the process from nothing; the port is closed at its end.
+func TestThePortIsOpenUntilTheEndAndNotAfterIt(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	consumer := place.Start(t)
+	consumer.AwaitReady(t, within)
+	began := time.Now()
+	consumer.Terminate(t)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if _, _, err := consumer.Ready(t.Context()); err == nil {
+		t.Error("somebody still answers")
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
