@@ -153,9 +153,6 @@ func (r *Reader) align(b batch, payload []byte) error {
 			return err
 		}
 	}
-	if last < 0 {
-		return b.corrupt("it is compressed and holds no message")
-	}
 	if last > b.base {
 		return b.corrupt("the last message inside it has offset %d, which is past its own", last)
 	}

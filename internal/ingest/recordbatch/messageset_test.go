@@ -126,6 +126,24 @@ func TestTheTimeOfAWrapperCountsUnderLogAppendTimeAlone(t *testing.T) {
 	}
 }
 
+// Brokers never stored them so, and Kafka's consumer reads them: the wrapper says
+// how offsets count, and each message whether it has a time.
+func TestAWrapperMayHoldMessagesOfTheOtherMagic(t *testing.T) {
+	for wrapper, want := range map[byte][]record{
+		0: {{offset: 8, time: -1, value: []byte("a")}, {offset: 9, time: 5, value: []byte("b")}},
+		1: {{offset: 8, time: -1, value: []byte("a")}, {offset: 9, time: 77, value: []byte("b")}},
+	} {
+		first := int64(8) * int64(1-wrapper)
+		inner := append(message{offset: first, value: []byte("a")}.encode(0), message{offset: first + 1, time: 5, value: []byte("b")}.encode(1)...)
+		s := set{magic: wrapper, attrs: 1 | attrLogAppendTime, time: 77, last: 9, inner: inner}
+		got, next, err := read(t, s.encode(), 0)
+		if err != nil || next != 10 {
+			t.Fatalf("magic %d: next is %d: %v", wrapper, next, err)
+		}
+		same(t, got, want)
+	}
+}
+
 // What marks transactions and control records in magic 2 has no meaning here.
 func TestBitsThatTheOldFormatsDontKnowMeanNothing(t *testing.T) {
 	for magic := range byte(2) {
