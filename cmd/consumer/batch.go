@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -16,6 +17,8 @@ const (
 	batchBytes = 900 * kib
 	// recordOverhead is at least what a record's framing takes.
 	recordOverhead = 24
+	// lengthBytes is what the length of a header's key or value takes here.
+	lengthBytes = 2
 )
 
 // batch keeps records one behind the other in a single buffer.
@@ -24,34 +27,55 @@ type batch struct {
 	ends []recordEnds
 }
 
+// recordEnds is where the parts of a record end in buf, one behind the other; a
+// record starts where the last one ended.
 type recordEnds struct {
-	key, value int // where each ends in buf; a record starts where the last ended
-	nullKey    bool
+	key, value, id, time int
+	nullKey              bool
 }
 
-func (b *batch) reset()    { b.buf, b.ends = b.buf[:0], b.ends[:0] }
-func (b *batch) size() int { return len(b.buf) + recordOverhead*len(b.ends) }
+func (b *batch) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
 
-// fits reports whether a record of n bytes goes in. An empty batch takes any.
-func (b *batch) fits(n, limit int) bool {
-	return len(b.ends) == 0 || len(b.ends) < batchRecords && b.size()+n+recordOverhead <= limit
+// fits reports whether a record of n bytes goes in, where each takes some more for
+// framing and headers. An empty batch takes any.
+func (b *batch) fits(n, more, limit int) bool {
+	return len(b.ends) == 0 || len(b.ends) < batchRecords && len(b.buf)+n+more*(len(b.ends)+1) <= limit
 }
 
-func (b *batch) add(key, value []byte) {
-	b.buf = append(b.buf, key...)
-	end := recordEnds{key: len(b.buf), nullKey: key == nil}
-	b.buf = append(b.buf, value...)
+func (b *batch) add(o outgoing) {
+	b.buf = append(b.buf, o.key...)
+	end := recordEnds{key: len(b.buf), nullKey: o.key == nil}
+	b.buf = append(b.buf, o.value...)
 	end.value = len(b.buf)
+	b.buf = append(b.buf, o.id...)
+	end.id = len(b.buf)
+	b.buf = append(b.buf, o.time...)
+	end.time = len(b.buf)
 	b.ends = append(b.ends, end)
 }
 
-// records reads the records [from, to), once.
-func (b *batch) records(from, to int) *batchReader {
-	r := &batchReader{batch: b, next: from, to: to}
-	if from > 0 {
-		r.start = b.ends[from-1].value
+// start is where a record starts in buf.
+func (b *batch) start(record int) int {
+	if record == 0 {
+		return 0
 	}
+	return b.ends[record-1].time
+}
+
+// volume is how many bytes of keys and values the records [from, to) have.
+func (b *batch) volume(from, to int) int {
+	n := 0
+	for i := from; i < to; i++ {
+		n += b.ends[i].value - b.start(i)
+	}
+	return n
+}
+
+// records reads the records [from, to), once, with these headers.
+func (b *batch) records(from, to int, headers []kafka.Header) *batchReader {
+	r := &batchReader{batch: b, next: from, to: to}
 	r.record.Value = &r.value
+	r.record.Headers = slices.Clone(headers)
 	return r
 }
 
@@ -60,7 +84,6 @@ func (b *batch) records(from, to int) *batchReader {
 type batchReader struct {
 	batch    *batch
 	next, to int
-	start    int
 	record   kafka.Record
 	key      recordBytes
 	value    recordBytes
@@ -75,14 +98,17 @@ func (r *batchReader) ReadRecord() (*kafka.Record, error) {
 	if r.next == r.to {
 		return nil, io.EOF
 	}
-	end := r.batch.ends[r.next]
+	start, end := r.batch.start(r.next), r.batch.ends[r.next]
 	r.record.Key = nil
 	if !end.nullKey {
-		r.key.Reset(r.batch.buf[r.start:end.key])
+		r.key.Reset(r.batch.buf[start:end.key])
 		r.record.Key = &r.key
 	}
 	r.value.Reset(r.batch.buf[end.key:end.value])
-	r.start = end.value
+	if end.id > end.value { // in the last two headers
+		of := r.record.Headers[len(r.record.Headers)-2:]
+		of[0].Value, of[1].Value = r.batch.buf[end.value:end.id], r.batch.buf[end.id:end.time]
+	}
 	r.next++
 	return &r.record, nil
 }

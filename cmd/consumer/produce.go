@@ -3,6 +3,7 @@ package main
 // consumer produce: its command line. producing.go does the work.
 
 import (
+	"crypto/rand"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type produceFlags struct {
 	topic       string
 	createTopic int
 	compression string
+	format      string
+	run         string // the name of this run
 
 	rate     float64
 	count    int64
@@ -53,6 +56,7 @@ there twice; how many is told.`,
 		Example: `  consumer produce --rate 500 --boards eu,us
   consumer produce --count 1000000 --members 100000 --spread 35d --bad 0.01
   consumer produce --file events.ndjson
+  consumer produce --rate 10 --format cloudevents
   some-program | consumer produce --file -`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -77,6 +81,7 @@ func (f *produceFlags) declare(c *cobra.Command) {
 	flags.StringVar(&f.topic, "topic", "", "the `topic` to publish to (default: kafka.topics)")
 	flags.IntVar(&f.createTopic, "create-topic", 0, "create the topic with this many `partitions` if it is missing")
 	flags.StringVar(&f.compression, "compression", "lz4", "none, snappy, lz4, zstd or gzip")
+	flags.StringVar(&f.format, "format", formatPlain, "plain, cloudevents (binary mode) or cloudevents-structured")
 	flags.Float64Var(&f.rate, "rate", 0, "events a second; 0 is as fast as it goes (default: 1000, or 0 with --count or --file)")
 	flags.Int64Var(&f.count, "count", 0, "stop after this many events (default: never)")
 	flags.Var(durationFlag{&f.duration}, "duration", "stop after this `time`, such as 30s")
@@ -121,6 +126,10 @@ func (f *produceFlags) complete(c *cobra.Command, cfg *config) error {
 	if !slices.Contains(compressions, f.compression) {
 		return usagef("--compression %s isn't one of %s", f.compression, strings.Join(compressions, ", "))
 	}
+	if !slices.Contains(formats, f.format) {
+		return usagef("--format %s isn't one of %s", f.format, strings.Join(formats, ", "))
+	}
+	f.run = rand.Text()
 	if f.rate < 0 || f.count < 0 || f.createTopic < 0 {
 		return usagef("--rate, --count and --create-topic can't be negative")
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/internal/testenv"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -111,6 +112,60 @@ func TestProducePublishesWhatTheGeneratorMakesInTheOrderOfEachMember(t *testing.
 				t.Errorf("the bad ones aren't told: %s", stdout)
 			}
 		})
+	}
+}
+
+// The events are the same ones in every form, and the consumer's decoder finds them.
+func TestProducePublishesCloudEventsThatSayTheSameAsPlainOnes(t *testing.T) {
+	const n = 20_000 // several batches a partition
+	rules, err := eventRules(defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string][]string{}
+	ids := map[string]string{}
+	for _, format := range formats {
+		c, environ := fakeKafka(t)
+		code, stdout, stderr := execute(t, environ, "produce", "--count", strconv.Itoa(n), "--format", format, "--compression", "none",
+			"--seed", "9", "--now", "2026-11-21T08:00:00.5Z", "--no-occurred-at", "--bad", "0.1")
+		if code != 0 || !strings.HasPrefix(stdout, "published 20,000 events to points in ") {
+			t.Fatalf("%s: code %d\n%s%s", format, code, stdout, stderr)
+		}
+		decoder := event.NewDecoder(rules)
+		log := logOf(t, c, "points")
+		for partition := range int32(4) {
+			for _, r := range log[partition] {
+				var h event.Headers
+				for _, header := range r.Headers {
+					h.Note([]byte(header.Key), header.Value)
+				}
+				var e event.Event
+				bad := decoder.DecodeWith(&h, r.Value, 1795248000600, &e) // 100 ms later
+				line := fmt.Sprintf("%s %d %s %s", e.User, e.Points, e.Boards, r.Key)
+				switch {
+				case bad != nil:
+					line = fmt.Sprintf("%s %s", bad.Reason, r.Key)
+				case e.Time != map[string]int64{formatPlain: 1795248000600}[format] && e.Time != 1795248000500:
+					t.Fatalf("%s: an event at %d: %v %s", format, e.Time, r.Headers, r.Value)
+				}
+				told[format] = append(told[format], line)
+				for _, header := range r.Headers {
+					if header.Key == "ce_id" {
+						ids[string(header.Value)] = string(r.Value)
+					}
+				}
+			}
+		}
+	}
+	for _, format := range formats[1:] {
+		for i, line := range told[format] {
+			if want := told[formatPlain][i]; line != want {
+				t.Fatalf("%s: record %d of all partitions says %s, want %s", format, i, line, want)
+			}
+		}
+	}
+	if len(told[formatPlain]) != n || len(ids) != n {
+		t.Errorf("%d events with %d ids, want %d", len(told[formatPlain]), len(ids), n)
 	}
 }
 
@@ -378,6 +433,7 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 		"--brokers here isn't host:port":         {"--brokers", "here"},
 		"--topic a b isn't a topic's name":       {"--topic", "a b"},
 		"--compression rar isn't one of":         {"--compression", "rar"},
+		"--format avro isn't one of plain, ":     {"--format", "avro"},
 		"can't be negative":                      {"--rate", "-1"},
 		"--raw is for --file":                    {"--raw"},
 		"--now noon isn't a time":                {"--now", "noon"},

@@ -69,7 +69,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.shutdownTimeout, abandon) })()
 
-	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), patience: publishPatience}
+	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
 	shown := showProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
 	pub.say = func(line string) { shown.note("consumer: " + line) }
 	begun := time.Now()
@@ -121,9 +121,13 @@ func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f 
 // io.EOF at the source's end, and ctx's at that one's.
 func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) error {
 	pace := pacer{rate: f.rate, begun: time.Now()}
+	form := envelope{format: f.format, source: f.eventSource()}
+	now := pace.begun
 	for made := int64(0); f.count == 0 || made < f.count; made++ {
 		if made%256 == 0 || f.rate > 0 {
-			now := pace.wait(ctx, made)
+			if now = pace.wait(ctx, made); f.now != "" {
+				now = f.sample.Now
+			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -133,11 +137,20 @@ func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) err
 		if err != nil {
 			return err
 		}
-		if err := pub.add(ctx, key, value); err != nil {
+		if err := pub.add(ctx, form.wrap(key, value, now)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// eventSource is the source of CloudEvents: made-up events are the same ones
+// whenever they are made again, and lines of a file are new ones.
+func (f *produceFlags) eventSource() string {
+	if f.file == "" {
+		return fmt.Sprintf("/consumer/produce/seed/%d", f.seed)
+	}
+	return "/consumer/produce/" + f.run
 }
 
 // pacer keeps events at a rate, in steps of a few milliseconds: a timer an event

@@ -38,6 +38,7 @@ type publisher struct {
 	client      *kafka.Client
 	topic       string
 	compression kafka.Compression
+	headers     []kafka.Header // of every record
 	patience    time.Duration
 	say         func(string) // told of each failed attempt
 
@@ -45,6 +46,7 @@ type publisher struct {
 	ids      []int // of the lanes, for the balancer
 	balancer kafka.Murmur2Balancer
 	limit    int // bytes a batch
+	more     int // bytes a record beside key and value
 	turn     int // of the next record without a key
 
 	group  *errgroup.Group
@@ -71,6 +73,10 @@ type lane struct {
 func (p *publisher) start(ctx context.Context, partitions int) {
 	p.balancer.Consistent = true
 	p.limit = min(batchBytes, max(publishMemory/2/partitions, 16*kib))
+	p.more = recordOverhead
+	for _, h := range p.headers {
+		p.more += len(h.Key) + len(h.Value) + 2*lengthBytes
+	}
 	p.closed = make(chan struct{})
 	p.group, ctx = errgroup.WithContext(ctx)
 	p.failed = ctx.Done()
@@ -84,12 +90,12 @@ func (p *publisher) start(ctx context.Context, partitions int) {
 
 // add copies a record into its lane, and waits where that is full. A nil key is
 // no key. It returns an error only when the record wasn't taken.
-func (p *publisher) add(ctx context.Context, key, value []byte) error {
-	l := p.lanes[p.lane(key)]
+func (p *publisher) add(ctx context.Context, o outgoing) error {
+	l := p.lanes[p.lane(o.key)]
 	for {
 		l.mu.Lock()
-		if l.filling.fits(len(key)+len(value), p.limit) {
-			l.filling.add(key, value)
+		if l.filling.fits(len(o.key)+len(o.value)+len(o.id)+len(o.time), p.more, p.limit) {
+			l.filling.add(o)
 			if len(l.filling.ends) == 1 {
 				notify(l.some)
 			}
@@ -212,12 +218,8 @@ func (p *publisher) deliver(ctx context.Context, partition int, b *batch, from, 
 		second, err := p.deliver(ctx, partition, b, middle, to)
 		return reusable && first && second, err
 	case errors.Is(err, kafka.MessageSizeTooLarge):
-		start := 0
-		if from > 0 {
-			start = b.ends[from-1].value
-		}
 		return false, &kafkaError{fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)",
-			b.ends[from].value-start, p.topic), err}
+			b.volume(from, to), p.topic), err}
 	}
 	return false, fmt.Errorf("publish to %s/%d: %w", p.topic, partition, err)
 }
@@ -226,7 +228,7 @@ func (p *publisher) deliver(ctx context.Context, partition int, b *batch, from, 
 func (p *publisher) produce(ctx context.Context, partition int, b *batch, from, to int) error {
 	response, err := p.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic: p.topic, Partition: partition, RequiredAcks: kafka.RequireAll,
-		Compression: p.compression, Records: b.records(from, to),
+		Compression: p.compression, Records: b.records(from, to, p.headers),
 	})
 	if err != nil {
 		return err
@@ -237,12 +239,8 @@ func (p *publisher) produce(ctx context.Context, partition int, b *batch, from, 
 		}
 		return response.Error
 	}
-	start := 0
-	if from > 0 {
-		start = b.ends[from-1].value
-	}
 	p.events.Add(int64(to - from))
-	p.bytes.Add(int64(b.ends[to-1].value - start))
+	p.bytes.Add(int64(b.volume(from, to)))
 	return nil
 }
 
