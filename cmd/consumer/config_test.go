@@ -235,6 +235,26 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 	}
 }
 
+func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
+	for _, c := range []struct{ file, key, problem string }{
+		{"event: {fields: {user_id: player.}}", "event.fields.user_id", "has an empty name: a path is names joined by dots, as in player.id"},
+		{"event: {fields: {user_id: ''}}", "event.fields.user_id", "is empty: leave it out for the field's own name"},
+		{`event: {fields: {points: 'a\b'}}`, "event.fields.points", `has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`},
+		{"event: {fields: {points: user_id}}", "event.fields.points", "is the path of user_id as well: every field needs its own"},
+		{"event: {fields: {user_id: player.id, board: player}}", "event.fields.board", "leads to user_id as well, so that it has to be an object and can't be a value"},
+		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "lies inside points, points, which has to be a value and can't be an object"},
+		{"event: {fields: {name: x}}", "event.fields.name", "no such setting"},
+	} {
+		found := problems(t, c.file)
+		if e := found[c.key]; len(found) != 1 || e == nil || !strings.HasPrefix(e.problem, c.problem) && !strings.Contains(e.Error(), c.problem) {
+			t.Errorf("%s: %v, want %s of %s", c.file, found, c.problem, c.key)
+		}
+	}
+	if found := problems(t, "event: {fields: {user_id: player.id, points: 'score\\.delta'}}", "STANDINGS_EVENT_FIELDS_BOARD=player.league"); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
 func TestAPasswordIsNeverShown(t *testing.T) {
 	environ := []string{"STANDINGS_REDIS_PASSWORD=s3cret", "STANDINGS_REDIS_DB=x"}
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {

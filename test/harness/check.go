@@ -28,14 +28,16 @@ func (p *Place) Check(t testing.TB) {
 		t.Errorf("not caught up: %s", behind)
 	}
 	p.CheckBoards(t)
-	p.CheckDeadLetters(t)
+	for _, q := range p.all() {
+		q.CheckDeadLetters(t)
+	}
 }
 
 // CheckBoards is the part of Check that is about Redis.
 func (p *Place) CheckBoards(t testing.TB) {
 	t.Helper()
 	now := p.RedisTime(t)
-	want, err := p.Oracle(t).Expected(now)
+	want, err := p.boardsOracle(t).Expected(now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,9 @@ func (p *Place) Counted() Counts {
 // commits are held against the ledger, too.
 func (p *Place) CheckCounts(t testing.TB) {
 	t.Helper()
-	p.CheckCommitted(t)
+	for _, q := range p.all() {
+		q.CheckCommitted(t)
+	}
 	for _, c := range p.Consumers() {
 		n, ok := c.Log.Counts()
 		if !ok {
@@ -204,7 +208,7 @@ func (p *Place) CheckCounts(t testing.TB) {
 			t.Errorf("consumer %d: consumed %d isn't the sum of what became of them, %d: %+v", c.Number, n.Consumed, sum, n)
 		}
 	}
-	got, want := p.Counted(), p.Oracle(t).Counts()
+	got, want := p.Counted(), p.boardsOracle(t).Counts()
 	got.Consumed, got.Repeated = 0, 0
 	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Skipped: want.Skipped}); got != w {
 		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)

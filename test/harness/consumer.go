@@ -61,7 +61,7 @@ func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
 // settings by their names in the configuration. Only what is set here counts.
 func (p *Place) Environment(settings map[string]string) []string {
 	all := map[string]string{
-		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.Topic, "kafka.group": p.Group,
+		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.joined(), "kafka.group": p.Group,
 		"redis.addresses": p.Redis.Addr(), "redis.prefix": p.Prefix, "log.format": "json",
 		"listen": "127.0.0.1:0",
 	}

@@ -63,6 +63,9 @@ type Place struct {
 	admin  *kadm.Client
 	redis  *redis.Client
 
+	first  *Place   // nil: this one is
+	beside []*Place // of the first one
+
 	streaming sync.WaitGroup
 	test      testing.TB
 	forgetful bool

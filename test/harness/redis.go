@@ -61,10 +61,12 @@ func (p *Place) ledger(ctx context.Context) (map[int]string, error) {
 	for field, position := range fields {
 		topic, partition, _ := strings.Cut(field, "/")
 		n, err := strconv.Atoi(partition)
-		if err != nil || topic != p.Topic {
-			return nil, fmt.Errorf("the ledger has a field %q, which is none of %s", field, p.Topic)
+		if err != nil || !p.reads(topic) {
+			return nil, fmt.Errorf("the ledger has a field %q, which is none of %s", field, p.joined())
 		}
-		positions[n] = position
+		if topic == p.Topic {
+			positions[n] = position
+		}
 	}
 	return positions, nil
 }
@@ -87,6 +89,15 @@ func (p *Place) Counting(t testing.TB) int64 {
 // Behind says how the ledger stands short of the log's ends, and nothing where every
 // committed record counts. A server that is away is behind, too.
 func (p *Place) Behind(ctx context.Context) string {
+	for _, q := range p.all() {
+		if behind := q.behind(ctx); behind != "" {
+			return behind
+		}
+	}
+	return ""
+}
+
+func (p *Place) behind(ctx context.Context) string {
 	ends, err := p.ends(ctx, p.Topic)
 	if err != nil {
 		return err.Error()
@@ -104,7 +115,7 @@ func (p *Place) Behind(ctx context.Context) string {
 	return ""
 }
 
-// AwaitCaughtUp waits until every committed record of the topic counts.
+// AwaitCaughtUp waits until every committed record of the topics counts.
 func (p *Place) AwaitCaughtUp(t testing.TB, within time.Duration) {
 	t.Helper()
 	Eventually(t, within, func() string {

@@ -103,7 +103,7 @@ func NewFields(p Paths) (*Fields, error) {
 			f.labels[i] = own + " (" + printable([]byte(texts[i]), maxLabel) + ")"
 		}
 		for j := range i {
-			if problem := clash(texts[i], names, paths[j], fieldNames[j]); problem != "" {
+			if problem := clash(names, paths[j], fieldNames[j]); problem != "" {
 				return nil, &PathError{own, problem}
 			}
 		}
@@ -162,7 +162,7 @@ func splitPath(text string) ([]string, error) {
 }
 
 // clash says why a path can't stand beside that of another field.
-func clash(text string, names, others []string, other string) string {
+func clash(names, others []string, other string) string {
 	n := min(len(names), len(others))
 	switch {
 	case !slices.Equal(names[:n], others[:n]):

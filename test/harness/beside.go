@@ -1,0 +1,63 @@
+package harness
+
+// Several topics that feed the same boards.
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+// Beside makes another topic that the place's consumers read too. It is a Place to
+// publish to; whatever is awaited or checked of the first place is of all of them.
+func (p *Place) Beside(t testing.TB, partitions int) *Place {
+	t.Helper()
+	q := &Place{Kafka: p.Kafka, Redis: p.Redis, Topic: name(t.Name()), Group: p.Group, Prefix: p.Prefix, Settings: p.Settings,
+		redis: p.redis, first: p, test: t, bad: map[oracle.At]Published{}}
+	q.connect(t)
+	t.Cleanup(func() { q.clean(t) })
+	q.CreateTopic(t, partitions, nil)
+	p.beside = append(p.beside, q)
+	return q
+}
+
+// all are the places that share their boards, the first one first.
+func (p *Place) all() []*Place {
+	if p.first != nil {
+		p = p.first
+	}
+	return append([]*Place{p}, p.beside...)
+}
+
+// topics are what the consumers read.
+func (p *Place) topics() []string {
+	var topics []string
+	for _, q := range p.all() {
+		topics = append(topics, q.Topic)
+	}
+	return topics
+}
+
+// reads says whether the consumers read a topic.
+func (p *Place) reads(topic string) bool { return slices.Contains(p.topics(), topic) }
+
+// boardsOracle is what all topics together come to.
+func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
+	t.Helper()
+	places := p.all()
+	if len(places) == 1 {
+		return p.Oracle(t)
+	}
+	o := oracle.New(OracleConfig(t, p.Settings))
+	for _, q := range places {
+		for _, published := range q.Published() {
+			o.Add(published.asRecord())
+		}
+	}
+	return o
+}
+
+// joined are the topics as the configuration takes them.
+func (p *Place) joined() string { return strings.Join(p.topics(), ",") }
