@@ -6,8 +6,6 @@ package ranking
 import (
 	"crypto/rand"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +48,6 @@ func (f *fixture) fails(t tester, says string) error {
 
 func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 	f, server := private(t)
-	dump := filepath.Join(server.Dir(), "dump.rdb")
 	killer := f.client.Conn() // Redis 6.2 tells a new connection BUSY before it can kill
 	defer func() { require.NoError(t, killer.Close()) }()
 	require.NoError(t, killer.Ping(t.Context()).Err())
@@ -77,7 +74,7 @@ func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 			"MISCONF",
 			func(t *testing.T) {
 				f.set(t, "save", "3600 1")
-				require.NoError(t, os.Mkdir(dump, 0o700)) // what a dump can't replace
+				server.SpoilDumps()
 				require.NoError(t, f.client.BgSave(t.Context()).Err())
 				require.Eventually(t, func() bool {
 					return strings.Contains(f.client.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")

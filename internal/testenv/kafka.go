@@ -19,13 +19,10 @@ import (
 
 // KafkaServer is a Kafka that tests can use.
 type KafkaServer struct {
-	address string
-	name    string
-	way     Way
-	close   func()
+	server
 
-	private *kafkaProcess // what a private server can be killed by; else nil
-	test    testing.TB    // whose private server it is
+	private kafkaNode  // what a private server can be killed by; else nil
+	test    testing.TB // whose private server it is
 }
 
 // Kafka gives the Kafka that all tests of this process share. Use Topic: topics are
@@ -52,27 +49,21 @@ func RealKafka(t testing.TB, reason string) *KafkaServer {
 
 var sharedKafka = sync.OnceValues(func() (*KafkaServer, error) { return startKafka(context.Background()) })
 
-// kafkaWays are tried in order. Containers come between the local process and the
-// embedded one.
-var kafkaWays = []func(context.Context) (*KafkaServer, error){givenKafka, localKafka, embeddedKafka}
+// kafkaWays are tried in order.
+var kafkaWays = []attempt[*KafkaServer]{
+	{Given, givenKafka}, {Container, containerKafka}, {Local, localKafka}, {Embedded, embeddedKafka},
+}
 
 func startKafka(ctx context.Context) (*KafkaServer, error) {
-	var passed []error
-	for _, way := range kafkaWays {
-		k, err := way(ctx)
-		switch {
-		case errors.Is(err, errNotHere):
-			passed = append(passed, err)
-		case err != nil:
-			return nil, err
-		case k.Embedded() && DemandsReal():
-			k.close()
-			return nil, fmt.Errorf("a real one is demanded (%s=real): %w", DemandVariable, errors.Join(passed...))
-		default:
-			return k, nil
-		}
+	d, err := demanded()
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(passed...)
+	return choose(ctx, kafkaWays, d.shared)
+}
+
+func newKafka(address, name string, way Way, end func()) *KafkaServer {
+	return &KafkaServer{server: server{address: address, name: name, way: way, close: end}}
 }
 
 func givenKafka(ctx context.Context) (*KafkaServer, error) {
@@ -86,7 +77,7 @@ func givenKafka(ctx context.Context) (*KafkaServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", KafkaVariable, address, err)
 	}
-	k := &KafkaServer{address: address, name: "Apache Kafka " + version, way: Given, close: func() {}}
+	k := newKafka(address, "Apache Kafka "+version, handedOn(kafkaWayVariable), func() {})
 	if id == embedded.KafkaClusterID {
 		k.name, k.way = embeddedKafkaName, Embedded
 	}
@@ -100,7 +91,7 @@ func embeddedKafka(ctx context.Context) (*KafkaServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &KafkaServer{address: k.Addresses()[0], name: embeddedKafkaName, way: Embedded, close: k.Close}, nil
+	return newKafka(k.Addresses()[0], embeddedKafkaName, Embedded, k.Close), nil
 }
 
 // identify asks a broker for its cluster's id and, as well as the protocol tells
@@ -129,19 +120,8 @@ func identify(ctx context.Context, address string) (id, version string, err erro
 	return metadata.Cluster, version, nil
 }
 
-// Addr is host:port of the broker. It stays the same when a private server is
-// started again.
-func (k *KafkaServer) Addr() string { return k.address }
-
 // Addresses are the bootstrap brokers: Addr alone.
 func (k *KafkaServer) Addresses() []string { return []string{k.address} }
-
-// Embedded reports whether this is a fake broker, which can't show everything.
-func (k *KafkaServer) Embedded() bool { return k.way == Embedded }
-
-// String says what it is and how it was come by: "local process, Apache Kafka
-// 4.2.0 at 127.0.0.1:19092".
-func (k *KafkaServer) String() string { return fmt.Sprintf("%s, %s at %s", k.way, k.name, k.address) }
 
 // Topic creates a topic on the shared Kafka.
 func Topic(t testing.TB, partitions int, config map[string]string) string {

@@ -3,11 +3,8 @@ package testenv
 // A real Kafka as a child process: one node that is broker and controller.
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,13 +17,6 @@ import (
 
 	"github.com/standings/standings/internal/embedded/child"
 )
-
-// KafkaVersion is the one that tests run on where nothing else is asked for, and
-// that scripts/kafka-jars installs (test/kafka/pom.xml).
-const KafkaVersion = "4.2.0"
-
-// wantedKafka is the version that tests run on.
-func wantedKafka() string { return cmp.Or(os.Getenv(KafkaVersionVariable), KafkaVersion) }
 
 // log4j.properties makes Kafka say on stdout what went wrong.
 //
@@ -52,20 +42,19 @@ type kafkaProcess struct {
 // javaOptions make a quick start matter more than the last tenth of speed.
 var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"}
 
-func localKafka(ctx context.Context) (*KafkaServer, error) {
-	k, err := newKafkaProcess(ctx, nil)
+func localKafka(ctx context.Context) (*KafkaServer, error) { return newLocalKafka(ctx, nil) }
+
+func newLocalKafka(ctx context.Context, config map[string]string) (*KafkaServer, error) {
+	p, err := newKafkaProcess(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return k.server(), nil
+	k := newKafka(p.address(), p.name(), Local, p.remove)
+	k.private = p
+	return k, nil
 }
 
-func (k *kafkaProcess) server() *KafkaServer {
-	return &KafkaServer{
-		address: k.address(), name: "Apache Kafka " + jarsVersion(k.jars), way: Local,
-		close: k.remove,
-	}
-}
+func (k *kafkaProcess) name() string { return "Apache Kafka " + jarsVersion(k.jars) }
 
 // newKafkaProcess starts a Kafka with settings besides or instead of its own, and
 // tries other ports where somebody was quicker.
@@ -96,9 +85,6 @@ var errPortTaken = errors.New("a port is taken")
 // findKafka finds a java and Kafka's jars. Jars that were named and aren't there
 // are a failure.
 func findKafka() (java, jars string, err error) {
-	if err := onlyEmbedded(); err != nil {
-		return "", "", err
-	}
 	jars, named := os.Getenv(KafkaJarsVariable), true
 	if jars == "" {
 		named = false
@@ -155,10 +141,7 @@ func (k *kafkaProcess) format(ctx context.Context) (err error) {
 	if k.controller, err = child.FreePort(); err != nil {
 		return err
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	id[0] &= 0x7f           // Kafka's tools take a leading "-" for an option
-	k.cluster = base64.RawURLEncoding.EncodeToString(id[:])
+	k.cluster = clusterID()
 	if err := os.WriteFile(k.file("server.properties"), k.properties(), 0o600); err != nil {
 		return err
 	}
@@ -181,40 +164,10 @@ func (k *kafkaProcess) arguments(args ...string) []string {
 	return append(java, args...)
 }
 
-// listenerKeys are settings that are added to and not replaced: who starts the
-// broker asks it by its own listener.
-var listenerKeys = []string{"listeners", "advertised.listeners", "listener.security.protocol.map"}
-
-// properties is the configuration of a node that keeps nothing on other nodes. Few
-// partitions of its own topics make it quick.
+// properties is the configuration, in the format of Java's property files.
 func (k *kafkaProcess) properties() []byte {
-	all := map[string]string{
-		"process.roles":                                    "broker,controller",
-		"node.id":                                          "1",
-		"controller.quorum.voters":                         fmt.Sprintf("1@127.0.0.1:%d", k.controller),
-		"controller.listener.names":                        "CONTROLLER",
-		"listeners":                                        fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", k.address(), k.controller),
-		"advertised.listeners":                             "PLAINTEXT://" + k.address(),
-		"listener.security.protocol.map":                   "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-		"log.dirs":                                         k.file("data"),
-		"auto.create.topics.enable":                        "false",
-		"offsets.topic.num.partitions":                     "4",
-		"offsets.topic.replication.factor":                 "1",
-		"transaction.state.log.num.partitions":             "4",
-		"transaction.state.log.replication.factor":         "1",
-		"transaction.state.log.min.isr":                    "1",
-		"share.coordinator.state.topic.num.partitions":     "1",
-		"share.coordinator.state.topic.replication.factor": "1",
-		"share.coordinator.state.topic.min.isr":            "1",
-		"group.initial.rebalance.delay.ms":                 "0",
-		"group.min.session.timeout.ms":                     "1000",
-	}
-	for key, value := range k.config {
-		if slices.Contains(listenerKeys, key) {
-			value = all[key] + "," + value
-		}
-		all[key] = value
-	}
+	all := kafkaSettings("127.0.0.1", k.address(), fmt.Sprintf("127.0.0.1:%d", k.controller), k.config)
+	all["log.dirs"] = k.file("data")
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s=%s\n", key, all[key])
@@ -272,3 +225,17 @@ func (k *kafkaProcess) remove() {
 		_ = os.RemoveAll(k.dir) // a leftover in the temporary directory harms nobody
 	}
 }
+
+func (k *kafkaProcess) stop() error {
+	k.process.Stop(kafkaGrace)
+	return nil
+}
+
+func (k *kafkaProcess) kill() error {
+	k.process.Kill()
+	return nil
+}
+
+func (k *kafkaProcess) pause() error  { return pause(k.process) }
+func (k *kafkaProcess) resume() error { return resume(k.process) }
+func (k *kafkaProcess) log() string   { return tail(k.file("log")) }

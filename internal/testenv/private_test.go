@@ -2,13 +2,17 @@ package testenv
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/embedded/child"
 )
 
 func TestAPrivateKafkaKeepsItsDataAndPortOverKillStopAndPause(t *testing.T) {
@@ -82,19 +86,82 @@ func TestASharedServerCanNotBeStopped(t *testing.T) {
 }
 
 func TestNothingOfAPrivateServerIsLeft(t *testing.T) {
-	RedisProgram(t)
-	if _, _, err := findKafka(); err != nil {
-		NotRun(t, err.Error())
-	}
-	var dirs []string
+	var left []func() bool
 	t.Run("inner", func(t *testing.T) {
-		r := PrivateRedis(t)
-		k := PrivateKafka(t, nil)
-		dirs = append(dirs, r.Dir(), k.Dir())
+		r, k := PrivateRedis(t), PrivateKafka(t, nil)
+		r.Restart(nil)
+		k.Pause()
+		left = append(left, remains(t, r.private), remains(t, k.private))
 	})
-	require.Len(t, dirs, 2)
-	for _, dir := range dirs {
-		_, err := os.Stat(dir)
-		require.ErrorIs(t, err, os.ErrNotExist)
+	if len(left) == 0 {
+		NotRun(t, "it needs servers of its own")
 	}
+	for _, remains := range left {
+		require.False(t, remains())
+	}
+}
+
+// remains tells whether there is still something of a server.
+func remains(t *testing.T, node any) func() bool {
+	t.Helper()
+	var left func() bool
+	switch node := node.(type) {
+	case *redisProcess:
+		left = func() bool { return exists(node.options.Dir) }
+	case *kafkaProcess:
+		left = func() bool { return exists(node.dir) }
+	case *redisContainer:
+		left = func() bool { return node.ended(context.Background()) == nil }
+	case *kafkaContainer:
+		left = func() bool { return node.ended(context.Background()) == nil }
+	}
+	require.True(t, left())
+	return left
+}
+
+func exists(dir string) bool {
+	_, err := os.Stat(dir)
+	return err == nil
+}
+
+func TestASettingOfAPrivateServerMayNameAFile(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users.acl")
+	require.NoError(t, os.WriteFile(users, []byte("user default on nopass ~* &* +@all\nuser reader on nopass ~* +get\n"), 0o600))
+	client := PrivateRedis(t, "--aclfile", users).Client(t)
+	require.Equal(t, []any{"default", "reader"}, client.Do(t.Context(), "acl", "users").Val())
+}
+
+func TestAPrivateKafkaMayListenOnMorePorts(t *testing.T) {
+	port, err := child.FreePort()
+	require.NoError(t, err)
+	second := fmt.Sprintf("127.0.0.1:%d", port)
+	k := PrivateKafka(t, map[string]string{
+		"listeners": "SECOND://" + second, "advertised.listeners": "SECOND://" + second,
+		"listener.security.protocol.map": "SECOND:PLAINTEXT",
+	})
+	id, _, err := identify(t.Context(), k.Addr())
+	require.NoError(t, err)
+	also, _, err := identify(t.Context(), second)
+	require.NoError(t, err)
+	require.Equal(t, id, also)
+}
+
+func TestAServerWhoseFilesATestChangesIsALocalProcess(t *testing.T) {
+	if os.Getenv(DemandVariable) == "embedded" {
+		NotRun(t, "it needs local processes")
+	}
+	t.Setenv(DemandVariable, "containers")
+	k := LocalKafka(t, nil)
+	require.Equal(t, Local, k.way)
+	require.DirExists(t, filepath.Join(k.Dir(), "data"))
+	require.Equal(t, Local, LocalRedis(t).way)
+}
+
+func TestARedisWhoseDumpsAreSpoiltSavesNoMore(t *testing.T) {
+	r := PrivateRedis(t)
+	client := r.Client(t)
+	require.NoError(t, client.Save(t.Context()).Err())
+	r.Restart(nil)
+	r.SpoilDumps()
+	require.Error(t, client.Save(t.Context()).Err())
 }

@@ -4,17 +4,45 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"testing"
 )
 
+// kafkaNode is what a private Kafka runs in: a child process or a container.
+type kafkaNode interface {
+	start(ctx context.Context) error // on its port and data
+	stop() error                     // in order
+	kill() error                     // at once
+	pause() error
+	resume() error
+	remove()     // with its data
+	log() string // its end
+}
+
 // PrivateKafka starts a Kafka for this test alone, with broker settings such as
-// message.max.bytes. What they say of listeners comes beside the one that Addr
-// names, which is without TLS and SASL. It ends with the test. There is no embedded one: where the
-// machine has no Kafka, the test is reported as not run.
+// message.max.bytes; a setting may name a file of this machine. What they say of
+// listeners comes beside the one that Addr names, which is without TLS and SASL. It
+// ends with the test. There is no embedded one: where the machine has no Kafka, the
+// test is reported as not run.
 func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 	t.Helper()
+	settings := privateSettings(config)
+	return ownKafka(t, private(t, "Kafka", []attempt[*KafkaServer]{
+		{Container, func(ctx context.Context) (*KafkaServer, error) { return newKafkaContainer(ctx, settings) }},
+		{Local, func(ctx context.Context) (*KafkaServer, error) { return newLocalKafka(ctx, settings) }},
+	}))
+}
+
+// LocalKafka is PrivateKafka for a test that changes the broker's files (Dir): a
+// local process even where containers are demanded.
+func LocalKafka(t testing.TB, config map[string]string) *KafkaServer {
+	t.Helper()
+	return ownKafka(t, local(t, "Kafka", func(ctx context.Context) (*KafkaServer, error) {
+		return newLocalKafka(ctx, privateSettings(config))
+	}))
+}
+
+func privateSettings(config map[string]string) map[string]string {
 	settings := map[string]string{
 		// A killed broker that starts again is kept out until its old session ends,
 		// which would take nine seconds.
@@ -22,27 +50,24 @@ func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 		"broker.heartbeat.interval.ms": "400",
 	}
 	maps.Copy(settings, config)
-	p, err := newKafkaProcess(t.Context(), settings)
-	if errors.Is(err, errNotHere) {
-		NotRun(t, "it needs a Kafka of its own: "+err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := p.server()
-	k.private, k.test = p, t
+	return settings
+}
+
+func ownKafka(t testing.TB, k *KafkaServer) *KafkaServer {
+	t.Helper()
+	k.test = t
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of Kafka at %s ends with:\n%s", k.address, tail(p.file("log")))
+			t.Logf("the log of Kafka at %s ends with:\n%s", k.address, k.private.log())
 		}
 		k.close()
 	})
 	return k
 }
 
-// own is the process of a private server; the others are not this test's to stop.
-func (k *KafkaServer) own() *kafkaProcess {
-	if k.private == nil {
+// own is what a private server runs in; the others are not this test's to stop.
+func (k *KafkaServer) own() kafkaNode {
+	if k.test == nil {
 		panic("testenv: " + k.String() + " is shared: only a PrivateKafka can be stopped")
 	}
 	k.test.Helper()
@@ -50,31 +75,31 @@ func (k *KafkaServer) own() *kafkaProcess {
 }
 
 // Stop ends the broker in order, as an operator would. Its data stays.
-func (k *KafkaServer) Stop() {
-	k.own().process.Stop(kafkaGrace)
-}
+func (k *KafkaServer) Stop() { did(k.test, "stop Kafka", k.own().stop()) }
 
 // Kill ends the broker at once, as a crash would. Its data stays.
-func (k *KafkaServer) Kill() {
-	k.own().process.Kill()
-}
+func (k *KafkaServer) Kill() { did(k.test, "kill Kafka", k.own().kill()) }
 
 // Start starts a stopped or killed broker again, on its port and data.
 func (k *KafkaServer) Start() {
-	p := k.own()
+	node := k.own()
 	k.test.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), kafkaStart)
 	defer cancel()
-	if err := p.start(ctx); err != nil {
-		k.test.Fatalf("start Kafka again at %s: %v", k.address, err)
-	}
+	did(k.test, "start Kafka again at "+k.address, node.start(ctx))
 }
 
 // Pause makes the broker hang: connections stay open, nothing is answered.
-func (k *KafkaServer) Pause() { pause(k.test, k.own().process) }
+func (k *KafkaServer) Pause() { did(k.test, "pause Kafka", k.own().pause()) }
 
 // Resume ends a Pause.
-func (k *KafkaServer) Resume() { resume(k.test, k.own().process) }
+func (k *KafkaServer) Resume() { did(k.test, "resume Kafka", k.own().resume()) }
 
-// Dir is where the broker keeps its configuration, log and data.
-func (k *KafkaServer) Dir() string { return k.own().dir }
+// Dir is where the broker of LocalKafka keeps its configuration, log and data.
+func (k *KafkaServer) Dir() string {
+	p, ok := k.own().(*kafkaProcess)
+	if !ok {
+		panic("testenv: the files of " + k.String() + " are out of reach: take a LocalKafka")
+	}
+	return p.dir
+}

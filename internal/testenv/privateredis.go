@@ -4,115 +4,101 @@ package testenv
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/standings/standings/internal/embedded"
 )
 
-// redisProcess is what a private server is started again with.
-type redisProcess struct {
-	options embedded.RedisOptions
-	server  *embedded.RedisServer
+// redisNode is what a private Redis runs in: a child process or a container.
+type redisNode interface {
+	start(ctx context.Context) error // on its port, with its dump
+	stop() error                     // in order
+	kill() error                     // at once
+	pause() error
+	resume() error
+	remove() // with its dump
+
+	dump() ([]byte, error)     // the last it has saved
+	setDump(dump []byte) error // of a server that is killed; nil: it has none
+	spoilDumps() error         // it can't save any more
 }
 
 // redisStart bounds a start, the loading of a dump included.
 const redisStart = 30 * time.Second
 
 // PrivateRedis starts a Redis for this test alone, with more arguments such as
-// "--maxmemory", "60mb". It saves nothing by itself (see Dump) and ends with the
-// test. There is no embedded one: where the machine has no Redis server, the test
-// is reported as not run.
+// "--maxmemory", "60mb"; one may name a file of this machine. It saves nothing by
+// itself (see Dump) and ends with the test. There is no embedded one: where the
+// machine has no Redis server, the test is reported as not run.
 func PrivateRedis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
-	program, err := findRedisServer()
-	if errors.Is(err, errNotHere) {
-		NotRun(t, "it needs a Redis of its own: "+err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &redisProcess{options: embedded.RedisOptions{Program: program, Dir: t.TempDir(), Scratch: true, Args: args}}
-	t.Cleanup(func() {
-		if p.server != nil {
-			p.server.Process.Kill()
-		}
+	r := private(t, "Redis", []attempt[*RedisServer]{
+		{Container, func(ctx context.Context) (*RedisServer, error) { return newRedisContainer(ctx, args) }},
+		{Local, func(ctx context.Context) (*RedisServer, error) { return newRedisProcess(ctx, args) }},
 	})
-	r := &RedisServer{way: Local, private: p, test: t}
-	r.Start()
-	r.address, r.name = p.server.Address, p.server.Name
-	p.options.Port = p.server.Port // from now on
+	r.test = t
+	t.Cleanup(r.close)
 	return r
 }
 
-func (r *RedisServer) own() *redisProcess {
-	if r.private == nil {
+// LocalRedis is PrivateRedis for a test whose servers reach each other, as replicas
+// and the nodes of a cluster do: a local process even where containers are demanded.
+func LocalRedis(t testing.TB, args ...string) *RedisServer {
+	t.Helper()
+	r := local(t, "Redis", func(ctx context.Context) (*RedisServer, error) { return newRedisProcess(ctx, args) })
+	r.test = t
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *RedisServer) own() redisNode {
+	if r.test == nil {
 		panic("testenv: " + r.String() + " is shared: only a PrivateRedis can be stopped")
 	}
+	r.test.Helper()
 	return r.private
 }
 
-// Start starts a stopped or killed server again, on its port, with the dump.rdb of
-// its Dir if there is one.
+// Start starts a stopped or killed server again, on its port, with its dump if it
+// has one.
 func (r *RedisServer) Start() {
-	p := r.own()
+	node := r.own()
 	r.test.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), redisStart)
 	defer cancel()
-	server, err := embedded.StartRedisServer(ctx, p.options)
-	if err != nil {
-		r.test.Fatalf("a private Redis: %v", err)
-	}
-	p.server = server
+	did(r.test, "start Redis again at "+r.address, node.start(ctx))
 }
 
 // Stop ends the server in order. What wasn't dumped is lost, unless its arguments
 // say otherwise.
-func (r *RedisServer) Stop() { r.own().server.Process.Stop(redisStart) }
+func (r *RedisServer) Stop() { did(r.test, "stop Redis", r.own().stop()) }
 
 // Kill ends the server at once, as a crash would.
-func (r *RedisServer) Kill() { r.own().server.Process.Kill() }
+func (r *RedisServer) Kill() { did(r.test, "kill Redis", r.own().kill()) }
 
 // Pause makes the server hang: connections stay open, nothing is answered.
-func (r *RedisServer) Pause() { pause(r.test, r.own().server.Process) }
+func (r *RedisServer) Pause() { did(r.test, "pause Redis", r.own().pause()) }
 
 // Resume ends a Pause.
-func (r *RedisServer) Resume() { resume(r.test, r.own().server.Process) }
-
-// Dir is the server's directory, with dump.rdb where there is one.
-func (r *RedisServer) Dir() string { return r.own().options.Dir }
+func (r *RedisServer) Resume() { did(r.test, "resume Redis", r.own().resume()) }
 
 // Dump makes the server save what it holds now, and gives the dump.
 func (r *RedisServer) Dump() []byte {
-	path := filepath.Join(r.Dir(), "dump.rdb")
+	node := r.own()
 	r.test.Helper()
-	if err := r.Client(r.test).Save(r.test.Context()).Err(); err != nil {
-		r.test.Fatalf("dump a private Redis: %v", err)
-	}
-	dump, err := os.ReadFile(path)
-	if err != nil {
-		r.test.Fatalf("dump a private Redis: %v", err)
-	}
+	did(r.test, "make Redis save", r.Client(r.test).Save(r.test.Context()).Err())
+	dump, err := node.dump()
+	did(r.test, "read the dump of Redis", err)
 	return dump
 }
+
+// SpoilDumps makes every later dump of the server fail.
+func (r *RedisServer) SpoilDumps() { did(r.test, "spoil dumps of Redis", r.own().spoilDumps()) }
 
 // Restart kills the server and starts it with a dump, an older one for instance:
 // all that was written since is gone. Without a dump it starts empty.
 func (r *RedisServer) Restart(dump []byte) {
-	path := filepath.Join(r.Dir(), "dump.rdb")
-	r.test.Helper()
 	r.Kill()
-	err := os.WriteFile(path, dump, 0o600)
-	if dump == nil {
-		if err = os.Remove(path); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err != nil {
-		r.test.Fatalf("restart a private Redis: %v", err)
-	}
+	r.test.Helper()
+	did(r.test, "give Redis a dump", r.own().setDump(dump))
 	r.Start()
 }

@@ -20,13 +20,10 @@ import (
 
 // RedisServer is a Redis that tests can use.
 type RedisServer struct {
-	address string
-	name    string
-	way     Way
-	close   func()
+	server
 
-	private *redisProcess // what a private server can be killed by; else nil
-	test    testing.TB    // whose private server it is
+	private redisNode  // what a private server can be killed by; else nil
+	test    testing.TB // whose private server it is
 }
 
 // Redis gives the Redis that all tests of this process share. Use Prefix: key
@@ -54,27 +51,21 @@ func RealRedis(t testing.TB, reason string) *RedisServer {
 
 var sharedRedis = sync.OnceValues(func() (*RedisServer, error) { return startRedis(context.Background()) })
 
-// redisWays are tried in order. Containers come between the local process and the
-// embedded one.
-var redisWays = []func(context.Context) (*RedisServer, error){givenRedis, localRedis, embeddedRedis}
+// redisWays are tried in order.
+var redisWays = []attempt[*RedisServer]{
+	{Given, givenRedis}, {Container, containerRedis}, {Local, localRedis}, {Embedded, embeddedRedis},
+}
 
 func startRedis(ctx context.Context) (*RedisServer, error) {
-	var passed []error
-	for _, way := range redisWays {
-		r, err := way(ctx)
-		switch {
-		case errors.Is(err, errNotHere):
-			passed = append(passed, err)
-		case err != nil:
-			return nil, err
-		case r.Embedded() && DemandsReal():
-			r.close()
-			return nil, fmt.Errorf("a real one is demanded (%s=real): %w", DemandVariable, errors.Join(passed...))
-		default:
-			return r, nil
-		}
+	d, err := demanded()
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(passed...)
+	return choose(ctx, redisWays, d.shared)
+}
+
+func newRedis(address, name string, way Way, end func()) *RedisServer {
+	return &RedisServer{server: server{address: address, name: name, way: way, close: end}}
 }
 
 func givenRedis(ctx context.Context) (*RedisServer, error) {
@@ -90,23 +81,11 @@ func givenRedis(ctx context.Context) (*RedisServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", RedisVariable, address, err)
 	}
-	r := &RedisServer{address: address, name: embedded.RedisName(info), way: Given, close: func() {}}
+	r := newRedis(address, embedded.RedisName(info), handedOn(redisWayVariable), func() {})
 	if r.name == embedded.Miniredis {
 		r.way = Embedded
 	}
 	return r, nil
-}
-
-func localRedis(ctx context.Context) (*RedisServer, error) {
-	program, err := findRedisServer()
-	if err != nil {
-		return nil, err
-	}
-	s, err := embedded.StartRedisServer(ctx, embedded.RedisOptions{Program: program})
-	if err != nil {
-		return nil, err
-	}
-	return &RedisServer{address: s.Address, name: s.Name, way: Local, close: s.Close}, nil
 }
 
 func embeddedRedis(ctx context.Context) (*RedisServer, error) {
@@ -114,15 +93,12 @@ func embeddedRedis(ctx context.Context) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RedisServer{address: r.Address, name: r.Name, way: Embedded, close: r.Close}, nil
+	return newRedis(r.Address, r.Name, Embedded, r.Close), nil
 }
 
 // findRedisServer finds the server that was chosen, or any. One that was chosen
 // and isn't there is a failure: its tests would run on another, unnoticed.
 func findRedisServer() (string, error) {
-	if err := onlyEmbedded(); err != nil {
-		return "", err
-	}
 	if chosen := os.Getenv(RedisServerVariable); chosen != "" {
 		path, err := exec.LookPath(chosen)
 		if err != nil {
@@ -141,6 +117,9 @@ func findRedisServer() (string, error) {
 // RedisProgram is the path of a real Redis server, for a test that starts its own.
 func RedisProgram(t testing.TB) string {
 	t.Helper()
+	if os.Getenv(DemandVariable) == "embedded" {
+		NotRun(t, "it needs a Redis server's program")
+	}
 	path, err := findRedisServer()
 	if errors.Is(err, errNotHere) {
 		NotRun(t, err.Error())
@@ -151,18 +130,9 @@ func RedisProgram(t testing.TB) string {
 	return path
 }
 
-// Addr is host:port. It stays the same when a private server is started again.
-func (r *RedisServer) Addr() string { return r.address }
-
-// Name is "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis".
+// Name is "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis"; in a container
+// the image follows.
 func (r *RedisServer) Name() string { return r.name }
-
-// Embedded reports whether this is miniredis, which can't show everything.
-func (r *RedisServer) Embedded() bool { return r.way == Embedded }
-
-// String says what it is and how it was come by: "local process, redis-server
-// 7.0.15 at 127.0.0.1:17001".
-func (r *RedisServer) String() string { return fmt.Sprintf("%s, %s at %s", r.way, r.name, r.address) }
 
 // RedisClient is a client of the shared Redis.
 func RedisClient(t testing.TB) *redis.Client {

@@ -36,25 +36,35 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	defer func() { _ = os.RemoveAll(dir) }()
 	list := filepath.Join(dir, "list")
 
-	say(stdout, kafka, redis)
+	say(ctx, stdout, kafka, redis)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	// A test process that is asked to end takes its servers along; give it the time.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	cmd.Env = append(os.Environ(),
-		KafkaVariable+"="+kafka.address, RedisVariable+"="+redis.address, NotRunVariable+"="+list)
+		KafkaVariable+"="+kafka.address, kafkaWayVariable+"="+string(kafka.way),
+		RedisVariable+"="+redis.address, redisWayVariable+"="+string(redis.way),
+		NotRunVariable+"="+list)
 	err = cmd.Run()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
 	report(stdout, list)
-	say(stdout, kafka, redis)
+	say(context.WithoutCancel(ctx), stdout, kafka, redis)
 	return err
 }
 
-func say(w io.Writer, kafka *KafkaServer, redis *RedisServer) {
+// say tells what tests run on, and where that is an embedded one, why.
+func say(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisServer) {
 	fmt.Fprintf(w, "Kafka: %v; Redis: %v\n", kafka, redis)
+	ownKafka, ownRedis := privateWays(ctx)
+	fmt.Fprintf(w, "A test's own Kafka: %s; Redis: %s\n", ownKafka, ownRedis)
+	for what, s := range map[string]*server{"Kafka": kafka.base(), "Redis": redis.base()} {
+		if s.Embedded() && len(s.passed) > 0 {
+			fmt.Fprintf(w, "No real %s: %s\n", what, strings.Join(reasons(s.passed), "; "))
+		}
+	}
 }
 
 // report prints what the tests reported as not run: nothing is passed over.

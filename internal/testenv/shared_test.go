@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,24 @@ func TestEmbeddedServersStandInWhereNothingElseIs(t *testing.T) {
 	require.Equal(t, r.String(), givenRedis.String())
 }
 
+func TestAServerThatIsHandedOnIsStillKnownForHowItWasComeBy(t *testing.T) {
+	shared := Redis(t)
+	t.Setenv(DemandVariable, "")
+	t.Setenv(RedisVariable, shared.Addr())
+	t.Setenv(redisWayVariable, "")
+	given, err := startRedis(t.Context())
+	require.NoError(t, err)
+	t.Setenv(redisWayVariable, string(shared.way))
+	handed, err := startRedis(t.Context())
+	require.NoError(t, err)
+	if shared.Embedded() {
+		require.Equal(t, Embedded, given.way)
+	} else {
+		require.Equal(t, Given, given.way)
+	}
+	require.Equal(t, shared.way, handed.way)
+}
+
 func TestOnDemandOnlyEmbeddedServersAreUsed(t *testing.T) {
 	t.Setenv(DemandVariable, "embedded")
 	t.Setenv(KafkaVariable, "")
@@ -109,10 +128,14 @@ func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 func nothing(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
-		KafkaVariable, RedisVariable, RedisServerVariable, KafkaVersionVariable, KafkaJarsVariable, DemandVariable,
+		KafkaVariable, kafkaWayVariable, KafkaImageVariable, KafkaVersionVariable, KafkaJarsVariable,
+		RedisVariable, redisWayVariable, RedisImageVariable, RedisServerVariable, DemandVariable,
 	} {
 		t.Setenv(name, "")
 	}
+	daemon := findDocker
+	t.Cleanup(func() { findDocker = daemon })
+	findDocker = func() (*docker, error) { return nil, fmt.Errorf("no Docker daemon answers: %w", errNotHere) }
 	empty := t.TempDir()
 	t.Setenv("PATH", empty)
 	t.Setenv("XDG_CACHE_HOME", empty)
@@ -123,12 +146,18 @@ func TestAServerThatWasNamedAndIsNotThereIsAFailure(t *testing.T) {
 	t.Setenv(RedisServerVariable, "valkey-server")
 	_, err := startRedis(t.Context())
 	require.ErrorContains(t, err, "valkey-server")
+	t.Setenv(RedisImageVariable, "valkey/valkey:8")
+	_, err = startRedis(t.Context())
+	require.EqualError(t, err, RedisImageVariable+"=valkey/valkey:8: no Docker daemon answers")
 	t.Setenv(RedisVariable, "127.0.0.1:1")
 	_, err = startRedis(t.Context())
 	require.ErrorContains(t, err, RedisVariable+"=127.0.0.1:1")
 	t.Setenv(KafkaJarsVariable, t.TempDir())
 	_, err = startKafka(t.Context())
 	require.ErrorContains(t, err, KafkaJarsVariable)
+	t.Setenv(KafkaImageVariable, "kafka:latest")
+	_, err = startKafka(t.Context())
+	require.ErrorContains(t, err, KafkaImageVariable+"=kafka:latest: ")
 	t.Setenv(KafkaVariable, "127.0.0.1:1")
 	_, err = startKafka(t.Context())
 	require.ErrorContains(t, err, KafkaVariable+"=127.0.0.1:1")
@@ -177,6 +206,9 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 3")
 	require.Contains(t, out.String(), "Kafka: embedded, kfake at 127.0.0.1:")
 	require.Contains(t, out.String(), "Redis: embedded, miniredis at 127.0.0.1:")
+	require.Contains(t, out.String(), "A test's own Kafka: none, not run; Redis: none, not run\n")
+	require.Contains(t, out.String(), "No real Redis: STANDINGS_TEST_REDIS is not set; "+
+		"no Docker daemon answers; no redis-server or valkey-server on the PATH\n")
 	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=127.0.0.1:\d+`, out.String())
 	require.Contains(t, out.String(), "NOT RUN on these servers: 1 tests\n  p TestX: no LogAppendTime\n")
 }

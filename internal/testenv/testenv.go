@@ -4,12 +4,21 @@
 // knows nor cares which it was:
 //
 //	given by environment   STANDINGS_TEST_KAFKA, STANDINGS_TEST_REDIS: host:port
+//	container              a Docker daemon that has the image; none is ever pulled
 //	local process          Kafka's jars and a java; a redis-server or valkey-server
 //	embedded               a fake broker, miniredis: needs nothing but Go
 //
-// What an embedded one can't show is reported as not run, by name (NotRun); with
-// STANDINGS_TEST_DEMAND=real it is a failure. STANDINGS_TEST_DEMAND=embedded starts
-// no local process, as on a machine with only Go.
+// Servers of a test's own (PrivateKafka, PrivateRedis) are had in the two ways in
+// the middle; a test that changes a server's files, or whose servers reach each
+// other, has local processes (LocalKafka, LocalRedis), as what is in a container
+// has files and addresses of its own. What an embedded one can't show is reported as not run, by name
+// (NotRun). STANDINGS_TEST_DEMAND takes ways away:
+//
+//	real          embedded servers are a failure, as is a test that isn't run
+//	environment   the same, and the servers that tests share have to be given
+//	containers    the same, and any server is a container that can be one
+//	processes     the same, and any server is a local process
+//	embedded      as on a machine with only Go
 //
 // The servers are started once a process, by the first test that asks, and end
 // with it. cmd/testenv starts them once for a whole run of several packages.
@@ -28,45 +37,22 @@ import (
 const (
 	KafkaVariable        = "STANDINGS_TEST_KAFKA"         // host:port of a Kafka to use
 	RedisVariable        = "STANDINGS_TEST_REDIS"         // host:port of a Redis to use
-	RedisServerVariable  = "STANDINGS_TEST_REDIS_SERVER"  // redis-server, valkey-server or a path
+	KafkaImageVariable   = "STANDINGS_TEST_KAFKA_IMAGE"   // image of a container; apache/kafka of the version if empty
+	RedisImageVariable   = "STANDINGS_TEST_REDIS_IMAGE"   // image of a container; RedisImage if empty
+	RedisServerVariable  = "STANDINGS_TEST_REDIS_SERVER"  // local redis-server, valkey-server or a path
 	KafkaVersionVariable = "STANDINGS_TEST_KAFKA_VERSION" // version of Kafka that is started; KafkaVersion if empty
 	KafkaJarsVariable    = "STANDINGS_TEST_KAFKA_JARS"    // directory of Kafka's jars
-	DemandVariable       = "STANDINGS_TEST_DEMAND"        // real: embedded servers are a failure; embedded: only they are used
+	DemandVariable       = "STANDINGS_TEST_DEMAND"        // which ways may be gone: see above
 	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects what was not run
 )
-
-// Way is how a server was come by.
-type Way string
-
-// The ways, in the order in which they are tried.
-const (
-	Given    Way = "given by environment"
-	Local    Way = "local process"
-	Embedded Way = "embedded"
-)
-
-// errNotHere is a way's answer that it can't be gone on this machine, so that the
-// next is tried. Any other error is a failure.
-var errNotHere = errors.New("not on this machine")
-
-// DemandsReal reports whether embedded servers are a failure.
-func DemandsReal() bool { return os.Getenv(DemandVariable) == "real" }
-
-// onlyEmbedded makes any machine one that has only Go.
-func onlyEmbedded() error {
-	if os.Getenv(DemandVariable) != "embedded" {
-		return nil
-	}
-	return fmt.Errorf("%s=embedded: %w", DemandVariable, errNotHere)
-}
 
 // NotRun ends a test that this machine can't run, loudly: it is skipped with the
 // reason and put on the list that make test prints at its end. Where real servers
 // are demanded it fails.
 func NotRun(t testing.TB, reason string) {
 	t.Helper()
-	if DemandsReal() {
-		t.Fatalf("real servers are demanded (%s=real), but: %s", DemandVariable, reason)
+	if demandsReal() {
+		t.Fatalf("real servers are demanded (%s=%s), but: %s", DemandVariable, os.Getenv(DemandVariable), reason)
 	}
 	if list := os.Getenv(NotRunVariable); list != "" {
 		line := fmt.Sprintf("%s %s: %s\n", testedPackage(), t.Name(), reason)

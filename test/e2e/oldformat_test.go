@@ -137,7 +137,7 @@ func older(user string, n int, at time.Time) (values []string) {
 // A log whose first record has no time is read from its start by start: window: no
 // time could say where a live window begins in it.
 func TestATopicFromBeforeKafka011CountsLikeAnyOther(t *testing.T) {
-	k := testenv.PrivateKafka(t, nil)
+	k := testenv.LocalKafka(t, nil)
 	settings := map[string]string{"start": "window", "lateness": "10d"}
 	place := harness.New(t, harness.Options{Kafka: k, Settings: settings})
 	trimmed := harness.New(t, harness.Options{Kafka: k, Settings: settings})

@@ -1,0 +1,254 @@
+package testenv
+
+// A server in a container: started, stopped, killed and paused with its data kept.
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+
+	"github.com/standings/standings/internal/embedded/child"
+)
+
+// dockerCall bounds what a daemon takes for anything but to stop a server.
+const dockerCall = 30 * time.Second
+
+// box is a container that publishes a port, under the same number inside and
+// outside, so that a server can say to its clients where it is. The number stays
+// over a stop and start.
+type box struct {
+	docker    *docker
+	container testcontainers.Container
+	port      int
+}
+
+// contents is what a box is made with.
+type contents struct {
+	environment map[string]string
+	arguments   []string
+	files       []string // of this machine, to be found inside under the same path
+	ports       []string // more of them
+}
+
+// fill makes a container on a port, or on any free one (0), with the contents for
+// it. It isn't started yet.
+func fill(ctx context.Context, i *image, port int, what func(port int) contents) (*box, error) {
+	_, err := startGuard()
+	if err != nil {
+		return nil, fmt.Errorf("a process that removes containers: %w", err)
+	}
+	if port == 0 {
+		if port, err = child.FreePort(); err != nil {
+			return nil, err
+		}
+	}
+	c := what(port)
+	ports := network.PortMap{}
+	for _, number := range append(c.ports, strconv.Itoa(port)) {
+		inside, err := network.ParsePort(number + "/tcp")
+		if err != nil {
+			return nil, fmt.Errorf("publish a port of a container: %w", err)
+		}
+		ports[inside] = []network.PortBinding{{HostIP: i.docker.publish, HostPort: number}}
+	}
+	request := testcontainers.ContainerRequest{
+		Image:              i.name,
+		Env:                c.environment,
+		Cmd:                c.arguments,
+		Labels:             map[string]string{guardLabel: guardSession},
+		HostConfigModifier: func(host *container.HostConfig) { host.PortBindings = ports },
+	}
+	for inside := range ports {
+		request.ExposedPorts = append(request.ExposedPorts, inside.String())
+	}
+	for _, file := range c.files {
+		request.Files = append(request.Files, testcontainers.ContainerFile{
+			HostFilePath: file, ContainerFilePath: file, FileMode: 0o644,
+		})
+	}
+	defer i.docker.idle()
+	made, err := i.docker.provider.CreateContainer(ctx, request)
+	b := &box{docker: i.docker, container: made, port: port}
+	if err != nil {
+		b.remove()
+		return nil, fmt.Errorf("make a container of %s: %w", i.name, err)
+	}
+	return b, nil
+}
+
+// hostFiles are the values that name a file of this machine.
+func hostFiles(values []string) []string {
+	var files []string
+	for _, value := range values {
+		if !path.IsAbs(value) || slices.Contains(files, value) {
+			continue
+		}
+		if stat, err := os.Stat(value); err == nil && stat.Mode().IsRegular() {
+			files = append(files, value)
+		}
+	}
+	return files
+}
+
+func (b *box) address() string { return net.JoinHostPort(b.docker.host, strconv.Itoa(b.port)) }
+
+// begin starts what was filled, stopped or killed, until ready says that the server
+// answers.
+func (b *box) begin(ctx context.Context, ready func(context.Context) error) error {
+	defer b.docker.idle()
+	if err := b.container.Start(ctx); err != nil {
+		if text := err.Error(); strings.Contains(text, "already allocated") || strings.Contains(text, "already in use") {
+			return fmt.Errorf("%w: %w", errPortTaken, err)
+		}
+		return err
+	}
+	var last error
+	for {
+		if last = ready(ctx); last == nil {
+			return nil
+		}
+		if err := b.ended(ctx); err != nil {
+			return fmt.Errorf("%w; its log ends with: %s", err, b.log())
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it doesn't answer at %s: %w; its log ends with: %s", b.address(), errors.Join(ctx.Err(), last), b.log())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// ended says how the server ended, if it has.
+func (b *box) ended(ctx context.Context) error {
+	state, err := b.container.State(ctx)
+	if err != nil {
+		return fmt.Errorf("look at its container: %w", err)
+	}
+	if !state.Running {
+		return fmt.Errorf("it ended with exit code %d %s", state.ExitCode, state.Error)
+	}
+	return nil
+}
+
+func (b *box) stop() error {
+	defer b.docker.idle()
+	grace := 20 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), grace+dockerCall)
+	defer cancel()
+	return b.container.Stop(ctx, &grace)
+}
+
+// call makes one call of the daemon's API about the container.
+func (b *box) call(f func(ctx context.Context, api client.APIClient, id string) error) error {
+	defer b.docker.idle()
+	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
+	defer cancel()
+	return f(ctx, b.docker.provider.Client(), b.container.GetContainerID())
+}
+
+// kill returns when the server is gone. One that is gone already is fine.
+func (b *box) kill() error {
+	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
+		_, err := api.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
+		if err != nil && b.ended(ctx) != nil {
+			return nil //nolint:nilerr // it was dead before
+		}
+		return err
+	})
+}
+
+func (b *box) pause() error {
+	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
+		_, err := api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		return err
+	})
+}
+
+func (b *box) resume() error {
+	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
+		_, err := api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		return err
+	})
+}
+
+// remove ends the server and drops its data. What it can't do the guard tries
+// again when this process has ended.
+func (b *box) remove() {
+	if b.container == nil {
+		return
+	}
+	_ = b.call(func(ctx context.Context, api client.APIClient, id string) error {
+		_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		return err
+	})
+}
+
+// log is the end of what the server has said.
+func (b *box) log() string {
+	defer b.docker.idle()
+	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
+	defer cancel()
+	all, err := b.container.Logs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = all.Close() }()
+	text, err := io.ReadAll(all)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// read gives a file out of the container.
+func (b *box) read(file string) ([]byte, error) {
+	defer b.docker.idle()
+	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
+	defer cancel()
+	f, err := b.container.CopyFileFromContainer(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(f)
+}
+
+// write puts a file into the container, which may be stopped; without text an
+// empty directory of that name.
+func (b *box) write(file string, text []byte) error {
+	header := &tar.Header{Name: path.Base(file), Mode: 0o755, Typeflag: tar.TypeDir}
+	if text != nil {
+		header.Mode, header.Typeflag, header.Size = 0o644, tar.TypeReg, int64(len(text))
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
+		_, err := api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: path.Dir(file), Content: &archive})
+		return err
+	})
+}

@@ -1,0 +1,130 @@
+package testenv
+
+// A Redis in a container of the official image, of Valkey's, or of one like them.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/embedded"
+)
+
+// RedisImage is the image that tests run on where nothing else is asked for.
+const RedisImage = "redis:7.0"
+
+// redisContainer is a Redis in a box.
+type redisContainer struct {
+	*box
+	image *image
+	args  []string
+	info  string // what it has said of itself; empty where a password hides it
+}
+
+const redisData = "/data"
+
+func containerRedis(ctx context.Context) (*RedisServer, error) { return newRedisContainer(ctx, nil) }
+
+func findRedisImage(ctx context.Context) (*image, error) {
+	if err := namesAnother(RedisImageVariable, RedisServerVariable); err != nil {
+		return nil, err
+	}
+	return findImage(ctx, RedisImageVariable, RedisImage)
+}
+
+// newRedisContainer starts a Redis with more arguments, and tries other ports where
+// somebody was quicker.
+func newRedisContainer(ctx context.Context, args []string) (*RedisServer, error) {
+	i, err := findRedisImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisStart)
+	defer cancel()
+	for {
+		c := &redisContainer{image: i, args: args}
+		if c.box, err = fill(ctx, i, 0, c.contents); err != nil {
+			return nil, err
+		}
+		if err = c.start(ctx); err == nil {
+			r := newRedis(c.address(), c.name()+" of "+i.name, Container, func() { c.remove() }) // whichever box it is in by then
+			r.private = c
+			return r, nil
+		}
+		c.remove()
+		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
+			return nil, fmt.Errorf("start a Redis in a container of %s: %w", i.name, err)
+		}
+	}
+}
+
+func (c *redisContainer) name() string {
+	if c.info == "" {
+		return "redis"
+	}
+	return embedded.RedisName(c.info)
+}
+
+func (c *redisContainer) contents(port int) contents {
+	// Whoever reaches the port may use it: protected mode would turn away all that
+	// isn't inside of the container.
+	args := append(slices.Clone(c.image.program),
+		"--port", strconv.Itoa(port), "--bind", "0.0.0.0", "--protected-mode", "no",
+		"--dir", redisData, "--save", "", "--appendonly", "no")
+	all := contents{arguments: append(args, c.args...), files: hostFiles(c.args)}
+	if i := slices.Index(c.args, "--tls-port"); i >= 0 && i+1 < len(c.args) {
+		all.ports = append(all.ports, c.args[i+1])
+	}
+	return all
+}
+
+func (c *redisContainer) start(ctx context.Context) error { return c.begin(ctx, c.ready) }
+
+// ready is nil when the server answers and has loaded its dump.
+func (c *redisContainer) ready(ctx context.Context) error {
+	client := redis.NewClient(&redis.Options{
+		Addr: c.address(), MaxRetries: -1, DisableIdentity: true, Protocol: 2,
+		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: time.Second,
+	})
+	defer func() { _ = client.Close() }()
+	info, err := client.Info(ctx).Result() // Redis 6.2 takes one section or none
+	if err != nil {
+		if strings.HasPrefix(err.Error(), "NOAUTH") {
+			return nil // its arguments ask for a password, which we weren't told
+		}
+		return err
+	}
+	if strings.Contains(info, "\nloading:1") {
+		return errors.New("it still loads its dump")
+	}
+	c.info = info
+	return nil
+}
+
+func (c *redisContainer) dump() ([]byte, error) { return c.read(redisData + "/dump.rdb") }
+
+// setDump makes another container to take a dump away: a file can be put into one,
+// but not removed.
+func (c *redisContainer) setDump(dump []byte) error {
+	if dump != nil {
+		return c.write(redisData+"/dump.rdb", dump)
+	}
+	c.remove()
+	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
+	defer cancel()
+	b, err := fill(ctx, c.image, c.port, c.contents)
+	if err != nil {
+		return err
+	}
+	c.box = b
+	return nil
+}
+
+// spoilDumps puts a directory where the dump should be: it can't be replaced.
+func (c *redisContainer) spoilDumps() error { return c.write(redisData+"/dump.rdb", nil) }

@@ -1,0 +1,84 @@
+package testenv
+
+// What a Kafka and a Redis of a test's own have in common.
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// private goes the first way that this machine has, or ends the test as not run.
+func private[S interface{ base() *server }](t testing.TB, what string, ways []attempt[S]) S {
+	t.Helper()
+	d, err := demanded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := choose(t.Context(), ways, d.private)
+	if errors.Is(err, errNotHere) {
+		NotRun(t, "it needs a "+what+" of its own: "+strings.Join(reasons([]error{err}), ""))
+	}
+	if err != nil {
+		t.Fatalf("a private %s: %v", what, err)
+	}
+	return s
+}
+
+// local starts a local process, which containers are not enough for, or ends the
+// test as not run.
+func local[S interface{ base() *server }](t testing.TB, what string, start func(context.Context) (S, error)) S {
+	t.Helper()
+	if os.Getenv(DemandVariable) == "embedded" {
+		NotRun(t, "it needs a "+what+" that is a local process")
+	}
+	s, err := start(t.Context())
+	if errors.Is(err, errNotHere) {
+		NotRun(t, "it needs a "+what+" that is a local process: "+strings.Join(reasons([]error{err}), ""))
+	}
+	if err != nil {
+		t.Fatalf("a private %s: %v", what, err)
+	}
+	return s
+}
+
+// did ends the test where something couldn't be done to its server.
+func did(t testing.TB, what string, err error) {
+	t.Helper()
+	if errors.Is(err, errNotHere) {
+		NotRun(t, what+": "+err.Error())
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// privateWays tells how a Kafka and a Redis of a test's own would be come by.
+func privateWays(ctx context.Context) (kafka, redis string) {
+	d, err := demanded()
+	if err != nil {
+		return err.Error(), err.Error()
+	}
+	find := func(container, local func() error) string {
+		ways := map[Way]func() error{Container: container, Local: local}
+		for _, way := range d.private {
+			err := ways[way]()
+			if err == nil {
+				return string(way)
+			}
+			if !errors.Is(err, errNotHere) {
+				return err.Error()
+			}
+		}
+		return "none, not run"
+	}
+	kafka = find(
+		func() error { _, err := findKafkaImage(ctx); return err },
+		func() error { _, _, err := findKafka(); return err })
+	redis = find(
+		func() error { _, err := findRedisImage(ctx); return err },
+		func() error { _, err := findRedisServer(); return err })
+	return kafka, redis
+}
