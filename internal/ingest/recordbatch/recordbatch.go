@@ -172,15 +172,10 @@ func (r *Reader) next() (*Record, error) {
 // nextBatch takes the next batch off the response and opens it, or goes past it.
 func (r *Reader) nextBatch() error {
 	b, size, err := parseBatch(r.in)
-	short := errors.Is(err, errShort)
-	switch {
-	case short && (r.whole || len(r.in) == 0):
-		return io.EOF
-	case short:
-		return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
-	case err != nil:
-		return err
-	case b.base < r.floor:
+	if err != nil {
+		return r.cut(err, size)
+	}
+	if b.base < r.floor {
 		return b.corrupt("it begins before the end of the batch before it, %d", r.floor)
 	}
 	// A batch without records may have been left by compaction, for its last
@@ -209,6 +204,17 @@ func (r *Reader) nextBatch() error {
 	}
 	r.open, r.left, r.delta = true, b.count, -1
 	return nil
+}
+
+// cut makes an end of a last batch that isn't whole, but not of a first one.
+func (r *Reader) cut(err error, size int) error {
+	switch {
+	case !errors.Is(err, errShort):
+		return err
+	case r.whole || len(r.in) == 0:
+		return io.EOF
+	}
+	return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
 }
 
 // endBatch holds that nothing follows the last record. For a compressed batch it
