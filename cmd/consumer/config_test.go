@@ -242,7 +242,7 @@ func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
 		{`event: {fields: {points: 'a\b'}}`, "event.fields.points", `has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`},
 		{"event: {fields: {points: user_id}}", "event.fields.points", "is the path of user_id as well: every field needs its own"},
 		{"event: {fields: {user_id: player.id, board: player}}", "event.fields.board", "leads to user_id as well, so that it has to be an object and can't be a value"},
-		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "lies inside points, points, which has to be a value and can't be an object"},
+		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "lies inside points, which has to be a value and can't be an object"},
 		{"event: {fields: {name: x}}", "event.fields.name", "no such setting"},
 	} {
 		found := problems(t, c.file)

@@ -172,7 +172,10 @@ func clash(names, others []string, other string) string {
 	case len(names) < len(others):
 		return "leads to " + other + " as well, so that it has to be an object and can't be a value"
 	}
-	return fmt.Sprintf("lies inside %s, %s, which has to be a value and can't be an object", other, joined(others))
+	if path := joined(others); path != other {
+		other += " (" + path + ")"
+	}
+	return "lies inside " + other + ", which has to be a value and can't be an object"
 }
 
 func joined(names []string) string {

@@ -102,8 +102,8 @@ func TestPathsThatCannotAllBeReadAreRefused(t *testing.T) {
 		{Paths{Points: "user_id"}, "points is the path of user_id as well: every field needs its own"},
 		{Paths{UserID: "a.b", Points: "a.b"}, "points is the path of user_id as well: every field needs its own"},
 		{Paths{UserID: "player.id", Points: "player"}, "points leads to user_id as well, so that it has to be an object and can't be a value"},
-		{Paths{UserID: `p\.q`, Points: `p\.q.delta`}, `points lies inside user_id, p\.q, which has to be a value and can't be an object`},
-		{Paths{OccurredAt: "board.at"}, "occurred_at lies inside board, board, which has to be a value and can't be an object"},
+		{Paths{UserID: `p\.q`, Points: `p\.q.delta`}, `points lies inside user_id (p\.q), which has to be a value and can't be an object`},
+		{Paths{OccurredAt: "board.at"}, "occurred_at lies inside board, which has to be a value and can't be an object"},
 	} {
 		_, err := NewFields(c.paths)
 		var wrong *PathError
