@@ -50,6 +50,9 @@ func (p *kafkaError) Unwrap() error { return p.err }
 // explain says what an error means for the user. Where it may be about being let
 // in at all, the brokers are asked: a *connect.Refusal says which and why.
 func (c *kafkaConfig) explain(ctx context.Context, err error, topic string) error {
+	if errors.Is(err, kafka.GroupAuthorizationFailed) {
+		return &kafkaError{"not authorized for group " + c.group + ": the user needs the right to Read it", err}
+	}
 	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
 		return explainKafka(err, c.brokers, topic)
 	}
@@ -95,8 +98,6 @@ func explainKafka(err error, brokers []string, topic string) error {
 		switch code {
 		case kafka.TopicAuthorizationFailed:
 			return line("not authorized for topic %s: the user needs the right to Describe it, which comes with that to Read or to Write", topic)
-		case kafka.GroupAuthorizationFailed:
-			return line("not authorized for the group (kafka.group): the user needs the right to Read it, or to Describe it for status alone: %v", err)
 		case kafka.ClusterAuthorizationFailed:
 			return line("not authorized on the cluster at %s: %s", at, code.Description())
 		case kafka.SASLAuthenticationFailed:

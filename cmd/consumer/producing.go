@@ -101,6 +101,13 @@ func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f 
 		}
 	}
 	if err == nil {
+		if way, problem := there.connection(); problem != nil {
+			err = problem
+		} else {
+			err = way.Diagnose(ctx, there.brokers...) // the addresses that the cluster advertises, too
+		}
+	}
+	if err == nil {
 		write := ingest.Right{Operation: kafka.ACLOperationTypeWrite, Topic: f.topic, For: "to publish events"}
 		var missing []ingest.Right
 		if missing, err = ingest.Missing(ctx, client, []ingest.Right{write}); err == nil {

@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -225,14 +223,9 @@ func awaitKafka(ctx context.Context, cfg *config, way connect.Way, transport *ka
 		if err != nil {
 			return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
 		}
-		// Those that were named let us in. The rest of the work is with the addresses
-		// that they give, which may be of another kind.
-		var all []string
-		for _, b := range m.Brokers {
-			all = append(all, net.JoinHostPort(b.Host, strconv.Itoa(b.Port)))
-		}
-		if err := way.Diagnose(ctx, all...); err != nil {
-			return fmt.Errorf("%w (the address is what the cluster advertises)", err)
+		// The rest of the work is with the addresses that the cluster advertises.
+		if err := way.Diagnose(ctx, cfg.kafka.brokers...); err != nil {
+			return err
 		}
 		cluster = m.ClusterID
 		for _, t := range m.Topics {

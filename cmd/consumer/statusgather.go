@@ -114,7 +114,7 @@ func askKafka(ctx context.Context, cfg *config, client *kafka.Client) kafkaStatu
 	s.cluster = m.ClusterID
 	for _, topic := range cfg.kafka.topics {
 		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
-			s.problems = append(s.problems, explainKafka(err, cfg.kafka.brokers, topic).Error())
+			s.problems = append(s.problems, cfg.kafka.explain(ctx, err, topic).Error())
 		}
 	}
 	return s

@@ -34,7 +34,7 @@ const minCodec = 9 << 20
 
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
-	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: c.Transport, Timeout: c.Timeout}
+	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{c.Transport}, Timeout: c.Timeout}
 	maxResponse := c.FoldMemory / 16
 	c.Standings = marked{c.Standings}
 	return &Consumer{

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -183,7 +184,23 @@ func (q *rightsQuestion) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 	return q, nil
 }
 
+// groupRights asks again for a while where the group has no coordinator yet: on a
+// cluster that nobody has used a group of, the question itself makes one.
 func groupRights(ctx context.Context, client *kafka.Client, group string) (int32, error) {
+	wait := newWait()
+	for began := time.Now(); ; {
+		bits, err := askGroupRights(ctx, client, group)
+		settling := errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupCoordinatorNotAvailable) ||
+			errors.Is(err, kafka.GroupLoadInProgress)
+		if !settling || time.Since(began) > settlesWithin || wait.next(ctx) != nil {
+			return bits, err
+		}
+	}
+}
+
+const settlesWithin = 2 * time.Second
+
+func askGroupRights(ctx context.Context, client *kafka.Client, group string) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()
 	m, err := client.Transport.RoundTrip(ctx, client.Addr, &describegroups.Request{

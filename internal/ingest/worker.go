@@ -158,7 +158,7 @@ func (w *worker) flow(ctx context.Context) error {
 
 func (w *worker) fetcher(m *memory.Account) *fetch.Fetcher {
 	f := &fetch.Fetcher{
-		Transport: w.Transport, Addr: w.kafka.client.Addr, Topic: w.topic, Partition: w.partition,
+		Transport: w.kafka.client.Transport, Addr: w.kafka.client.Addr, Topic: w.topic, Partition: w.partition,
 		MaxWait: w.FetchWait, MaxBytes: int32(min(int64(w.FetchBytes), w.maxResponse/2)), MaxResponse: w.maxResponse,
 	}
 	if m != nil {

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,50 +43,83 @@ const patience = 5 * time.Second
 // atOnce is how many brokers are asked at a time.
 const atOnce = 8
 
-// Diagnose asks every broker why it can't be used. It returns a *Refusal if one
-// refuses and none lets this program in: one that is set up differently from the
-// others holds up only its own partitions. nil is: nothing that is sure.
+// Diagnose asks every broker why it can't be used, and those that let this program
+// in for the addresses that the cluster advertises, which may be of another kind. It
+// returns a *Refusal if one refuses and none lets this program in: one that is set
+// up differently from the others holds up only its own partitions. nil is: nothing
+// that is sure.
 func (w Way) Diagnose(ctx context.Context, brokers ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	results := make([]error, len(brokers))
+	advertised, refused := w.ask(ctx, brokers)
+	if refused != nil || slices.ContainsFunc(advertised, func(b string) bool { return slices.Contains(brokers, b) }) {
+		return refused
+	}
+	if _, refused = w.ask(ctx, advertised); refused != nil {
+		return fmt.Errorf("%w (the address is what the cluster advertises)", refused)
+	}
+	return nil
+}
+
+// ask knocks at all of some brokers. It returns what those advertise who let it in,
+// else a refusal if there is one.
+func (w Way) ask(ctx context.Context, brokers []string) (advertised []string, refused error) {
+	type answer struct {
+		advertised []string
+		err        error
+	}
+	answers := make([]answer, len(brokers))
 	var asked sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i, b := range brokers {
 		asked.Go(func() {
 			places <- struct{}{}
-			results[i] = w.knock(ctx, b)
+			answers[i].advertised, answers[i].err = w.knock(ctx, b)
 			<-places
 		})
 	}
 	asked.Wait()
-	var refused error
-	for _, err := range results {
-		if err == nil {
-			return nil
-		}
-		if _, ok := errors.AsType[*Refusal](err); ok && refused == nil {
-			refused = err
+	in := false
+	for _, a := range answers {
+		if a.err == nil {
+			in = true
+			advertised = append(advertised, a.advertised...)
+		} else if refused == nil && errors.As(a.err, new(*Refusal)) {
+			refused = a.err
 		}
 	}
-	return refused
+	if in {
+		return advertised, nil
+	}
+	return nil, refused
 }
 
-// knock goes as far as a client has to. nil is: let in.
-func (w Way) knock(ctx context.Context, broker string) error {
+// knock goes as far as a client has to, to where it learns what the cluster
+// advertises.
+func (w Way) knock(ctx context.Context, broker string) ([]string, error) {
 	k := &knocker{Way: w, broker: broker}
 	c, err := k.open(ctx, w.TLS)
 	if err != nil {
-		return k.notOpened(ctx, err)
+		return nil, k.notOpened(ctx, err)
 	}
 	defer c.Close() //nolint:errcheck // nothing was written that matters
 	if err := negotiate(c); err != nil {
-		return k.notTalking(ctx, err)
+		return nil, k.notTalking(ctx, err)
 	}
-	if w.SASL == nil {
-		return k.withoutUser(ctx, c)
+	if w.SASL != nil {
+		if err := k.prove(ctx, c); err != nil {
+			return nil, err
+		}
 	}
-	return k.withUser(ctx, c)
+	m, err := c.RoundTrip(&metadata.Request{TopicNames: []string{}})
+	if err != nil {
+		return nil, k.notAnswering(ctx, err)
+	}
+	var advertised []string
+	for _, b := range m.(*metadata.Response).Brokers {
+		advertised = append(advertised, net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))))
+	}
+	return advertised, nil
 }
 
 // knocker is one broker being asked.
@@ -157,13 +192,12 @@ func negotiate(c *protocol.Conn) error {
 	return nil
 }
 
-// withoutUser sees whether a broker answers those who don't say who they are.
-func (k *knocker) withoutUser(ctx context.Context, c *protocol.Conn) error {
-	_, err := c.RoundTrip(&metadata.Request{TopicNames: []string{}})
-	if err == nil {
-		return nil
+// notAnswering says why a broker that talks hangs up. Whether that is for want of a
+// user says its answer to who names one.
+func (k *knocker) notAnswering(ctx context.Context, err error) error {
+	if k.SASL != nil {
+		return err
 	}
-	// It hangs up on them. Whether it does for that says its answer to who does.
 	if offered, ok := k.mechanisms(ctx); ok {
 		return k.refusal(err, "asks who is there, and kafka.sasl.mechanism is none: it offers %s", offered)
 	}
@@ -188,8 +222,8 @@ func (k *knocker) mechanisms(ctx context.Context) (string, bool) {
 	return strings.Join(r.Mechanisms, ", "), errors.Is(kafka.Error(r.ErrorCode), kafka.UnsupportedSASLMechanism)
 }
 
-// withUser proves who is there.
-func (k *knocker) withUser(ctx context.Context, c *protocol.Conn) error {
+// prove says and proves who is there.
+func (k *knocker) prove(ctx context.Context, c *protocol.Conn) error {
 	name := k.SASL.Name()
 	m, err := c.RoundTrip(&saslhandshake.Request{Mechanism: name})
 	if err != nil {

@@ -1,0 +1,258 @@
+package security
+
+// Kafka's ACLs: with those that docs/security.md lists all works, and with one less
+// a consumer says at its start which it is.
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/test/harness"
+)
+
+// right is one line of the document's.
+type right struct {
+	operation string // Read
+	kind      string // topic or group
+	name      string // points, points.dlq or standings
+}
+
+func (r right) String() string { return fmt.Sprintf("%s %s %s", r.operation, r.kind, r.name) }
+
+var grant = regexp.MustCompile(`--operation (\w+) --(topic|group) (\S+)`)
+
+// leastRights are those of the document's commands between two marks.
+func leastRights(t *testing.T, of string) []right {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "<!-- least Kafka rights: "+of+" -->")
+	commands, _, ended := strings.Cut(rest, "<!-- end -->")
+	var all []right
+	for _, m := range grant.FindAllStringSubmatch(commands, -1) {
+		all = append(all, right{m[1], m[2], m[3]})
+	}
+	if !found || !ended || len(all) == 0 {
+		t.Fatalf("docs/security.md has no list of the rights %s", of)
+	}
+	return all
+}
+
+// here is the right with the names of a place for those of the document.
+func (r right) here(place *harness.Place) right {
+	switch {
+	case r.kind == "group" && r.name == "standings":
+		r.name = place.Group
+	case r.kind == "topic" && r.name == "points":
+		r.name = place.Topic
+	case r.kind == "topic" && r.name == "points.dlq":
+		r.name = place.DeadLetterTopic()
+	default:
+		panic("no such thing as " + r.String())
+	}
+	return r
+}
+
+func (r right) acl(t *testing.T) *kadm.ACLBuilder {
+	t.Helper()
+	operation, err := kmsg.ParseACLOperation(r.operation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Operations(operation).Allow("User:" + limited).AllowHosts()
+	if r.kind == "group" {
+		return b.Groups(r.name)
+	}
+	return b.Topics(r.name)
+}
+
+// allow gives rights on what is a place's own, and returns when they hold.
+func (s *secured) allow(t *testing.T, place *harness.Place, rights ...right) {
+	t.Helper()
+	for _, r := range rights {
+		made, err := s.admin.CreateACLs(t.Context(), r.here(place).acl(t))
+		if err != nil || len(made) != 1 || made[0].Err != nil {
+			t.Fatalf("allow %v: %v, %v", r, made, err)
+		}
+		s.await(t, place, r, 1)
+	}
+}
+
+// forbid takes a right away.
+func (s *secured) forbid(t *testing.T, place *harness.Place, r right) {
+	t.Helper()
+	gone, err := s.admin.DeleteACLs(t.Context(), r.here(place).acl(t))
+	if err != nil || len(gone) != 1 || gone[0].Err != nil {
+		t.Fatalf("forbid %v: %v, %v", r, gone, err)
+	}
+	s.await(t, place, r, 0)
+}
+
+// await waits until the broker goes by a change.
+func (s *secured) await(t *testing.T, place *harness.Place, r right, n int) {
+	t.Helper()
+	harness.Eventually(t, within, func() string {
+		found, err := s.admin.DescribeACLs(t.Context(), r.here(place).acl(t))
+		if err != nil || len(found) != 1 || len(found[0].Described) != n {
+			return fmt.Sprintf("%v: %v, %v", r, found, err)
+		}
+		return ""
+	})
+}
+
+// asLimited is a place whose consumers may do what is allowed, and no more.
+func (s *secured) asLimited(t *testing.T, withDeadLetters bool) *harness.Place {
+	t.Helper()
+	place := s.place(t, s.userSettings(withPassword, limited, "scram-sha-512"))
+	if withDeadLetters {
+		s.CreateTopic(t, place.DeadLetterTopic(), 1, nil)
+	}
+	return place
+}
+
+func (s *secured) theLeastRightsAreEnough(t *testing.T) {
+	t.Parallel()
+	place := s.asLimited(t, true)
+	s.allow(t, place, leastRights(t, "run")...)
+	place.Publish(t, some()...)
+	c := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	statusSeesAll(t, place)
+	place.Publish(t, some()...)
+	place.AwaitCaughtUp(t, within)
+	c.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+	if n := c.Log.Count("no right to read the topic's configuration: its cleanup policy and retention aren't checked"); n != 1 {
+		t.Errorf("that the configuration can't be read is said %d times", n)
+	}
+}
+
+func (s *secured) oneRightLessIsRefused(t *testing.T) {
+	least := leastRights(t, "run")
+	var needed []string
+	for _, r := range ingest.Needs("standings", "points") {
+		if !r.Optional {
+			needed = append(needed, r.Operation.String()+" "+r.Resource())
+		}
+	}
+	if len(needed) != len(least) {
+		t.Errorf("the document lists %v, and the consumer looks for %v", least, needed)
+	}
+	for i, less := range least {
+		t.Run(less.String(), func(t *testing.T) {
+			t.Parallel()
+			place := s.asLimited(t, true)
+			for j, r := range least {
+				if j != i {
+					s.allow(t, place, r)
+				}
+			}
+			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
+			// To describe it alone isn't enough either, and is found out as well.
+			s.allow(t, place, right{"Describe", less.kind, less.name})
+			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
+			if letters := place.DeadLetters(t); len(letters) > 0 || len(place.Ledger(t)) > 0 {
+				t.Error("something was begun")
+			}
+		})
+	}
+}
+
+func (s *secured) toPublishTakesWrite(t *testing.T) {
+	t.Parallel()
+	place := s.asLimited(t, false)
+	for _, r := range leastRights(t, "produce") {
+		s.allow(t, place, right{"Describe", r.kind, r.name})
+		refuses(t, place, nil, []string{"no right to " + r.here(place).String() + ", which is needed to publish events"}, "produce", "--count", "3")
+		s.forbid(t, place, right{"Describe", r.kind, r.name})
+		refuses(t, place, nil, []string{"not authorized for topic " + place.Topic}, "produce", "--count", "3")
+		s.allow(t, place, r)
+	}
+	if out := place.Command(t, "produce", "--count", "3"); !strings.Contains(string(out), "published 3 events") {
+		t.Errorf("produce says %s", out)
+	}
+	refuses(t, place, nil, []string{"not authorized for group " + place.Group}, "status")
+}
+
+func (s *secured) deadLetterTopicsAreMade(t *testing.T) {
+	t.Parallel()
+	const failed = "couldn't create the dead-letter topic; create it, or bad events will hold up their partitions"
+	place := s.asLimited(t, false)
+	s.allow(t, place, leastRights(t, "run")...)
+	c := place.Start(t)
+	c.Log.Await(t, within, "generation began")
+	if n := c.Log.Count(failed); n != 1 {
+		t.Errorf("that dead letters have nowhere to go is said %d times", n)
+	}
+	c.Terminate(t)
+	made := right{"Create", "topic", "points.dlq"}
+	s.allow(t, place, made)
+	place.Publish(t, some()...)
+	c = place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	c.Terminate(t)
+	place.Check(t)
+	if n := c.Log.Count(failed); n != 0 {
+		t.Errorf("that dead letters have nowhere to go is said %d times", n)
+	}
+
+	// Who may make one and not write it learns that once it is made.
+	place = s.asLimited(t, false)
+	s.allow(t, place, leastRights(t, "run")...)
+	s.forbid(t, place, right{"Write", "topic", "points.dlq"})
+	s.allow(t, place, made, right{"Describe", "topic", "points.dlq"})
+	refuses(t, place, nil, []string{"no right to Write topic " + place.DeadLetterTopic()}, "run")
+}
+
+func (s *secured) aRightComesAndGoes(t *testing.T) {
+	for halt, taken := range map[string]right{
+		"fetch ": {"Read", "topic", "points"}, "can't be written to ": {"Write", "topic", "points.dlq"},
+	} {
+		t.Run(taken.String(), func(t *testing.T) {
+			t.Parallel()
+			place := s.asLimited(t, true)
+			s.allow(t, place, leastRights(t, "run")...)
+			c := place.Start(t)
+			place.Publish(t, some()...)
+			place.AwaitCaughtUp(t, within)
+			s.forbid(t, place, taken)
+			place.Publish(t, some()...)
+			line := c.Log.AwaitHalt(t, within, "kafka")
+			if what := fmt.Sprint(line.Fields["what"]); !strings.Contains(what, halt+taken.here(place).name) {
+				t.Errorf("it halts for %q", what)
+			}
+			s.allow(t, place, taken)
+			place.AwaitCaughtUp(t, within)
+			c.Terminate(t)
+			place.Check(t)
+		})
+	}
+}
+
+// A group that may not be used any more ends the process: nobody else's partitions
+// hang on it, and a new one says at its start what is wrong.
+func (s *secured) aGroupIsTakenAway(t *testing.T) {
+	t.Parallel()
+	place := s.asLimited(t, true)
+	s.allow(t, place, leastRights(t, "run")...)
+	c := place.Start(t)
+	place.Publish(t, some()...)
+	place.AwaitCaughtUp(t, within)
+	s.forbid(t, place, right{"Read", "group", "standings"})
+	if code := c.AwaitExit(t, within); code != 1 {
+		t.Errorf("it ends with code %d", code)
+	}
+	if text := c.Log.Text(); !strings.Contains(text, "consumer: not authorized for group "+place.Group) {
+		t.Errorf("it doesn't say why it ends:\n%s", c.Log.Tail(5))
+	}
+}

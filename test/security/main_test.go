@@ -1,0 +1,75 @@
+// Package security runs the built consumer against servers that ask who is there:
+// every way that the documents name works, and what is wrong is said in one line.
+package security
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// within is how long anything may take on a machine that is busy.
+const within = 90 * time.Second
+
+// command runs a command of the consumer to its end, whatever that is, and returns
+// its exit code and all that it wrote.
+func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	all := maps.Clone(place.Settings)
+	maps.Copy(all, settings)
+	cmd := exec.CommandContext(ctx, harness.Binary(t), args...)
+	cmd.Env = place.Environment(all)
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Run(); err != nil {
+		exit := new(exec.ExitError)
+		if !errors.As(err, &exit) {
+			t.Fatalf("consumer %v: %v", args, err)
+		}
+		code = exit.ExitCode()
+	}
+	return code, text.String()
+}
+
+// refuses holds a command to what it does where it can't do anything: it ends soon
+// and with code 1, and one line says all of these.
+func refuses(t *testing.T, place *harness.Place, settings map[string]string, says []string, args ...string) {
+	t.Helper()
+	began := time.Now()
+	code, out := command(t, place, settings, args...)
+	t.Logf("%s, after %v: %s", args[0], time.Since(began).Round(time.Millisecond), lastLine(out))
+	if code != 1 {
+		t.Errorf("%v ends with code %d:\n%s", args, code, out)
+	}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "consumer: ") && containsAll(line, says) {
+			return
+		}
+	}
+	t.Errorf("no line of %v says %q:\n%s", args, says, out)
+}
+
+func containsAll(text string, all []string) bool {
+	for _, s := range all {
+		if !strings.Contains(text, s) {
+			return false
+		}
+	}
+	return true
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
