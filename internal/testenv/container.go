@@ -172,18 +172,32 @@ func (b *box) kill() error {
 	})
 }
 
+// pause and resume may be called twice, like the signals that stop and continue a
+// process.
 func (b *box) pause() error {
 	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
 		_, err := api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-		return err
+		return b.unless(ctx, err, true)
 	})
 }
 
 func (b *box) resume() error {
 	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
 		_, err := api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
-		return err
+		return b.unless(ctx, err, false)
 	})
+}
+
+// unless forgives an error where the container is paused, or isn't, as was asked.
+func (b *box) unless(ctx context.Context, err error, paused bool) error {
+	if err == nil {
+		return nil
+	}
+	state, unknown := b.container.State(ctx)
+	if unknown == nil && state.Paused == paused {
+		return nil
+	}
+	return err
 }
 
 // remove ends the server and drops its data. What it can't do the guard tries

@@ -42,13 +42,19 @@ func TestAnImageThatIsNotHereIsNotPulled(t *testing.T) {
 	require.Less(t, time.Since(begin), 10*time.Second)
 }
 
-func TestAProgramThatWasNamedComesBeforeContainers(t *testing.T) {
+func TestWhatWasNamedComesBeforeWhatWasNot(t *testing.T) {
 	t.Setenv(DemandVariable, "")
 	t.Setenv(RedisImageVariable, "")
 	t.Setenv(RedisServerVariable, "valkey-server")
 	_, err := findRedisImage(t.Context())
 	require.ErrorIs(t, err, errNotHere)
-	require.ErrorContains(t, err, RedisServerVariable)
+	require.EqualError(t, err, "STANDINGS_TEST_REDIS_SERVER is set, and STANDINGS_TEST_REDIS_IMAGE isn't: not on this machine")
+
+	t.Setenv(RedisServerVariable, "")
+	t.Setenv(RedisImageVariable, "valkey/valkey:8")
+	require.ErrorIs(t, quickRedis(), errNotHere, "an image that was named comes before any program")
+	t.Setenv(RedisServerVariable, "valkey-server")
+	require.NotErrorIs(t, quickRedis(), errNotHere)
 }
 
 func TestASettingOfKafkaIsAVariableOfItsContainer(t *testing.T) {

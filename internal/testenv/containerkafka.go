@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,19 +23,10 @@ type kafkaContainer struct {
 func containerKafka(ctx context.Context) (*KafkaServer, error) { return newKafkaContainer(ctx, nil) }
 
 func findKafkaImage(ctx context.Context) (*image, error) {
-	if err := namesAnother(KafkaImageVariable, KafkaJarsVariable); err != nil {
+	if err := instead(KafkaImageVariable, KafkaJarsVariable, "containers"); err != nil {
 		return nil, err
 	}
 	return findImage(ctx, KafkaImageVariable, "apache/kafka:"+wantedKafka())
-}
-
-// namesAnother passes containers over where a local program was asked for by name,
-// and no image.
-func namesAnother(image, program string) error {
-	if os.Getenv(program) == "" || os.Getenv(image) != "" || os.Getenv(DemandVariable) == "containers" {
-		return nil
-	}
-	return fmt.Errorf("no container, as %s is set: %w", program, errNotHere)
 }
 
 // newKafkaContainer starts a Kafka with settings besides or instead of its own, and

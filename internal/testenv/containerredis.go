@@ -32,7 +32,7 @@ const redisData = "/data"
 func containerRedis(ctx context.Context) (*RedisServer, error) { return newRedisContainer(ctx, nil) }
 
 func findRedisImage(ctx context.Context) (*image, error) {
-	if err := namesAnother(RedisImageVariable, RedisServerVariable); err != nil {
+	if err := instead(RedisImageVariable, RedisServerVariable, "containers"); err != nil {
 		return nil, err
 	}
 	return findImage(ctx, RedisImageVariable, RedisImage)

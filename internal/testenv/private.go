@@ -10,6 +10,27 @@ import (
 	"testing"
 )
 
+// There are dozens of these, and a process starts far sooner than a container (the
+// tests of internal/ranking take 8 s on processes, a minute in containers), so that
+// here processes come first.
+
+// quickKafka is nil where a Kafka of a test's own is a local process.
+func quickKafka() error {
+	if err := instead(KafkaJarsVariable, KafkaImageVariable, "processes"); err != nil {
+		return err
+	}
+	_, _, err := findKafka()
+	return err
+}
+
+func quickRedis() error {
+	if err := instead(RedisServerVariable, RedisImageVariable, "processes"); err != nil {
+		return err
+	}
+	_, err := findRedisServer()
+	return err
+}
+
 // private goes the first way that this machine has, or ends the test as not run.
 func private[S interface{ base() *server }](t testing.TB, what string, ways []attempt[S]) S {
 	t.Helper()
@@ -76,9 +97,9 @@ func privateWays(ctx context.Context) (kafka, redis string) {
 	}
 	kafka = find(
 		func() error { _, err := findKafkaImage(ctx); return err },
-		func() error { _, _, err := findKafka(); return err })
+		quickKafka)
 	redis = find(
 		func() error { _, err := findRedisImage(ctx); return err },
-		func() error { _, err := findRedisServer(); return err })
+		quickRedis)
 	return kafka, redis
 }

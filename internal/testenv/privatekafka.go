@@ -28,8 +28,13 @@ func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 	t.Helper()
 	settings := privateSettings(config)
 	return ownKafka(t, private(t, "Kafka", []attempt[*KafkaServer]{
+		{Local, func(ctx context.Context) (*KafkaServer, error) {
+			if err := quickKafka(); err != nil {
+				return nil, err
+			}
+			return newLocalKafka(ctx, settings)
+		}},
 		{Container, func(ctx context.Context) (*KafkaServer, error) { return newKafkaContainer(ctx, settings) }},
-		{Local, func(ctx context.Context) (*KafkaServer, error) { return newLocalKafka(ctx, settings) }},
 	}))
 }
 

@@ -32,8 +32,13 @@ const redisStart = 30 * time.Second
 func PrivateRedis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
 	r := private(t, "Redis", []attempt[*RedisServer]{
+		{Local, func(ctx context.Context) (*RedisServer, error) {
+			if err := quickRedis(); err != nil {
+				return nil, err
+			}
+			return newRedisProcess(ctx, args)
+		}},
 		{Container, func(ctx context.Context) (*RedisServer, error) { return newRedisContainer(ctx, args) }},
-		{Local, func(ctx context.Context) (*RedisServer, error) { return newRedisProcess(ctx, args) }},
 	})
 	r.test = t
 	t.Cleanup(r.close)

@@ -9,10 +9,13 @@
 //	embedded               a fake broker, miniredis: needs nothing but Go
 //
 // Servers of a test's own (PrivateKafka, PrivateRedis) are had in the two ways in
-// the middle; a test that changes a server's files, or whose servers reach each
-// other, has local processes (LocalKafka, LocalRedis), as what is in a container
-// has files and addresses of its own. What an embedded one can't show is reported as not run, by name
-// (NotRun). STANDINGS_TEST_DEMAND takes ways away:
+// the middle, processes first: there are dozens, and a process starts far sooner. A
+// test that changes a server's files, or whose servers reach each other, has local
+// processes (LocalKafka, LocalRedis): what is in a container has files and addresses
+// of its own.
+//
+// What an embedded server can't show is reported as not run, by name (NotRun).
+// STANDINGS_TEST_DEMAND takes ways away:
 //
 //	real          embedded servers are a failure, as is a test that isn't run
 //	environment   the same, and the servers that tests share have to be given

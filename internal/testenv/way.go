@@ -35,9 +35,9 @@ type demand struct {
 }
 
 var demands = map[string]demand{
-	"":            {shared: []Way{Given, Container, Local, Embedded}, private: []Way{Container, Local}},
-	"real":        {shared: []Way{Given, Container, Local}, private: []Way{Container, Local}},
-	"environment": {shared: []Way{Given}, private: []Way{Container, Local}},
+	"":            {shared: []Way{Given, Container, Local, Embedded}, private: []Way{Local, Container}},
+	"real":        {shared: []Way{Given, Container, Local}, private: []Way{Local, Container}},
+	"environment": {shared: []Way{Given}, private: []Way{Local, Container}},
 	"containers":  {shared: []Way{Container}, private: []Way{Container}},
 	"processes":   {shared: []Way{Local}, private: []Way{Local}},
 	"embedded":    {shared: []Way{Embedded}},
@@ -126,6 +126,15 @@ func reasons(passed []error) []string {
 		texts[i] = strings.Join(strings.Fields(text), " ")
 	}
 	return texts
+}
+
+// instead passes a way over where another was asked for by its variable, and this
+// one neither by its own nor by what is demanded.
+func instead(own, other, demanded string) error {
+	if os.Getenv(other) == "" || os.Getenv(own) != "" || os.Getenv(DemandVariable) == demanded {
+		return nil
+	}
+	return fmt.Errorf("%s is set, and %s isn't: %w", other, own, errNotHere)
 }
 
 // handedOn is the way of a server whose address is in the environment: cmd/testenv
