@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/metrics"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // listenOff is the value of listen for no port at all.
@@ -24,9 +25,10 @@ const listenOff = "off"
 // and closes after everything else has ended.
 type operations struct {
 	*readiness
-	ended sync.WaitGroup
-	stop  context.CancelFunc
-	log   *zap.Logger
+	points pointsRange
+	ended  sync.WaitGroup
+	stop   context.CancelFunc
+	log    *zap.Logger
 }
 
 // openOperations opens the port and serves it until close. A port that can't be opened
@@ -37,7 +39,7 @@ func openOperations(ctx context.Context, cfg *config, client redis.UniversalClie
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.listen, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(o.readiness, client, stats), Log: log,
+		Listen: cfg.listen, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -53,20 +55,32 @@ func openOperations(ctx context.Context, cfg *config, client redis.UniversalClie
 	return o, nil
 }
 
+// watch looks at Redis for what is told, until the context ends. Without a port nobody
+// is told.
+func (o *operations) watch(ctx context.Context, store *ranking.Store) {
+	if o.cfg.listen == listenOff {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { o.watchRedis(ctx, store) })
+	both.Go(func() { o.points.watch(ctx, o.cfg, store, o.snapshot, o.log) })
+	both.Wait()
+}
+
 func (o *operations) close() {
 	o.stop()
 	o.ended.Wait()
 }
 
 // newRegistry has everything that /metrics shows.
-func newRegistry(r *readiness, client redis.UniversalClient, stats *ingest.Stats) *prometheus.Registry {
+func newRegistry(stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points *pointsRange) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		metrics.New(stats, r.snapshot),
-		poolCollector{client},
+		metrics.New(stats, now),
+		poolCollector{client}, points,
 		gaugeOf("ready", "1 while /readyz says so, else 0.", func() float64 {
-			if len(r.reasons()) > 0 {
+			if len(notReady()) > 0 {
 				return 0
 			}
 			return 1

@@ -107,7 +107,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	running, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { retire(running, store, log) })
-	beside.Go(func() { ops.watchRedis(running, store) })
+	beside.Go(func() { ops.watch(running, store) })
 	err = c.Run(ctx)
 	stop()
 	beside.Wait()

@@ -3,6 +3,7 @@ package e2e
 // The operations port of real processes.
 
 import (
+	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -124,6 +125,37 @@ func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
 		}
 	}
 	consumer.Terminate(t)
+}
+
+func TestHowMuchOfTheRangeIsUsedIsToldByOneReplica(t *testing.T) {
+	place := harness.New(t, harness.Options{Partitions: 2})
+	place.Publish(t, harness.Record(0, `{"user_id":"rich","points":49999999}`), harness.Record(1, `{"user_id":"poor","points":-75000000,"board":"eu"}`))
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.Start(t).AwaitReady(t, within)
+	harness.Eventually(t, within, func() string {
+		tell := 0
+		for _, c := range place.Consumers() {
+			m, err := c.Scrape(t.Context())
+			if err != nil {
+				return err.Error()
+			}
+			for _, period := range []string{"weekly", "monthly", "yearly"} {
+				if used, ok := m[`standings_points_largest_ratio{period="`+period+`"}`]; ok {
+					tell++
+					if used < 0.75 || used > 0.7501 {
+						return fmt.Sprintf("%s is used to %v, and -75,000,000 of 99,999,999 is the furthest", period, used)
+					}
+				}
+			}
+		}
+		if tell != 3 {
+			return fmt.Sprintf("%d replicas and periods tell, of three periods one replica each should", tell)
+		}
+		return ""
+	})
+	place.TerminateAll(t)
+	place.Check(t)
 }
 
 // A scraper that hangs keeps the process from nothing; the port is closed at its end.

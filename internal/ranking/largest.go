@@ -1,0 +1,94 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Largest is, for each period, the largest points that a standing has, or the largest
+// negative ones if they are further from 0: over all boards, in the windows that still
+// take events. It is how near a layout's range is.
+//
+// It costs Redis two short commands a window. Boards may be many: between two pages of
+// the listing it waits for pause, so that Redis hardly notices.
+func (s *Store) Largest(ctx context.Context, lateness, pause time.Duration) (map[string]int64, error) {
+	all := map[string]int64{}
+	for name := range s.periods {
+		all[name] = 0
+	}
+	for cursor := uint64(0); ; {
+		page, next, err := s.listings(ctx, cursor)
+		if err == nil {
+			err = s.largest(ctx, page, lateness, all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for the largest points under %q: %w", s.prefix, err)
+		}
+		if cursor = next; cursor == 0 {
+			return all, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// largest looks at the windows of a page of the listing: name, listing, ….
+func (s *Store) largest(ctx context.Context, page []string, lateness time.Duration, all map[string]int64) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	// Both ends of every window, and the schema that the scores were written with.
+	var periods []string
+	var ends []*redis.ZSliceCmd
+	pipe := s.client.Pipeline()
+	schema := pipe.Get(ctx, s.keys.schema())
+	for i := 0; i+1 < len(page); i += 2 {
+		period, open := s.takes(page[i], page[i+1], lateness)
+		if !open {
+			continue
+		}
+		key := s.keys.listed(page[i])
+		periods = append(periods, period)
+		ends = append(ends, pipe.ZRevRangeWithScores(ctx, key, 0, 0), pipe.ZRevRangeWithScores(ctx, key, -1, -1))
+	}
+	if len(periods) == 0 {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	if err := s.CheckSchema(schema.Val()); err != nil {
+		return err
+	}
+	for i, end := range ends {
+		period := periods[i/2]
+		layout := s.periods[period].Layout
+		for _, z := range end.Val() {
+			points, _, err := layout.Decode(z.Score)
+			if err != nil {
+				return fmt.Errorf("a score of %s: %w", period, err)
+			}
+			all[period] = max(all[period], points, -points)
+		}
+	}
+	return nil
+}
+
+// takes reports whether a window still takes events, and of which period it is.
+func (s *Store) takes(name, listing string, lateness time.Duration) (period string, open bool) {
+	parts := strings.SplitN(name, ":", 3)
+	bounds := strings.Fields(listing)
+	if len(parts) != 3 || len(bounds) != 3 {
+		return "", false // whoever applies to it says what is wrong
+	}
+	_, known := s.periods[parts[1]]
+	end, err := strconv.ParseInt(bounds[1], 10, 64)
+	return parts[1], known && err == nil && time.Now().Before(time.UnixMilli(end).Add(lateness))
+}
