@@ -54,6 +54,8 @@ func NewClient(d Dial) redis.UniversalClient {
 		// What goes where is in the keys. Asking the server would need the right to
 		// COMMAND, and without it a try of every call.
 		c.DisableRoutingPolicies = true
+		// A master that died names no successor, and a minute is long.
+		c.ClusterStateReloadInterval = time.Second
 		return redis.NewClusterClient(c)
 	case d.Master != "":
 		c := redis.NewFailoverClient(o.Failover())
@@ -166,11 +168,11 @@ func hello(ctx context.Context, c *redis.Conn) (server, error) {
 func (d *Dial) fits(is server) error {
 	switch {
 	case is.mode == "sentinel":
-		return misfitf("is a Sentinel: name the master that it watches by redis.sentinel.master")
+		return misfit("is a Sentinel: name the master that it watches by redis.sentinel.master")
 	case is.mode == "cluster" && !d.clustered():
-		return misfitf("is a node of a cluster: set redis.cluster: true, or give several nodes in redis.addresses")
+		return misfit("is a node of a cluster: set redis.cluster: true, or give several nodes in redis.addresses")
 	case is.mode == "standalone" && d.clustered():
-		return misfitf("isn't a cluster's node: for a single server give one address and leave redis.cluster false, " +
+		return misfit("isn't a cluster's node: for a single server give one address and leave redis.cluster false, " +
 			"for Sentinels set redis.sentinel.master")
 	}
 	return nil

@@ -111,7 +111,7 @@ func TestNoAnswerMayPass(t *testing.T) {
 
 func TestOurOwnRefusalsHalt(t *testing.T) {
 	for _, err := range []error{
-		&SchemaError{}, &EvictionError{}, &RightsError{Err: reply("NOPERM")}, misfitf("is a Sentinel"), faultf("a bug"),
+		&SchemaError{}, &EvictionError{}, &RightsError{Err: reply("NOPERM")}, misfit("is a Sentinel"), faultf("a bug"),
 	} {
 		require.Equal(t, ledger.Halt, Meaning(fmt.Errorf("start: %w", err)))
 		require.Equal(t, ledger.Refuse, AtStart(fmt.Errorf("start: %w", err)))

@@ -40,9 +40,7 @@ func (e *MisfitError) Error() string {
 }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-func misfitf(format string, args ...any) error {
-	return &MisfitError{What: fmt.Sprintf(format, args...)}
-}
+func misfit(what string) error { return &MisfitError{What: what} }
 
 // Explain turns an error of this Dial's client into a MisfitError where it is one. Any
 // other is returned as it is. It may take as long as the Dial's timeout.
@@ -57,9 +55,9 @@ func (d *Dial) Explain(ctx context.Context, err error) error {
 	defer cancel()
 	servers := d.Addresses
 	if _, lost := errors.AsType[*noMasterError](err); lost {
-		master, misfit := d.askSentinels(ctx)
-		if misfit != nil {
-			return misfit
+		master, unknown := d.askSentinels(ctx)
+		if unknown != nil {
+			return unknown
 		}
 		if master == "" {
 			return err
@@ -217,10 +215,10 @@ func speaksPlain(ctx context.Context, address string) bool {
 
 // askSentinels asks every Sentinel for the master. If none knows it, and one says
 // why, that is the misfit.
-func (d *Dial) askSentinels(ctx context.Context) (master string, misfit error) {
+func (d *Dial) askSentinels(ctx context.Context) (master string, why error) {
 	type answer struct {
 		master string
-		misfit error
+		why    error
 	}
 	answers := make([]chan answer, len(d.Addresses))
 	for i, address := range d.Addresses {
@@ -235,14 +233,14 @@ func (d *Dial) askSentinels(ctx context.Context) (master string, misfit error) {
 		if a.master != "" {
 			master = a.master
 		}
-		if misfit == nil {
-			misfit = a.misfit
+		if why == nil {
+			why = a.why
 		}
 	}
 	if master != "" {
 		return master, nil
 	}
-	return "", misfit
+	return "", why
 }
 
 func (d *Dial) askSentinel(ctx context.Context, address string) (string, error) {
@@ -256,7 +254,7 @@ func (d *Dial) askSentinel(ctx context.Context, address string) (string, error) 
 	if err == nil {
 		return net.JoinHostPort(at[0], at[1]), nil
 	}
-	what := ""
+	var what string
 	if errors.Is(err, redis.Nil) {
 		what, err = d.unknownMaster(ctx, c), nil
 	} else if reply, ok := errors.AsType[redis.Error](err); ok {

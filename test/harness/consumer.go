@@ -62,10 +62,13 @@ func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
 func (p *Place) Environment(settings map[string]string) []string {
 	all := map[string]string{
 		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.joined(), "kafka.group": p.Group,
-		"redis.addresses": p.Redis.Addr(), "redis.prefix": p.Prefix, "log.format": "json",
+		"redis.prefix": p.Prefix, "log.format": "json",
 		"listen": "127.0.0.1:0",
 	}
-	if p.Redis.Embedded() { // miniredis doesn't tell its maxmemory-policy, and has none
+	if p.Redis != nil {
+		all["redis.addresses"] = p.Redis.Addr()
+	}
+	if p.Redis != nil && p.Redis.Embedded() { // miniredis doesn't tell its maxmemory-policy, and has none
 		all["redis.assume_noeviction"] = "true"
 	}
 	maps.Copy(all, settings)

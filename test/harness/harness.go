@@ -35,10 +35,13 @@ import (
 
 // Options say what a Place is like. The zero value of a field is its default.
 type Options struct {
-	Kafka       *testenv.KafkaServer // default: the one that all tests share
-	Redis       *testenv.RedisServer // default: the one that all tests share
-	Partitions  int                  // default 1
-	NoTopic     bool                 // the topic isn't created
+	Kafka *testenv.KafkaServer // default: the one that all tests share
+	Redis *testenv.RedisServer // default: the one that all tests share
+	// RedisClient is how the test looks at a Redis that is more than one server: then
+	// Redis is left out, and the settings say how consumers reach it.
+	RedisClient redis.UniversalClient
+	Partitions  int  // default 1
+	NoTopic     bool // the topic isn't created
 	TopicConfig map[string]string
 	// Forgetful places keep sums in place of the records that were published: for
 	// very many of them.
@@ -61,7 +64,7 @@ type Place struct {
 
 	client *kgo.Client
 	admin  *kadm.Client
-	redis  *redis.Client
+	redis  redis.UniversalClient
 
 	first  *Place   // nil: this one is
 	beside []*Place // of the first one
@@ -85,13 +88,15 @@ func New(t testing.TB, o Options) *Place {
 	if p.Kafka == nil {
 		p.Kafka = testenv.Kafka(t)
 	}
-	if p.Redis == nil {
+	if p.Redis == nil && o.RedisClient == nil {
 		p.Redis = testenv.Redis(t)
 	}
 	maps.Copy(p.Settings, o.Settings)
 	p.Topic, p.Group = p.Prefix, p.Prefix
 	p.connect(t)
-	p.redis = p.Redis.Client(t)
+	if p.redis = o.RedisClient; p.redis == nil {
+		p.redis = p.Redis.Client(t)
+	}
 	t.Cleanup(func() { p.clean(t) })
 	if !o.NoTopic {
 		p.CreateTopic(t, max(o.Partitions, 1), o.TopicConfig)
@@ -124,10 +129,7 @@ func (p *Place) clean(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic())
-	keys := p.redis.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
-	for keys.Next(ctx) {
-		_ = p.redis.Unlink(ctx, keys.Val()).Err()
-	}
+	_ = p.eachKey(ctx, func(key string) { _ = p.redis.Unlink(ctx, key).Err() })
 }
 
 // name is a name that no other test has and that still tells whose it is. It is

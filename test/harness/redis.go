@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +18,29 @@ import (
 )
 
 // RedisClient is a client of the place's Redis.
-func (p *Place) RedisClient() *redis.Client { return p.redis }
+func (p *Place) RedisClient() redis.UniversalClient { return p.redis }
+
+// eachKey calls do with every key of the place, on every master of a cluster. A key may
+// come twice.
+func (p *Place) eachKey(ctx context.Context, do func(key string)) error {
+	scan := func(ctx context.Context, c redis.Cmdable) error {
+		keys := c.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
+		for keys.Next(ctx) {
+			do(keys.Val())
+		}
+		return keys.Err()
+	}
+	cluster, ok := p.redis.(*redis.ClusterClient)
+	if !ok {
+		return scan(ctx, p.redis)
+	}
+	var one sync.Mutex
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		one.Lock()
+		defer one.Unlock()
+		return scan(ctx, c)
+	})
+}
 
 // Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47").
 func (p *Place) Key(name string) string { return p.Prefix + ":{0}:" + name }
@@ -134,21 +157,23 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	boards := map[string]map[string]uint64{}
-	keys := p.redis.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
-	for keys.Next(ctx) {
-		name, ours := strings.CutPrefix(keys.Val(), p.Key(""))
+	err := p.eachKey(ctx, func(key string) {
+		name, ours := strings.CutPrefix(key, p.Key(""))
 		switch {
 		case !ours:
-			t.Fatalf("a key outside of the shard: %q", keys.Val())
+			t.Errorf("a key outside of the shard: %q", key)
 		case name == "ledger", name == "origin", name == "windows", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
 		default:
-			boards[name] = p.board(ctx, t, keys.Val())
+			boards[name] = map[string]uint64{}
 		}
-	}
-	if err := keys.Err(); err != nil {
+	})
+	if err != nil {
 		t.Fatalf("list the keys of %s: %v", p.Prefix, err)
+	}
+	for name := range boards {
+		boards[name] = p.board(ctx, t, p.Key(name))
 	}
 	return boards
 }

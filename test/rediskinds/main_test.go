@@ -1,0 +1,189 @@
+// Package rediskinds runs the built consumer on every kind of Redis that it can be
+// configured for, each a real one: over TLS with a user and a password, behind Sentinels
+// and in a cluster, through failovers and a slot that moves. It holds what came of it
+// against the oracle, and what is said of a configuration that doesn't fit to one line.
+package rediskinds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+// silent keeps go-redis from writing a line a failed dial.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	redis.SetLogger(silent{})
+	// Most of a test's time is a failover that is waited for.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("4"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	harness.Main(m)
+}
+
+// within is how long anything may take on a machine that is busy.
+const within = 90 * time.Second
+
+// newPlace is a place on the shared Kafka, whose consumers reach Redis by these
+// settings, and whose test does by a client of its own.
+func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]string) *harness.Place {
+	t.Helper()
+	all := map[string]string{"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms", "redis.timeout": "1s"}
+	maps.Copy(all, settings)
+	return harness.New(t, harness.Options{
+		Kafka: testenv.Kafka(t), RedisClient: client, Partitions: 2, Settings: all,
+	})
+}
+
+// earned are events of members over two partitions, repeatable by their seed:
+// corrections, two boards, times in the last hours, and a bad one in a hundred.
+func earned(seed uint64, events int) []*kgo.Record {
+	random := rand.New(rand.NewPCG(seed, 2))
+	records := make([]*kgo.Record, events)
+	now := time.Now()
+	for i := range records {
+		member := random.IntN(300)
+		board, points := "global", random.IntN(500)-50
+		if random.IntN(4) == 0 {
+			board = "eu"
+		}
+		at := now.Add(-time.Duration(random.IntN(4*3600*1000)) * time.Millisecond).UnixMilli()
+		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
+		if random.IntN(100) == 0 {
+			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
+		}
+		records[i] = harness.Record(member%2, value)
+	}
+	return records
+}
+
+// traffic publishes a little all the time, until it is stopped.
+func traffic(t *testing.T, place *harness.Place) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for seed := uint64(1000); ; seed++ {
+			for _, r := range earned(seed, 50) {
+				place.Stream(context.WithoutCancel(ctx), t, r) // what is published counts
+			}
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	stop = func() {
+		cancel()
+		<-done
+		place.Await()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// finish ends everything in order, and holds what is there against the oracle.
+func finish(t *testing.T, place *harness.Place) {
+	t.Helper()
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+// wholeRun is a consumer from its start to its end, and the commands that read.
+func wholeRun(t *testing.T, place *harness.Place) {
+	t.Helper()
+	place.Start(t)
+	place.Publish(t, earned(1, 2000)...)
+	place.AwaitCaughtUp(t, within)
+	reads(t, place)
+	finish(t, place)
+}
+
+// reads has every command that reads show what is there.
+func reads(t *testing.T, place *harness.Place) {
+	t.Helper()
+	for want, args := range map[string][]string{
+		"RANK":         {"top", "global", "weekly"},
+		"m7":           {"rank", "global", "weekly", "m7", "--around", "1"},
+		place.Topic:    {"status"},
+		`"rank": 1`:    {"top", "eu", "monthly", "--json"},
+		`"problems"`:   {"status", "--json"},
+		`"member": "m`: {"rank", "eu", "yearly", "m7", "--json", "--around", "3"},
+	} {
+		if out := string(place.Command(t, args...)); !strings.Contains(out, want) {
+			t.Errorf("consumer %v doesn't show %q:\n%s", args, want, out)
+		}
+	}
+}
+
+// said is how a command ended and what it wrote.
+type said struct {
+	code           int
+	stdout, stderr string
+}
+
+// line is the one that begins as every error does.
+func (s said) line() string {
+	for line := range strings.Lines(s.stderr) {
+		if text, ok := strings.CutPrefix(line, "consumer: "); ok {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
+}
+
+// command runs a command to its end, however that is. One that goes on is ended, and its
+// code is -1.
+func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) said {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	all := maps.Clone(place.Settings)
+	maps.Copy(all, settings)
+	cmd := exec.CommandContext(ctx, harness.Binary(t), args...)
+	cmd.Env = place.Environment(all)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	exit := new(exec.ExitError)
+	switch {
+	case err == nil:
+		return said{0, stdout.String(), stderr.String()}
+	case errors.As(err, &exit):
+		return said{exit.ExitCode(), stdout.String(), stderr.String()}
+	}
+	t.Fatalf("consumer %v: %v", args, err)
+	return said{}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

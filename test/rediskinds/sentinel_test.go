@@ -1,0 +1,221 @@
+package rediskinds
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/embedded/child"
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+// watched is the name of the master that the Sentinels watch.
+const watched = "points"
+
+// sentinels watch over a master and a replica.
+type sentinels struct {
+	addresses []string
+	servers   map[string]*testenv.RedisServer // by address
+	password  string
+}
+
+// newSentinels starts two servers, of which the second follows the first, and Sentinels
+// that find a master gone within a second.
+func newSentinels(t *testing.T, number int, password string) *sentinels {
+	t.Helper()
+	master := testenv.PrivateRedis(t)
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	replica := testenv.PrivateRedis(t, "--replicaof", host+" "+port)
+	s := &sentinels{servers: map[string]*testenv.RedisServer{master.Addr(): master, replica.Addr(): replica}, password: password}
+	for range number {
+		s.addresses = append(s.addresses, startSentinel(t, master.Addr(), number/2+1, password))
+	}
+	// They learn of the replica from the master, and of each other through it.
+	harness.Eventually(t, within, func() string {
+		for _, address := range s.addresses {
+			c := s.client(t, address)
+			replicas, err := c.Replicas(t.Context(), watched).Result()
+			if err != nil || len(replicas) != 1 || replicas[0]["master-link-status"] != "ok" {
+				return fmt.Sprintf("Sentinel %s knows these replicas: %v (%v)", address, replicas, err)
+			}
+			others, err := c.Sentinels(t.Context(), watched).Result()
+			if err != nil || len(others) != number-1 {
+				return fmt.Sprintf("Sentinel %s knows these others: %v (%v)", address, others, err)
+			}
+		}
+		return ""
+	})
+	return s
+}
+
+func startSentinel(t *testing.T, master string, quorum int, password string) string {
+	t.Helper()
+	port, err := child.FreePort()
+	must(t, err)
+	dir := t.TempDir()
+	host, masterPort, _ := strings.Cut(master, ":")
+	lines := []string{
+		fmt.Sprintf("port %d", port), "bind 127.0.0.1", "dir " + dir,
+		fmt.Sprintf("sentinel monitor %s %s %s %d", watched, host, masterPort, quorum),
+		"sentinel down-after-milliseconds " + watched + " 1000",
+		"sentinel failover-timeout " + watched + " 5000",
+	}
+	if password != "" {
+		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password)
+	}
+	conf := filepath.Join(dir, "sentinel.conf")
+	must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	cmd := exec.Command(testenv.RedisProgram(t), conf, "--sentinel")
+	log, err := os.Create(filepath.Join(dir, "log"))
+	must(t, err)
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	process, err := child.Start(cmd, dir)
+	must(t, err)
+	t.Cleanup(process.Kill)
+	select {
+	case <-process.Done():
+		t.Fatalf("a Sentinel ended: %v: %s", process.Err(), child.Tail(log.Name(), 5))
+	case <-time.After(100 * time.Millisecond): // what is wrong with its settings it says at once
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+func (s *sentinels) client(t *testing.T, address string) *redis.SentinelClient {
+	t.Helper()
+	c := redis.NewSentinelClient(&redis.Options{Addr: address, Password: s.password, MaxRetries: -1})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// master is the server that the Sentinels name, and the other one.
+func (s *sentinels) master(t *testing.T) (master, other *testenv.RedisServer) {
+	t.Helper()
+	at, err := s.client(t, s.addresses[0]).GetMasterAddrByName(t.Context(), watched).Result()
+	must(t, err)
+	for address, server := range s.servers {
+		if address == strings.Join(at, ":") {
+			master = server
+		} else {
+			other = server
+		}
+	}
+	if master == nil {
+		t.Fatalf("the Sentinels name %v", at)
+	}
+	return master, other
+}
+
+// awaitMaster waits until the Sentinels name a server as the master, and it is one.
+func (s *sentinels) awaitMaster(t *testing.T, server *testenv.RedisServer) {
+	t.Helper()
+	began := time.Now()
+	c := server.Client(t)
+	harness.Eventually(t, within, func() string {
+		if master, _ := s.master(t); master != server {
+			return "the Sentinels still name " + master.Addr()
+		}
+		if info := c.Info(t.Context(), "replication").Val(); !strings.Contains(info, "role:master") {
+			return server.Addr() + " isn't a master yet"
+		}
+		return ""
+	})
+	t.Logf("%s is the master after %v", server.Addr(), time.Since(began).Round(time.Millisecond))
+}
+
+func (s *sentinels) settings(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"redis.addresses": strings.Join(s.addresses, ","), "redis.sentinel.master": watched}
+	if s.password != "" {
+		all["redis.sentinel.password_file"] = secretFile(t, s.password)
+	}
+	return all
+}
+
+// look is a client of whichever server is the master.
+func (s *sentinels) look(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: watched, SentinelAddrs: s.addresses, SentinelPassword: s.password})
+	t.Cleanup(func() { must(t, c.Close()) })
+	return c
+}
+
+func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := newSentinels(t, 3, "hunter3")
+	place := newPlace(t, s.look(t), s.settings(t))
+	place.Start(t)
+	place.Publish(t, earned(1, 1000)...)
+	place.AwaitCaughtUp(t, within)
+
+	t.Log("an orderly failover under traffic")
+	stop := traffic(t, place)
+	_, next := s.master(t)
+	must(t, s.client(t, s.addresses[0]).Failover(t.Context(), watched).Err())
+	s.awaitMaster(t, next)
+	stop()
+	place.AwaitCaughtUp(t, within)
+	reads(t, place)
+
+	t.Log("the master dies under traffic")
+	master, next := s.master(t)
+	followed(t, master, next)
+	stop = traffic(t, place)
+	master.Kill()
+	s.awaitMaster(t, next)
+	stop()
+	place.AwaitCaughtUp(t, within)
+	master.Start() // and is told that it isn't any more
+
+	t.Log("the master dies, and its replica was behind")
+	master, next = s.master(t)
+	followed(t, master, next)
+	place.AwaitCaughtUp(t, within)
+	must(t, next.Client(t).ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+	place.Publish(t, earned(2, 1000)...)
+	place.AwaitCaughtUp(t, within)
+	counted, err := next.Client(t).HGetAll(t.Context(), place.Key("ledger")).Result()
+	must(t, err)
+	for partition, position := range place.Ledger(t) {
+		if counted[fmt.Sprintf("%s/%d", place.Topic, partition)] == position {
+			t.Errorf("the replica isn't behind in partition %d: %s", partition, position)
+		}
+	}
+	master.Kill()
+	s.awaitMaster(t, next)
+	finish(t, place)
+}
+
+// followed waits until a server has all that another has.
+func followed(t *testing.T, master, replica *testenv.RedisServer) {
+	t.Helper()
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	c := replica.Client(t)
+	harness.Eventually(t, within, func() string {
+		info := c.Info(t.Context(), "replication").Val()
+		if !strings.Contains(info, "master_link_status:up") || !strings.Contains(info, "master_port:"+port) || !strings.Contains(info, "master_host:"+host) {
+			return "the replica doesn't follow yet: " + info
+		}
+		return ""
+	})
+}
+
+func TestAConsumerWaitsForSentinelsAndAMasterThatAreNotThereYet(t *testing.T) {
+	t.Parallel()
+	s := newSentinels(t, 1, "")
+	master, _ := s.master(t)
+	place := newPlace(t, s.look(t), s.settings(t))
+	master.Pause()
+	c := place.Start(t)
+	c.Log.Await(t, within, "waiting for Redis")
+	master.Resume()
+	place.Publish(t, earned(3, 500)...)
+	finish(t, place)
+}
