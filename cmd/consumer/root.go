@@ -81,6 +81,7 @@ equal points ranked by who got there first.`,
 	root.AddCommand(
 		newRunCommand(p),
 		newConfigCommand(p),
+		newCheckCommand(p),
 		newProduceCommand(p),
 		newTopCommand(p),
 		newRankCommand(p),

@@ -78,8 +78,19 @@ func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
 }
 
 // difference says how the configuration differs from what the scores were written
-// with, nil where it doesn't. Without Kafka, whatever cluster there was is right.
+// with, nil where it doesn't.
 func (r *boardReader) difference(cluster, found string) *string {
+	err := r.checkSchema(cluster, found)
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	return &text
+}
+
+// checkSchema is a *ranking.SchemaError where the configuration differs from what the
+// scores were written with. Without Kafka, whatever cluster there was is right.
+func (r *boardReader) checkSchema(cluster, found string) error {
 	store, err := newStore(r.cfg, r.client, cluster)
 	if err == nil {
 		err = store.CheckSchema(found)
@@ -90,11 +101,7 @@ func (r *boardReader) difference(cluster, found string) *string {
 			err = nil
 		}
 	}
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	return &text
+	return err
 }
 
 // kafkaStatus is what Kafka says of the configured topics.

@@ -32,10 +32,14 @@ type Consumer struct {
 // writers takes a little over 8 MiB.
 const minCodec = 9 << 20
 
+// LargestBatch is the largest record batch, in bytes, that fold_memory has room for: a
+// larger one halts its partition.
+func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
+
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{c.Transport}, Timeout: c.Timeout}
-	maxResponse := c.FoldMemory / 16
+	maxResponse := LargestBatch(c.FoldMemory)
 	c.Standings = marked{c.Standings}
 	return &Consumer{
 		Config: c,

@@ -53,8 +53,11 @@ func (e *SchemaError) Error() string {
 	}
 	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
-		e.Prefix, strings.Join(differences(e.Found, e.Wanted), "; "))
+		e.Prefix, strings.Join(e.Differences(), "; "))
 }
+
+// Differences are the settings that differ, and how.
+func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
 
 // differences names the settings in which two schemas differ, most of all for
 // whoever has to mend the configuration.

@@ -1,0 +1,184 @@
+package main
+
+// consumer check: a dry look at everything that run needs.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+func newCheckCommand(p *program) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Look at everything that run needs, and say what to do about it",
+		Long: `Looks at the configuration, Kafka and Redis as run would, says what each check
+found and what to do about it, and where every partition would start now.
+
+  ok           as it should be
+  warning      run works; something to know, or to mend when there is time
+  wrong        run would end, wait, or halt a partition
+  not checked  it couldn't be looked at, and why
+
+It is dry, and can be run beside a consumer at any time: it creates no topic, joins
+no group and commits nothing. In Redis it tries the commands that the scripts use on
+scratch keys under the prefix, as run does, and removes them. Every call has its
+deadline, kafka.timeout or redis.timeout; where one of the two is away the other is
+still looked at.
+
+The exit code is 0 if run would work, 1 if something is wrong, and 2 if the
+configuration is: then nothing is looked at.`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.configuration()
+			if err != nil {
+				return err
+			}
+			done := p.sayIfLong("asking Kafka and Redis")
+			r, err := check(c.Context(), l)
+			done()
+			if err != nil {
+				return err
+			}
+			if err := p.showCheck(r, asJSON); err != nil {
+				return err
+			}
+			if r.Result == outcomeWrong {
+				return errFound
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}
+
+// errFound makes the exit code 1. It says nothing: the report has said it.
+var errFound = errors.New("")
+
+func (p *program) showCheck(r *checkReport, asJSON bool) error {
+	if asJSON {
+		return writeJSON(p.stdout, r)
+	}
+	width := checkWidth
+	if columns, ok := terminal(p.stdout); ok {
+		width = min(max(columns, checkNarrowest), checkWidest)
+	}
+	return writeCheck(p.stdout, r, width)
+}
+
+// longWait is how long a person waits without a word.
+const longWait = 2 * time.Second
+
+// sayIfLong tells a person at a terminal what goes on, once it takes long. The
+// function that it returns takes the line away.
+func (p *program) sayIfLong(what string) (done func()) {
+	if _, ok := terminal(p.stderr); !ok {
+		return func() {}
+	}
+	var mu sync.Mutex
+	said := false
+	timer := time.AfterFunc(longWait, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		said = true
+		fmt.Fprintf(p.stderr, "%s…", what)
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if said {
+			fmt.Fprint(p.stderr, "\r\x1b[K")
+		}
+	}
+}
+
+// check asks both sides at once, and then what would happen. What can't be reached is
+// among the findings, and no error.
+func check(ctx context.Context, l *loaded) (*checkReport, error) {
+	cfg := l.config
+	configured, err := gatherConfig(l)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := newBoardReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.close()
+	client, err := newKafkaClient(&cfg.kafka, checkedTopics(cfg)...)
+	if err != nil {
+		return nil, err
+	}
+	defer closeKafkaClient(client)
+
+	var kafkaSide *kafkaFacts
+	var redisSide *redisFacts
+	var both sync.WaitGroup
+	both.Go(func() { kafkaSide = (&kafkaAsker{cfg, client}).gather(ctx) })
+	both.Go(func() { redisSide = gatherRedis(ctx, reader) })
+	both.Wait()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted")
+	}
+	consumer, err := dryConsumer(reader, client, kafkaSide.cluster)
+	if err != nil {
+		return nil, err
+	}
+	lookAhead(ctx, consumer, kafkaSide, redisSide)
+	if redisSide.state != nil {
+		redisSide.difference = reader.checkSchema(kafkaSide.cluster, redisSide.state.Schema)
+	}
+	want := &wanted{
+		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.foldMemory), maxEventBytes: cfg.maxEventBytes,
+		group: cfg.kafka.group, start: cfg.start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
+	}
+	r := &checkReport{At: isoMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
+	r.Findings = slices.Concat(judgeConfig(configured, time.Now()), judgeKafka(kafkaSide, want),
+		judgeRedis(redisSide, cfg.kafka.topics, cfg.maxFuture))
+	r.Result = conclude(r.Findings)
+	return r, nil
+}
+
+// lookAhead finds where partitions would start.
+func lookAhead(ctx context.Context, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
+	for i := range k.topics {
+		t := &k.topics[i]
+		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
+			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, *r.state, t.logs, t.committed)
+			t.outlookErr = explainKafka(t.outlookErr, consumer.Brokers, t.name)
+		}
+	}
+}
+
+// dryConsumer is the consumer that run would start. Nobody starts it.
+func dryConsumer(r *boardReader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
+	cfg := r.cfg
+	store, err := newStore(cfg, r.client, cluster)
+	if err != nil {
+		return nil, err
+	}
+	way, err := cfg.kafka.connection()
+	if err != nil {
+		return nil, err
+	}
+	transport, ok := client.Transport.(*kafka.Transport)
+	if !ok {
+		return nil, fmt.Errorf("a transport of type %T", client.Transport)
+	}
+	return newConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
+}

@@ -1,0 +1,221 @@
+package main
+
+// Check, of Kafka: whether the cluster is there and speaks what the consumer does.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// kafkaFacts is what Kafka says. What couldn't be asked has its error instead, each
+// one line for a person.
+type kafkaFacts struct {
+	bootstrap  []reached // the configured addresses
+	err        error     // of asking for metadata: then nothing else is known
+	cluster    string
+	controller string // host:port; empty for none
+	brokers    []brokerFacts
+	version    string // as well as the offered versions tell
+	topics     []topicFacts
+	group      groupFacts
+}
+
+// reached is an address, and why it can't be reached.
+type reached struct {
+	address string
+	err     error
+}
+
+// brokerFacts is a broker as the cluster names it to its clients.
+type brokerFacts struct {
+	id int
+	reached
+	offered map[protocol.ApiKey]versions
+}
+
+// versions of a call, from lowest to highest.
+type versions struct{ from, to int16 }
+
+func judgeKafka(f *kafkaFacts, want *wanted) []finding {
+	s := &section{name: sectionKafka}
+	judgeBootstrap(s, f.bootstrap)
+	if f.err != nil {
+		for _, check := range []string{"cluster", "topics", "group", "start"} {
+			s.unchecked(check, "", "Kafka didn't tell", "")
+		}
+		return s.all
+	}
+	judgeCluster(s, f)
+	for i := range f.topics {
+		judgeTopic(s, &f.topics[i], want)
+	}
+	judgeGroup(s, &f.group, want.group)
+	for i := range f.topics {
+		if f.topics[i].err == nil {
+			judgeStarts(s, &f.topics[i], want.start, want.notRedis)
+		}
+	}
+	return s.all
+}
+
+func judgeBootstrap(s *section, all []reached) {
+	var there []string
+	for _, r := range all {
+		if r.err == nil {
+			there = append(there, r.address)
+		}
+	}
+	if len(there) > 0 {
+		s.ok("brokers", "", fmt.Sprintf("%d of %d addresses answer: %s", len(there), len(all), strings.Join(there, ", ")))
+	}
+	for _, r := range all {
+		switch {
+		case r.err == nil:
+		case len(there) > 0:
+			s.warn("brokers", r.address, r.err.Error(), "start it, or take it out of kafka.brokers: the others are enough to find the cluster")
+		default:
+			s.wrong("brokers", r.address, r.err.Error(), "see that kafka.brokers names the cluster, that it runs, and that TLS and SASL are what its listener asks for")
+		}
+	}
+}
+
+func judgeCluster(s *section, f *kafkaFacts) {
+	text := fmt.Sprintf("%s, %s", f.cluster, plural(int64(len(f.brokers)), "broker"))
+	if f.version != "" {
+		text += ", Kafka " + f.version + " by what it offers"
+	}
+	if f.controller == "" {
+		s.warn("cluster", "", text+", and no controller", "see that the cluster is whole: without a controller no leader is elected")
+	} else {
+		s.ok("cluster", "", text)
+	}
+	var away []string
+	offered := true
+	for _, b := range f.brokers {
+		name := fmt.Sprintf("broker %d", b.id)
+		if b.err != nil {
+			away = append(away, b.address)
+			s.wrong("advertised address", name, b.err.Error(),
+				"it is the address that the cluster tells its clients: see that the broker runs, and that advertised.listeners can be reached from here")
+			continue
+		}
+		for _, need := range needed {
+			if has, ok := b.offered[need.key]; !ok || has.to < need.from || has.from > need.to {
+				offered = false
+				s.wrong("versions", name, need.missing(has, ok), "use Kafka 2.3 or later, and a version of this program that knows it")
+			}
+		}
+	}
+	if len(f.brokers) > 0 && len(away) == 0 {
+		s.ok("advertised address", "", fmt.Sprintf("all brokers answer where the cluster says they are: %s", addressesOf(f.brokers)))
+	}
+	if offered && len(away) < len(f.brokers) {
+		s.ok("versions", "", "all that is needed is offered")
+	}
+}
+
+// shownBrokers is how many addresses are named.
+const shownBrokers = 6
+
+func addressesOf(all []brokerFacts) string {
+	var names []string
+	for i, b := range all {
+		if i == shownBrokers {
+			names = append(names, fmt.Sprintf("… %d more", len(all)-i))
+			break
+		}
+		names = append(names, b.address)
+	}
+	return strings.Join(names, ", ")
+}
+
+// need is a call that the consumer makes, and the versions of it that it speaks.
+type need struct {
+	key protocol.ApiKey
+	versions
+}
+
+// needed are the calls that nothing works without. The group's are sent by
+// kafka-go's Conn, which speaks few versions; Fetch is our own, from the version
+// that brought transactions on.
+var needed = []need{
+	{protocol.Produce, versions{3, 8}}, // with headers
+	{protocol.Fetch, versions{4, 11}},
+	{protocol.ListOffsets, versions{2, 5}}, // with an isolation level
+	{protocol.Metadata, versions{4, 8}},    // that creates nothing
+	{protocol.OffsetCommit, versions{2, 2}},
+	{protocol.OffsetFetch, versions{1, 5}},
+	{protocol.FindCoordinator, versions{0, 0}},
+	{protocol.JoinGroup, versions{1, 2}},
+	{protocol.SyncGroup, versions{0, 0}},
+	{protocol.Heartbeat, versions{0, 0}},
+	{protocol.LeaveGroup, versions{0, 0}},
+	{protocol.DescribeConfigs, versions{0, 3}},
+	{protocol.CreateTopics, versions{0, 5}},
+	{protocol.CreatePartitions, versions{0, 1}},
+}
+
+func (n need) missing(has versions, ok bool) string {
+	want := fmt.Sprintf("%d to %d are spoken", n.from, n.to)
+	if n.from == n.to {
+		want = fmt.Sprintf("only %d is spoken", n.from)
+	}
+	if !ok {
+		return fmt.Sprintf("%v isn't offered; %s", n.key, want)
+	}
+	return fmt.Sprintf("%v is offered in versions %d to %d; %s", n.key, has.from, has.to, want)
+}
+
+// groupFacts is what its coordinator says of the group.
+type groupFacts struct {
+	err    error
+	unused bool // no group was ever used on this cluster
+	state  string
+	kind   string // protocol type: consumer, connect
+	deals  string // the assignor that its members have agreed upon
+	// listed: it is there by its name, and what describes it is not: a group of the
+	// protocol that came with Kafka 4.
+	listed  bool
+	members []string // client ids and hosts
+}
+
+// groupKind is the type of a group of consumers.
+const groupKind = "consumer"
+
+// groupDeals is the assignor that the consumer joins with.
+var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
+
+func judgeGroup(s *section, g *groupFacts, name string) {
+	const check = "group"
+	switch {
+	case g.err != nil:
+		s.unchecked(check, name, g.err.Error(), "let this user describe the group")
+	case g.unused:
+		s.ok(check, name, "no group was used on this cluster yet")
+	case len(g.members) == 0 && g.listed && g.state == "Dead":
+		s.warn(check, name, "there is a group of this name that isn't a classic one", "use another kafka.group, unless no member of it runs any more")
+	case len(g.members) == 0 && (g.state == "Dead" || g.state == ""):
+		s.ok(check, name, "not there yet: the first member makes it")
+	case len(g.members) == 0:
+		s.ok(check, name, "no members; "+strings.ToLower(g.state))
+	case g.kind != groupKind:
+		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", plural(int64(len(g.members)), "member"), g.kind), "use another kafka.group")
+	case g.deals != "" && g.deals != groupDeals:
+		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",
+			plural(int64(len(g.members)), "member"), g.deals, groupDeals, membersOf(g.members)),
+			"they are another program's: use another kafka.group")
+	default:
+		s.ok(check, name, fmt.Sprintf("%s, %s: %s; another one shares its partitions",
+			plural(int64(len(g.members)), "member"), strings.ToLower(g.state), membersOf(g.members)))
+	}
+}
+
+func membersOf(all []string) string {
+	if len(all) > shownBrokers {
+		return strings.Join(all[:shownBrokers], ", ") + fmt.Sprintf(", … %d more", len(all)-shownBrokers)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,289 @@
+package main
+
+// Check, of Redis's servers: each master by itself.
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// redisFacts is what Redis says.
+type redisFacts struct {
+	kind    string // a single server, a cluster, the Sentinels' master
+	db      int64
+	err     error         // of reaching any: then nothing else is known
+	servers []serverFacts // the masters
+	rights  error         // of trying all that the scripts use
+	state   *ledger.State
+	noState error
+	// difference is what the configuration's schema has other than Redis; nil for none.
+	difference error
+}
+
+// serverFacts is what a master says of itself.
+type serverFacts struct {
+	address  string // empty where there is only one, and the configuration names it
+	err      error
+	info     map[string]string // INFO; empty where this user may not ask
+	settings map[string]string // CONFIG GET; empty where this user may not ask
+	eviction error             // as it is judged at start and with every new connection
+	ahead    time.Duration     // its clock, of this machine's
+	within   time.Duration     // how exactly that is known: half a round trip
+}
+
+func judgeRedis(f *redisFacts, topics []string, maxFuture time.Duration) []finding {
+	s := &section{name: sectionRedis}
+	if f.err != nil {
+		judgeAway(s, "", f.err, "see that redis.addresses names it, and that it runs")
+		for _, check := range []string{"eviction", "memory", "persistence", "rights", "schema", "ledger"} {
+			s.unchecked(check, "", "Redis didn't answer", "")
+		}
+		return s.all
+	}
+	for i := range f.servers {
+		judgeServer(s, f, &f.servers[i], maxFuture)
+	}
+	judgeRights(s, f.rights)
+	judgeStandings(s, f, topics)
+	return s.all
+}
+
+// judgeAway tells of a server that can't be used: an error that asks for another
+// configuration says which, after its first colon.
+func judgeAway(s *section, subject string, err error, todo string) {
+	found := err.Error()
+	if misfit, ok := errors.AsType[*ranking.MisfitError](err); ok {
+		if what, remedy, split := strings.Cut(misfit.What, ": "); split {
+			found, todo = strings.Replace(found, misfit.What, what, 1), remedy
+		}
+	}
+	s.wrong("server", subject, found, todo)
+}
+
+func judgeServer(s *section, f *redisFacts, m *serverFacts, maxFuture time.Duration) {
+	if m.err != nil {
+		judgeAway(s, m.address, m.err, "see that it runs, and can be reached from here")
+		return
+	}
+	judgeVersion(s, f, m)
+	judgeEviction(s, m)
+	if len(m.info) == 0 {
+		s.unchecked("memory, persistence", m.address, "this user may not ask by INFO", "let it (ACL SETUSER … +info), or see for yourself")
+	} else {
+		judgeMemory(s, m)
+		judgePersistence(s, m)
+		judgeReplicas(s, m)
+	}
+	judgeLazyfree(s, m)
+	judgeClock(s, m, maxFuture)
+}
+
+// oldestRedis is what the commands and their options need.
+var oldestRedis = [2]int{6, 2}
+
+func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
+	const check = "server"
+	name, version := "Redis", m.info["redis_version"]
+	if v := m.info["valkey_version"]; v != "" {
+		name, version = "Valkey", v
+	}
+	text := f.kind
+	if f.db != 0 {
+		text += fmt.Sprintf(", database %d", f.db)
+	}
+	if version == "" {
+		s.unchecked(check, m.address, text+", which doesn't tell its version", "see that it is Redis 6.2 or later, or Valkey")
+		return
+	}
+	text = fmt.Sprintf("%s %s, %s", name, version, text)
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	old := n == 2 && (major < oldestRedis[0] || major == oldestRedis[0] && minor < oldestRedis[1])
+	switch {
+	case name == "Redis" && old:
+		s.wrong(check, m.address, text, "use Redis 6.2 or later, or Valkey")
+	case m.info["role"] == "slave":
+		s.wrong(check, m.address, text+"; a replica, which takes no writes", "name its master, or the Sentinels, in redis.addresses")
+	case m.info["loading"] == "1":
+		s.warn(check, m.address, text+"; still loading its data", "wait")
+	default:
+		s.ok(check, m.address, text)
+	}
+}
+
+func judgeEviction(s *section, m *serverFacts) {
+	const check = "eviction"
+	if wrong, ok := errors.AsType[*ranking.EvictionError](m.eviction); ok && wrong.Policy == "" {
+		s.wrong(check, m.address, "Redis doesn't tell its maxmemory-policy", "if it is noeviction, say so by redis.assume_noeviction: true")
+		return
+	} else if ok {
+		s.wrong(check, m.address, "maxmemory-policy "+wrong.Policy+": it may drop a board or the ledger alone", "CONFIG SET maxmemory-policy noeviction, and in its file")
+		return
+	}
+	switch policy := m.info["maxmemory_policy"]; {
+	case m.eviction != nil:
+		s.unchecked(check, m.address, m.eviction.Error(), "")
+	case policy == "" && m.settings["maxmemory-policy"] == "":
+		s.warn(check, m.address, "not told; redis.assume_noeviction says that it is noeviction", "see for yourself that it is")
+	default:
+		s.ok(check, m.address, "noeviction")
+	}
+}
+
+// fullShare is how much of maxmemory may be used without a word.
+const fullShare = 0.8
+
+func judgeMemory(s *section, m *serverFacts) {
+	const check = "memory"
+	used, err := strconv.ParseInt(m.info["used_memory"], 10, 64)
+	if err != nil {
+		s.unchecked(check, m.address, "INFO doesn't tell it", "")
+		return
+	}
+	limit, _ := strconv.ParseInt(m.info["maxmemory"], 10, 64)
+	switch {
+	case limit <= 0:
+		s.ok(check, m.address, sized(used)+" used, no maxmemory: the machine's memory is the limit")
+	case float64(used) > fullShare*float64(limit):
+		s.warn(check, m.address, fmt.Sprintf("%s used of maxmemory %s (%d %%)", sized(used), sized(limit), used*100/limit),
+			"raise maxmemory, or shorten retentions: at the limit nothing is counted until there is room")
+	default:
+		s.ok(check, m.address, fmt.Sprintf("%s used of maxmemory %s", sized(used), sized(limit)))
+	}
+}
+
+// sized writes bytes as people read them: exact where that is short.
+func sized(n int64) string {
+	switch text := formatBytes(n); {
+	case n < kib || strings.HasSuffix(text, "B"):
+		return strings.TrimSuffix(text, "B") + "B"
+	case n < mib:
+		return fmt.Sprintf("%.1fKiB", float64(n)/kib)
+	case n < gib:
+		return fmt.Sprintf("%.1fMiB", float64(n)/mib)
+	}
+	return fmt.Sprintf("%.1fGiB", float64(n)/gib)
+}
+
+func judgePersistence(s *section, m *serverFacts) {
+	const check = "persistence"
+	aof := m.info["aof_enabled"] == "1"
+	save, told := m.settings["save"]
+	var ways []string
+	if aof {
+		way := "AOF"
+		if fsync := m.settings["appendfsync"]; fsync != "" {
+			way += ", appendfsync " + fsync
+		}
+		ways = append(ways, way)
+	}
+	if save != "" {
+		ways = append(ways, "RDB, save "+save)
+	}
+	text := strings.Join(ways, "; ")
+	failed := m.info["rdb_last_bgsave_status"] == "err" && (save != "" || !told)
+	switch {
+	case m.info["aof_enabled"] == "":
+		s.unchecked(check, m.address, "INFO doesn't tell it", "")
+	case failed && m.settings["stop-writes-on-bgsave-error"] != "no":
+		s.warn(check, m.address, "the last BGSAVE failed: Redis may refuse writes until one works", "see its log: disk, rights, memory for the fork")
+	case failed || aof && m.info["aof_last_write_status"] == "err":
+		s.warn(check, m.address, "the last write to disk failed", "see its log: disk, rights, memory for the fork")
+	case !aof && save == "" && told:
+		s.warn(check, m.address, "neither AOF nor RDB: after a restart every live window is read again from the log, as far as that reaches back",
+			"CONFIG SET appendonly yes, and in its file")
+	case !aof && !told:
+		s.unchecked(check, m.address, "no AOF; whether it saves RDB files, this user may not ask by CONFIG", "see for yourself that it does")
+	default:
+		s.ok(check, m.address, text)
+	}
+}
+
+func judgeReplicas(s *section, m *serverFacts) {
+	const check = "replicas"
+	n, err := strconv.Atoi(m.info["connected_slaves"])
+	if err != nil {
+		return
+	}
+	least, _ := strconv.Atoi(m.settings["min-replicas-to-write"])
+	text := plural(int64(n), "replica")
+	if n == 0 {
+		text = "none"
+	}
+	if least > 0 {
+		text += fmt.Sprintf(", min-replicas-to-write %d", least)
+	}
+	good, err := strconv.Atoi(m.info["min_slaves_good_slaves"])
+	if err != nil {
+		good = n
+	}
+	if good < least {
+		s.wrong(check, m.address, text+": Redis refuses writes", "start replicas, or lower min-replicas-to-write")
+		return
+	}
+	s.ok(check, m.address, text)
+}
+
+func judgeLazyfree(s *section, m *serverFacts) {
+	const check = "lazyfree"
+	var off []string
+	told := false
+	for _, name := range []string{"lazyfree-lazy-expire", "lazyfree-lazy-server-del"} {
+		v, ok := m.settings[name]
+		told = told || ok
+		if v == "no" {
+			off = append(off, name)
+		}
+	}
+	switch {
+	case !told:
+		s.unchecked(check, m.address, "this user may not ask by CONFIG, or the server doesn't tell", "see that lazyfree-lazy-expire is yes")
+	case len(off) > 0:
+		s.warn(check, m.address, strings.Join(off, " and ")+" no: the end of a board of a million members blocks Redis for half a second",
+			"set to yes, by CONFIG SET and in its file")
+	default:
+		s.ok(check, m.address, "expiry of large boards doesn't block")
+	}
+}
+
+// clockApart is how far clocks may be apart without a word.
+const clockApart = time.Second
+
+func judgeClock(s *section, m *serverFacts, maxFuture time.Duration) {
+	const check = "clock"
+	apart := max(m.ahead, -m.ahead)
+	than := "ahead of"
+	if m.ahead < 0 {
+		than = "behind"
+	}
+	text := fmt.Sprintf("%s %s this machine's", short(apart.Truncate(time.Millisecond)), than)
+	switch {
+	case apart-m.within <= clockApart:
+		s.ok(check, m.address, "within "+short((apart+m.within).Truncate(time.Millisecond)+time.Millisecond)+" of this machine's")
+	case apart-m.within > maxFuture:
+		s.warn(check, m.address, text+", by more than max_future: windows end by Redis's clock, and events are judged by the brokers' and producers'",
+			"set the clocks by NTP before anything is counted")
+	default:
+		s.warn(check, m.address, text+": windows end by Redis's clock", "set the clocks by NTP")
+	}
+}
+
+func judgeRights(s *section, err error) {
+	const check = "rights"
+	switch missing, ok := errors.AsType[*ranking.RightsError](err); {
+	case err == nil:
+		s.ok(check, "", "every command that the scripts use was tried, on scratch keys")
+	case ok && missing.Command == "":
+		s.wrong(check, "", fmt.Sprintf("this user may not use the keys of redis.prefix: %v", missing.Err), fmt.Sprintf("ACL SETUSER … ~%s:*", missing.Prefix))
+	case ok:
+		s.wrong(check, "", fmt.Sprintf("this user may not run %s: %v", missing.Command, missing.Err), "ACL SETUSER … +"+strings.ToLower(missing.Command))
+	default:
+		s.wrong(check, "", err.Error(), "mend what Redis names")
+	}
+}

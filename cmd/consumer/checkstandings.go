@@ -1,0 +1,113 @@
+package main
+
+// Check, of what Redis holds under the prefix.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+func judgeStandings(s *section, f *redisFacts, topics []string) {
+	if f.state == nil {
+		for _, check := range []string{"schema", "ledger", "consumer"} {
+			s.unchecked(check, "", f.noState.Error(), "")
+		}
+		return
+	}
+	judgeSchema(s, f)
+	judgeLedger(s, f.state, topics)
+	judgeWorkers(s, f.state)
+}
+
+func judgeSchema(s *section, f *redisFacts) {
+	const check = "schema"
+	switch other, ok := errors.AsType[*ranking.SchemaError](f.difference); {
+	case ok:
+		s.wrong(check, "", "the standings there were written with another configuration: "+strings.Join(other.Differences(), "; "),
+			"set it back, or use another redis.prefix and a group of its own for the new one")
+	case f.difference != nil:
+		s.wrong(check, "", f.difference.Error(), "")
+	case f.state.Schema == "":
+		s.ok(check, "", "none yet: the first start writes it")
+	default:
+		s.ok(check, "", "the standings there were written with this configuration")
+	}
+}
+
+func judgeLedger(s *section, st *ledger.State, topics []string) {
+	const check = "ledger"
+	var torn, others []string
+	for _, field := range slices.SortedFunc(maps.Keys(st.Ledger), compareFields) {
+		if _, err := ledger.Parse(st.Ledger[field]); err != nil {
+			torn = append(torn, field)
+		}
+		if id, ok := parseField(field); !ok || !slices.Contains(topics, id.topic) {
+			topic := id.topic
+			if !ok {
+				topic = field
+			}
+			if !slices.Contains(others, topic) {
+				others = append(others, topic)
+			}
+		}
+	}
+	text := fmt.Sprintf("%s, %s listed", plural(int64(len(st.Ledger)), "position"), plural(int64(st.Windows), "window"))
+	if len(st.Ledger) == 0 && st.Windows == 0 {
+		text = "nothing yet"
+	}
+	clean := true
+	if len(torn) > 0 {
+		clean = false
+		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", membersOf(torn)), "rebuild the boards from the log, or restore a backup of Redis")
+	}
+	if len(others) > 0 {
+		clean = false
+		s.warn(check, "", fmt.Sprintf("it has positions of topics that aren't configured: %s", membersOf(others)),
+			"if another consumer writes here, use another redis.prefix; if topics were taken out, what they counted stays in the boards")
+	}
+	if st.Held {
+		clean = false
+		s.warn(check, "", "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out", "wait")
+	}
+	if clean {
+		s.ok(check, "", text)
+	}
+}
+
+// judgeWorkers says whether a consumer runs already: a check may be made beside it.
+func judgeWorkers(s *section, st *ledger.State) {
+	const check = "consumer"
+	owners := map[string]int{}
+	var halted []string
+	for field, text := range st.Workers {
+		var line ingest.Line
+		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.At) > staleAfter {
+			continue
+		}
+		owners[line.Owner]++
+		if line.State == ingest.StateHalted {
+			halted = append(halted, field)
+		}
+	}
+	if len(halted) > 0 {
+		slices.SortFunc(halted, compareFields)
+		s.warn(check, "", fmt.Sprintf("halted: %s", membersOf(halted)), "see consumer status")
+	}
+	if len(owners) == 0 {
+		s.ok(check, "", "none has written here in the last "+formatDuration(staleAfter))
+		return
+	}
+	var names []string
+	for _, owner := range slices.Sorted(maps.Keys(owners)) {
+		names = append(names, fmt.Sprintf("%s (%s)", owner, plural(int64(owners[owner]), "partition")))
+	}
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", formatDuration(staleAfter), membersOf(names)))
+}
