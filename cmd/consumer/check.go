@@ -139,7 +139,7 @@ func check(ctx context.Context, l *loaded) (*checkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	lookAhead(ctx, consumer, kafkaSide, redisSide)
+	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
 	if redisSide.state != nil {
 		redisSide.difference = reader.checkSchema(kafkaSide.cluster, redisSide.state.Schema)
 	}
@@ -155,12 +155,12 @@ func check(ctx context.Context, l *loaded) (*checkReport, error) {
 }
 
 // lookAhead finds where partitions would start.
-func lookAhead(ctx context.Context, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
+func lookAhead(ctx context.Context, cfg *config, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
 	for i := range k.topics {
 		t := &k.topics[i]
 		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
 			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, *r.state, t.logs, t.committed)
-			t.outlookErr = explainKafka(t.outlookErr, consumer.Brokers, t.name)
+			t.outlookErr = cfg.kafka.explain(ctx, t.outlookErr, t.name)
 		}
 	}
 }

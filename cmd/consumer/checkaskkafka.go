@@ -74,7 +74,21 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 	if !f.group.unused {
 		a.askGroup(ctx, &f.group)
 	}
+	a.askRights(ctx, f)
 	return f
+}
+
+// askRights asks as run does at its start, but for those on a group where none was
+// ever used.
+func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
+	needs := ingest.Needs(a.cfg.kafka.group, a.cfg.kafka.topics...)
+	if f.group.unused {
+		needs = slices.DeleteFunc(needs, func(r ingest.Right) bool { return r.Group != "" })
+	}
+	var err error
+	if f.missing, err = ingest.Missing(ctx, a.client, needs); err != nil {
+		f.rightsErr = a.cfg.kafka.explain(ctx, err, a.cfg.kafka.topics[0])
+	}
 }
 
 // bootstrap asks every configured address for metadata, each by itself; what the
@@ -87,7 +101,7 @@ func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Metada
 		r := &f.bootstrap[i]
 		group.Go(func() error {
 			answers[i], r.err = a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(r.address), Topics: a.topics()})
-			r.err = explainKafka(r.err, []string{r.address}, a.cfg.kafka.topics[0])
+			r.err = a.explainAt(ctx, r.address, r.err)
 			return nil
 		})
 	}
@@ -98,6 +112,13 @@ func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Metada
 		}
 	}
 	return nil
+}
+
+// explainAt says what an error of one broker means: the others aren't asked.
+func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) error {
+	there := a.cfg.kafka
+	there.brokers = []string{address}
+	return there.explain(ctx, err, there.topics[0])
 }
 
 func (a *kafkaAsker) topics() []string { return checkedTopics(a.cfg) }
@@ -151,7 +172,7 @@ func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts 
 		}
 	}
 	if err != nil {
-		f.err = explainKafka(err, []string{f.address}, a.cfg.kafka.topics[0])
+		f.err = a.explainAt(ctx, f.address, err)
 		return f
 	}
 	f.offered = map[protocol.ApiKey]versions{}
@@ -179,7 +200,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 }
 
 func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
-	explain := func(err error) error { return explainKafka(err, a.cfg.kafka.brokers, t.name) }
+	explain := func(err error) error { return a.cfg.kafka.explain(ctx, err, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
 		if one.err == nil {
 			one.settings, one.settingsErr = ingest.Settings(ctx, a.client, one.name)
@@ -216,7 +237,7 @@ func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 	defer cancel()
 	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{name}})
 	if err != nil {
-		g.err = explainKafka(fmt.Errorf("describe group %s: %w", name, err), a.cfg.kafka.brokers, a.cfg.kafka.topics[0])
+		g.err = a.cfg.kafka.explain(ctx, fmt.Errorf("describe group %s: %w", name, err), a.cfg.kafka.topics[0])
 		return
 	}
 	described, ok := r.(*describegroups.Response)

@@ -3,11 +3,15 @@ package main
 // Check, of Kafka: whether the cluster is there and speaks what the consumer does.
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 )
 
 // kafkaFacts is what Kafka says. What couldn't be asked has its error instead, each
@@ -21,6 +25,8 @@ type kafkaFacts struct {
 	version    string // as well as the offered versions tell
 	topics     []topicFacts
 	group      groupFacts
+	missing    []ingest.Right // that brokers tell to be missing
+	rightsErr  error
 }
 
 // reached is an address, and why it can't be reached.
@@ -52,6 +58,7 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	for i := range f.topics {
 		judgeTopic(s, &f.topics[i], want)
 	}
+	judgeKafkaRights(s, f)
 	judgeGroup(s, &f.group, want.group)
 	for i := range f.topics {
 		if f.topics[i].err == nil {
@@ -77,8 +84,35 @@ func judgeBootstrap(s *section, all []reached) {
 		case len(there) > 0:
 			s.warn("brokers", r.address, r.err.Error(), "start it, or take it out of kafka.brokers: the others are enough to find the cluster")
 		default:
-			s.wrong("brokers", r.address, r.err.Error(), "see that kafka.brokers names the cluster, that it runs, and that TLS and SASL are what its listener asks for")
+			s.wrong("brokers", r.address, r.err.Error(), remedyAt(r.err, "see that kafka.brokers names the cluster, and that it runs"))
 		}
+	}
+}
+
+// remedyAt is what to do about a broker: one that refuses has said what it wants.
+func remedyAt(err error, otherwise string) string {
+	if errors.As(err, new(*connect.Refusal)) {
+		return "see docs/security.md: kafka.tls and kafka.sasl have to be what its listener asks for"
+	}
+	return otherwise
+}
+
+func judgeKafkaRights(s *section, f *kafkaFacts) {
+	const check = "rights"
+	if f.rightsErr != nil {
+		s.unchecked(check, "", f.rightsErr.Error(), "")
+		return
+	}
+	for _, r := range f.missing {
+		found := fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For)
+		if r.Optional {
+			s.warn(check, r.Resource(), found, "kafka-acls --add --allow-principal User:… "+r.Grant())
+		} else {
+			s.wrong(check, r.Resource(), found, "kafka-acls --add --allow-principal User:… "+r.Grant())
+		}
+	}
+	if len(f.missing) == 0 {
+		s.ok(check, "", "none is missing, as far as brokers tell")
 	}
 }
 
@@ -99,7 +133,7 @@ func judgeCluster(s *section, f *kafkaFacts) {
 		if b.err != nil {
 			away = append(away, b.address)
 			s.wrong("advertised address", name, b.err.Error(),
-				"it is the address that the cluster tells its clients: see that the broker runs, and that advertised.listeners can be reached from here")
+				remedyAt(b.err, "the cluster gives its clients this address: see that the broker runs, and that advertised.listeners can be reached from here"))
 			continue
 		}
 		for _, need := range needed {

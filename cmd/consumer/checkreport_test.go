@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -183,6 +184,13 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"dead letters", "warning: max.message.bytes 1000B is less than its source's 1.0MiB"},
 		{"compacted dead letters", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.settings["cleanup.policy"] = "compact" },
 			"dead letters", "warning: cleanup.policy=compact"},
+
+		{"rights", func(*kafkaFacts, *wanted) {}, "rights", "ok: none is missing"},
+		{"a right is missing", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[:1] }, "rights",
+			"wrong: no right to Read, which is needed to share the partitions and commit → kafka-acls --add --allow-principal User:… --operation Read --group g"},
+		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
+		{"rights that aren't told", func(f *kafkaFacts, _ *wanted) { f.rightsErr = refused }, "rights", "not checked: connection refused"},
+		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &connect.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
 
 		{"no group", func(*kafkaFacts, *wanted) {}, "group", "ok: not there yet"},
 		{"no group at all", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{unused: true} }, "group", "ok: no group was used on this cluster yet"},

@@ -227,7 +227,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	d := t.deadLetters
 	switch {
 	case errors.Is(d.err, errNoTopic):
-		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s", plural(int64(len(t.partitions)), "partition")))
+		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", plural(int64(len(t.partitions)), "partition")))
 		return
 	case deniedBy(d.err):
 		s.wrong(check, d.name, "this user may not see it, or it doesn't exist", "let this user describe and write it: a bad event would halt its partition")
