@@ -169,6 +169,14 @@ func TestProducePublishesCloudEventsThatSayTheSameAsPlainOnes(t *testing.T) {
 	}
 }
 
+func TestProduceSaysWhereTheConfigurationLooksForFieldsElsewhere(t *testing.T) {
+	_, environ := fakeKafka(t)
+	code, _, stderr := execute(t, append(environ, "STANDINGS_EVENT_FIELDS_USER_ID=player.id"), "produce", "--count", "1")
+	if code != 0 || !strings.HasPrefix(stderr, "note: sample events have fields by their own names; ") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
+
 func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
 	c, environ := fakeKafka(t, kfake.SeedTopics(1, "forbidden", "readonly", "compacted"))
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "forbidden", Err: kerr.TopicAuthorizationFailed, Count: -1},

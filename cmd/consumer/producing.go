@@ -62,6 +62,9 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 		fmt.Fprintf(p.stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
 			formatDuration(f.spread), formatDuration(cfg.lateness))
 	}
+	if f.file == "" && cfg.fields != defaults().fields {
+		fmt.Fprintln(p.stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
+	}
 
 	// What is under way may end in order after ctx, for as long as a shutdown may
 	// take.
@@ -151,10 +154,10 @@ func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) err
 	return nil
 }
 
-// eventSource is the source of CloudEvents: made-up events are the same ones
-// whenever they are made again, and lines of a file are new ones.
+// eventSource is the source of CloudEvents. Made-up events of a given present are the
+// same ones whenever they are made; all others are new ones.
 func (f *produceFlags) eventSource() string {
-	if f.file == "" {
+	if f.file == "" && f.now != "" {
 		return fmt.Sprintf("/consumer/produce/seed/%d", f.seed)
 	}
 	return "/consumer/produce/" + f.run
