@@ -132,24 +132,8 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 // read checks all of the value's JSON and notes where the fields stand. A value
 // that isn't JSON has none.
 func (d *Decoder) read(value []byte, wanted *object) *Bad {
-	d.value = value
 	d.forget()
-	bad := d.readAll(value, wanted)
-	if bad != nil {
-		d.forget()
-	}
-	return bad
-}
-
-// forget drops what was noted of the fields.
-func (d *Decoder) forget() {
-	d.at = [fieldCount]span{}
-	if !d.noneBarred {
-		d.barred, d.noneBarred = [fieldCount]*member{}, true
-	}
-}
-
-func (d *Decoder) readAll(value []byte, wanted *object) *Bad {
+	d.value = value
 	if len(value) > d.rules.MaxEventBytes {
 		return d.malformed("the value has %d bytes, more than the %d allowed", len(value), d.rules.MaxEventBytes)
 	}
@@ -169,13 +153,23 @@ func (d *Decoder) readAll(value []byte, wanted *object) *Bad {
 		return d.malformed("the value is not an object but %s", kinds[kind])
 	}
 	if err := d.readObject(wanted); err != nil {
+		d.forget()
 		return d.notJSON(err)
 	}
 	rest := value[d.json.InputOffset():]
 	if data := bytes.TrimLeft(rest, " \t\r\n"); len(data) > 0 {
+		d.forget()
 		return d.malformed("there is more after the object, at byte %d", len(value)-len(data))
 	}
 	return nil
+}
+
+// forget drops what was noted of the fields.
+func (d *Decoder) forget() {
+	d.at = [fieldCount]span{}
+	if !d.noneBarred {
+		d.barred, d.noneBarred = [fieldCount]*member{}, true
+	}
 }
 
 // readObject reads on to the end of an object of which the brace is read. It
@@ -194,10 +188,10 @@ func (d *Decoder) readObject(wanted *object) error {
 			continue
 		}
 		raw, err := d.json.ReadValue()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if m == nil {
+		case m == nil:
 			continue
 		}
 		at := span{}
@@ -207,9 +201,9 @@ func (d *Decoder) readObject(wanted *object) error {
 		}
 		if m.inner == nil {
 			d.at[m.field] = at
-		} else {
-			d.bar(m, at)
+			continue
 		}
+		d.bar(m, at)
 	}
 	_, _ = d.json.ReadToken() // can't fail: it was peeked at
 	return nil
@@ -244,6 +238,19 @@ func (d *Decoder) bar(m *member, at span) {
 
 // member is what a quoted name stands for, nil for an unknown name.
 func (d *Decoder) member(o *object, name []byte) *member {
+	// The usual names, as constants: compared without a call.
+	switch string(name) {
+	case `"event_id"`:
+		return o.own[idField]
+	case `"user_id"`:
+		return o.own[userField]
+	case `"points"`:
+		return o.own[pointsField]
+	case `"board"`:
+		return o.own[boardField]
+	case `"occurred_at"`:
+		return o.own[occurredField]
+	}
 	if len(name) < len(o.first) {
 		for m := o.first[len(name)]; m != nil; m = m.next {
 			if string(name) == m.plain {

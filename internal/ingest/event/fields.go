@@ -181,23 +181,22 @@ func contains(names [][]byte, name []byte) bool {
 // readTime is the data's own time, else a CloudEvent's, else the record's.
 func (d *Decoder) readTime(recordTime int64) (int64, *Bad) {
 	s := d.at[occurredField]
-	if d.barred[occurredField] != nil {
+	switch {
+	case !s.absent() && d.barred[occurredField] != nil:
 		return 0, d.noObject(BadTime, occurredField)
-	}
-	if s.absent() {
-		if d.time.there() {
-			return d.attributeTime(recordTime)
+	case !s.absent():
+		at, wrong := d.instant(d.raw(s))
+		if wrong == "" {
+			wrong = d.outside(at, recordTime)
 		}
-		return d.recordTime(recordTime)
+		if wrong != "" {
+			return 0, d.wrong(BadTime, occurredField, wrong)
+		}
+		return at, nil
+	case d.time.there():
+		return d.attributeTime(recordTime)
 	}
-	at, what := d.instant(d.raw(s))
-	if what == "" {
-		what = d.outside(at, recordTime)
-	}
-	if what != "" {
-		return 0, d.wrong(BadTime, occurredField, what)
-	}
-	return at, nil
+	return d.recordTime(recordTime)
 }
 
 func (d *Decoder) recordTime(at int64) (int64, *Bad) {

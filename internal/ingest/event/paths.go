@@ -60,6 +60,9 @@ type Fields struct {
 type object struct {
 	members []*member
 	longest int // bytes that a name of ours can take in JSON
+	// own are the members that are called as a field is, whatever they are; nil
+	// where there is none.
+	own [ownFields]*member
 	// first is a member whose plain has so many bytes; its next is another.
 	first [maxPathBytes + 3]*member
 }
@@ -199,6 +202,9 @@ func (o *object) add(names []string, f field) {
 			m.next = o.first[len(m.plain)]
 			o.first[len(m.plain)] = m
 			o.members = append(o.members, m)
+			if own := slices.Index(fieldNames[:], name); own >= 0 {
+				o.own[own] = m
+			}
 			o.longest = max(o.longest, longestEscaped(len(name)))
 		}
 		m := o.members[at]
