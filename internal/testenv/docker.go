@@ -115,7 +115,7 @@ func findImage(ctx context.Context, variable, usual string) (*image, error) {
 	defer cancel()
 	has, err := d.provider.Client().ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return nil, missing(fmt.Errorf("Docker has no image %s (docker pull %s, or scripts/images)", name, name))
+		return nil, missing(fmt.Errorf("Docker has no image %s (docker pull %s; %s names another)", name, name, variable))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask Docker for image %s: %w", name, err)
