@@ -33,9 +33,10 @@ found and what to do about it, and where every partition would start now.
 
 It is dry, and can be run beside a consumer at any time: it creates no topic, joins
 no group and commits nothing. In Redis it tries the commands that the scripts use on
-scratch keys under the prefix, as run does, and removes them. Every call has its
-deadline, kafka.timeout or redis.timeout; where one of the two is away the other is
-still looked at.
+scratch keys under the prefix, as run does, and removes them (where a right is
+missing they go by themselves after a minute). Every call has its deadline,
+kafka.timeout or redis.timeout; where one of the two is away the other is still
+looked at.
 
 The exit code is 0 if run would work, 1 if something is wrong, and 2 if the
 configuration is: then nothing is looked at.`,

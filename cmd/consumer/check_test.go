@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/testenv"
+)
+
+// checked is a Kafka and a Redis of the test's own, and how check is told of them.
+type checked struct {
+	kafka   *testenv.KafkaServer
+	redis   *testenv.RedisServer
+	admin   *kadm.Client
+	client  *redis.Client
+	environ []string
+}
+
+// persistent are the arguments of a Redis that nothing is to be said against.
+var persistent = []string{"--appendonly", "yes", "--lazyfree-lazy-expire", "yes", "--lazyfree-lazy-server-del", "yes"}
+
+func newChecked(t *testing.T) *checked {
+	t.Helper()
+	w := &checked{kafka: testenv.PrivateKafka(t, nil), redis: testenv.PrivateRedis(t, persistent...)}
+	w.admin, w.client = kadm.NewClient(w.kafka.Client(t)), w.redis.Client(t)
+	w.environ = []string{
+		"STANDINGS_KAFKA_BROKERS=" + w.kafka.Addr(), "STANDINGS_REDIS_ADDRESSES=" + w.redis.Addr(),
+		"STANDINGS_LISTEN=off", "STANDINGS_KAFKA_TIMEOUT=5s", "STANDINGS_REDIS_TIMEOUT=2s",
+	}
+	return w
+}
+
+// is is all that a check mustn't change: keys, topics, groups and their offsets.
+func (w *checked) is(t *testing.T) string {
+	t.Helper()
+	var all []string
+	keys, err := w.client.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		switch {
+		case strings.HasSuffix(key, ":workers"): // which those write whom a check is made beside
+		case strings.Contains(key, ":~try:") && w.client.PTTL(t.Context(), key).Val() > 0: // left where a right is missing
+		default:
+			all = append(all, fmt.Sprintf("%s %x", key, w.client.Dump(t.Context(), key).Val()))
+		}
+	}
+	topics, err := w.admin.ListTopicsWithInternal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range topics {
+		all = append(all, fmt.Sprint(topic.Topic, " ", len(topic.Partitions)))
+	}
+	groups, err := w.admin.ListGroups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Sorted() {
+		offsets, err := w.admin.FetchOffsets(t.Context(), group.Group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprint(group.Group, " ", group.State, " ", offsets.Offsets().Sorted()))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// finds runs check, sees that it changed nothing, and that exactly these warn or are
+// wrong, as "check subject: outcome".
+func (w *checked) finds(t *testing.T, change []string, want ...string) *checkReport {
+	t.Helper()
+	before := w.is(t)
+	r := checkWith(t, append(slices.Clone(w.environ), change...))
+	if after := w.is(t); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	r.are(t, want...)
+	return r
+}
+
+func checkWith(t *testing.T, environ []string) *checkReport {
+	t.Helper()
+	code, stdout, stderr := execute(t, environ, "check", "--json")
+	var r checkReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if wrong := code != exitOK; wrong != (r.Result == outcomeWrong) || code == exitUsage || stderr != "" {
+		t.Errorf("code %d of a result that is %s, and %q", code, r.Result, stderr)
+	}
+	return &r
+}
+
+// are sees that just these are not ok.
+func (r *checkReport) are(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, f := range r.Findings {
+		if f.Result != outcomeOK {
+			got = append(got, strings.TrimSpace(f.Check+" "+f.Subject)+": "+string(f.Result))
+		}
+	}
+	if !slices.Equal(got, want) {
+		var said []string
+		for _, f := range r.Findings {
+			said = append(said, fmt.Sprintf("%s %s: %s: %s", f.Check, f.Subject, f.Result, f.Found))
+		}
+		t.Errorf("not ok are\n%s\nwant\n%s\nof\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(said, "\n"))
+	}
+}
+
+// said is what a check found of a subject.
+func (r *checkReport) said(t *testing.T, check, subject, want string) {
+	t.Helper()
+	for _, f := range r.Findings {
+		if f.Check == check && f.Subject == subject && strings.Contains(f.Found+" → "+f.ToDo, want) {
+			return
+		}
+	}
+	t.Errorf("%s of %q doesn't say %q: %+v", check, subject, want, r.Findings)
+}
+
+func (w *checked) publish(t *testing.T, topic string, n int) {
+	t.Helper()
+	client := w.kafka.Client(t, kgo.DefaultProduceTopic(topic))
+	for i := range n {
+		value := fmt.Appendf(nil, `{"user_id":"u%d","points":5}`, i)
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Value: value}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// consumes runs a consumer until stop.
+func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	var log bytes.Buffer
+	go func() {
+		ended <- run(ctx, []string{"run"}, append(slices.Clone(w.environ), change...), strings.NewReader(""), io.Discard, &log)
+	}()
+	return func() {
+		t.Helper()
+		cancel()
+		if code := <-ended; code != exitOK {
+			t.Errorf("run ended with %d: %s", code, &log)
+		}
+	}
+}
+
+// until waits for something that has to come true.
+func until(t *testing.T, what string, came func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !came(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never came true: %s", what)
+		}
+	}
+}
+
+// forever are settings of a topic that nothing is to be said against, but for its one
+// copy: the tests' Kafka is one broker.
+var forever = map[string]string{"retention.ms": "-1"}
+
+func (w *checked) counted(t *testing.T) map[string]string {
+	t.Helper()
+	return w.client.HGetAll(t.Context(), "lb:{0}:ledger").Val()
+}
+
+func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
+	w := newChecked(t)
+	r := w.finds(t, nil, "topic points: wrong")
+	r.said(t, "group", "standings", "no group was used on this cluster yet")
+	r.said(t, "topic", "points", "it doesn't exist")
+
+	w.kafka.CreateTopic(t, "points", 2, forever)
+	w.publish(t, "points", 20)
+	r = w.finds(t, nil, "topic points: warning")
+	r.said(t, "start", "points", "first start (start: window): partitions 0 at 0, 1 at 0; 20 records to read")
+	r.said(t, "dead letters", "points.dlq", "it would be created, with 2 partitions")
+	r.said(t, "schema", "", "none yet")
+	if len(r.Starts) != 2 || *r.Starts[0].Start != "first_start" || *r.Starts[0].Offset != 0 || r.Starts[0].Position != nil {
+		t.Errorf("%+v", r.Starts)
+	}
+
+	stop := w.consumes(t)
+	until(t, "all is counted", func() bool {
+		ends, err := w.admin.ListEndOffsets(t.Context(), "points")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := w.counted(t)
+		done := true
+		ends.Each(func(o kadm.ListedOffset) {
+			done = done && all[fmt.Sprintf("points/%d", o.Partition)] == fmt.Sprint(o.Offset)
+		})
+		return done && len(all) == 2
+	})
+	until(t, "the worker has written its line", func() bool { return w.client.HLen(t.Context(), "lb:{0}:workers").Val() == 2 })
+	until(t, "all is committed", func() bool {
+		offsets, err := w.admin.FetchOffsets(t.Context(), "standings")
+		if err != nil {
+			t.Fatal(err)
+		}
+		committed := int64(0)
+		offsets.Each(func(o kadm.OffsetResponse) { committed += o.At })
+		return committed == 20
+	})
+	r = w.finds(t, nil, "topic points: warning")
+	r.said(t, "group", "standings", "1 member, stable: standings at 127.0.0.1; another one shares its partitions")
+	r.said(t, "consumer", "", "(2 partitions)")
+	r.said(t, "start", "points", "goes on from the ledger: partitions 0 at ")
+	r.said(t, "start", "points", "; 0 records to read")
+	r.said(t, "schema", "", "with this configuration")
+	stop()
+	r = w.finds(t, nil, "topic points: warning")
+	r.said(t, "group", "standings", "no members; empty")
+
+	code, stdout, stderr := execute(t, w.environ, "check")
+	if code != exitOK || stderr != "" || !strings.Contains(stdout, "\nThe consumer would work: 1 warning, ") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	for line := range strings.Lines(stdout) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > checkWidth {
+			t.Errorf("wider than %d: %s", checkWidth, line)
+		}
+	}
+	w.findsFaults(t)
+}
+
+// findsFaults makes each fault for real, and looks at it.
+func (w *checked) findsFaults(t *testing.T) {
+	t.Helper()
+	const one = "topic points: warning" // copy
+	ledger := w.counted(t)
+	for _, c := range []struct {
+		name   string
+		make   func(t *testing.T)
+		change []string
+		want   []string
+	}{
+		{"a compacted topic", func(t *testing.T) {
+			w.kafka.CreateTopic(t, "compact", 1, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"})
+		},
+			[]string{"STANDINGS_KAFKA_TOPICS=compact"}, []string{"topic compact: warning", "cleanup.policy compact: wrong", "ledger: warning"}},
+		{"a short retention", func(t *testing.T) { w.kafka.CreateTopic(t, "short", 1, nil) },
+			[]string{"STANDINGS_KAFKA_TOPICS=short"}, []string{"topic short: warning", "retention short: warning", "ledger: warning"}},
+		{"large batches", func(t *testing.T) {
+			w.kafka.CreateTopic(t, "large", 1, map[string]string{"retention.ms": "-1", "max.message.bytes": "4194304"})
+		}, []string{"STANDINGS_KAFKA_TOPICS=large", "STANDINGS_FOLD_MEMORY=32MiB"}, []string{"topic large: warning", "max.message.bytes large: warning", "ledger: warning"}},
+		{"few and small dead letters", func(t *testing.T) {
+			w.kafka.CreateTopic(t, "letters", 2, forever)
+			w.kafka.CreateTopic(t, "letters.dlq", 1, map[string]string{"max.message.bytes": "1000"})
+		}, []string{"STANDINGS_KAFKA_TOPICS=letters"}, []string{"topic letters: warning", "dead letters letters.dlq: warning", "dead letters letters.dlq: warning", "ledger: warning"}},
+		{"somebody else's group", func(t *testing.T) {
+			client := w.kafka.Client(t, kgo.ConsumerGroup("theirs"), kgo.ConsumeTopics("points"), kgo.Balancers(kgo.RangeBalancer()))
+			client.PollRecords(t.Context(), 1)
+		}, []string{"STANDINGS_KAFKA_GROUP=theirs"}, []string{one, "group theirs: wrong"}},
+		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
+		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)},
+			[]string{"", "cluster: not checked", "topics: not checked", "group: not checked", "start: not checked"}},
+		{"Redis away", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + aClosedPort(t)}, []string{
+			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
+			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+		{"Redis silent", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + aSilentPort(t), "STANDINGS_REDIS_TIMEOUT=200ms"}, []string{
+			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
+			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+		{"a wrong password", func(*testing.T) {}, []string{"STANDINGS_REDIS_USERNAME=nobody", "STANDINGS_REDIS_PASSWORD=wrong"}, []string{
+			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
+			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+		{"another configuration", func(*testing.T) {}, []string{"STANDINGS_TIME_ZONE=Europe/Berlin"}, []string{one, "start points: wrong", "schema: wrong"}},
+		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
+		{"almost full", func(t *testing.T) {
+			w.set(t, "maxmemory", fmt.Sprint(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"]))
+		}, nil, []string{one, "memory: warning", "rights: wrong"}},
+		{"no persistence", func(t *testing.T) { w.set(t, "appendonly", "no") }, nil, []string{one, "persistence: warning"}},
+		{"blocking expiry", func(t *testing.T) { w.set(t, "lazyfree-lazy-expire", "no") }, nil, []string{one, "lazyfree: warning"}},
+		{"too few replicas", func(t *testing.T) { w.set(t, "min-replicas-to-write", "1") }, nil, []string{one, "replicas: wrong", "rights: wrong"}},
+		{"a missing right", func(t *testing.T) {
+			w.user(t, "poor", "on", ">x", "~lb:*", "+@all", "-zrevrank")
+		}, []string{"STANDINGS_REDIS_USERNAME=poor", "STANDINGS_REDIS_PASSWORD=x"}, []string{one, "rights: wrong"}},
+		{"no right to look", func(t *testing.T) {
+			w.user(t, "blind", "on", ">x", "~lb:*", "+@all", "-config", "-info")
+		}, []string{"STANDINGS_REDIS_USERNAME=blind", "STANDINGS_REDIS_PASSWORD=x", "STANDINGS_REDIS_ASSUME_NOEVICTION=true"},
+			[]string{one, "server: not checked", "eviction: warning", "memory, persistence: not checked", "lazyfree: not checked"}},
+		{"a torn ledger", func(t *testing.T) { w.hset(t, "points/0", "torn:"+ledger["points/0"]) }, nil, []string{one, "start points: wrong", "ledger: wrong"}},
+		{"past the log's end", func(t *testing.T) { w.hset(t, "points/0", "1000") }, nil, []string{one, "start points: wrong"}},
+		{"a ledger that is lost", func(t *testing.T) { w.client.Del(t.Context(), "lb:{0}:ledger") }, nil, []string{one, "start points: wrong"}},
+		{"Redis lost", func(*testing.T) {}, []string{"STANDINGS_REDIS_PREFIX=other"}, []string{one, "start points: warning"}},
+		{"a gap", func(t *testing.T) {
+			w.publish(t, "points", 40)
+			ends, err := w.admin.ListEndOffsets(t.Context(), "points")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.admin.DeleteRecords(t.Context(), ends.Offsets()); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, []string{one, "start points: wrong"}},
+		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			settings := map[string]string{}
+			for _, name := range []string{"maxmemory", "maxmemory-policy", "appendonly", "lazyfree-lazy-expire", "min-replicas-to-write"} {
+				maps.Copy(settings, w.client.ConfigGet(t.Context(), name).Val())
+			}
+			c.make(t)
+			want := slices.Clone(c.want)
+			if want[0] == "" { // of an address that was chosen just now
+				_, address, _ := strings.Cut(c.change[0], "=")
+				address, _, several := strings.Cut(address, ",")
+				want[0] = "brokers " + address + ": wrong"
+				if several {
+					want[0] = "brokers " + address + ": warning"
+				}
+			}
+			w.finds(t, c.change, want...)
+			for name, value := range settings {
+				w.set(t, name, value)
+			}
+			for field, value := range ledger {
+				w.hset(t, field, value)
+			}
+		})
+	}
+}
+
+func (w *checked) set(t *testing.T, name, value string) {
+	t.Helper()
+	if err := w.client.ConfigSet(t.Context(), name, value).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *checked) hset(t *testing.T, field, value string) {
+	t.Helper()
+	if err := w.client.HSet(t.Context(), "lb:{0}:ledger", field, value).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *checked) user(t *testing.T, rules ...string) {
+	t.Helper()
+	args := []any{"acl", "setuser"}
+	for _, rule := range rules {
+		args = append(args, rule)
+	}
+	if err := w.client.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckOfAConfigurationThatIsWrongLooksAtNothing(t *testing.T) {
+	code, stdout, stderr := execute(t, []string{"STANDINGS_MAX_POINTS=x", "STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)}, "check")
+	if code != exitUsage || stdout != "" || !strings.Contains(stderr, "max_points") {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestCheckWorksOnEmbeddedServersToo(t *testing.T) {
+	_, environ := fakeKafka(t)
+	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t), "STANDINGS_LISTEN=off")
+	r := checkWith(t, environ)
+	if r.Result == outcomeWrong {
+		t.Errorf("%+v", r.Findings)
+	}
+	r.said(t, "start", "points", "first start (start: window): partitions 0 at 0, 1 at 0, 2 at 0, 3 at 0; 0 records to read")
+	if len(r.Starts) != 4 {
+		t.Errorf("%+v", r.Starts)
+	}
+}
