@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,7 +55,8 @@ func connectDocker() (*docker, error) {
 	log.SetDefault(log.NewNoopLogger())
 	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
 	if err != nil {
-		return nil, fmt.Errorf("no Docker daemon answers (%w): %w", err, errNotHere)
+		why, _, _ := strings.Cut(err.Error(), "\n") // the first place that it looked at
+		return nil, fmt.Errorf("no Docker daemon answers (%s): %w", why, errNotHere)
 	}
 	d := &docker{provider: provider, host: dockerHost(provider.Client().DaemonHost())}
 	defer d.idle()

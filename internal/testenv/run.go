@@ -36,7 +36,9 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	defer func() { _ = os.RemoveAll(dir) }()
 	list := filepath.Join(dir, "list")
 
-	say(ctx, stdout, kafka, redis)
+	which := fmt.Sprintf("Kafka: %v; Redis: %v\n", kafka, redis)
+	fmt.Fprint(stdout, which)
+	explain(ctx, stdout, kafka, redis)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	// A test process that is asked to end takes its servers along; give it the time.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -51,18 +53,23 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 		err = fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
 	report(stdout, list)
-	say(context.WithoutCancel(ctx), stdout, kafka, redis)
+	fmt.Fprint(stdout, which)
 	return err
 }
 
-// say tells what tests run on, and where that is an embedded one, why.
-func say(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisServer) {
-	fmt.Fprintf(w, "Kafka: %v; Redis: %v\n", kafka, redis)
+// explain tells what else tests run on, and where a server is an embedded one, why.
+func explain(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisServer) {
 	ownKafka, ownRedis := privateWays(ctx)
 	fmt.Fprintf(w, "A test's own Kafka: %s; Redis: %s\n", ownKafka, ownRedis)
-	for what, s := range map[string]*server{"Kafka": kafka.base(), "Redis": redis.base()} {
+	if os.Getenv(DemandVariable) == "embedded" {
+		return // which says why
+	}
+	for _, s := range []struct {
+		*server
+		what string
+	}{{kafka.base(), "Kafka"}, {redis.base(), "Redis"}} {
 		if s.Embedded() && len(s.passed) > 0 {
-			fmt.Fprintf(w, "No real %s: %s\n", what, strings.Join(reasons(s.passed), "; "))
+			fmt.Fprintf(w, "No real %s: %s\n", s.what, strings.Join(reasons(s.passed), "; "))
 		}
 	}
 }
