@@ -20,7 +20,7 @@ import (
 // or without Redis, before it isn't ready: rebalances and single failures pass.
 const patience = 5 * time.Second
 
-// Reasons that are about the process. Those of a partition are waiting, or its halt's.
+// Reasons, beside those of halts and waiting, which is a partition's.
 const (
 	notStarted  = "starting"
 	waitsKafka  = "waiting_for_kafka"
@@ -28,6 +28,7 @@ const (
 	notJoined   = "joining"
 	notAnswered = "redis_unreachable"
 	stopping    = "stopping"
+	stuck       = "stuck" // of /healthz
 )
 
 // readiness knows how the process stands. It is safe for concurrent use.
@@ -179,6 +180,25 @@ func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 	return all
 }
 
-// broken are the reasons for which only a restart would help. There are none: a wait
-// ends by itself, and a halt is the same after it.
-func (r *readiness) broken() []api.Reason { return nil }
+// stuckAfter is how long a worker that waits for nothing may not have come round, beside
+// the deadlines of some calls one after the other. It comes round every second.
+const stuckAfter = 5 * time.Minute
+
+// broken are the reasons for which a restart would help: workers that hang, which
+// nothing here ever should. A wait is none, since it ends by itself, nor is a halt,
+// which is the same after a restart.
+func (r *readiness) broken() []api.Reason {
+	return hanging(r.snapshot(), stuckAfter+10*(r.cfg.kafka.timeout+r.cfg.redis.timeout))
+}
+
+func hanging(s ingest.Snapshot, limit time.Duration) []api.Reason {
+	var all []api.Reason
+	for _, p := range s.Partitions {
+		if still := time.Since(p.Beat); p.Line.State == ingest.StateRunning && !p.Beat.IsZero() && still > limit {
+			all = append(all, api.Reason{Reason: stuck, Partition: p.Field,
+				What:   fmt.Sprintf("it has stood still for %v, and waits for nothing that is known", still.Round(time.Second)),
+				Remedy: "restart the process, which loses nothing; SIGQUIT does, and logs where it stands, which is worth a report"})
+		}
+	}
+	return all
+}

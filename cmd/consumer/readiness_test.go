@@ -110,3 +110,27 @@ func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
 		t.Errorf("code %d, want %d and %q:\n%s", code, exitFailure, want, errs.String())
 	}
 }
+
+func TestOnlyAWorkerThatHangsIsAReasonForARestart(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	const limit = time.Minute
+	for name, test := range map[string]struct {
+		state string
+		beat  time.Time
+		want  string
+	}{
+		"it came round a while ago": {ingest.StateRunning, ago(limit / 2), ""},
+		"it hangs":                  {ingest.StateRunning, ago(2 * limit), "stuck t/0"},
+		"it waits":                  {ingest.StateWaiting, ago(2 * limit), ""},
+		"it is halted":              {ingest.StateHalted, ago(2 * limit), ""},
+		"it hasn't begun":           {ingest.StateRunning, time.Time{}, ""},
+	} {
+		now := ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: ingest.Line{State: test.state}, Beat: test.beat}}}
+		if got := words(hanging(now, limit)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	if got := newReadiness(defaults()).broken(); len(got) > 0 {
+		t.Errorf("before it begins: %v", got)
+	}
+}

@@ -170,6 +170,7 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 	})
 	start(func(ctx context.Context) { c.report(ctx, workers) })
 	start(func(ctx context.Context) { c.watchGrowth(ctx) })
+	start(func(ctx context.Context) { c.watchEnds(ctx, workers) })
 }
 
 var errGenerationEnded = errors.New("the generation has ended")

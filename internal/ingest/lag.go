@@ -1,8 +1,12 @@
 package ingest
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
 )
 
 // lag is how far a partition is behind: between where the ledger stands and where
@@ -10,8 +14,9 @@ import (
 // time, never an event.
 type lag struct {
 	mu        sync.Mutex
-	from, end int64 // every event before from counts; -1: not known yet
-	since     int64 // ms: the time of the oldest record that doesn't count, 0 without one
+	from, end int64     // every event before from counts; -1: not known yet
+	since     int64     // ms: the time of the oldest record that doesn't count, 0 without one
+	asked     time.Time // when the end was last seen
 }
 
 // Lag is how far a partition is behind.
@@ -31,7 +36,7 @@ func (l *lag) located(from, end int64) {
 		if from < l.from {
 			l.since = 0 // gone back: older records than we knew of
 		}
-		l.from, l.end = from, end
+		l.from, l.end, l.asked = from, end, time.Now()
 	})
 }
 
@@ -39,7 +44,7 @@ func (l *lag) located(from, end int64) {
 func (l *lag) goesOn(from int64) { l.change(func() { l.from = from }) }
 
 // ends is called with where the log ends.
-func (l *lag) ends(end int64) { l.change(func() { l.end = end }) }
+func (l *lag) ends(end int64) { l.change(func() { l.end, l.asked = end, time.Now() }) }
 
 // sweeping is called with the time of the oldest record of the batch that is swept
 // now, 0 if none has one.
@@ -71,6 +76,13 @@ func (l *lag) change(to func()) {
 	}
 }
 
+// stale reports whether the end was last seen longer ago than that.
+func (l *lag) stale(after time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.asked) > after
+}
+
 func (l *lag) get() Lag {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,4 +94,39 @@ func (l *lag) get() Lag {
 		g.Since = time.UnixMilli(l.since)
 	}
 	return g
+}
+
+// endEvery is how often the ends of logs are asked for that nobody reads: a partition
+// that is halted or waits for the standings falls behind all the same.
+const endEvery = 5 * time.Second
+
+// watchEnds asks until the generation ends.
+func (c *Consumer) watchEnds(ctx context.Context, workers []*worker) {
+	tick := time.NewTicker(endEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		unread := map[string][]int{}
+		for _, w := range workers {
+			if w.lag.stale(endEvery + 2*c.FetchWait) {
+				unread[w.topic] = append(unread[w.topic], w.partition)
+			}
+		}
+		for topic, partitions := range unread {
+			ends, err := c.kafka.offsets(ctx, topic, partitions, kafka.LastOffsetOf)
+			if err != nil {
+				c.Log.Debug("couldn't ask where logs end that aren't read", zap.Error(err))
+				continue
+			}
+			for _, w := range workers {
+				if end, ok := ends[w.partition]; ok && w.topic == topic {
+					w.lag.ends(end.LastOffset)
+				}
+			}
+		}
+	}
 }

@@ -13,6 +13,8 @@ import (
 
 var overflowIndex = reasonIndex(event.Overflow)
 
+var errTurn = errors.New("another partition reads a batch again, for members whose points leave the range")
+
 // overflow takes out of a piece the members whose standings it would take out of
 // range. It reads the batch again, for the fold keeps sums and not events, and
 // dead-letters all of their events in it. It returns how many those were.
@@ -26,10 +28,15 @@ func (s *sweeper) overflow(ctx context.Context, b *batch, p *ledger.Piece, membe
 	}
 	select {
 	case s.again <- struct{}{}:
-		defer func() { <-s.again }()
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	default:
+		s.writing(errTurn) // the one before may have to wait for Kafka
+		select {
+		case s.again <- struct{}{}:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 	}
+	defer func() { <-s.again }()
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
 	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait()}
 	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxCodec}

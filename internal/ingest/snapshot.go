@@ -35,6 +35,9 @@ type PartitionSnapshot struct {
 	Line      Line
 	Since     time.Time // of waiting, where it waits
 	Lag       Lag
+	// Beat is when its sweeping last came round. A worker that runs does so every
+	// second, or once a call that it waits for has ended: each has a deadline.
+	Beat time.Time
 }
 
 // Snapshot tells how the consumer stands. It answers at once.
@@ -47,7 +50,7 @@ func (c *Consumer) Snapshot() Snapshot {
 	}
 	for _, w := range c.workers {
 		p := PartitionSnapshot{Topic: w.topic, Partition: w.partition, Field: w.field, Lag: w.lag.get()}
-		p.Line, p.Since = w.lineSince()
+		p.Line, p.Since, p.Beat = w.shown()
 		s.Partitions = append(s.Partitions, p)
 	}
 	return s

@@ -39,6 +39,7 @@ type status struct {
 	since  [3]time.Time
 	told   time.Time
 	newest time.Time
+	beat   time.Time // when sweeping, or what comes before it, last came round
 }
 
 const (
@@ -75,6 +76,9 @@ func (w *worker) waits(side int, err error) {
 }
 
 func (w *worker) note(side int, err error) {
+	if side != waitsRead { // a reader may rightly be held up, by memory for instance
+		w.state.beat = time.Now()
+	}
 	before := w.state.wait[side]
 	w.state.wait[side] = err
 	if before == nil {
@@ -96,7 +100,7 @@ func (w *worker) halted(h *Halt) (again bool) {
 	if again = w.state.halt != nil && w.state.halt.Reason == h.Reason; !again {
 		w.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
 	}
-	w.state.halt = h
+	w.state.halt, w.state.beat = h, time.Now()
 	return again
 }
 
@@ -116,6 +120,7 @@ func (w *worker) looked() {
 func (w *worker) swept(newest int64) {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
+	w.state.beat = time.Now()
 	if newest > 0 {
 		w.state.newest = time.UnixMilli(newest).UTC()
 	}
@@ -131,12 +136,13 @@ func (w *worker) goOn() {
 
 // line is the worker's line as of now.
 func (w *worker) line() Line {
-	l, _ := w.lineSince()
+	l, _, _ := w.shown()
 	return l
 }
 
-// lineSince is the line, and since when the worker has waited where it does.
-func (w *worker) lineSince() (l Line, since time.Time) {
+// shown is the line; since when the worker has waited, where it does; and when it last
+// came round.
+func (w *worker) shown() (l Line, since, beat time.Time) {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
 	l = Line{Owner: w.Owner, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
@@ -151,7 +157,7 @@ func (w *worker) lineSince() (l Line, since time.Time) {
 	if h := w.state.halt; h != nil {
 		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy
 	}
-	return l, since
+	return l, since, w.state.beat
 }
 
 func (l Line) text() string {

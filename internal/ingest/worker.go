@@ -60,6 +60,7 @@ func (w *worker) run(ctx context.Context) {
 	w.log.Debug("partition assigned")
 	defer w.log.Debug("partition released")
 	wait := newWait()
+	w.waiting(nil) // its first sign of life
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := w.flow(ctx)

@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// beatOf is when the worker of a partition last came round, as a snapshot tells it.
+func beatOf(t *testing.T, c *Consumer, partition int) time.Time {
+	t.Helper()
+	for _, p := range c.Snapshot().Partitions {
+		if p.Partition == partition {
+			return p.Beat
+		}
+	}
+	t.Fatalf("no partition %d", partition)
+	return time.Time{}
+}
+
+func TestAWorkerComesRoundAndOneThatHangsDoesNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	hang, hanging := make(chan struct{}), make(chan struct{})
+	w.standings.apply = func(_ int, p *ledger.Piece) reply {
+		if p.Partition == 1 { // a call that knows no deadline
+			close(hanging)
+			<-hang
+		}
+		return reply{}
+	}
+	c, stop := w.consumer(nil)
+	eventually(t, "it has both", func() bool { return len(c.Snapshot().Partitions) == 2 })
+	w.send(1, some("a", 1, 5)...)
+	<-hanging
+	since := time.Now()
+	eventually(t, "the other comes round, idle", func() bool { return beatOf(t, c, 0).Sub(since) > 2*lookEvery })
+	require.Less(t, beatOf(t, c, 1).Sub(since), lookEvery)
+	close(hang)
+	eventually(t, "it goes on", func() bool { return time.Since(beatOf(t, c, 1)) < lookEvery })
+	require.NoError(t, stop())
+	w.reaches(1)
+}
+
+func TestASnapshotFollowsTheGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	one, stop := w.consumer(nil)
+	require.False(t, New(w.config).Snapshot().Joined, "nothing was run")
+	eventually(t, "it has joined", func() bool { return one.Snapshot().Joined })
+	w.send(0, some("a", 10, 5)...)
+	w.reaches(0)
+	eventually(t, "it has caught up", func() bool {
+		s := one.Snapshot()
+		return len(s.Partitions) == 1 && s.Partitions[0].Lag == Lag{Known: true}
+	})
+	joins := one.Snapshot().Joins
+	require.GreaterOrEqual(t, joins, int64(1))
+
+	two, stopTwo := w.consumer(nil)
+	eventually(t, "both are members, and one has nothing", func() bool {
+		a, b := one.Snapshot(), two.Snapshot()
+		return a.Joined && b.Joined && len(a.Partitions)+len(b.Partitions) == 1
+	})
+	require.Greater(t, one.Snapshot().Joins, joins)
+	require.NoError(t, stop())
+	s := one.Snapshot()
+	require.False(t, s.Joined)
+	require.Empty(t, s.Partitions)
+	require.NoError(t, stopTwo())
+}
+
+func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
+	t.Parallel()
+	w, _ := quiet()
+	w.Stats, w.Standings = new(Stats), newFake()
+	ctx := t.Context()
+	require.True(t, w.settle(ctx, mark(errLost), newWait(), 0))
+	require.True(t, w.settle(ctx, mark(errLost), newWait(), 0))
+	require.True(t, w.settle(ctx, errors.New("a connection to a broker is gone"), newWait(), 0))
+	require.Equal(t, int64(2), w.Stats.Retries.Load())
+	require.Equal(t, int64(1), w.Stats.KafkaTries.Load())
+	require.True(t, w.settle(ctx, errAgain, newWait(), 0))
+	require.True(t, w.settle(ctx, &movedError{"events/0", ledger.At(5), ""}, newWait(), 0))
+	require.Equal(t, int64(1), w.Stats.Moves(MoveEmptied))
+	require.Equal(t, int64(3), w.Stats.Retries.Load()+w.Stats.KafkaTries.Load(), "neither is a retry")
+	require.ErrorIs(t, mark(errLost), errLost)
+	require.NoError(t, mark(nil))
+	require.Equal(t, errLost.Error(), mark(errLost).Error())
+}
+
+// An idle worker that loses the standings doesn't read any more.
+func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c, stop := w.consumer(nil)
+	w.send(0, some("a", 3, 5)...)
+	w.reaches(0)
+	away := func(err error) func() error { return func() error { return err } }
+	w.standings.do(func() { w.standings.position, w.standings.state = away(errLost), away(errLost) })
+	eventually(t, "it has noticed", func() bool { return c.Lines()["events/0"].State == StateWaiting })
+	w.send(0, some("b", 7, 5)...)
+	sent := time.Now()
+	eventually(t, "it is behind", func() bool { return c.Snapshot().Partitions[0].Lag.Records == 7 })
+	require.WithinDuration(t, sent, c.Snapshot().Partitions[0].Lag.Since, 3*endEvery)
+	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
+	w.reaches(0)
+	eventually(t, "it isn't any more", func() bool { return c.Snapshot().Partitions[0].Lag == Lag{Known: true} })
+	require.NoError(t, stop())
+}
