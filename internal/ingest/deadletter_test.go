@@ -76,6 +76,9 @@ func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
 		&kgo.Record{Value: []byte(`{"points":5}`), Headers: headers("ce_specversion", "1.0", "ce_id", "binary")},
 		&kgo.Record{Value: []byte(`{"specversion":"1.0","id":"structured","data":{"points":5}}`), Headers: headers("content-type", "application/cloudevents+json")},
 		&kgo.Record{Value: []byte(`{"points":5}`)},
+		// In the decoder's buffer, one after the other.
+		&kgo.Record{Value: []byte(`{"event_id":"\u0061-1","points":5}`)},
+		&kgo.Record{Value: []byte(`{"event_id":"\u0061-2","points":5}`)},
 	).FirstErr())
 	w.worker(0, nil)
 	w.reaches(0)
@@ -84,7 +87,7 @@ func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
 		require.Equal(t, "invalid", letter["standings-reason"])
 		ids = append(ids, letter["standings-event-id"])
 	}
-	require.Equal(t, []string{"own", "binary", "structured", ""}, ids)
+	require.Equal(t, []string{"own", "binary", "structured", "", "a-1", "a-2"}, ids)
 }
 
 func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {

@@ -163,3 +163,25 @@ func TestEveryOddCloudEventCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 	place.Check(t)
 	place.CheckCounts(t)
 }
+
+// What is read a second time is read by its headers and paths, too.
+func TestAnOverflowOfCloudEventsIsFoundAgainInTheLog(t *testing.T) {
+	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000", "event.fields.user_id": "player.id"}})
+	event := func(user string, points int) *kgo.Record {
+		r := harness.Record(0, inEnvelope("ce-"+user, time.Now(), fmt.Sprintf(`"data":{"player":{"id":%q},"points":%d}`, user, points)))
+		r.Headers = headers("content-type", structured)
+		return r
+	}
+	binary := harness.Record(0, `{"player":{"id":"greedy"},"points":300}`)
+	binary.Headers = binaryMode("ce-1", time.Now())
+	greedy := []*kgo.Record{event("greedy", 600), binary, event("greedy", 101)}
+	modest := []*kgo.Record{event("modest", 600), event("modest", 400)}
+	place.Produce(t, append(append([]*kgo.Record{}, greedy...), modest...)...) // one batch: it waits in the log
+	place.ExpectOverflow(t, greedy...)
+	place.Expect(t, modest...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}
