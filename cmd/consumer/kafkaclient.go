@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -62,6 +63,10 @@ func (c *kafkaConfig) explain(ctx context.Context, err error, topic string) erro
 	}
 	if refusal := way.Diagnose(ctx, c.brokers...); refusal != nil {
 		return refusal
+	}
+	if errors.Is(err, kafka.SASLAuthenticationFailed) {
+		// What kafka-go makes of a broker that ends while a user is being proven.
+		return &kafkaError{"lost the connection to Kafka at " + strings.Join(c.brokers, ", "), io.ErrUnexpectedEOF}
 	}
 	return explainKafka(err, c.brokers, topic)
 }

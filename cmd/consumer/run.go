@@ -273,8 +273,9 @@ func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store
 	}
 	return ingest.New(ingest.Config{
 		Brokers: cfg.kafka.brokers, Transport: transport,
-		Dialer: way.Dialer(),
-		Topics: cfg.kafka.topics, Group: cfg.kafka.group, Owner: owner(),
+		Dialer:  way.Dialer(),
+		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.kafka.brokers...) },
+		Topics:  cfg.kafka.topics, Group: cfg.kafka.group, Owner: owner(),
 		FetchBytes: int(cfg.kafka.fetchBytes), FetchWait: cfg.kafka.fetchWait,
 		SessionTimeout: cfg.kafka.sessionTimeout, Heartbeat: cfg.kafka.heartbeat, Timeout: cfg.kafka.timeout,
 		CommitInterval: cfg.kafka.commitInterval, ShutdownTime: cfg.shutdownTimeout,

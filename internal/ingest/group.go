@@ -104,9 +104,10 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // told to stop
-		case err != nil && Meaning(err) == ledger.Halt:
-			return fmt.Errorf("join group %s: %w", c.Group, err)
 		case err != nil:
+			if err := c.final(ctx, err); err != nil {
+				return fmt.Errorf("join group %s: %w", c.Group, err)
+			}
 			c.membership.outside(err)
 			// A coordinator's answer (the group is being dealt out anew, or has no
 			// coordinator yet) mostly passes with the next try: told if it doesn't.
@@ -124,6 +125,19 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		told = time.Time{}
 		c.generation(ctx, generation)
 	}
+}
+
+// final is what the process ends with, nil where err may pass. kafka-go takes a
+// broker that ends while a user is being proven for one that refuses the user: that
+// is asked again.
+func (c *Consumer) final(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, kafka.SASLAuthenticationFailed):
+		return c.Refusal(ctx)
+	case AtStart(err) == ledger.Refuse:
+		return err
+	}
+	return nil
 }
 
 // generation starts a worker for every partition that was assigned. It ends when

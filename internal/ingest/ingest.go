@@ -55,9 +55,11 @@ type Config struct {
 	Brokers   []string
 	Transport *kafka.Transport
 	Dialer    *kafka.Dialer // for the group, which doesn't use the transport
-	Topics    []string
-	Group     string
-	Owner     string // names this process in status
+	// Refusal asks the brokers why they let nobody in; nil where that isn't sure.
+	Refusal func(context.Context) error
+	Topics  []string
+	Group   string
+	Owner   string // names this process in status
 
 	FetchBytes     int           // of a response, about; 64 KiB and more
 	FetchWait      time.Duration // how long a broker may hold an empty answer

@@ -21,7 +21,10 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 	wait := newWait()
 	for {
 		err := c.tryTopics(ctx)
-		if err == nil || AtStart(err) == ledger.Refuse {
+		if err == nil {
+			return nil
+		}
+		if err := c.final(ctx, err); err != nil {
 			return err
 		}
 		c.membership.outside(err)

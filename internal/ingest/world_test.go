@@ -81,7 +81,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	require.NoError(t, err)
 	t.Cleanup(w.client.Close)
 	w.config = Config{
-		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: time.Second},
+		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: time.Second}, Refusal: func(context.Context) error { return nil },
 		Topics: []string{topic}, Group: "group", Owner: "me",
 		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 3 * time.Second,
 		Heartbeat: 200 * time.Millisecond, Timeout: 2 * time.Second, CommitInterval: 50 * time.Millisecond,

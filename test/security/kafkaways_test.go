@@ -227,7 +227,7 @@ func (s *secured) restarts(t *testing.T) {
 		if code := c.AwaitExit(t, within); code != 1 {
 			t.Errorf("consumer %d ends with code %d", c.Number, code)
 		}
-		if text := c.Log.Text(); !strings.Contains(text, "consumer: Kafka at "+s.at(withPassword)+" refuses the user "+rotating+" or the password") {
+		if text := c.Log.Text(); !strings.Contains(text, "consumer: join group "+place.Group+": Kafka at "+s.at(withPassword)+" refuses the user "+rotating+" or the password") {
 			t.Errorf("consumer %d doesn't say why it ends:\n%s", c.Number, c.Log.Tail(5))
 		}
 	}

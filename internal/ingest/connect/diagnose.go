@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -40,6 +41,10 @@ func (r *Refusal) Unwrap() error { return r.Err }
 // patience is how long a broker may take to say why.
 const patience = 5 * time.Second
 
+// firstAnswer is how long its first answer may take. It leaves time to see whether
+// it waits for TLS, or for something that isn't.
+const firstAnswer = patience / 3
+
 // atOnce is how many brokers are asked at a time.
 const atOnce = 8
 
@@ -49,8 +54,6 @@ const atOnce = 8
 // up differently from the others holds up only its own partitions. nil is: nothing
 // that is sure.
 func (w Way) Diagnose(ctx context.Context, brokers ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	advertised, refused := w.ask(ctx, brokers)
 	if refused != nil || slices.ContainsFunc(advertised, func(b string) bool { return slices.Contains(brokers, b) }) {
 		return refused
@@ -61,9 +64,11 @@ func (w Way) Diagnose(ctx context.Context, brokers ...string) error {
 	return nil
 }
 
-// ask knocks at all of some brokers. It returns what those advertise who let it in,
-// else a refusal if there is one.
+// ask knocks at all of some brokers, until one lets it in. It returns what that one
+// advertises, else a refusal if there is one.
 func (w Way) ask(ctx context.Context, brokers []string) (advertised []string, refused error) {
+	ctx, enough := context.WithTimeout(ctx, patience)
+	defer enough()
 	type answer struct {
 		advertised []string
 		err        error
@@ -74,36 +79,48 @@ func (w Way) ask(ctx context.Context, brokers []string) (advertised []string, re
 	for i, b := range brokers {
 		asked.Go(func() {
 			places <- struct{}{}
-			answers[i].advertised, answers[i].err = w.knock(ctx, b)
+			if answers[i].advertised, answers[i].err = w.knock(ctx, b); answers[i].err == nil {
+				enough()
+			}
 			<-places
 		})
 	}
 	asked.Wait()
-	in := false
 	for _, a := range answers {
 		if a.err == nil {
-			in = true
-			advertised = append(advertised, a.advertised...)
-		} else if refused == nil && errors.As(a.err, new(*Refusal)) {
+			return a.advertised, nil
+		}
+		if refused == nil && errors.As(a.err, new(*Refusal)) {
 			refused = a.err
 		}
-	}
-	if in {
-		return advertised, nil
 	}
 	return nil, refused
 }
 
 // knock goes as far as a client has to, to where it learns what the cluster
-// advertises.
+// advertises. Who hangs up on a user may be ending: one that does it twice isn't.
 func (w Way) knock(ctx context.Context, broker string) ([]string, error) {
 	k := &knocker{Way: w, broker: broker}
+	advertised, err := k.once(ctx)
+	if errors.Is(err, errHungUp) {
+		if advertised, err = k.once(ctx); errors.Is(err, errHungUp) {
+			err = k.refusal(err, "hangs up on the user %s, by %s: mostly for a wrong user or password", w.User, w.SASL.Name())
+		}
+	}
+	return advertised, err
+}
+
+// errHungUp is a broker that closes the connection on a user.
+var errHungUp = errors.New("the broker closed the connection")
+
+func (k *knocker) once(ctx context.Context) ([]string, error) {
+	w := k.Way
 	c, err := k.open(ctx, w.TLS)
 	if err != nil {
 		return nil, k.notOpened(ctx, err)
 	}
 	defer c.Close() //nolint:errcheck // nothing was written that matters
-	if err := negotiate(c); err != nil {
+	if err := negotiate(ctx, c); err != nil {
 		return nil, k.notTalking(ctx, err)
 	}
 	if w.SASL != nil {
@@ -139,9 +156,8 @@ func (k *knocker) open(ctx context.Context, secure *tls.Config) (*protocol.Conn,
 	if err != nil {
 		return nil, err
 	}
-	if end, ok := ctx.Deadline(); ok {
-		_ = tcp.SetDeadline(end) // what then hangs ends with its own error
-	}
+	// What hangs ends with the context; the call that was hanging says so.
+	context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
 	if secure == nil {
 		return protocol.NewConn(tcp, ClientID), nil
 	}
@@ -158,6 +174,8 @@ func (k *knocker) open(ctx context.Context, secure *tls.Config) (*protocol.Conn,
 		return show(r)
 	}
 	c := tls.Client(tcp, secure)
+	ctx, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = tcp.Close()
 		return nil, err
@@ -174,11 +192,14 @@ func (k *knocker) host() string {
 }
 
 // negotiate learns what the broker speaks. It is the first thing that is said.
-func negotiate(c *protocol.Conn) error {
+func negotiate(ctx context.Context, c *protocol.Conn) error {
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	_ = c.SetDeadline(time.Now().Add(firstAnswer))
 	m, err := c.RoundTrip(new(apiversions.Request))
 	if err != nil {
 		return err
 	}
+	_ = c.SetDeadline(time.Now().Add(patience))
 	r := m.(*apiversions.Response)
 	if r.ErrorCode != 0 {
 		return kafka.Error(r.ErrorCode)
@@ -211,7 +232,7 @@ func (k *knocker) mechanisms(ctx context.Context) (string, bool) {
 		return "", false
 	}
 	defer c.Close() //nolint:errcheck // nothing was written that matters
-	if negotiate(c) != nil {
+	if negotiate(ctx, c) != nil {
 		return "", false
 	}
 	m, err := c.RoundTrip(&saslhandshake.Request{Mechanism: "NONE"})
@@ -246,6 +267,9 @@ func (k *knocker) prove(ctx context.Context, c *protocol.Conn) error {
 	}
 	for done := false; !done; {
 		m, err := c.RoundTrip(&saslauthenticate.Request{AuthBytes: state})
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%w: %w", errHungUp, err)
+		}
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (k *knocker) notOpened(ctx context.Context, err error) error {
 	// What isn't TLS hangs up on it, or answers something else.
 	if c, plain := k.open(ctx, nil); plain == nil {
 		defer c.Close() //nolint:errcheck // nothing was written that matters
-		if negotiate(c) == nil {
+		if negotiate(ctx, c) == nil {
 			return k.refusal(err, "speaks without TLS on this port, and kafka.tls.enabled is true: set it to false, or use a port with TLS")
 		}
 	}
