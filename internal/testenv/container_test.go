@@ -61,6 +61,17 @@ func TestWhatWasNamedComesBeforeWhatWasNot(t *testing.T) {
 	require.NotErrorIs(t, quickRedis(), errNotHere)
 }
 
+func TestContainersMakeNoNetwork(t *testing.T) {
+	needsContainers(t)
+	r, err := newRedisContainer(t.Context(), nil)
+	require.NoError(t, err)
+	t.Cleanup(r.close)
+	networks, err := r.private.(*redisContainer).container.Networks(t.Context())
+	require.NoError(t, err)
+	require.Len(t, networks, 1)
+	require.Contains(t, []string{"bridge", "podman"}, networks[0], "what each daemon has by itself")
+}
+
 func TestASettingOfKafkaIsAVariableOfItsContainer(t *testing.T) {
 	for setting, variable := range map[string]string{
 		"message.max.bytes": "KAFKA_MESSAGE_MAX_BYTES",

@@ -53,7 +53,12 @@ func connectDocker() (*docker, error) {
 		return nil, err
 	}
 	log.SetDefault(log.NewNoopLogger())
-	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(log.NewNoopLogger()))
+	// This and not NewDockerProvider, which would make a network and leave it behind.
+	found, err := testcontainers.ProviderDefault.GetProvider(testcontainers.WithLogger(log.NewNoopLogger()))
+	provider, ok := found.(*testcontainers.DockerProvider)
+	if err == nil && !ok {
+		err = fmt.Errorf("%T isn't Docker", found)
+	}
 	if err != nil {
 		why, _, _ := strings.Cut(err.Error(), "\n") // the first place that it looked at
 		return nil, fmt.Errorf("no Docker daemon answers (%s): %w", why, errNotHere)

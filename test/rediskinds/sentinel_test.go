@@ -30,9 +30,9 @@ type sentinels struct {
 // that find a master gone within a second.
 func newSentinels(t *testing.T, number int, password string) *sentinels {
 	t.Helper()
-	master := testenv.PrivateRedis(t)
+	master := testenv.LocalRedis(t)
 	host, port, _ := strings.Cut(master.Addr(), ":")
-	replica := testenv.PrivateRedis(t, "--replicaof", host+" "+port)
+	replica := testenv.LocalRedis(t, "--replicaof", host+" "+port)
 	s := &sentinels{servers: map[string]*testenv.RedisServer{master.Addr(): master, replica.Addr(): replica}, password: password}
 	for range number {
 		s.addresses = append(s.addresses, startSentinel(t, master.Addr(), number/2+1, password))
