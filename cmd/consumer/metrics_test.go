@@ -4,6 +4,7 @@ package main
 // alerts and the dashboard.
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -172,6 +173,9 @@ func alertsByMetric(t *testing.T) map[string][]string {
 }
 
 func TestWhatIsWrittenOfMetricsNamesOnlyThoseThereAre(t *testing.T) {
+	if !json.Valid([]byte(read(t, dashboardPath))) {
+		t.Error("the dashboard isn't JSON")
+	}
 	known := map[string]bool{}
 	for _, f := range families(t) {
 		known[f.GetName()] = true

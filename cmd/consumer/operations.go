@@ -39,7 +39,7 @@ func openOperations(ctx context.Context, cfg *config, client redis.UniversalClie
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.listen, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
+		Listen: cfg.listen, EndWithin: cfg.shutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
 	})
 	if err != nil {
 		return nil, err

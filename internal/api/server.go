@@ -30,15 +30,18 @@ type Config struct {
 	// NotReady are the reasons for which the process isn't ready, none if it is.
 	NotReady func() []Reason
 	// Broken are the reasons for which only a restart helps.
-	Broken  func() []Reason
-	Metrics prometheus.Gatherer
-	Log     *zap.Logger
+	Broken func() []Reason
+	// EndWithin is how long answers under way are waited for at the end.
+	EndWithin time.Duration
+	Metrics   prometheus.Gatherer
+	Log       *zap.Logger
 }
 
 // Server is an open port. Run serves it.
 type Server struct {
-	listener net.Listener
-	http     *http.Server
+	listener  net.Listener
+	http      *http.Server
+	endWithin time.Duration
 }
 
 // What a client may take up of the process, however slow or many they are.
@@ -47,8 +50,6 @@ const (
 	writeWithin = 30 * time.Second
 	idleFor     = 2 * time.Minute
 	maxHeader   = 16 << 10
-	// endWithin is how long answers under way are waited for at the end.
-	endWithin = 500 * time.Millisecond
 )
 
 // Listen opens the port. Whoever connects is answered once Run runs.
@@ -65,7 +66,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &Server{listener: listener, http: &http.Server{
+	return &Server{listener: listener, endWithin: c.EndWithin, http: &http.Server{
 		Handler:           handler(c),
 		ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor,
 		MaxHeaderBytes: maxHeader, ErrorLog: errorLog,
@@ -76,7 +77,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Run serves until the context ends, and returns once every answer under way is
-// through or half a second has passed. A port that breaks is the error.
+// through or EndWithin has passed. A port that breaks is the error.
 func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
@@ -85,7 +86,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve the operations port %v: %w", s.Addr(), err)
 	case <-ctx.Done():
 	}
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.endWithin)
 	defer cancel()
 	if s.http.Shutdown(within) != nil {
 		_ = s.http.Close() // whoever still reads has had the time

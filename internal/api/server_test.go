@@ -31,6 +31,8 @@ type port struct {
 	end     func() error
 }
 
+const endWithin = 300 * time.Millisecond
+
 func open(t *testing.T) *port {
 	t.Helper()
 	p := &port{t: t, metrics: prometheus.NewRegistry(), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
@@ -38,7 +40,7 @@ func open(t *testing.T) *port {
 	p.broken.Store(&[]Reason{})
 	var err error
 	p.server, err = Listen(t.Context(), Config{
-		Listen: "127.0.0.1:0", Metrics: p.metrics, Log: zap.NewNop(),
+		Listen: "127.0.0.1:0", Metrics: p.metrics, Log: zap.NewNop(), EndWithin: endWithin,
 		NotReady: func() []Reason { return *p.notYet.Load() }, Broken: func() []Reason { return *p.broken.Load() },
 	})
 	require.NoError(t, err)
