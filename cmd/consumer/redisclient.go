@@ -79,6 +79,12 @@ func explainRedis(ctx context.Context, err error, cfg *config) error {
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
 		return whateverCluster(other)
 	}
+	if evicts, ok := errors.AsType[*ranking.EvictionError](err); ok {
+		if evicts.Server == "" {
+			return redisError{name + ": " + evicts.Error(), evicts}
+		}
+		return evicts
+	}
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}

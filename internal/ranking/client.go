@@ -164,6 +164,9 @@ func hello(ctx context.Context, c *redis.Conn) (server, error) {
 	return is, nil
 }
 
+const notOfACluster = "isn't a cluster's node: for a single server give one address and leave redis.cluster false, " +
+	"for Sentinels set redis.sentinel.master"
+
 // fits holds what a server is against what it was dialled as.
 func (d *Dial) fits(is server) error {
 	switch {
@@ -172,8 +175,7 @@ func (d *Dial) fits(is server) error {
 	case is.mode == "cluster" && !d.clustered():
 		return misfit("is a node of a cluster: set redis.cluster: true, or give several nodes in redis.addresses")
 	case is.mode == "standalone" && d.clustered():
-		return misfit("isn't a cluster's node: for a single server give one address and leave redis.cluster false, " +
-			"for Sentinels set redis.sentinel.master")
+		return misfit(notOfACluster)
 	}
 	return nil
 }

@@ -16,17 +16,18 @@ import (
 
 // EvictionError says that Redis may drop single keys.
 type EvictionError struct {
-	Server string
+	Server string // empty for the one behind a new connection
 	Policy string // empty where neither CONFIG nor INFO tells
 }
 
 func (e *EvictionError) Error() string {
+	server := strings.TrimSpace("Redis " + e.Server)
 	if e.Policy == "" {
-		return fmt.Sprintf("Redis %s doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
-			"if it is noeviction, say so by redis.assume_noeviction: true", e.Server)
+		return fmt.Sprintf("%s doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
+			"if it is noeviction, say so by redis.assume_noeviction: true", server)
 	}
-	return fmt.Sprintf("Redis %s has maxmemory-policy %s and may drop a board or the ledger alone: "+
-		"set it to noeviction (CONFIG SET maxmemory-policy noeviction)", e.Server, e.Policy)
+	return fmt.Sprintf("%s has maxmemory-policy %s and may drop a board or the ledger alone: "+
+		"set it to noeviction (CONFIG SET maxmemory-policy noeviction)", server, e.Policy)
 }
 
 // Try checks that every master keeps what it is given, and that this user may run
@@ -94,7 +95,7 @@ func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 		}
 		return err
 	}
-	return EachMaster(ctx, s.client, try)
+	return asRights(EachMaster(ctx, s.client, try), "", s.prefix)
 }
 
 // EachMaster calls do with a client of every server that takes writes, of a cluster
@@ -132,23 +133,23 @@ func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
 }
 
 // forbidden reports whether a server has answered that a command isn't there for
-// us: renamed away, not offered by the host, or not this user's. Credentials that
-// are missing or wrong are something else.
+// us: renamed away, not offered by the host, or not this user's. Credentials that are
+// missing or wrong are something else, and so is a database that there isn't.
 func forbidden(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
-	return ok && Meaning(err) == ledger.Halt && !says(reply.Error(), "NOAUTH") && !says(reply.Error(), "WRONGPASS")
+	return ok && Meaning(err) == ledger.Halt && (&Dial{}).refusal(cause(reply.Error())) == ""
 }
 
 // TryEviction checks the server behind a new connection, before it is used.
 func TryEviction(ctx context.Context, conn *redis.Conn, assumeNoEviction bool) error {
-	_, err := tryEviction(ctx, conn, "behind a new connection", assumeNoEviction)
+	_, err := tryEviction(ctx, conn, "", assumeNoEviction)
 	return err
 }
 
 func tryEviction(ctx context.Context, c redis.Cmdable, server string, assumeNoEviction bool) (string, error) {
 	policy, err := evictionPolicy(ctx, c)
 	if err != nil {
-		return "", fmt.Errorf("ask Redis %s for its maxmemory-policy: %w", server, err)
+		return "", fmt.Errorf("ask %s for its maxmemory-policy: %w", strings.TrimSpace("Redis "+server), err)
 	}
 	if policy == "noeviction" || policy == "" && assumeNoEviction {
 		return policy, nil

@@ -108,7 +108,7 @@ func (d *Dial) refusal(text string) string {
 	case strings.HasPrefix(text, "DB index is out of range"), strings.HasPrefix(text, "SELECT is not allowed in cluster mode"):
 		return fmt.Sprintf("has no database %d: see redis.db", d.DB)
 	case strings.HasPrefix(text, "This instance has cluster support disabled"):
-		return d.fits(server{mode: "standalone"}).Error()
+		return notOfACluster
 	case says(text, "READONLY") && d.Master == "" && !d.clustered():
 		return "is a replica, and takes no writes: give its master's address, or the Sentinels' and redis.sentinel.master"
 	}

@@ -2,6 +2,7 @@ package rediskinds
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func newCluster(t *testing.T) *cluster {
 		c.nodes = append(c.nodes, n)
 	}
 	c.replica = newNode(t)
-	all := append(c.nodes[:3:3], c.replica)
+	all := c.all()
 	host, port, _ := net.SplitHostPort(all[0].Addr())
 	for _, n := range all[1:] {
 		must(t, n.c.ClusterMeet(t.Context(), host, port).Err())
@@ -79,6 +80,19 @@ func (n *node) await(t *testing.T, command string, right func(answer string) boo
 		}
 		return ""
 	})
+}
+
+func (c *cluster) all() []*node { return append(c.nodes[:3:3], c.replica) }
+
+// place is one whose consumers have the least rights on every node.
+func (c *cluster) place(t *testing.T, settings map[string]string) *harness.Place {
+	t.Helper()
+	place := newPlace(t, c.look(t), as("standings"))
+	maps.Copy(place.Settings, settings)
+	for _, n := range c.all() {
+		user(t, n.c, "standings", place.Prefix, append(leastRights(t, "consumer"), leastRights(t, "cluster")...)...)
+	}
+	return place
 }
 
 func (c *cluster) addresses() []string {
@@ -143,13 +157,16 @@ func (c *cluster) awaitMaster(t *testing.T, master *node, living ...*node) {
 func TestAConsumerRunsOnACluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	wholeRun(t, newPlace(t, c.look(t), map[string]string{"redis.addresses": strings.Join(c.addresses(), ",")}))
+	wholeRun(t, c.place(t, map[string]string{"redis.addresses": strings.Join(c.addresses(), ",")}))
+	for _, n := range c.all() {
+		nothingRefused(t, n.c)
+	}
 }
 
 func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	place := newPlace(t, c.look(t), map[string]string{"redis.addresses": c.nodes[0].Addr(), "redis.cluster": "true"})
+	place := c.place(t, map[string]string{"redis.addresses": c.nodes[0].Addr(), "redis.cluster": "true"})
 	slot, err := c.nodes[0].c.ClusterKeySlot(t.Context(), place.Key("ledger")).Result()
 	must(t, err)
 	owner, other, last := c.nodes[slot*3/slots], c.nodes[0], c.nodes[2]
@@ -186,4 +203,7 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	place.AwaitCaughtUp(t, 30*time.Second) // and not when a minute is over, after which the client would look by itself
 	reads(t, place)
 	finish(t, place)
+	for _, n := range c.nodes {
+		nothingRefused(t, n.c)
+	}
 }

@@ -161,11 +161,12 @@ func (s said) line() string {
 // code is -1.
 func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) said {
 	t.Helper()
+	binary := harness.Binary(t) // it may have to be built
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	all := maps.Clone(place.Settings)
 	maps.Copy(all, settings)
-	cmd := exec.CommandContext(ctx, harness.Binary(t), args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = place.Environment(all)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -2,6 +2,7 @@ package rediskinds
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +69,8 @@ func startSentinel(t *testing.T, master string, quorum int, password string) str
 		"sentinel failover-timeout " + watched + " 5000",
 	}
 	if password != "" {
-		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password)
+		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password,
+			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "))
 	}
 	conf := filepath.Join(dir, "sentinel.conf")
 	must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
@@ -134,7 +136,7 @@ func (s *sentinels) settings(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"redis.addresses": strings.Join(s.addresses, ","), "redis.sentinel.master": watched}
 	if s.password != "" {
-		all["redis.sentinel.password_file"] = secretFile(t, s.password)
+		all["redis.sentinel.username"], all["redis.sentinel.password_file"] = "standings", secretFile(t, secret)
 	}
 	return all
 }
@@ -151,6 +153,10 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := newSentinels(t, 3, "hunter3")
 	place := newPlace(t, s.look(t), s.settings(t))
+	maps.Copy(place.Settings, as("standings"))
+	for _, server := range s.servers {
+		user(t, server.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...)
+	}
 	place.Start(t)
 	place.Publish(t, earned(1, 1000)...)
 	place.AwaitCaughtUp(t, within)
@@ -172,7 +178,8 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	s.awaitMaster(t, next)
 	stop()
 	place.AwaitCaughtUp(t, within)
-	master.Start() // and is told that it isn't any more
+	master.Start()                                                                      // and is told that it isn't any more
+	user(t, master.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...) // it keeps no file of them
 
 	t.Log("the master dies, and its replica was behind")
 	master, next = s.master(t)
@@ -191,6 +198,11 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	master.Kill()
 	s.awaitMaster(t, next)
 	finish(t, place)
+	for _, address := range s.addresses {
+		c := redis.NewClient(&redis.Options{Addr: address, Password: s.password})
+		nothingRefused(t, c)
+		must(t, c.Close())
+	}
 }
 
 // followed waits until a server has all that another has.

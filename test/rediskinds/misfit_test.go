@@ -1,0 +1,174 @@
+package rediskinds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+// A password that no command may show.
+const secret = "hunter2-is-secret"
+
+// misfit is a configuration that doesn't fit to its Redis, and what is said of it.
+type misfit struct {
+	name     string
+	settings map[string]string
+	says     []string // all of them
+	runOnly  bool     // who only reads does without
+}
+
+func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *testing.T) {
+	t.Parallel()
+	var all []misfit
+	all = append(all, ofCredentials(t)...)
+	all = append(all, ofCertificates(t)...)
+	all = append(all, ofKinds(t)...)
+	all = append(all, ofSentinels(t)...)
+	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
+	t.Cleanup(func() { must(t, look.Close()) })
+	place := newPlace(t, look, nil)
+	harness.Binary(t) // is built before a time is taken
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) {
+			began := time.Now()
+			refused(t, place, m, "run")
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if m.runOnly {
+				return
+			}
+			refused(t, place, m, "top", "global", "weekly")
+			refused(t, place, m, "rank", "global", "weekly", "m1")
+			refused(t, place, m, "status")
+		})
+	}
+}
+
+func refused(t *testing.T, place *harness.Place, m misfit, args ...string) {
+	t.Helper()
+	got := command(t, place, m.settings, args...)
+	line := got.line()
+	t.Logf("%s: %s", args[0], line)
+	if got.code != 1 || strings.Count(got.stderr, "consumer: ") != 1 {
+		t.Errorf("consumer %v ends with code %d:\n%s", args, got.code, got.stderr)
+	}
+	for _, want := range m.says {
+		if !strings.Contains(line, want) {
+			t.Errorf("consumer %v doesn't say %q, but: %s", args, want, got.stderr)
+		}
+	}
+	for _, shown := range []string{got.stdout, got.stderr, command(t, place, m.settings, "config").stdout} {
+		if strings.Contains(shown, secret) {
+			t.Errorf("consumer %v shows a secret:\n%s", args, shown)
+		}
+	}
+}
+
+func ofCredentials(t *testing.T) []misfit {
+	t.Helper()
+	closed, open := testenv.PrivateRedis(t), testenv.PrivateRedis(t)
+	c := closed.Client(t)
+	must(t, c.Do(t.Context(), "acl", "setuser", "standings", "on", ">right", "~*", "+@all").Err())
+	must(t, c.Do(t.Context(), "acl", "setuser", "former", "off", ">"+secret, "~*", "+@all").Err())
+	must(t, c.ConfigSet(t.Context(), "requirepass", "right").Err())
+	at := "Redis at " + closed.Addr()
+	with := func(pairs ...string) map[string]string {
+		all := map[string]string{"redis.addresses": closed.Addr()}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = pairs[i+1]
+		}
+		return all
+	}
+	return []misfit{
+		{"no password", with(), []string{at, "asks for a password: set redis.password", "NOAUTH"}, false},
+		{"a user without a password", with("redis.username", "standings"), []string{at, "redis.username is set, and redis.password isn't"}, false},
+		{"a wrong password", with("redis.password", secret), []string{at, "doesn't take redis.password for the default user", "WRONGPASS"}, false},
+		{"a user's wrong password", with("redis.username", "standings", "redis.password", secret), []string{at, `doesn't take redis.password for the user "standings"`, "WRONGPASS"}, false},
+		{"a user that there isn't", with("redis.username", "nobody", "redis.password", secret), []string{at, `for the user "nobody"`, "no such user"}, false},
+		{"a user that is off", with("redis.username", "former", "redis.password", secret), []string{at, `for the user "former"`, "or it is off"}, false},
+		{"a database that there isn't", map[string]string{"redis.addresses": open.Addr(), "redis.db": "99"},
+			[]string{"Redis at " + open.Addr(), "has no database 99: see redis.db"}, false},
+	}
+}
+
+func TestAPasswordThatNobodyAsksForDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t) // the default user takes any
+	wholeRun(t, newPlace(t, server.Client(t), map[string]string{"redis.addresses": server.Addr(), "redis.password": secret}))
+}
+
+func ofCertificates(t *testing.T) []misfit {
+	t.Helper()
+	a, stranger := newAuthority(t), newAuthority(t)
+	plain, open := secureRedis(t, a, "", later(), "no")
+	_, mutual := secureRedis(t, a, "", later(), "yes")
+	_, named := secureRedis(t, a, "redis.example", later(), "no")
+	_, expired := secureRedis(t, a, "", time.Now().Add(-time.Hour), "no")
+	cert, key := stranger.sign(t, "stranger", "consumer", later())
+	over := func(address string, pairs ...string) map[string]string {
+		all := map[string]string{"redis.addresses": address, "redis.tls.enabled": "true", "redis.tls.ca_file": a.file, "redis.password": secret}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = pairs[i+1]
+		}
+		return all
+	}
+	return []misfit{
+		{"TLS to a port without", over(plain.Addr()), []string{"Redis at " + plain.Addr(), "doesn't speak TLS on this port", "redis.tls.enabled: false"}, false},
+		{"no TLS to a port with", map[string]string{"redis.addresses": open}, []string{"Redis at " + open, "speaks TLS: set redis.tls.enabled: true"}, false},
+		{"an authority that isn't trusted", over(open, "redis.tls.ca_file", stranger.file), []string{"Redis at " + open, "whose signer isn't trusted: set redis.tls.ca_file"}, false},
+		{"an authority that the system doesn't trust", over(open, "redis.tls.ca_file", ""), []string{"whose signer isn't trusted: set redis.tls.ca_file"}, false},
+		{"a certificate for another name", over(named), []string{"Redis at " + named, "for another name: set redis.tls.server_name", "127.0.0.1"}, false},
+		{"another name than asked for", over(open, "redis.tls.server_name", "redis.example"), []string{"for another name", "redis.example"}, false},
+		{"a certificate that has expired", over(expired), []string{"Redis at " + expired, "has expired"}, false},
+		{"a client certificate is asked for", over(mutual), []string{"Redis at " + mutual, "asks for a client certificate: set redis.tls.cert_file"}, false},
+		{"a stranger's client certificate", over(mutual, "redis.tls.cert_file", cert, "redis.tls.key_file", key), []string{"Redis at " + mutual, "doesn't trust redis.tls.cert_file"}, false},
+	}
+}
+
+func ofKinds(t *testing.T) []misfit {
+	t.Helper()
+	master := testenv.PrivateRedis(t)
+	replica := testenv.PrivateRedis(t, "--replicaof", strings.Replace(master.Addr(), ":", " ", 1))
+	followed(t, master, replica)
+	node := newNode(t)
+	return []misfit{
+		{"a replica", map[string]string{"redis.addresses": replica.Addr()},
+			[]string{"Redis at " + replica.Addr(), "is a replica, and takes no writes: give its master's address"}, true},
+		{"a cluster's node as a server", map[string]string{"redis.addresses": node.Addr()},
+			[]string{"Redis at " + node.Addr(), "is a node of a cluster: set redis.cluster: true"}, false},
+		{"a server as a cluster's node", map[string]string{"redis.addresses": master.Addr(), "redis.cluster": "true"},
+			[]string{"Redis Cluster at " + master.Addr(), "isn't a cluster's node", "leave redis.cluster false"}, false},
+		{"two servers", map[string]string{"redis.addresses": master.Addr() + "," + replica.Addr()},
+			[]string{"Redis Cluster at " + master.Addr() + ", " + replica.Addr(), "isn't a cluster's node", "redis.sentinel.master"}, false},
+	}
+}
+
+func ofSentinels(t *testing.T) []misfit {
+	t.Helper()
+	master := testenv.PrivateRedis(t, "--requirepass", "right")
+	open := startSentinel(t, master.Addr(), 1, "")
+	closed := startSentinel(t, master.Addr(), 1, "right")
+	by := func(address, name string, pairs ...string) map[string]string {
+		all := map[string]string{"redis.addresses": address, "redis.sentinel.master": name, "redis.password": "right"}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = pairs[i+1]
+		}
+		return all
+	}
+	return []misfit{
+		{"a Sentinel as a server", map[string]string{"redis.addresses": open}, []string{"Redis at " + open, "is a Sentinel: name the master that it watches by redis.sentinel.master"}, false},
+		{"a server as a Sentinel", by(master.Addr(), watched, "redis.sentinel.password", "right"), []string{"Sentinel " + master.Addr(), "isn't a Sentinel"}, false},
+		{"a master that there isn't", by(open, "scores"), []string{"Sentinel " + open, fmt.Sprintf("watches no master named %q but %s: see redis.sentinel.master", "scores", watched)}, false},
+		{"a Sentinel's password is missing", by(closed, watched), []string{"Sentinel " + closed, "asks for a password: set redis.sentinel.password", "NOAUTH"}, false},
+		{"a Sentinel's password is wrong", by(closed, watched, "redis.sentinel.password", secret), []string{"Sentinel " + closed, "doesn't take redis.sentinel.password", "WRONGPASS"}, false},
+		{"one of two Sentinels is away", by("127.0.0.1:1,"+open, "scores"), []string{"Sentinel " + open, `watches no master named "scores"`}, false},
+		{"the master's password is wrong", by(open, watched, "redis.password", secret), []string{"Redis " + watched + " of the Sentinels at " + open, "doesn't take redis.password for the default user"}, false},
+	}
+}

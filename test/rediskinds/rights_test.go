@@ -1,0 +1,223 @@
+package rediskinds
+
+// The rights that docs/security.md lists, read from it: with them all works, and with one
+// less a line says which is missing.
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+func document(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/security.md")
+	must(t, err)
+	return string(text)
+}
+
+// leastRights are those of a list of the document: its rules for keys, channels and
+// commands.
+func leastRights(t *testing.T, of string) []string {
+	t.Helper()
+	_, list, ok := strings.Cut(document(t), "<!-- least Redis rights: "+of+" -->")
+	list, _, _ = strings.Cut(list, "<!-- end -->")
+	var rules []string
+	for word := range strings.FieldsSeq(list) {
+		if word = strings.Trim(word, "'"); strings.ContainsAny(word[:1], "+~&") {
+			rules = append(rules, word)
+		}
+	}
+	if !ok || len(rules) == 0 {
+		t.Fatalf("docs/security.md has no list of the rights of a %s", of)
+	}
+	return rules
+}
+
+// user makes a user of a server with some rules, for a place's prefix in place of lb.
+func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
+	t.Helper()
+	args := []any{"acl", "setuser", name, "reset", "on", ">" + secret}
+	for _, r := range rules {
+		args = append(args, strings.Replace(r, "~lb:", "~"+prefix+":", 1))
+	}
+	must(t, c.Do(t.Context(), args...).Err())
+}
+
+// nothingRefused holds a server to having refused nothing to anybody.
+func nothingRefused(t *testing.T, c *redis.Client) {
+	t.Helper()
+	refused, err := c.Do(t.Context(), "acl", "log").Slice()
+	must(t, err)
+	if len(refused) > 0 {
+		t.Errorf("%d calls were refused, such as %v", len(refused), refused[0])
+	}
+}
+
+func as(name string) map[string]string {
+	return map[string]string{"redis.username": name, "redis.password": secret}
+}
+
+func TestAConsumerWithTheLeastRightsDoesAllThatItDoes(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t)
+	c := server.Client(t)
+	place := newPlace(t, c, as("standings"))
+	place.Settings["redis.addresses"] = server.Addr()
+	user(t, c, "standings", place.Prefix, leastRights(t, "consumer")...)
+	place.Publish(t, earned(1, 1000)...)
+	overflow := harness.Record(0, `{"user_id":"rich","points":99999999}`)
+	place.Publish(t, harness.Record(0, `{"user_id":"rich","points":99999999}`))
+	first := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.Produce(t, overflow)
+	place.ExpectOverflow(t, overflow)
+	place.AwaitCaughtUp(t, within)
+	harness.Eventually(t, within, func() string {
+		if len(place.Hash(t, "workers")) < 2 {
+			return "the workers haven't reported"
+		}
+		return ""
+	})
+	reads(t, place)
+	must(t, c.ScriptFlush(t.Context()).Err()) // then they are sent again
+	place.Publish(t, earned(2, 100)...)
+	place.AwaitCaughtUp(t, within)
+	first.Terminate(t)
+
+	old := time.Now().Add(-100 * 24 * time.Hour).UnixMilli()
+	must(t, c.HSet(t.Context(), place.Key("windows"), "global:weekly:2020-W01", fmt.Sprintf("%d %d %d", old-1, old, old)).Err())
+	place.Start(t).Log.Await(t, within, "windows that are over are no longer listed")
+	finish(t, place)
+	nothingRefused(t, c)
+}
+
+// optional are the rights that no event needs, and what `run` says without them; nothing
+// where it says nothing.
+var optional = map[string]string{"+info": "doesn't tell its maxmemory-policy", "+client|setname": ""}
+
+// named is how a line names what a rule grants.
+func named(rule, prefix string) string {
+	if strings.HasPrefix(rule, "~") {
+		return fmt.Sprintf("doesn't let this user use the keys of redis.prefix: grant them (ACL SETUSER … ~%s:*)", prefix)
+	}
+	command := strings.TrimPrefix(rule, "+")
+	return fmt.Sprintf("doesn't let this user run %s: grant it (ACL SETUSER … +%s)", strings.ToUpper(command), command)
+}
+
+func without(rules []string, rule string) []string {
+	return slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r == rule })
+}
+
+func TestAConsumerWithOneRightLessSaysWhichAtStart(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t)
+	c := server.Client(t)
+	place := newPlace(t, c, as("standings"))
+	place.Settings["redis.addresses"] = server.Addr()
+	rules := leastRights(t, "consumer")
+	for _, rule := range rules {
+		user(t, c, "standings", place.Prefix, without(rules, rule)...)
+		says, isOptional := optional[rule]
+		if isOptional && says == "" {
+			place.Start(t).Log.Await(t, within, "consuming")
+			place.TerminateAll(t)
+			continue
+		}
+		if !isOptional {
+			says = named(rule, place.Prefix)
+		}
+		refused(t, place, misfit{says: []string{"Redis at " + server.Addr(), says}}, "run")
+	}
+	// The policy is then what the operator says that it is, and CONFIG tells it, too.
+	user(t, c, "standings", place.Prefix, without(rules, "+info")...)
+	trusting := place.Start(t, map[string]string{"redis.assume_noeviction": "true"})
+	trusting.Log.Await(t, within, "redis.assume_noeviction says that it is noeviction, and nothing checks it")
+	trusting.Terminate(t)
+	user(t, c, "standings", place.Prefix, append(without(rules, "+info"), "+config|get")...)
+	place.Start(t).Log.Await(t, within, "consuming")
+	place.TerminateAll(t)
+}
+
+func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t)
+	c := server.Client(t)
+	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr()})
+	place.Start(t)
+	place.Publish(t, earned(1, 200)...)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+
+	rules := leastRights(t, "reader")
+	for key, value := range as("boards") {
+		place.Settings[key] = value
+	}
+	user(t, c, "boards", place.Prefix, rules...)
+	must(t, c.ScriptFlush(t.Context()).Err())
+	reads(t, place)
+	nothingRefused(t, c)
+	writing := misfit{says: []string{"doesn't let this user run "}, settings: map[string]string{"redis.assume_noeviction": "true"}}
+	refused(t, place, writing, "run")
+	for _, rule := range rules {
+		user(t, c, "boards", place.Prefix, without(rules, rule)...)
+		var lines []string
+		for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}, {"status"}} {
+			must(t, c.ScriptFlush(t.Context()).Err())
+			if got := command(t, place, nil, args...); got.code != 0 {
+				lines = append(lines, got.line())
+			}
+		}
+		said := strings.Join(lines, "\n")
+		if _, isOptional := optional[rule]; isOptional != (said == "") || !isOptional && !strings.Contains(said, named(rule, place.Prefix)) {
+			t.Errorf("without %s: %q", rule, said)
+		}
+	}
+}
+
+func TestWithoutARightThatAClusterTakesAConsumerSaysSoAtStart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	place := newPlace(t, c.look(t), as("standings"))
+	place.Settings["redis.addresses"] = strings.Join(c.addresses(), ",")
+	rules := leastRights(t, "cluster")
+	for _, rule := range rules {
+		for _, n := range c.all() {
+			user(t, n.c, "standings", place.Prefix, append(leastRights(t, "consumer"), without(rules, rule)...)...)
+		}
+		refused(t, place, misfit{says: []string{"Redis Cluster at ", named(rule, place.Prefix)}}, "run")
+	}
+}
+
+func TestTheExamplesOfTheDocumentAreConfigurations(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	cert, key := a.sign(t, "client", "consumer", later())
+	password := secretFile(t, secret)
+	paths := strings.NewReplacer("/run/secrets/redis", password, "/run/secrets/sentinel", password, "/run/secrets/kafka", password,
+		"/etc/standings/ca.pem", a.file, "/etc/standings/client.pem", cert, "/etc/standings/client.key", key)
+	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
+	t.Cleanup(func() { must(t, look.Close()) })
+	place := newPlace(t, look, nil)
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(document(t), -1)
+	if len(examples) < 4 {
+		t.Fatalf("docs/security.md has %d examples", len(examples))
+	}
+	for _, example := range examples {
+		path := filepath.Join(t.TempDir(), "standings.yaml")
+		must(t, os.WriteFile(path, []byte(paths.Replace(example[1])), 0o600))
+		if got := command(t, place, nil, "config", "--config", path); got.code != 0 || strings.Contains(got.stdout, secret) {
+			t.Errorf("exit code %d:\n%s%s\n%s", got.code, got.stdout, got.stderr, example[1])
+		}
+	}
+}
