@@ -133,6 +133,7 @@ func reads(t *testing.T, place *harness.Place) {
 		place.Topic:    {"status"},
 		`"rank": 1`:    {"top", "eu", "monthly", "--json"},
 		`"problems"`:   {"status", "--json"},
+		"would work":   {"check"},
 		`"member": "m`: {"rank", "eu", "yearly", "m7", "--json", "--around", "3"},
 	} {
 		if out := string(place.Command(t, args...)); !strings.Contains(out, want) {

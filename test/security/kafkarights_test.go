@@ -127,6 +127,9 @@ func (s *secured) theLeastRightsAreEnough(t *testing.T) {
 	c := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	statusSeesAll(t, place)
+	if out := string(place.Command(t, "check")); !strings.Contains(out, "The consumer would work") {
+		t.Errorf("check isn't content:\n%s", out)
+	}
 	place.Publish(t, some()...)
 	place.AwaitCaughtUp(t, within)
 	c.Terminate(t)
@@ -161,6 +164,10 @@ func (s *secured) oneRightLessIsRefused(t *testing.T) {
 			// To describe it alone isn't enough either, and is found out as well.
 			s.allow(t, place, right{"Describe", less.kind, less.name})
 			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
+			code, out := command(t, place, nil, "check", "--json")
+			if missing := less.here(place); code != 1 || !strings.Contains(out, "no right to "+missing.operation+", which is needed to") || !strings.Contains(out, missing.name) {
+				t.Errorf("check ends with code %d and doesn't miss %v:\n%s", code, missing, out)
+			}
 			if letters := place.DeadLetters(t); len(letters) > 0 || len(place.Ledger(t)) > 0 {
 				t.Error("something was begun")
 			}

@@ -162,6 +162,13 @@ func (s *secured) whatIsWrongIsSaid(t *testing.T) {
 			refuses(t, place, m.settings, where, "run")
 			refuses(t, place, m.settings, where, "status")
 			refuses(t, place, m.settings, where, "produce", "--count", "1")
+			code, out := command(t, place, m.settings, "check", "--json")
+			for _, says := range where {
+				// Which check it is says that the address is what the cluster advertises.
+				if says, _, _ = strings.Cut(says, " (the address is"); code != 1 || !strings.Contains(out, says) {
+					t.Errorf("check ends with code %d and doesn't say %q:\n%s", code, says, out)
+				}
+			}
 		})
 	}
 }
@@ -173,7 +180,7 @@ func (s *secured) noOutputHoldsAPassword(t *testing.T) {
 		good := merged(s.userSettings(withPassword, admin, mechanism), debug)
 		for _, settings := range []map[string]string{good, merged(good, map[string]string{"kafka.sasl.password": wrongPassword})} {
 			for _, args := range [][]string{
-				{"config"}, {"config", "--json"}, {"config", "--markdown"}, {"status"}, {"status", "--json"}, {"top", "global", "weekly"},
+				{"config"}, {"config", "--json"}, {"config", "--markdown"}, {"status"}, {"status", "--json"}, {"check"}, {"check", "--json"}, {"top", "global", "weekly"},
 				{"rank", "global", "weekly", "a"}, {"produce", "--count", "1"}, {"run", "--no-such-flag"},
 			} {
 				_, out := command(t, place, settings, args...)
