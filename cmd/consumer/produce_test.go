@@ -457,3 +457,26 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 		}
 	}
 }
+
+// Else a batch of CloudEvents is larger than the broker takes, and sent in halves.
+func TestABatchHasRoomForTheHeadersOfItsRecords(t *testing.T) {
+	p := &publisher{headers: headers(formatBinary, "/source")}
+	p.start(t.Context(), 1)
+	if err := p.close(); err != nil {
+		t.Fatal(err)
+	}
+	var b batch
+	o := outgoing{key: []byte("key"), value: make([]byte, 300), id: []byte("1"), time: make([]byte, 24)}
+	for b.fits(len(o.key)+len(o.value)+len(o.id)+len(o.time), p.more, p.limit) {
+		b.add(o)
+	}
+	size := len(b.buf)
+	for range b.ends {
+		for _, h := range p.headers {
+			size += len(h.Key) + len(h.Value)
+		}
+	}
+	if size > batchBytes || len(b.ends) == batchRecords {
+		t.Errorf("%d records take %d bytes, more than %d", len(b.ends), size, batchBytes)
+	}
+}
