@@ -215,6 +215,16 @@ func TestTheAlertsAreValidAndDoWhatTheirTestsSay(t *testing.T) {
 	}
 }
 
+func TestEveryReasonForNotBeingReadyIsExplained(t *testing.T) {
+	text := read(t, metricsPath)
+	reasons := append(ingest.HaltReasons(), ingest.StateWaiting, notStarted, waitsKafka, waitsRedis, notJoined, notAnswered, stopping)
+	for _, r := range reasons {
+		if !strings.Contains(text, "`"+r+"`") {
+			t.Errorf("%s doesn't say what %s is", filepath.Base(metricsPath), r)
+		}
+	}
+}
+
 func TestRangeIsToldByWhoeverHasTheFirstPartition(t *testing.T) {
 	has := func(topic string, partition int) ingest.Snapshot {
 		return ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Topic: "points", Partition: 3}, {Topic: topic, Partition: partition}}}

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -123,4 +125,16 @@ func position(t *testing.T, text string) ledger.Position {
 	p, err := ledger.Parse(text)
 	require.NoError(t, err)
 	return p
+}
+
+// Whoever adds a reason has it shown.
+func TestEveryReasonOfAHaltIsListed(t *testing.T) {
+	source, err := os.ReadFile("halt.go")
+	require.NoError(t, err)
+	var declared []string
+	for _, m := range regexp.MustCompile(`(?m)^\tHalt\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
+		declared = append(declared, string(m[1]))
+	}
+	require.NotEmpty(t, declared)
+	require.ElementsMatch(t, declared, HaltReasons())
 }
