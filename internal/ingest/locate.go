@@ -49,6 +49,8 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	f.log = all[w.partition]
 	if found, err := ledger.Parse(f.found); err == nil {
 		w.lag.located(found.From, f.log.end)
+	} else {
+		w.lag.ends(f.log.end)
 	}
 
 	d, err := decide(f, w.OnGap)

@@ -71,7 +71,8 @@ func TestAHaltedPartitionIsAReasonAndTheOthersGoOn(t *testing.T) {
 	if healthy, err := consumer.Healthy(t.Context()); !healthy {
 		t.Errorf("a halted partition is no reason for a restart: %v", err)
 	}
-	place.Publish(t, some("v", 1, 5)...)
+	behind := append(some("v", 0, 5), some("v", 1, 5)...)
+	place.Publish(t, behind...)
 	harness.Eventually(t, within, func() string {
 		m, err := consumer.Scrape(t.Context())
 		switch {
@@ -81,6 +82,12 @@ func TestAHaltedPartitionIsAReasonAndTheOthersGoOn(t *testing.T) {
 			return "the metrics don't tell of the halt"
 		case m["standings_events_total{result=\"applied\"}"] != 15:
 			return "the other partition doesn't go on"
+		case m[`standings_lag_records{partition="0",topic="`+place.Topic+`"}`] != float64(len(behind)/2):
+			return "the halted partition isn't behind by what was published to it"
+		case m[`standings_lag_seconds{partition="0",topic="`+place.Topic+`"}`] == 0:
+			return "the halted partition's records grow no older"
+		case m[`standings_lag_records{partition="1",topic="`+place.Topic+`"}`] != 0:
+			return "the other partition is behind"
 		}
 		return ""
 	})
