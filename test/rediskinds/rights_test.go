@@ -54,13 +54,16 @@ func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 	must(t, c.Do(t.Context(), args...).Err())
 }
 
-// nothingRefused holds a server to having refused nothing to anybody.
+// nothingRefused holds a server to having refused nothing to anybody, but what `check`
+// asks by CONFIG where it may.
 func nothingRefused(t *testing.T, c *redis.Client) {
 	t.Helper()
 	refused, err := c.Do(t.Context(), "acl", "log").Slice()
 	must(t, err)
-	if len(refused) > 0 {
-		t.Errorf("%d calls were refused, such as %v", len(refused), refused[0])
+	for _, one := range refused {
+		if about, _ := one.(map[any]any); about["object"] != "config|get" {
+			t.Errorf("a call was refused: %v", one)
+		}
 	}
 }
 
@@ -165,7 +168,7 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 	}
 	user(t, c, "boards", place.Prefix, rules...)
 	must(t, c.ScriptFlush(t.Context()).Err())
-	reads(t, place)
+	readsBoards(t, place)
 	nothingRefused(t, c)
 	writing := misfit{says: []string{"doesn't let this user run "}, settings: map[string]string{"redis.assume_noeviction": "true"}}
 	refused(t, place, writing, "run")
