@@ -263,3 +263,15 @@ func (s *secured) aGroupIsTakenAway(t *testing.T) {
 		t.Errorf("it doesn't say why it ends:\n%s", c.Log.Tail(5))
 	}
 }
+
+func (s *secured) toSeeStatusTakesDescribe(t *testing.T) {
+	t.Parallel()
+	place := s.asLimited(t, false)
+	refuses(t, place, nil, []string{"not authorized for topic " + place.Topic}, "status")
+	s.allow(t, place, right{"Describe", "topic", "points"})
+	refuses(t, place, nil, []string{"not authorized for group " + place.Group}, "status")
+	s.allow(t, place, right{"Describe", "group", "standings"})
+	if out := string(place.Command(t, "status", "--json")); !strings.Contains(out, `"problems": []`) || !strings.Contains(out, place.Topic) {
+		t.Errorf("status sees %s", out)
+	}
+}

@@ -27,6 +27,7 @@ func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 		t.Run("with the least rights all works", s.theLeastRightsAreEnough)
 		t.Run("without one of them nothing is begun", s.oneRightLessIsRefused)
 		t.Run("to publish, Write is enough and needed", s.toPublishTakesWrite)
+		t.Run("to see status, Describe is enough and needed", s.toSeeStatusTakesDescribe)
 		t.Run("dead-letter topics are made by those who may", s.deadLetterTopicsAreMade)
 		t.Run("a right that is taken away and given back", s.aRightComesAndGoes)
 		t.Run("a group that is taken away", s.aGroupIsTakenAway)
