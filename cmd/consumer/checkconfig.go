@@ -129,7 +129,7 @@ func splitRemedy(warning string) (found, todo string) {
 			}
 		}
 	}
-	return warning, ""
+	return warning, "set it otherwise, unless that is meant"
 }
 
 // certificateSoon is how long before its end a certificate is warned of.

@@ -77,7 +77,7 @@ func TestNoDocumentNamesASettingThatDoesNotExist(t *testing.T) {
 		}
 		for _, name := range variable.FindAllString(text, -1) {
 			seen++
-			if !variables[name] && !strings.HasPrefix(name, testVariables) {
+			if !variables[name] && !strings.HasPrefix(name+"_", testVariables) {
 				t.Errorf("%s names %s, and there is no such variable", path, name)
 			}
 		}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+)
+
+func offersAll() map[protocol.ApiKey]versions {
+	all := map[protocol.ApiKey]versions{}
+	for _, n := range needed {
+		all[n.key] = n.versions
+	}
+	return all
+}
+
+// aTopic is one that nothing is to be said against, and aCluster has it.
+func aTopic() topicFacts {
+	settings := func() ingest.TopicSettings {
+		return ingest.TopicSettings{
+			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", "min.insync.replicas": "2",
+			"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588",
+		}
+	}
+	whole := partitionFacts{leader: true, replicas: 3, inSync: 3}
+	return topicFacts{
+		name: "points", partitions: []partitionFacts{whole, whole}, settings: settings(),
+		logs: []ingest.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]int64{},
+		outlook:     []ingest.Outlook{{Why: ingest.FromLedger, At: 480}, {Why: ingest.FromLedger, At: 7}},
+		deadLetters: &topicFacts{name: "points.dlq", partitions: []partitionFacts{whole, whole}, settings: settings()},
+	}
+}
+
+func aCluster() *kafkaFacts {
+	at := reached{address: "kafka-1:9092"}
+	return &kafkaFacts{
+		bootstrap: []reached{at}, cluster: "abc", controller: at.address,
+		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll()}}, version: "4.2",
+		topics: []topicFacts{aTopic()}, group: groupFacts{state: "Dead"},
+	}
+}
+
+func aWish() *wanted {
+	return &wanted{
+		rules:        fold.Rules{Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: (24 * time.Hour).Milliseconds()},
+		largestBatch: 16 << 20, maxEventBytes: 1 << 20, group: "standings", start: "window",
+	}
+}
+
+func TestWhatCheckSaysOfKafka(t *testing.T) {
+	refused := errors.New("connection refused")
+	for _, c := range []struct {
+		name   string
+		change func(*kafkaFacts, *wanted)
+		check  string
+		want   string
+	}{
+		{"all is well", func(*kafkaFacts, *wanted) {}, "brokers", "ok: 1 of 1 addresses answer: kafka-1:9092"},
+		{"one address of two", func(f *kafkaFacts, _ *wanted) { f.bootstrap = append(f.bootstrap, reached{"kafka-2:9092", refused}) },
+			"brokers", "ok: 1 of 2…\nwarning: connection refused"},
+		{"none", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "brokers", "wrong: connection refused"},
+		{"none, and the rest", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "start", "not checked: Kafka didn't tell"},
+		{"the cluster", func(*kafkaFacts, *wanted) {}, "cluster", "ok: abc, 1 broker, Kafka 4.2 by what it offers"},
+		{"no controller", func(f *kafkaFacts, _ *wanted) { f.controller = "" }, "cluster", "warning: abc, …no controller"},
+		{"an advertised address that isn't reached", func(f *kafkaFacts, _ *wanted) { f.brokers[0].err = refused },
+			"advertised address", "wrong: connection refused…advertised.listeners"},
+		{"an old Fetch", func(f *kafkaFacts, _ *wanted) { f.brokers[0].offered[protocol.Fetch] = versions{0, 3} },
+			"versions", "wrong: Fetch is offered in versions 0 to 3; 4 to 11 are spoken"},
+		{"a Fetch of the future", func(f *kafkaFacts, _ *wanted) { f.brokers[0].offered[protocol.Fetch] = versions{12, 20} },
+			"versions", "wrong: Fetch is offered in versions 12 to 20"},
+		{"no SyncGroup", func(f *kafkaFacts, _ *wanted) { delete(f.brokers[0].offered, protocol.SyncGroup) },
+			"versions", "wrong: SyncGroup isn't offered; only 0 is spoken"},
+
+		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = errNoTopic }, "topic", "wrong: it doesn't exist → create it"},
+		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: this user may not see it"},
+		{"a topic", func(*kafkaFacts, *wanted) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},
+		{"one copy", func(f *kafkaFacts, _ *wanted) {
+			f.topics[0].partitions[1].replicas, f.topics[0].partitions[1].inSync = 1, 1
+		}, "topic", "warning: …replication factor 1"},
+		{"no leader", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[1].leader = false }, "topic", "wrong: without a leader: partition 1"},
+		{"replicas are away", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[0].inSync = 2 }, "topic", "warning: replicas are behind or away: partition 0"},
+		{"as many in sync as there are", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["min.insync.replicas"] = "3" }, "topic", "warning: …stops all writing"},
+		{"compacted", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["cleanup.policy"] = "compact,delete" }, "cleanup.policy", "wrong: compact,delete: …vanish"},
+		{"deleted", func(*kafkaFacts, *wanted) {}, "cleanup.policy", "ok: delete"},
+		{"no right to the settings", func(f *kafkaFacts, _ *wanted) { f.topics[0].settingsErr = kafka.TopicAuthorizationFailed }, "settings", "not checked: no right…DescribeConfigs"},
+		{"no right to the settings, and the rest", func(f *kafkaFacts, _ *wanted) { f.topics[0].settingsErr = kafka.TopicAuthorizationFailed }, "cleanup.policy", ""},
+
+		{"kept without end", func(*kafkaFacts, *wanted) {}, "retention", "ok: without end"},
+		{"kept for long", func(f *kafkaFacts, _ *wanted) {
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((400 * day).Milliseconds())
+		},
+			"retention", "ok: events are kept for 400d: longer"},
+		{"kept for a month", func(f *kafkaFacts, _ *wanted) {
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((33 * day).Milliseconds())
+		},
+			"retention", "warning: events are kept for 33d, for less than windows are open: yearly (368d)…rebuilt…31752000000"},
+		{"kept for a week", func(f *kafkaFacts, _ *wanted) {
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((7 * day).Milliseconds())
+		},
+			"retention", "warning: …weekly (8d12h), monthly (32d12h), yearly (368d)"},
+		{"kept by size", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["retention.bytes"] = "1073741824" },
+			"retention", "warning: retention.bytes: a partition keeps 1GiB…\nok: without end"},
+
+		{"the producer's time", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["message.timestamp.after.max.ms"] = "3600000" },
+			"timestamps", "ok: CreateTime: the producer's, at most 1h ahead"},
+		{"the broker's time", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["message.timestamp.type"] = "LogAppendTime" },
+			"timestamps", "ok: LogAppendTime: the broker's clock"},
+		{"batches", func(*kafkaFacts, *wanted) {}, "max.message.bytes", "ok: 1.0MiB"},
+		{"batches of many events", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["max.message.bytes"] = "8388608" },
+			"max.message.bytes", "ok: 8MiB; a single event above 1MiB"},
+		{"batches beyond memory", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["max.message.bytes"] = "16777217" },
+			"max.message.bytes", "warning: 16.0MiB: …would halt its partition → raise fold_memory to 257MiB"},
+
+		{"dead letters", func(*kafkaFacts, *wanted) {}, "dead letters", "ok: 2 partitions, kept without end"},
+		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = errNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
+		{"dead letters that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafka.TopicAuthorizationFailed }, "dead letters", "wrong: this user may not see it"},
+		{"fewer dead letters", func(f *kafkaFacts, _ *wanted) {
+			f.topics[0].deadLetters.partitions = f.topics[0].deadLetters.partitions[:1]
+		},
+			"dead letters", "warning: it has 1 partition, and its source 2"},
+		{"smaller dead letters", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.settings["max.message.bytes"] = "1000" },
+			"dead letters", "warning: max.message.bytes 1000B is less than its source's 1.0MiB"},
+		{"compacted dead letters", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.settings["cleanup.policy"] = "compact" },
+			"dead letters", "warning: cleanup.policy=compact"},
+
+		{"rights", func(*kafkaFacts, *wanted) {}, "rights", "ok: none is missing"},
+		{"a right is missing", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[:1] }, "rights",
+			"wrong: no right to Read, which is needed to share the partitions and commit → kafka-acls --add --allow-principal User:… --operation Read --group g"},
+		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
+		{"rights that aren't told", func(f *kafkaFacts, _ *wanted) { f.rightsErr = refused }, "rights", "not checked: connection refused"},
+		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &connect.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
+
+		{"no group", func(*kafkaFacts, *wanted) {}, "group", "ok: not there yet"},
+		{"no group at all", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{unused: true} }, "group", "ok: no group was used on this cluster yet"},
+		{"an empty group", func(f *kafkaFacts, _ *wanted) { f.group.state = "Empty" }, "group", "ok: no members; empty"},
+		{"a group of ours", func(f *kafkaFacts, _ *wanted) {
+			f.group = groupFacts{state: "Stable", kind: "consumer", deals: "roundrobin", members: []string{"standings at 10.0.0.1"}}
+		}, "group", "ok: 1 member, stable: standings at 10.0.0.1; another one shares its partitions"},
+		{"somebody else's group", func(f *kafkaFacts, _ *wanted) {
+			f.group = groupFacts{state: "Stable", kind: "consumer", deals: "range", members: []string{"x at 10.0.0.1"}}
+		}, "group", `wrong: its 1 member share by "range", and this program by "roundrobin": x at 10.0.0.1`},
+		{"a group of connectors", func(f *kafkaFacts, _ *wanted) {
+			f.group = groupFacts{state: "Stable", kind: "connect", deals: "sessioned", members: []string{"x", "y"}}
+		}, "group", `wrong: its 2 members are of type "connect"`},
+		{"a group of the new kind", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{state: "Dead", listed: true} }, "group", "warning: …isn't a classic one"},
+		{"a group that may not be seen", func(f *kafkaFacts, _ *wanted) { f.group.err = kafka.GroupAuthorizationFailed }, "group", "not checked: …describe the group"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, want := aCluster(), aWish()
+			c.change(f, want)
+			holds(t, judgeKafka(f, want), c.check, c.want)
+		})
+	}
+}
+
+func TestWhatCheckSaysOfStarts(t *testing.T) {
+	gap := &ingest.Halt{Reason: ingest.HaltGap, What: "the events of points/0 are gone", Remedy: "restore them"}
+	partial := hour.UnixMilli()
+	for _, c := range []struct {
+		name   string
+		change func(*topicFacts, *wanted)
+		want   string
+	}{
+		{"from the ledger", func(*topicFacts, *wanted) {}, "ok: goes on from the ledger: partitions 0 at 480, 1 at 7; 20 records to read"},
+		{"first", func(f *topicFacts, _ *wanted) {
+			f.outlook = []ingest.Outlook{{Why: ingest.First, At: 100, Partial: partial}, {Why: ingest.First}}
+		}, "ok: first start (start: window): partitions 0 at 100, 1 at 0; 407 records to read; windows that began before 2100-03-10 12:00:00Z"},
+		{"lost, and added", func(f *topicFacts, _ *wanted) {
+			f.outlook = []ingest.Outlook{{Why: ingest.Lost, At: 100}, {Why: ingest.Added}}
+		}, "ok: partitions were added and begin: partition 1 at 0; 7 records to read\nwarning: Redis has nothing…partition 0 at 100"},
+		{"over a gap", func(f *topicFacts, _ *wanted) { f.outlook[0].Why = ingest.OverGap },
+			"ok: goes on from the ledger: partition 1…\nwarning: events are gone from the log; on_gap says to go on: partition 0 at 480"},
+		{"a halt", func(f *topicFacts, _ *wanted) { f.outlook[0] = ingest.Outlook{Why: ingest.Halts, Halt: gap} },
+			"ok: …partition 1 at 7…\nwrong: partition 0 would halt (gap): the events of points/0 are gone → restore them"},
+		{"halts", func(f *topicFacts, _ *wanted) {
+			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: gap}, ingest.Outlook{Why: ingest.Halts, Halt: gap}
+		},
+			"wrong: partition 0 and 1 more would halt (gap)"},
+		{"another schema", func(f *topicFacts, _ *wanted) {
+			h := &ingest.Halt{Reason: ingest.HaltSchema, What: "long", Remedy: "words"}
+			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: h}, ingest.Outlook{Why: ingest.Halts, Halt: h}
+		}, "wrong: partition 0 and 1 more would halt (schema): see schema, below"},
+		{"without Redis", func(f *topicFacts, w *wanted) { f.committed[1], w.notRedis = 7, errors.New("away") },
+			"not checked: without Redis nobody knows; the log holds 507 records; 1 of 2 partitions have committed offsets"},
+		{"without leaders", func(f *topicFacts, _ *wanted) { f.logsErr = kafka.LeaderNotAvailable }, "wrong: "},
+		{"without a right to the group", func(f *topicFacts, _ *wanted) { f.committedErr = kafka.GroupAuthorizationFailed }, "not checked: "},
+		{"many", func(f *topicFacts, _ *wanted) {
+			f.logs, f.outlook = nil, nil
+			for range 40 {
+				f.logs, f.outlook = append(f.logs, ingest.Log{End: 9}), append(f.outlook, ingest.Outlook{Why: ingest.FromLedger, At: 8})
+			}
+		}, "5 at 8, … 34 more; 40 records to read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, want := aCluster(), aWish()
+			c.change(&f.topics[0], want)
+			if c.name == "many" { // its … is one of its own
+				if got := foundIn(judgeKafka(f, want), "start"); !strings.Contains(got, c.want) {
+					t.Fatal(got)
+				}
+				return
+			}
+			holds(t, judgeKafka(f, want), "start", c.want)
+		})
+	}
+}

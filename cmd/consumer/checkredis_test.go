@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+func aServer() serverFacts {
+	return serverFacts{
+		info: map[string]string{
+			"redis_version": "7.0.15", "role": "master", "used_memory": "1000", "maxmemory": "0", "maxmemory_policy": "noeviction",
+			"aof_enabled": "1", "rdb_last_bgsave_status": "ok", "aof_last_write_status": "ok", "connected_slaves": "0",
+		},
+		settings: map[string]string{
+			"maxmemory-policy": "noeviction", "save": "", "appendfsync": "everysec", "stop-writes-on-bgsave-error": "yes",
+			"lazyfree-lazy-expire": "yes", "lazyfree-lazy-server-del": "yes", "min-replicas-to-write": "0",
+		},
+		within: time.Millisecond,
+	}
+}
+
+func TestWhatCheckSaysOfRedis(t *testing.T) {
+	schema := func(zone string) string { return ranking.Schema{TimeZone: zone}.Text() }
+	for _, c := range []struct {
+		name   string
+		change func(*redisFacts, *serverFacts)
+		check  string
+		want   string
+	}{
+		{"a server", func(*redisFacts, *serverFacts) {}, "server", "ok: Redis 7.0.15, a single server"},
+		{"Valkey", func(_ *redisFacts, m *serverFacts) {
+			m.info["redis_version"], m.info["valkey_version"] = "7.2.4", "8.0.1"
+		}, "server", "ok: Valkey 8.0.1"},
+		{"an old one", func(_ *redisFacts, m *serverFacts) { m.info["redis_version"] = "6.0.16" }, "server", "wrong: Redis 6.0.16"},
+		{"the oldest", func(_ *redisFacts, m *serverFacts) { m.info["redis_version"] = "6.2.0" }, "server", "ok: Redis 6.2.0"},
+		{"a replica", func(_ *redisFacts, m *serverFacts) { m.info["role"] = "slave" }, "server", "wrong: …a replica"},
+		{"away", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "server", "wrong: refused"},
+		{"away, and the rest", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "persistence", "not checked: Redis didn't answer"},
+		{"one master away", func(_ *redisFacts, m *serverFacts) { m.err = errors.New("refused") }, "server", "wrong: refused"},
+		{"without INFO", func(_ *redisFacts, m *serverFacts) { m.info = nil }, "server", "not checked: a single server, which doesn't tell its version"},
+
+		{"keeps all", func(*redisFacts, *serverFacts) {}, "eviction", "ok: noeviction"},
+		{"evicts", func(_ *redisFacts, m *serverFacts) { m.eviction = &ranking.EvictionError{Policy: "allkeys-lru"} }, "eviction", "wrong: maxmemory-policy allkeys-lru"},
+		{"doesn't tell", func(_ *redisFacts, m *serverFacts) { m.eviction = &ranking.EvictionError{} }, "eviction", "wrong: …redis.assume_noeviction"},
+		{"doesn't tell, and is believed", func(_ *redisFacts, m *serverFacts) {
+			delete(m.info, "maxmemory_policy")
+			delete(m.settings, "maxmemory-policy")
+		}, "eviction", "warning: not told"},
+
+		{"no limit", func(*redisFacts, *serverFacts) {}, "memory", "ok: 1000B used, no maxmemory"},
+		{"room", func(_ *redisFacts, m *serverFacts) { m.info["maxmemory"] = "1250" }, "memory", "ok: 1000B used of maxmemory 1.2KiB"},
+		{"almost full", func(_ *redisFacts, m *serverFacts) { m.info["maxmemory"] = "1249" }, "memory", "warning: …(80 %)"},
+
+		{"AOF", func(*redisFacts, *serverFacts) {}, "persistence", "ok: AOF, appendfsync everysec"},
+		{"RDB", func(_ *redisFacts, m *serverFacts) { m.info["aof_enabled"], m.settings["save"] = "0", "3600 1" }, "persistence", "ok: RDB, save 3600 1"},
+		{"both", func(_ *redisFacts, m *serverFacts) { m.settings["save"] = "3600 1" }, "persistence", "ok: AOF, appendfsync everysec; RDB, save 3600 1"},
+		{"neither", func(_ *redisFacts, m *serverFacts) { m.info["aof_enabled"] = "0" }, "persistence", "warning: neither AOF nor RDB"},
+		{"a failed save", func(_ *redisFacts, m *serverFacts) {
+			m.info["rdb_last_bgsave_status"], m.settings["save"] = "err", "3600 1"
+		}, "persistence", "warning: the last BGSAVE failed: Redis may refuse"},
+		{"a failed save that stops nothing", func(_ *redisFacts, m *serverFacts) {
+			m.info["rdb_last_bgsave_status"], m.settings["save"], m.settings["stop-writes-on-bgsave-error"] = "err", "3600 1", "no"
+		}, "persistence", "warning: the last write to disk failed"},
+		{"without CONFIG", func(_ *redisFacts, m *serverFacts) { m.info["aof_enabled"], m.settings = "0", nil }, "persistence", "not checked: no AOF"},
+
+		{"frees beside", func(*redisFacts, *serverFacts) {}, "lazyfree", "ok: "},
+		{"frees at once", func(_ *redisFacts, m *serverFacts) { m.settings["lazyfree-lazy-expire"] = "no" }, "lazyfree", "warning: lazyfree-lazy-expire no"},
+		{"frees, without CONFIG", func(_ *redisFacts, m *serverFacts) { m.settings = nil }, "lazyfree", "not checked: "},
+		{"no replicas", func(*redisFacts, *serverFacts) {}, "replicas", "ok: none"},
+		{"too few replicas", func(_ *redisFacts, m *serverFacts) { m.settings["min-replicas-to-write"] = "1" }, "replicas", "wrong: none, min-replicas-to-write 1: Redis refuses writes"},
+		{"lagging replicas", func(_ *redisFacts, m *serverFacts) {
+			m.settings["min-replicas-to-write"], m.info["connected_slaves"], m.info["min_slaves_good_slaves"] = "1", "2", "0"
+		}, "replicas", "wrong: 2 replicas, min-replicas-to-write 1"},
+
+		{"one clock", func(_ *redisFacts, m *serverFacts) { m.ahead = 900 * time.Millisecond }, "clock", "ok: within 902ms"},
+		{"a clock ahead", func(_ *redisFacts, m *serverFacts) { m.ahead = 2 * time.Second }, "clock", "warning: 2.0s ahead of this machine's"},
+		{"a clock behind", func(_ *redisFacts, m *serverFacts) { m.ahead = -10 * time.Minute }, "clock", "warning: 10m0s behind this machine's, by more than max_future"},
+
+		{"rights", func(*redisFacts, *serverFacts) {}, "rights", "ok: "},
+		{"a right is missing", func(f *redisFacts, _ *serverFacts) {
+			f.rights = &ranking.RightsError{Command: "ZADD", Err: errors.New("NOPERM zadd")}
+		}, "rights", "wrong: this user may not run ZADD: NOPERM zadd → ACL SETUSER … +zadd"},
+		{"no right to the keys", func(f *redisFacts, _ *serverFacts) {
+			f.rights = &ranking.RightsError{Prefix: "lb", Err: errors.New("NOPERM")}
+		},
+			"rights", "wrong: this user may not use the keys of redis.prefix: NOPERM → ACL SETUSER … ~lb:*"},
+		{"another kind", func(f *redisFacts, _ *serverFacts) {
+			f.err = &ranking.MisfitError{Server: "a:1", What: "is a Sentinel: name its master: x"}
+		},
+			"server", "wrong: a:1 is a Sentinel → name its master: x"},
+		{"no schema", func(*redisFacts, *serverFacts) {}, "schema", "ok: none yet"},
+		{"our schema", func(f *redisFacts, _ *serverFacts) { f.state.Schema = "x" }, "schema", "ok: the standings there"},
+		{"another schema", func(f *redisFacts, _ *serverFacts) {
+			f.difference = &ranking.SchemaError{Found: schema("UTC"), Wanted: schema("Europe/Berlin")}
+		}, "schema", "wrong: …zone is UTC in Redis and Europe/Berlin here → set it back"},
+		{"no state", func(f *redisFacts, _ *serverFacts) { f.state, f.noState = nil, errors.New("NOPERM") }, "ledger", "not checked: NOPERM"},
+
+		{"nothing", func(*redisFacts, *serverFacts) {}, "ledger", "ok: nothing yet"},
+		{"a ledger", func(f *redisFacts, _ *serverFacts) {
+			f.state.Ledger, f.state.Windows = map[string]string{"points/0": "480"}, 3
+		}, "ledger", "ok: 1 position, 3 windows listed"},
+		{"a torn one", func(f *redisFacts, _ *serverFacts) {
+			f.state.Ledger = map[string]string{"points/0": "480", "points/1": "torn:7"}
+		},
+			"ledger", "wrong: torn: a script died in the middle of a piece of points/1"},
+		{"another's", func(f *redisFacts, _ *serverFacts) { f.state.Ledger = map[string]string{"old/0": "480", "old/1": "7"} },
+			"ledger", "warning: it has positions of topics that aren't configured: old →"},
+		{"held", func(f *redisFacts, _ *serverFacts) { f.state.Held = true }, "ledger", "warning: a rebuild holds the boards"},
+		{"nobody runs", func(f *redisFacts, _ *serverFacts) {
+			f.state.Workers = map[string]string{"points/0": lineOf(ingest.Line{Owner: "a:1", At: hour.Add(-time.Minute)})}
+		}, "consumer", "ok: none has written here in the last 30s"},
+		{"two run", func(f *redisFacts, _ *serverFacts) {
+			f.state.Workers = map[string]string{
+				"points/0": lineOf(ingest.Line{Owner: "a:1", At: hour}), "points/1": lineOf(ingest.Line{Owner: "a:1", At: hour}),
+				"points/2": lineOf(ingest.Line{Owner: "b:1", At: hour, State: ingest.StateHalted}),
+			}
+		}, "consumer", "warning: halted: points/2…\nok: running in the last 30s: a:1 (2 partitions), b:1 (1 partition)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &redisFacts{kind: "a single server", servers: []serverFacts{aServer()}, state: &ledger.State{Now: hour}}
+			c.change(f, &f.servers[0])
+			holds(t, judgeRedis(f, []string{"points"}, 5*time.Minute), c.check, c.want)
+		})
+	}
+}
