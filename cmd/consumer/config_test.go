@@ -340,7 +340,7 @@ func TestMarkdownNamesEverySettingWhateverIsSet(t *testing.T) {
 func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no command "confg"; did you mean "config"`: {"confg"},
-		`no command "zzz"; there are config`:        {"zzz"},
+		`no command "zzz"; there are check, `:       {"zzz"},
 		"unknown flag: --loud":                      {"config", "--loud"},
 		"takes 0 arguments, not 1":                  {"config", "now"},
 	} {
