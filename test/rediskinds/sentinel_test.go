@@ -222,12 +222,15 @@ func followed(t *testing.T, master, replica *testenv.RedisServer) {
 func TestAConsumerWaitsForSentinelsAndAMasterThatAreNotThereYet(t *testing.T) {
 	t.Parallel()
 	s := newSentinels(t, 1, "")
-	master, _ := s.master(t)
 	place := newPlace(t, s.look(t), s.settings(t))
-	master.Pause()
+	for _, server := range s.servers { // so that none is made the other's successor
+		server.Kill()
+	}
 	c := place.Start(t)
 	c.Log.Await(t, within, "waiting for Redis")
-	master.Resume()
+	for _, server := range s.servers {
+		server.Start()
+	}
 	place.Publish(t, earned(3, 500)...)
 	finish(t, place)
 }

@@ -1,0 +1,44 @@
+package ranking
+
+import (
+	"testing"
+	"time"
+
+	fake "github.com/alicebob/miniredis/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// forgetful is a Sentinel that watches nothing, as one that was started anew may.
+func forgetful(t *testing.T) string {
+	t.Helper()
+	s, err := fake.NewServer("127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	for name, answer := range map[string]func(*fake.Peer){
+		"CLIENT": func(c *fake.Peer) { c.WriteOK() }, "SENTINEL": func(c *fake.Peer) { c.WriteNull() },
+	} {
+		require.NoError(t, s.Register(name, func(c *fake.Peer, _ string, _ []string) { answer(c) }))
+	}
+	return s.Addr().String()
+}
+
+// A Sentinel answers nil for a master that it doesn't know. Read as an answer of the
+// master, it would be a partition without a position: one that has yet to begin.
+func TestASentinelThatKnowsNoMasterIsNoAnswerOfTheMaster(t *testing.T) {
+	dial := Dial{Addresses: []string{forgetful(t)}, Master: "points", Timeout: 5 * time.Second}
+	client := NewClient(dial)
+	defer func() { require.NoError(t, client.Close()) }()
+	store := offlineFixture(t).storeOf(t, func(c *Config) { c.Client = client })
+
+	_, err := store.Position(t.Context(), "events", 3)
+	require.ErrorContains(t, err, "read the position of events/3: no master by the Sentinels: ")
+	require.Equal(t, ledger.Retry, Meaning(err), "while it runs, a Sentinel may learn of it yet")
+	require.True(t, Unreachable(err))
+	require.Equal(t, ledger.Retry, AtStart(err))
+
+	err = dial.Explain(t.Context(), err)
+	require.EqualError(t, err, "Sentinel "+dial.Addresses[0]+` watches no master named "points": see redis.sentinel.master`)
+	require.Equal(t, ledger.Refuse, AtStart(err))
+}
