@@ -146,7 +146,7 @@ func check(ctx context.Context, l *loaded) (*checkReport, error) {
 	}
 	want := &wanted{
 		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.foldMemory), maxEventBytes: cfg.maxEventBytes,
-		group: cfg.kafka.group, start: cfg.start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
+		group: cfg.kafka.group, session: cfg.kafka.sessionTimeout, start: cfg.start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
 	r := &checkReport{At: isoMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
 	r.Findings = slices.Concat(judgeConfig(configured, time.Now()), judgeKafka(kafkaSide, want),

@@ -33,7 +33,7 @@ var persistent = []string{"--appendonly", "yes", "--lazyfree-lazy-expire", "yes"
 
 func newChecked(t *testing.T) *checked {
 	t.Helper()
-	w := &checked{kafka: testenv.PrivateKafka(t, nil), redis: testenv.PrivateRedis(t, persistent...)}
+	w := &checked{kafka: testenv.PrivateKafka(t, map[string]string{"group.max.session.timeout.ms": "20000"}), redis: testenv.PrivateRedis(t, persistent...)}
 	w.admin, w.client = kadm.NewClient(w.kafka.Client(t)), w.redis.Client(t)
 	w.environ = []string{
 		"STANDINGS_KAFKA_BROKERS=" + w.kafka.Addr(), "STANDINGS_REDIS_ADDRESSES=" + w.redis.Addr(),
@@ -270,9 +270,10 @@ func (w *checked) findsFaults(t *testing.T) {
 			w.kafka.CreateTopic(t, "letters.dlq", 1, map[string]string{"max.message.bytes": "1000"})
 		}, []string{"STANDINGS_KAFKA_TOPICS=letters"}, []string{"topic letters: warning", "dead letters letters.dlq: warning", "dead letters letters.dlq: warning", "ledger: warning"}},
 		{"somebody else's group", func(t *testing.T) {
-			client := w.kafka.Client(t, kgo.ConsumerGroup("theirs"), kgo.ConsumeTopics("points"), kgo.Balancers(kgo.RangeBalancer()))
+			client := w.kafka.Client(t, kgo.ConsumerGroup("theirs"), kgo.ConsumeTopics("points"), kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(10*time.Second))
 			client.PollRecords(t.Context(), 1)
 		}, []string{"STANDINGS_KAFKA_GROUP=theirs"}, []string{one, "group theirs: wrong"}},
+		{"a long session", func(*testing.T) {}, []string{"STANDINGS_KAFKA_SESSION_TIMEOUT=25s"}, []string{one, "session timeout broker 1: wrong"}},
 		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
 		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)},
 			[]string{"", "cluster: not checked", "topics: not checked", "group: not checked", "start: not checked"}},

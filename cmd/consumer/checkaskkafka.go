@@ -5,6 +5,7 @@ package main
 // makes the topic that groups are kept in.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,32 @@ func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts 
 	for _, k := range offers.ApiKeys {
 		f.offered[protocol.ApiKey(k.ApiKey)] = versions{int16(k.MinVersion), int16(k.MaxVersion)}
 	}
+	f.sessions, f.sessionsErr = a.askSessions(ctx, b.ID)
 	return f
+}
+
+// askSessions asks a broker how long sessions of groups may be, in ms.
+func (a *kafkaAsker) askSessions(ctx context.Context, broker int) (bounds [2]int64, err error) {
+	names := []string{"group.min.session.timeout.ms", "group.max.session.timeout.ms"}
+	r, err := a.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+		{ResourceType: kafka.ResourceTypeBroker, ResourceName: strconv.Itoa(broker), ConfigNames: names},
+	}})
+	if err != nil {
+		return bounds, fmt.Errorf("read the configuration of broker %d: %w", broker, err)
+	}
+	told := map[string]string{}
+	for _, resource := range r.Resources {
+		err = cmp.Or(err, resource.Error)
+		for _, e := range resource.ConfigEntries {
+			told[e.ConfigName] = e.ConfigValue
+		}
+	}
+	for i, name := range names {
+		if err == nil {
+			bounds[i], err = strconv.ParseInt(told[name], 10, 64)
+		}
+	}
+	return bounds, err
 }
 
 func factsOfTopic(name string, found *kafka.Topic) topicFacts {

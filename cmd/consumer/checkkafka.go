@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -39,7 +40,9 @@ type reached struct {
 type brokerFacts struct {
 	id int
 	reached
-	offered map[protocol.ApiKey]versions
+	offered     map[protocol.ApiKey]versions
+	sessions    [2]int64 // ms: the shortest and the longest that a group's may be
+	sessionsErr error
 }
 
 // versions of a call, from lowest to highest.
@@ -59,6 +62,7 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 		judgeTopic(s, &f.topics[i], want)
 	}
 	judgeKafkaRights(s, f)
+	judgeSessions(s, f.brokers, want.session)
 	judgeGroup(s, &f.group, want.group)
 	for i := range f.topics {
 		if f.topics[i].err == nil {
@@ -86,6 +90,32 @@ func judgeBootstrap(s *section, all []reached) {
 		default:
 			s.wrong("brokers", r.address, r.err.Error(), remedyAt(r.err, "see that kafka.brokers names the cluster, and that it runs"))
 		}
+	}
+}
+
+// judgeSessions holds the session's timeout to what brokers allow: any of them may
+// come to coordinate the group.
+func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
+	const check = "session timeout"
+	var allowed string
+	for _, b := range all {
+		name := fmt.Sprintf("broker %d", b.id)
+		shortest, longest := time.Duration(b.sessions[0])*time.Millisecond, time.Duration(b.sessions[1])*time.Millisecond
+		switch {
+		case b.err != nil:
+		case deniedBy(b.sessionsErr):
+			s.unchecked(check, name, "no right to read the brokers' configuration", fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", formatDuration(session)))
+		case b.sessionsErr != nil:
+			s.unchecked(check, name, b.sessionsErr.Error(), "")
+		case session < shortest || session > longest:
+			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", formatDuration(session), formatDuration(shortest), formatDuration(longest)),
+				"set kafka.session_timeout within that: the group takes no member with another")
+		default:
+			allowed = fmt.Sprintf("%s, of %s to %s", formatDuration(session), formatDuration(shortest), formatDuration(longest))
+		}
+	}
+	if allowed != "" {
+		s.ok(check, "", allowed)
 	}
 }
 

@@ -45,7 +45,7 @@ func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
 		bootstrap: []reached{at}, cluster: "abc", controller: at.address,
-		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll()}}, version: "4.2",
+		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: [2]int64{6000, 1_800_000}}}, version: "4.2",
 		topics: []topicFacts{aTopic()}, group: groupFacts{state: "Dead"},
 	}
 }
@@ -53,7 +53,7 @@ func aCluster() *kafkaFacts {
 func aWish() *wanted {
 	return &wanted{
 		rules:        fold.Rules{Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: (24 * time.Hour).Milliseconds()},
-		largestBatch: 16 << 20, maxEventBytes: 1 << 20, group: "standings", start: "window",
+		largestBatch: 16 << 20, maxEventBytes: 1 << 20, group: "standings", session: 10 * time.Second, start: "window",
 	}
 }
 
@@ -139,6 +139,11 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
 		{"rights that aren't told", func(f *kafkaFacts, _ *wanted) { f.rightsErr = refused }, "rights", "not checked: connection refused"},
 		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &connect.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
+
+		{"a session", func(*kafkaFacts, *wanted) {}, "session timeout", "ok: 10s, of 6s to 30m"},
+		{"a short session", func(_ *kafkaFacts, w *wanted) { w.session = 5 * time.Second }, "session timeout", "wrong: kafka.session_timeout is 5s, and 6s to 30m are allowed"},
+		{"a session, without rights", func(f *kafkaFacts, _ *wanted) { f.brokers[0].sessionsErr = kafka.ClusterAuthorizationFailed },
+			"session timeout", "not checked: no right…10s"},
 
 		{"no group", func(*kafkaFacts, *wanted) {}, "group", "ok: not there yet"},
 		{"no group at all", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{unused: true} }, "group", "ok: no group was used on this cluster yet"},

@@ -45,6 +45,7 @@ type wanted struct {
 	largestBatch  int64 // bytes of a record batch that fold_memory has room for
 	maxEventBytes int64
 	group         string
+	session       time.Duration
 	start         string
 	notRedis      error // why nothing is known of the ledger
 }
