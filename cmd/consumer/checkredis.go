@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func judgeRedis(f *redisFacts, topics []string, maxFuture time.Duration) []findi
 	if f.err != nil {
 		judgeAway(s, "", f.err, "see that redis.addresses names it, and that it runs")
 		for _, check := range []string{"eviction", "memory", "persistence", "rights", "schema", "ledger"} {
-			s.unchecked(check, "", "Redis didn't answer", "")
+			s.unchecked(check, "", "Redis can't be used", "")
 		}
 		return s.all
 	}
@@ -54,12 +55,16 @@ func judgeRedis(f *redisFacts, topics []string, maxFuture time.Duration) []findi
 	return s.all
 }
 
+// remedies are the beginnings of what is to be done, other than of a reason.
+var remedies = regexp.MustCompile("^(set|give|name|leave|see|for) ")
+
 // judgeAway tells of a server that can't be used: an error that asks for another
 // configuration says which, after its first colon.
 func judgeAway(s *section, subject string, err error, todo string) {
 	found := err.Error()
 	if misfit, ok := errors.AsType[*ranking.MisfitError](err); ok {
-		if what, remedy, split := strings.Cut(misfit.What, ": "); split {
+		todo = "see docs/security.md"
+		if what, remedy, split := strings.Cut(misfit.What, ": "); split && remedies.MatchString(remedy) {
 			found, todo = strings.Replace(found, misfit.What, what, 1), remedy
 		}
 	}

@@ -40,7 +40,7 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"the oldest", func(_ *redisFacts, m *serverFacts) { m.info["redis_version"] = "6.2.0" }, "server", "ok: Redis 6.2.0"},
 		{"a replica", func(_ *redisFacts, m *serverFacts) { m.info["role"] = "slave" }, "server", "wrong: …a replica"},
 		{"away", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "server", "wrong: refused"},
-		{"away, and the rest", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "persistence", "not checked: Redis didn't answer"},
+		{"away, and the rest", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "persistence", "not checked: Redis can't be used"},
 		{"one master away", func(_ *redisFacts, m *serverFacts) { m.err = errors.New("refused") }, "server", "wrong: refused"},
 		{"without INFO", func(_ *redisFacts, m *serverFacts) { m.info = nil }, "server", "not checked: a single server, which doesn't tell its version"},
 
@@ -89,6 +89,9 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 			f.rights = &ranking.RightsError{Prefix: "lb", Err: errors.New("NOPERM")}
 		},
 			"rights", "wrong: this user may not use the keys of redis.prefix: NOPERM → ACL SETUSER … ~lb:*"},
+		{"a wrong password", func(f *redisFacts, _ *serverFacts) {
+			f.err = &ranking.MisfitError{What: "doesn't take redis.password for x: the password is wrong, or there is no such user"}
+		}, "server", "wrong: doesn't take redis.password for x: the password is wrong, or there is no such user → see docs/security.md"},
 		{"another kind", func(f *redisFacts, _ *serverFacts) {
 			f.err = &ranking.MisfitError{Server: "a:1", What: "is a Sentinel: name its master: x"}
 		},
