@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -25,6 +26,14 @@ const (
 type batch struct {
 	buf  []byte
 	ends []recordEnds
+	own  []ownParts // of the records that have some
+	more int        // bytes of those
+}
+
+// ownParts are what a mended copy has and an event hasn't.
+type ownParts struct {
+	headers []kafka.Header
+	at      time.Time
 }
 
 // recordEnds is where the parts of a record end in buf, one behind the other; a
@@ -32,14 +41,27 @@ type batch struct {
 type recordEnds struct {
 	key, value, id, time int
 	nullKey              bool
+	own                  int32 // its index in the batch's own, plus one; 0 is none
 }
 
-func (b *batch) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
+func (b *batch) reset() {
+	clear(b.own)
+	b.buf, b.ends, b.own, b.more = b.buf[:0], b.ends[:0], b.own[:0], 0
+}
+
+// size is about how many bytes a record takes, without framing.
+func (o *outgoing) size() int {
+	n := len(o.key) + len(o.value) + len(o.id) + len(o.time)
+	for _, h := range o.headers {
+		n += len(h.Key) + len(h.Value) + 2*lengthBytes
+	}
+	return n
+}
 
 // fits reports whether a record of n bytes goes in, where each takes some more for
 // framing and headers. An empty batch takes any.
 func (b *batch) fits(n, more, limit int) bool {
-	return len(b.ends) == 0 || len(b.ends) < batchRecords && len(b.buf)+n+more*(len(b.ends)+1) <= limit
+	return len(b.ends) == 0 || len(b.ends) < batchRecords && len(b.buf)+b.more+n+more*(len(b.ends)+1) <= limit
 }
 
 func (b *batch) add(o outgoing) {
@@ -51,6 +73,11 @@ func (b *batch) add(o outgoing) {
 	end.id = len(b.buf)
 	b.buf = append(b.buf, o.time...)
 	end.time = len(b.buf)
+	if o.letter {
+		b.own = append(b.own, ownParts{o.headers, o.at})
+		b.more += o.size() - len(o.key) - len(o.value)
+		end.own = int32(len(b.own))
+	}
 	b.ends = append(b.ends, end)
 }
 
@@ -73,9 +100,8 @@ func (b *batch) volume(from, to int) int {
 
 // records reads the records [from, to), once, with these headers.
 func (b *batch) records(from, to int, headers []kafka.Header) *batchReader {
-	r := &batchReader{batch: b, next: from, to: to}
+	r := &batchReader{batch: b, next: from, to: to, headers: slices.Clone(headers)}
 	r.record.Value = &r.value
-	r.record.Headers = slices.Clone(headers)
 	return r
 }
 
@@ -84,6 +110,7 @@ func (b *batch) records(from, to int, headers []kafka.Header) *batchReader {
 type batchReader struct {
 	batch    *batch
 	next, to int
+	headers  []kafka.Header // of all records
 	record   kafka.Record
 	key      recordBytes
 	value    recordBytes
@@ -105,6 +132,11 @@ func (r *batchReader) ReadRecord() (*kafka.Record, error) {
 		r.record.Key = &r.key
 	}
 	r.value.Reset(r.batch.buf[end.key:end.value])
+	r.record.Headers, r.record.Time = r.headers, time.Time{}
+	if end.own > 0 {
+		own := r.batch.own[end.own-1]
+		r.record.Headers, r.record.Time = own.headers, own.at
+	}
 	if end.id > end.value { // in the last two headers
 		of := r.record.Headers[len(r.record.Headers)-2:]
 		of[0].Value, of[1].Value = r.batch.buf[end.value:end.id], r.batch.buf[end.id:end.time]

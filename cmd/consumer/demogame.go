@@ -86,8 +86,8 @@ func (g *demoGame) deal(ctx context.Context, pub *publisher) {
 		}
 		// Half of the events go by who is good, half by who is lucky now.
 		g.events.SetShift(streak * int(made%2))
-		key, value, _ := src.next()
-		if pub.add(ctx, outgoing{key: key, value: value}) != nil {
+		o, _ := src.next()
+		if pub.add(ctx, o) != nil {
 			return // the end, or close says why
 		}
 	}

@@ -21,7 +21,13 @@ var formats = []string{formatPlain, formatBinary, formatStructured}
 
 // outgoing is a record to be published. The id and time of a CloudEvent in binary
 // mode are those of its headers; else they are nil.
-type outgoing struct{ key, value, id, time []byte }
+type outgoing struct {
+	key, value, id, time []byte
+
+	letter  bool           // a dead letter's mended copy, published as it is
+	headers []kafka.Header // of this record alone
+	at      time.Time      // the record's time; zero is when it is sent
+}
 
 // envelope makes CloudEvents of events, each with an id of its own.
 type envelope struct {
@@ -52,15 +58,15 @@ func headers(format, source string) []kafka.Header {
 }
 
 // wrap makes a record of an event as of now. It holds until the next call.
-func (e *envelope) wrap(key, value []byte, now time.Time) outgoing {
+func (e *envelope) wrap(o outgoing, now time.Time) outgoing {
 	if e.format == formatPlain {
-		return outgoing{key: key, value: value}
+		return o
 	}
 	e.made++
 	e.id = strconv.AppendInt(e.id[:0], e.made, 10)
 	e.time = now.UTC().AppendFormat(e.time[:0], "2006-01-02T15:04:05.000Z")
 	if e.format == formatBinary {
-		return outgoing{key: key, value: value, id: e.id, time: e.time}
+		return outgoing{key: o.key, value: o.value, id: e.id, time: e.time}
 	}
 	e.value = append(e.value[:0], `{"specversion":"1.0","type":"`+eventType+`","source":"`...)
 	e.value = append(e.value, e.source...)
@@ -69,7 +75,7 @@ func (e *envelope) wrap(key, value []byte, now time.Time) outgoing {
 	e.value = append(e.value, `","time":"`...)
 	e.value = append(e.value, e.time...)
 	e.value = append(e.value, `","datacontenttype":"application/json","data":`...)
-	e.value = append(e.value, value...)
+	e.value = append(e.value, o.value...)
 	e.value = append(e.value, '}')
-	return outgoing{key: key, value: e.value}
+	return outgoing{key: o.key, value: e.value}
 }

@@ -51,13 +51,18 @@ time is always now, as Kafka would delete older ones. A consumer that is to coun
 them needs a lateness of at least the spread. The same seed and options, with
 --now, make the same events.
 
+Lines that "consumer dead-letters export" wrote are published with their own key,
+headers and time, and with the header standings-mends, which says where the original
+stands. See docs/operations.md on what counts twice.
+
 An attempt that fails without an answer is made again, so that an event may be
 there twice; how many is told.`,
 		Example: `  consumer produce --rate 500 --boards eu,us
   consumer produce --count 1000000 --members 100000 --spread 35d --bad 0.01
   consumer produce --file events.ndjson
   consumer produce --rate 10 --format cloudevents
-  some-program | consumer produce --file -`,
+  some-program | consumer produce --file -
+  consumer produce --file mended.ndjson`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.configuration()
@@ -96,7 +101,7 @@ func (f *produceFlags) declare(c *cobra.Command) {
 	flags.Float64Var(&f.sample.Corrections, "corrections", 0, "`share` of events that take points away, 0 to 1")
 	flags.Uint64Var(&f.seed, "seed", 1, "makes the events repeatable")
 	flags.StringVar(&f.now, "now", "", "the events' present, as RFC 3339 `time` (default: the clock)")
-	flags.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input; the key is user_id")
+	flags.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input: events, with user_id as the key, or dead letters as they were exported and mended")
 	flags.BoolVar(&f.raw, "raw", false, "with --file: publish lines that aren't JSON objects too")
 }
 

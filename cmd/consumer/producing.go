@@ -27,13 +27,13 @@ func (p *program) open(ctx context.Context, f *produceFlags) (source, func(), er
 		}
 		return &samples{generator: generator, fixed: f.now != "", bad: make(map[string]int64)}, func() {}, nil
 	case "-":
-		return newLines(interruptible(ctx, p.stdin), f.raw), func() {}, nil
+		return newLines(interruptible(ctx, p.stdin), f.topic, f.raw), func() {}, nil
 	}
 	file, err := os.Open(f.file)
 	if err != nil {
 		return nil, nil, usagef("--file: %w", err)
 	}
-	return newLines(file, f.raw), func() { _ = file.Close() }, nil
+	return newLines(file, f.topic, f.raw), func() { _ = file.Close() }, nil
 }
 
 func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) error {
@@ -143,11 +143,14 @@ func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) err
 			}
 			src.setNow(now)
 		}
-		key, value, err := src.next()
+		o, err := src.next()
 		if err != nil {
 			return err
 		}
-		if err := pub.add(ctx, form.wrap(key, value, now)); err != nil {
+		if o.letter && f.format != formatPlain {
+			return fmt.Errorf("--format %s is for events, and the file has dead letters, with headers of their own", f.format)
+		}
+		if err := pub.add(ctx, form.wrap(o, now)); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (p *publisher) add(ctx context.Context, o outgoing) error {
 	l := p.lanes[p.lane(o.key)]
 	for {
 		l.mu.Lock()
-		if l.filling.fits(len(o.key)+len(o.value)+len(o.id)+len(o.time), p.more, p.limit) {
+		if l.filling.fits(o.size(), p.more, p.limit) {
 			l.filling.add(o)
 			if len(l.filling.ends) == 1 {
 				notify(l.some)

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/segmentio/kafka-go"
 	"github.com/standings/standings/internal/sample"
 )
 
 // source gives records one by one. What next returns holds until the call after
-// it; io.EOF is the end.
+// it, but for the headers, which are the caller's; io.EOF is the end.
 type source interface {
-	next() (key, value []byte, err error)
+	next() (outgoing, error)
 	setNow(time.Time)
 }
 
@@ -36,21 +37,23 @@ func (s *samples) setNow(now time.Time) {
 	}
 }
 
-func (s *samples) next() (key, value []byte, err error) {
+func (s *samples) next() (outgoing, error) {
 	var e sample.Event
 	e, s.buf = s.generator.Next(s.buf[:0])
 	if e.Reason != "" {
 		s.bad[e.Reason]++
 	}
-	return e.Key, e.Value, nil
+	return outgoing{key: e.Key, value: e.Value}, nil
 }
 
 // lineBytes is the longest line that is read. Kafka's limits are lower.
 const lineBytes = 64 * mib
 
 // lines is the source of NDJSON: a line is a record's value as it stands, and
-// its user_id the key. Blank lines are skipped.
+// its user_id the key; or it is a dead letter, with all that its record has. Blank
+// lines are skipped.
 type lines struct {
+	topic   string // that it is for: a dead letter of another one is refused
 	scanner *bufio.Scanner
 	decoder *jsontext.Decoder
 	line    bytes.Reader
@@ -59,9 +62,9 @@ type lines struct {
 	key     []byte
 }
 
-func newLines(r io.Reader, raw bool) *lines {
+func newLines(r io.Reader, topic string, raw bool) *lines {
 	reader := &watchedReader{Reader: r}
-	l := &lines{scanner: bufio.NewScanner(reader), raw: raw}
+	l := &lines{topic: topic, scanner: bufio.NewScanner(reader), raw: raw}
 	l.scanner.Buffer(make([]byte, 64*kib), lineBytes)
 	l.scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		// What stands before a failed or interrupted read is no line, but the
@@ -91,27 +94,57 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 
 func (l *lines) setNow(time.Time) {}
 
-func (l *lines) next() (key, value []byte, err error) {
+func (l *lines) next() (outgoing, error) {
 	for l.scanner.Scan() {
 		l.number++
-		value = l.scanner.Bytes()
-		if len(bytes.TrimSpace(value)) == 0 {
+		line := l.scanner.Bytes()
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		key, err := l.user(value)
-		if err != nil && !l.raw {
-			return nil, nil, fmt.Errorf("line %d isn't a JSON object: %w (--raw publishes it all the same)", l.number, err)
+		if looksLikeLetter(line) {
+			o, err := l.letter(line)
+			if !errors.Is(err, errNoLetter) {
+				return o, err
+			}
 		}
-		return key, value, nil
+		key, err := l.user(line)
+		if err != nil && !l.raw {
+			return outgoing{}, fmt.Errorf("line %d isn't a JSON object: %w (--raw publishes it all the same)", l.number, err)
+		}
+		return outgoing{key: key, value: line}, nil
 	}
 	switch err := l.scanner.Err(); {
 	case err == nil:
-		return nil, nil, io.EOF
+		return outgoing{}, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, nil, fmt.Errorf("line %d is longer than %s", l.number+1, formatBytes(lineBytes))
+		return outgoing{}, fmt.Errorf("line %d is longer than %s", l.number+1, formatBytes(lineBytes))
 	default:
-		return nil, nil, fmt.Errorf("read after line %d: %w", l.number, err)
+		return outgoing{}, fmt.Errorf("read after line %d: %w", l.number, err)
 	}
+}
+
+// letter is the mended copy of a dead letter. A line that was begun as one and is
+// broken isn't published as an event, not even raw. errNoLetter says that it is none.
+func (l *lines) letter(line []byte) (outgoing, error) {
+	m, err := parseLetterLine(line)
+	if errors.Is(err, errNoLetter) && !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`{"`+letterName+`"`)) {
+		return outgoing{}, err
+	}
+	switch {
+	case errors.Is(err, errNoLetter):
+		_, err := objectOf(line)
+		return outgoing{}, fmt.Errorf("line %d was a dead letter and isn't JSON any more: %w", l.number, err)
+	case err != nil:
+		// Without the sentinel: it is a letter, though not one that can be read.
+		return outgoing{}, fmt.Errorf("line %d is a dead letter that can't be published: %v", l.number, err) //nolint:errorlint // as said
+	case m.topic != l.topic:
+		return outgoing{}, fmt.Errorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.topic, l.topic)
+	}
+	if m.isText && !l.raw && !isObject(m.value) {
+		return outgoing{}, fmt.Errorf("line %d: the value of %s isn't mended, it is no JSON object (--raw publishes it all the same)", l.number, m.origin())
+	}
+	headers := append(m.headers, kafka.Header{Key: mendsHeader, Value: []byte(m.origin())})
+	return outgoing{key: m.key, value: m.value, letter: true, headers: headers, at: m.at}, nil
 }
 
 // user is the user_id of an object, as the consumer will read it: text, or an

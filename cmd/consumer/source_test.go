@@ -13,15 +13,15 @@ import (
 // readAll reads a source to its end or first error.
 func readAll(src source) (records [][2]string, err error) {
 	for {
-		key, value, err := src.next()
+		o, err := src.next()
 		if err != nil {
 			return records, err
 		}
 		k := "no key"
-		if key != nil {
-			k = string(key)
+		if o.key != nil {
+			k = string(o.key)
 		}
-		records = append(records, [2]string{k, string(value)})
+		records = append(records, [2]string{k, string(o.value)})
 	}
 }
 
@@ -31,7 +31,7 @@ func TestALineIsARecordAndItsUserTheKey(t *testing.T) {
 		`{"user_id":"first","nested":{"user_id":"other"},"user_id":"last"}` + "\n" +
 		`{"USER_ID":"a","points":1}` + "\n" +
 		`{"user_id":null}` + "\n{}"
-	got, err := readAll(newLines(strings.NewReader(text), false))
+	got, err := readAll(newLines(strings.NewReader(text), "points", false))
 	want := [][2]string{
 		{"ab", ` {"user_id":"a\u0062","points":1} `},
 		{"42", `{"points":2,"user_id":42}`},
@@ -49,10 +49,10 @@ func TestALineThatIsNoObjectIsRefusedByItsNumberUnlessRaw(t *testing.T) {
 	for _, line := range []string{`[1]`, `"a"`, `5`, `null`, `{`, `{"user_id":"a"`, `{"user_id":"a"}}`, `{"user_id":"a"} {}`,
 		`{"user_id":"a",}`, "{\"user_id\":\"\xff\"}", `points`, `{"user_id":"a" "points":1}`, "\ufeff{}"} {
 		text := "{}\n\n" + line + "\n{}"
-		if got, err := readAll(newLines(strings.NewReader(text), false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 isn't a JSON object") {
+		if got, err := readAll(newLines(strings.NewReader(text), "points", false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 isn't a JSON object") {
 			t.Errorf("%s: %v, %v", line, got, err)
 		}
-		if got, err := readAll(newLines(strings.NewReader(text), true)); len(got) != 3 || !errors.Is(err, io.EOF) || got[1] != [2]string{"no key", line} {
+		if got, err := readAll(newLines(strings.NewReader(text), "points", true)); len(got) != 3 || !errors.Is(err, io.EOF) || got[1] != [2]string{"no key", line} {
 			t.Errorf("raw %s: %v, %v", line, got, err)
 		}
 	}
@@ -61,11 +61,11 @@ func TestALineThatIsNoObjectIsRefusedByItsNumberUnlessRaw(t *testing.T) {
 func TestAFileThatCanNotBeReadSaysAfterWhichLine(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	r := io.MultiReader(strings.NewReader("{}\n{}\nhalf a li"), iotest.ErrReader(broken))
-	if got, err := readAll(newLines(r, true)); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
+	if got, err := readAll(newLines(r, "points", true)); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
 		t.Errorf("got %v, %v", got, err)
 	}
 	long := strings.NewReader("{}\n" + strings.Repeat(" ", lineBytes+1))
-	if got, err := readAll(newLines(long, false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 2 is longer than 64MiB") {
+	if got, err := readAll(newLines(long, "points", false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 2 is longer than 64MiB") {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -77,7 +77,7 @@ func FuzzLinesAgreeWithEncodingJSON(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		l := newLines(strings.NewReader(""), false)
+		l := newLines(strings.NewReader(""), "points", false)
 		key, err := l.user([]byte(line))
 		if err != nil {
 			return
