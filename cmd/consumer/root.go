@@ -86,6 +86,7 @@ equal points ranked by who got there first.`,
 		newTopCommand(p),
 		newRankCommand(p),
 		newStatusCommand(p),
+		newDeadLettersCommand(p),
 		newHealthcheckCommand(p),
 		newDemoCommand(p),
 	)

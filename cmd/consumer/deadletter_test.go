@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ingest/recordbatch"
+)
+
+// headersOf is the raw region of headers as a record has it.
+func headersOf(headers []kafka.Header) (raw []byte, n int) {
+	put := func(b []byte) {
+		if b == nil {
+			raw = append(raw, 1) // zigzag of -1
+			return
+		}
+		for u := uint64(len(b)) << 1; ; u >>= 7 {
+			if u < 0x80 {
+				raw = append(raw, byte(u))
+				break
+			}
+			raw = append(raw, byte(u)|0x80)
+		}
+		raw = append(raw, b...)
+	}
+	for _, h := range headers {
+		put([]byte(h.Key))
+		put(h.Value)
+	}
+	return raw, len(headers)
+}
+
+func header(key, value string) kafka.Header { return kafka.Header{Key: key, Value: []byte(value)} }
+
+// letterOf is a record of points.dlq/3 as a consumer writes it.
+func letterOf(at original, ms int64, reason, message string, key, value []byte, own ...kafka.Header) *recordbatch.Record {
+	all := append(slices.Clone(own), header("standings-reason", reason), header("standings-message", message), header("standings-topic", at.topic),
+		header("standings-partition", strconv.Itoa(at.partition)), header("standings-offset", strconv.FormatInt(at.offset, 10)),
+		header("standings-timestamp", strconv.FormatInt(ms, 10)))
+	rec := &recordbatch.Record{Offset: 17, Time: 1795248930123, Key: key, Value: value}
+	rec.Headers, rec.HeaderCount = headersOf(all)
+	return rec
+}
+
+var someBytes = rapid.OneOf(
+	rapid.Just[[]byte](nil),
+	rapid.SliceOfN(rapid.Byte(), 0, 12),
+	rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) }),
+	rapid.Map(rapid.SampledFrom([]string{`{}`, "{\r\n \"a\" : 1.0,\n\"a\":\"x\\n\"}\n", `{"a":[1e400,"\ud83d\ude00"]}`, `{"a":"\ud800"}`, `[1]`, `"a"`, `{"a":`,
+		strings.Repeat(`{"a":`, 9_999) + "1" + strings.Repeat("}", 9_999), "", " ", "\ufeff{}"}), func(s string) []byte { return []byte(s) }),
+)
+
+// What is exported and published unmended is the record that it was.
+func TestAnExportedLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var own []kafka.Header
+		for range rapid.IntRange(0, 4).Draw(t, "headers") {
+			key := rapid.SampledFrom([]string{"ce_id", "content-type", "standings-reason", "", "\xff", "tab\t"}).Draw(t, "key of a header")
+			own = append(own, kafka.Header{Key: key, Value: someBytes.Draw(t, "its value")})
+		}
+		key, value := someBytes.Draw(t, "key"), someBytes.Draw(t, "value")
+		ms := rapid.SampledFrom([]int64{-1, 0, 1, 1795248930123}).Draw(t, "time")
+		at := original{"points", rapid.IntRange(0, 9).Draw(t, "partition"), rapid.Int64Range(0, 1<<62).Draw(t, "offset")}
+		l := readLetter("points.dlq", 3, letterOf(at, ms, "invalid", "it's \"so\"\x00\xff", key, value, own...))
+		if l.fault != "" || l.source != at || l.time != ms || l.reason != "invalid" {
+			t.Fatalf("%+v", l)
+		}
+		line := l.appendLine(nil, true)
+		if bytes.ContainsAny(line, "\n\r") || !json.Valid(line) && !bytes.Contains(line, []byte("[1e400")) && len(line) < 10_000 {
+			t.Fatalf("not a line of JSON: %s", line)
+		}
+		m, err := parseLetterLine(line)
+		if value == nil {
+			if err == nil || !strings.Contains(err.Error(), "it has no value; the original stands at "+at.String()) {
+				t.Fatalf("without a value: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		wantTime := time.Time{}
+		if ms > 0 {
+			wantTime = time.UnixMilli(ms)
+		}
+		if m.origin() != at.String() || !m.at.Equal(wantTime) || !same(m.key, key) || len(m.headers) != len(own) {
+			t.Fatalf("%s: %+v", line, m)
+		}
+		for i, h := range m.headers {
+			if h.Key != own[i].Key || !same(h.Value, own[i].Value) {
+				t.Fatalf("header %d is %+v, was %+v", i, h, own[i])
+			}
+		}
+		// Line breaks outside of strings, and space around, are the same to JSON.
+		was := bytes.TrimSpace(value)
+		if !m.isText && !bytes.Equal(bytes.Map(withoutBreaks, was), m.value) || m.isText && !bytes.Equal(m.value, value) {
+			t.Fatalf("value %q, was %q", m.value, value)
+		}
+	})
+}
+
+func withoutBreaks(r rune) rune {
+	if r == '\n' || r == '\r' {
+		return ' '
+	}
+	return r
+}
+
+// same holds null and empty apart.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+func TestARecordWithoutTheHeadersOfALetterIsShownAsNone(t *testing.T) {
+	at := original{"points", 3, 480}
+	good := func() []kafka.Header {
+		l := letterOf(at, 5, "invalid", "why", nil, []byte("{}"))
+		var all []kafka.Header
+		l.EachHeader(func(k, v []byte) { all = append(all, kafka.Header{Key: string(k), Value: v}) })
+		return all
+	}
+	for name, change := range map[string]func([]kafka.Header) []kafka.Header{
+		"it hasn't the headers":             func([]kafka.Header) []kafka.Header { return nil },
+		"it hasn't the headers of":          func(h []kafka.Header) []kafka.Header { return h[1:] },
+		"it hasn't the headers of a":        func(h []kafka.Header) []kafka.Header { return append(h, header("other", "")) },
+		"it hasn't the headers of a dead":   func(h []kafka.Header) []kafka.Header { h[0], h[1] = h[1], h[0]; return h },
+		"its standings-reason isn't one":    func(h []kafka.Header) []kafka.Header { h[0].Value = []byte("Any text"); return h },
+		"its standings-topic isn't":         func(h []kafka.Header) []kafka.Header { h[2].Value = nil; return h },
+		"its standings-partition isn't one": func(h []kafka.Header) []kafka.Header { h[3].Value = []byte("-1"); return h },
+		"its standings-offset isn't one":    func(h []kafka.Header) []kafka.Header { h[4].Value = []byte("99999999999999999999"); return h },
+		"its standings-timestamp isn't one": func(h []kafka.Header) []kafka.Header { h[5].Value = []byte("now"); return h },
+	} {
+		rec := letterOf(at, 5, "invalid", "why", []byte("k"), []byte("v"))
+		rec.Headers, rec.HeaderCount = headersOf(change(good()))
+		l := readLetter("points.dlq", 3, rec)
+		if !strings.HasPrefix(l.fault, name) || l.source != (original{}) || string(l.value) != "v" || string(l.key) != "k" {
+			t.Errorf("%s: %+v", name, l)
+		}
+		if !json.Valid(l.appendJSON(nil)) {
+			t.Errorf("%s", l.appendJSON(nil))
+		}
+	}
+	rec := letterOf(at, 5, "invalid", "why", nil, nil)
+	rec.Headers, rec.HeaderCount = headersOf(append(good(), header("standings-event-id", "e1")))
+	if l := readLetter("points.dlq", 3, rec); l.fault != "" || l.eventID != "e1" || len(l.headers) != 0 {
+		t.Errorf("%+v", l)
+	}
+	// A letter whose copy was bad again has the headers of both.
+	rec = letterOf(at, 5, "invalid", "why", nil, nil, good()...)
+	if l := readLetter("points.dlq", 3, rec); l.fault != "" || len(l.headers) != len(letterHeaders) {
+		t.Errorf("%+v", l)
+	}
+	if l := readLetter("points.dlq", 3, &recordbatch.Record{Offset: 1, Oversize: 1 << 30}); l.fault != "the record has 1073741824 bytes, more than is read" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestASetOfOffsetsIsASet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s offsetSet
+		known := map[int64]bool{}
+		at := int64(0)
+		for range rapid.IntRange(0, 600).Draw(t, "offsets") {
+			if rapid.IntRange(0, 60).Draw(t, "back") == 0 {
+				at = rapid.Int64Range(0, at).Draw(t, "to") // what was lost is read again
+			}
+			at += rapid.SampledFrom([]int64{0, 1, 1, 2, 3, 1 << 40}).Draw(t, "step") % (1<<62 - at)
+			if s.add(at) == known[at] {
+				t.Fatalf("%d: known %v", at, known[at])
+			}
+			known[at] = true
+		}
+		for at := range known {
+			if s.add(at) {
+				t.Fatalf("%d was forgotten", at)
+			}
+		}
+	})
+}
+
+func TestAMillionOffsetsInOrderTakeFourMegabytes(t *testing.T) {
+	var s offsetSet
+	for i := range int64(1_000_000) {
+		s.add(i * 100)
+	}
+	size := 0
+	for _, b := range s.runs[0].blocks {
+		size += 48 + cap(b.rest)
+	}
+	if len(s.runs) != 1 || size > 4<<20 {
+		t.Errorf("%d runs, %d bytes", len(s.runs), size)
+	}
+}
+
+func TestPositionsAreReadAsTheyAreShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := original{rapid.StringMatching(`[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"), rapid.Int64Min(0).Draw(t, "offset")}
+		if got, err := parsePosition(want.String()); err != nil || got != want {
+			t.Fatalf("%s: %+v, %v", want, got, err)
+		}
+	})
+	for _, text := range []string{"", "points", "points/3", "points@3", "/3@4", "points/3@", "points/@4", "points/-1@4", "points/3@-4", "points/3@4@5", "a b/3@4"} {
+		if at, err := parsePosition(text); err == nil {
+			t.Errorf("%q is %v", text, at)
+		}
+	}
+}
+
+// Times are the letters', originals count once, and what is no letter stands apart.
+func TestLettersAreCountedAndListed(t *testing.T) {
+	counts, list := newLetterCounts(), newLetterList(3)
+	for i, r := range []struct {
+		at     original
+		reason string
+	}{
+		{original{"points", 3, 480}, "invalid"}, {original{"points", 3, 481}, "bad_time"}, {original{"points", 3, 480}, "invalid"},
+		{original{"points", 3, 490}, "invalid"}, {original{}, ""}, {original{"points", 3, 480}, "unknown_board"}, {original{"points", 2, 480}, "invalid"},
+	} {
+		rec := letterOf(r.at, 5, r.reason, "user_id: \x1b[31mis missing, and so is a great deal more than fits", fmt.Appendf(nil, "k%d\x00", i), nil)
+		if r.reason == "" {
+			rec.HeaderCount = 0
+		}
+		rec.Offset, rec.Time = int64(100+i), 1795248930000+int64(i)*1000
+		for _, to := range []func(*deadLetter){counts.add, list.add} {
+			to(readLetter("points.dlq", 3, rec))
+		}
+	}
+	var text bytes.Buffer
+	if err := writeLetterCounts(&text, counts.rows(), []string{"other"}, "Europe/Berlin"); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteString("---\n")
+	if err := writeLetterList(&text, list, nil, "UTC"); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "deadletters.txt", text.Bytes())
+}
+
+func TestALetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
+	at := original{"points", 3, 480}
+	var text bytes.Buffer
+	for _, l := range []*deadLetter{
+		readLetter("points.dlq", 3, letterOf(at, 1795248930123, "invalid", "points: 1.5 is no integer", []byte("u42"),
+			[]byte(`{"user_id":"u\u001b42`+"\u009b\u202e"+`","points":1.5,"points":1e400,"more":[1,{"a":"<b>"}],"empty":{}}`), header("ce_id", "01J8"), kafka.Header{Key: "null"}, header("\x1b", "\xff\x00"))),
+		readLetter("points.dlq", 3, letterOf(at, -1, "malformed", "no JSON", nil, []byte("{\"user_id\":\n\x1b[2J"))),
+		readLetter("points.dlq", 3, letterOf(at, 1, "malformed", "no UTF-8", []byte{}, []byte("{\"user_id\":\xff\xfe\x00 and much more of it}"))),
+		readLetter("points.dlq", 3, letterOf(at, 1, "malformed", "too long", nil, nil)),
+		readLetter("points.dlq", 3, letterOf(at, 1, "malformed", "empty", nil, []byte{})),
+		readLetter("points.dlq", 3, &recordbatch.Record{Offset: 18, Time: 1, Value: []byte("5")}),
+	} {
+		if err := writeLetter(&text, l, []int64{3, 9, 17}, "UTC"); err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("---\n")
+	}
+	if bytes.ContainsAny(text.Bytes(), "\x1b\u009b\u202e") {
+		t.Error("it writes to the terminal")
+	}
+	golden(t, "deadletter.txt", text.Bytes())
+}
+
+// golden compares with a file of testdata. UPDATE_GOLDEN=1 writes it anew.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; UPDATE_GOLDEN=1 writes it. It is now\n%s", path, got)
+	}
+}

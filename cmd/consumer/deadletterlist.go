@@ -1,0 +1,273 @@
+package main
+
+// consumer dead-letters list and export at work.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+func dlqNames(topics []string) string {
+	var names []string
+	for _, t := range topics {
+		names = append(names, ingest.DeadLetterTopic(t))
+	}
+	return strings.Join(names, ", ")
+}
+
+// readLetters gives every letter that the filter takes. On a terminal that isn't written
+// to otherwise it shows how far it has come.
+func (p *program) readLetters(ctx context.Context, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
+	if _, ok := terminal(p.stderr); ok && !quiet {
+		shown := showProgress(p.stderr, "reading dead letters", r.total, r.passed.Load)
+		defer shown.stop()
+	}
+	return r.each(ctx, func(l *deadLetter) error {
+		if !filter.takes(l) {
+			return nil
+		}
+		return take(l)
+	})
+}
+
+func (p *program) countLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, asJSON bool) error {
+	r, err := openLetters(ctx, &cfg.kafka, scope)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	counts := newLetterCounts()
+	err = p.readLetters(ctx, r, filter, false, func(l *deadLetter) error { counts.add(l); return nil })
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(p.stdout, struct {
+			Counts []letterCount `json:"counts"`
+		}{counts.rows()})
+	}
+	return writeLetterCounts(p.stdout, counts.rows(), r.none, cfg.timeZone)
+}
+
+func (p *program) listLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
+	r, err := openLetters(ctx, &cfg.kafka, scope)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	list := newLetterList(limit)
+	err = p.readLetters(ctx, r, filter, false, func(l *deadLetter) error { list.add(l); return nil })
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeLetterJSON(p.stdout, list)
+	}
+	return writeLetterList(p.stdout, list, r.none, cfg.timeZone)
+}
+
+// exportLetters writes to out, or to stdout where that is empty. A file is there only
+// once it is whole.
+func (p *program) exportLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, out string, withTime bool) (err error) {
+	if out != "" {
+		if _, err := os.Lstat(out); err == nil {
+			return usagef("--out %s exists already: name another file, or remove it", out)
+		}
+	}
+	r, err := openLetters(ctx, &cfg.kafka, scope)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	to, finish, err := exportTo(p.stdout, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = finish(err) }()
+
+	_, onTerminal := terminal(p.stdout)
+	seen, written, others := seenLetters{}, int64(0), int64(0)
+	without := int64(0) // their values
+	var line []byte
+	err = p.readLetters(ctx, r, filter, out == "" && onTerminal, func(l *deadLetter) error {
+		switch {
+		case l.fault != "":
+			others++
+			return nil
+		case !seen.first(l):
+			return nil
+		case l.value == nil:
+			without++
+		}
+		written++
+		line = append(l.appendLine(line[:0], withTime), '\n')
+		if _, err := to.Write(line); err != nil {
+			return fmt.Errorf("write dead letters: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the export isn't complete", err)
+	}
+	p.noteExport(r, written, others, without, out)
+	return nil
+}
+
+// noteExport says on stderr what the lines don't.
+func (p *program) noteExport(r *letterReader, written, others, without int64, out string) {
+	if out != "" {
+		fmt.Fprintf(p.stderr, "exported %s to %s\n", plural(written, "dead letter"), out)
+	}
+	if none := nothingOf(r.none); none != "" {
+		fmt.Fprintln(p.stderr, "note: "+none)
+	}
+	if others > 0 {
+		fmt.Fprintf(p.stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", plural(others, "record"))
+	}
+	if without > 0 {
+		fmt.Fprintf(p.stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", plural(without, "letter"))
+	}
+}
+
+// exportTo is what is written to, and finish ends that with the error that it went by:
+// without one the file gets its name, else it is removed.
+func exportTo(stdout io.Writer, out string) (w io.Writer, finish func(error) error, err error) {
+	if out == "" {
+		to := bufio.NewWriterSize(stdout, 64*kib)
+		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
+	if err != nil {
+		return nil, nil, usagef("--out: %w", err)
+	}
+	to := bufio.NewWriterSize(file, 64*kib)
+	return to, func(err error) error {
+		if err == nil {
+			err = to.Flush()
+		}
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			return os.Rename(file.Name(), out)
+		}
+		return errors.Join(err, os.Remove(file.Name()))
+	}, nil
+}
+
+const letterTime = "2006-01-02 15:04:05"
+
+func zoneOf(name string) *time.Location {
+	if zone, err := time.LoadLocation(name); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
+func timeIn(ms int64, zone *time.Location) string {
+	return time.UnixMilli(ms).In(zone).Format(letterTime)
+}
+
+// notALetter is the reason that is shown of what has none.
+const notALetter = "(no dead letter)"
+
+func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone string) error {
+	zone := zoneOf(timeZone)
+	var b strings.Builder
+	table := newTable("partition", "reason", "events", "letters", "first", "last")
+	table.right[2], table.right[3] = true, true
+	var events, letters, others int64
+	for _, n := range rows {
+		reason, count := n.Reason, thousands(n.Events)
+		if reason == "" {
+			reason, count = notALetter, "-"
+			others += n.Letters
+		} else {
+			events += n.Events
+			letters += n.Letters
+		}
+		table.add(plain(n.Topic)+"/"+strconv.Itoa(n.Partition), reason, count, thousands(n.Letters), timeIn(n.first, zone), timeIn(n.last, zone))
+	}
+	if len(rows) > 0 {
+		table.write(&b)
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s in %s", plural(events, "event"), plural(letters, "letter"))
+	if others > 0 {
+		fmt.Fprintf(&b, ", and %s that no consumer wrote as a dead letter", plural(others, "record"))
+	}
+	fmt.Fprintf(&b, "; times are those of %s\n", zone)
+	if text := nothingOf(none); text != "" {
+		b.WriteString(text + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeLetterList(w io.Writer, list *letterList, none []string, timeZone string) error {
+	const message, key = 40, 24 // columns
+	zone := zoneOf(timeZone)
+	var b strings.Builder
+	table := newTable("original", "in dlq", "written", "reason", "times", "key", "message")
+	table.right[1], table.right[4] = true, true
+	for _, l := range list.listed {
+		written := timeIn(l.written, zone)
+		if l.fault != "" {
+			table.add(l.dlq+"/"+strconv.Itoa(l.partition), strconv.FormatInt(l.offset, 10), written, notALetter, "-", cut(keyText(l.key), key), l.fault)
+			continue
+		}
+		table.add(l.source.String(), strconv.FormatInt(l.offset, 10), written, l.reason, strconv.Itoa(l.times), cut(keyText(l.key), key), cut(plain(l.message), message))
+	}
+	if len(list.listed) > 0 {
+		if width, ok := terminal(w); ok {
+			table.narrow(6, width)
+		}
+		table.write(&b)
+		b.WriteByte('\n')
+	}
+	fmt.Fprint(&b, plural(int64(len(list.listed)), "event"))
+	if list.more > 0 {
+		fmt.Fprintf(&b, ", and %s more: see --limit and export", thousands(list.more))
+	}
+	fmt.Fprintf(&b, "; times are those of %s\n", zone)
+	if text := nothingOf(none); text != "" {
+		b.WriteString(text + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func keyText(key []byte) string {
+	if key == nil {
+		return "-"
+	}
+	return plain(string(key))
+}
+
+// writeLetterJSON writes what export writes of each letter, and how often it is there.
+func writeLetterJSON(w io.Writer, list *letterList) error {
+	type listed struct {
+		Times  int            `json:"times"`
+		Letter jsontext.Value `json:"letter"`
+	}
+	all := struct {
+		Letters []listed `json:"letters"`
+		More    int64    `json:"more"`
+	}{Letters: []listed{}, More: list.more}
+	for _, l := range list.listed {
+		all.Letters = append(all.Letters, listed{l.times, l.appendJSON(nil)})
+	}
+	return writeJSON(w, all)
+}
