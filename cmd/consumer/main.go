@@ -7,7 +7,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// together is how far apart signals can be that are one order.
+const together = 500 * time.Millisecond
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -16,10 +20,14 @@ func main() {
 	go func() {
 		<-signals
 		cancel()
-		// Whoever asks twice means at once: nothing is cleaned up, and the ledger
-		// makes that safe.
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			os.Exit(128 + int(s))
+		// Whoever asks again means at once: nothing is cleaned up, and the ledger makes
+		// that safe. But one order often comes twice, as timeout(1) and shells send it
+		// to a process and to its group.
+		asked := time.Now()
+		for again := range signals {
+			if s, ok := again.(syscall.Signal); ok && time.Since(asked) > together {
+				os.Exit(128 + int(s))
+			}
 		}
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))

@@ -14,24 +14,9 @@ import (
 )
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "consumer")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := built(t)
 	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		c, environ := fakeKafka(t)
-		// A broker that takes nothing: an orderly end lasts a minute.
-		refusing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
-		defer cancel()
-		p := exec.CommandContext(ctx, binary, "produce", "--count", "1")
-		p.Env = append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=1m")
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := refusing.Wait(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
+		p := refused(t, binary, "1m")
 		ended := make(chan struct{})
 		go func() {
 			_ = p.Wait() // the exit code is looked at below
@@ -52,4 +37,46 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 			t.Errorf("after two of %v: exit code %d, want %d", signal, got, want)
 		}
 	}
+}
+
+// An order that reaches a process and its group comes twice.
+func TestTwoSignalsThatComeTogetherAreOneOrder(t *testing.T) {
+	p := refused(t, built(t), "1s")
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} { // two of a kind could become one on the way
+		if err := p.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = p.Wait() // the exit code is looked at below
+	if got := p.ProcessState.ExitCode(); got != exitFailure {
+		t.Errorf("exit code %d, want %d, that of an orderly end", got, exitFailure)
+	}
+}
+
+func built(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "consumer")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}
+
+// refused is a process that publishes to a broker that takes nothing: an orderly end
+// lasts as long as it may.
+func refused(t *testing.T, binary, shutdownTimeout string) *exec.Cmd {
+	t.Helper()
+	c, environ := fakeKafka(t)
+	refusing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	t.Cleanup(cancel)
+	p := exec.CommandContext(ctx, binary, "produce", "--count", "1")
+	p.Env = append(environ, "STANDINGS_SHUTDOWN_TIMEOUT="+shutdownTimeout)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := refusing.Wait(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
