@@ -29,6 +29,7 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 		return ledger.Position{}, otherSchema(err)
 	}
 	f := factsOf(state, w.topic, w.partition)
+	w.found(f.found)
 	partitions, err := w.partitions(ctx)
 	if err != nil {
 		return ledger.Position{}, err

@@ -4,8 +4,25 @@ import (
 	"errors"
 	"fmt"
 
+	"go.uber.org/zap"
+
 	"github.com/standings/standings/internal/ledger"
 )
+
+// movedAway counts a move, and tells of it.
+func (w *worker) movedAway(err error) {
+	w.Stats.moved(err)
+	w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
+	w.stood = nil
+}
+
+// found compares what the ledger holds with where the flow before left it: what
+// happened in between, as while Redis was away, nobody was there to see.
+func (w *worker) found(text string) {
+	if w.stood != nil && text != w.stood.String() {
+		w.movedAway(&movedError{w.field, *w.stood, text})
+	}
+}
 
 // errMoved says that the ledger was found elsewhere: all that was folded is void.
 var errMoved = errors.New("the ledger has moved")

@@ -38,8 +38,9 @@ type worker struct {
 	pieces  fold.Pieces
 	pace    pace
 
-	caughtUp  atomic.Bool // the last answer of the broker was empty
-	pastSince time.Time   // when the log was first seen to end before the position
+	stood     *ledger.Position // where the flow before left the ledger; nil: unknown
+	caughtUp  atomic.Bool      // the last answer of the broker was empty
+	pastSince time.Time        // when the log was first seen to end before the position
 	state     status
 	lag       lag
 }
@@ -88,8 +89,7 @@ func (w *worker) settle(ctx context.Context, err error, wait *wait, took time.Du
 		return sleep(ctx, pause) == nil
 	}
 	if errors.Is(err, errMoved) {
-		w.Stats.moved(err)
-		w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
+		w.movedAway(err)
 		return sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
 	if errors.Is(err, errAgain) {
@@ -143,7 +143,9 @@ func (w *worker) flow(ctx context.Context) error {
 		cancel(err) // the sweeper stops after the piece in flight
 		done <- err
 	}()
-	swept := (&sweeper{worker: w, at: at}).run(ctx)
+	sweeper := &sweeper{worker: w, at: at}
+	swept := sweeper.run(ctx)
+	w.stood = &sweeper.at
 	cancel(swept)
 	read := <-done
 	if b := w.batches.open(); b != nil {

@@ -216,6 +216,35 @@ func TestARollbackIsSeenWhereNoEventFollows(t *testing.T) {
 	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
 }
 
+func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	w.worker(0, nil)
+	w.reaches(0)
+	restore := w.standings.snapshot()
+	w.send(0, some("b", 10, 5)...)
+	w.reaches(0)
+	failed := make(chan struct{}, 1)
+	w.standings.do(func() {
+		w.standings.position = func() error { return errLost }
+		w.standings.state = func() error {
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+			return errLost
+		}
+	})
+	<-failed // a look ended the worker's flow, and the next one can't begin
+	restore()
+	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
+	w.reaches(0)
+	require.Equal(t, int64(1), w.stats.AllMoves())
+	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
+	w.said(1, "the ledger has moved")
+}
+
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
