@@ -148,12 +148,12 @@ func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 	return append(l.appendRecord(append(line, ',')), '}')
 }
 
-// appendJSON appends what is known of a record, a letter or not.
-func (l *deadLetter) appendJSON(line []byte) []byte {
+// asJSON is what is known of a record, a letter or not.
+func (l *deadLetter) asJSON() []byte {
 	if l.fault == "" {
-		return l.appendLine(line, true)
+		return l.appendLine(nil, true)
 	}
-	line = appendText(append(line, `{"record":`...), l.at())
+	line := appendText([]byte(`{"record":`), l.at())
 	line = appendText(append(line, `,"problem":`...), l.fault)
 	line = appendText(append(line, `,"written":`...), isoMS(l.written))
 	return append(l.appendRecord(append(line, ',')), '}')

@@ -145,8 +145,8 @@ func TestARecordWithoutTheHeadersOfALetterIsShownAsNone(t *testing.T) {
 		if !strings.HasPrefix(l.fault, name) || l.source != (original{}) || string(l.value) != "v" || string(l.key) != "k" {
 			t.Errorf("%s: %+v", name, l)
 		}
-		if !json.Valid(l.appendJSON(nil)) {
-			t.Errorf("%s", l.appendJSON(nil))
+		if !json.Valid(l.asJSON()) {
+			t.Errorf("%s", l.asJSON())
 		}
 	}
 	rec := letterOf(at, 5, "invalid", "why", nil, nil)

@@ -267,7 +267,7 @@ func writeLetterJSON(w io.Writer, list *letterList) error {
 		More    int64    `json:"more"`
 	}{Letters: []listed{}, More: list.more}
 	for _, l := range list.listed {
-		all.Letters = append(all.Letters, listed{l.times, l.appendJSON(nil)})
+		all.Letters = append(all.Letters, listed{l.times, l.asJSON()})
 	}
 	return writeJSON(w, all)
 }

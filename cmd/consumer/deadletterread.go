@@ -150,6 +150,9 @@ func (r *letterReader) firstSince(ctx context.Context, part letterPart, since ti
 func (r *letterReader) each(ctx context.Context, take func(*deadLetter) error) error {
 	for _, part := range r.parts {
 		if err := r.read(ctx, part, take); err != nil {
+			if mine, ok := errors.AsType[*takeError](err); ok {
+				return mine.error
+			}
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
@@ -172,10 +175,9 @@ func (r *letterReader) read(ctx context.Context, part letterPart, take func(*dea
 		backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(letterPatience))
 	for at := part.from; at < part.end; {
 		next, err := r.response(ctx, f, records, part, at, take)
-		var mine *takeError
 		switch {
-		case errors.As(err, &mine):
-			return mine.error
+		case errors.As(err, new(*takeError)):
+			return err
 		case errors.Is(err, kafka.OffsetOutOfRange):
 			if next, err = r.afterRetention(ctx, part, at); err != nil {
 				return err

@@ -52,7 +52,7 @@ func (p *program) showLetter(ctx context.Context, cfg *config, at original, asJS
 		return fmt.Errorf("%w: nothing of %s in [%d, %d) of %s/%d", errNoSuchLetter, at, log.from, log.end, log.dlq, log.partition)
 	}
 	if asJSON {
-		return writeJSON(p.stdout, jsontext.Value(last.appendJSON(nil)))
+		return writeJSON(p.stdout, jsontext.Value(last.asJSON()))
 	}
 	return writeLetter(p.stdout, last, stands, cfg.timeZone)
 }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/testenv"
+)
+
+// begun is when the first letter of these tests was written.
+var begun = time.UnixMilli(1795248930000)
+
+// letterRecord is a letter of points, as a consumer writes it, so many seconds after
+// begun.
+func letterRecord(partition int, offset int64, reason string, seconds int) *kgo.Record {
+	r := &kgo.Record{Topic: "points.dlq", Partition: int32(partition), Timestamp: begun.Add(time.Duration(seconds) * time.Second),
+		Key: []byte("u" + strconv.FormatInt(offset, 10)), Value: fmt.Appendf(nil, `{"user_id":"u%d","points":"25"}`, offset)}
+	for _, h := range [][2]string{{"ce_id", "1"}, {"standings-reason", reason}, {"standings-message", "points: it isn't an integer"}, {"standings-topic", "points"},
+		{"standings-partition", strconv.Itoa(partition)}, {"standings-offset", strconv.FormatInt(offset, 10)}, {"standings-timestamp", "1795248900123"}} {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
+	}
+	return r
+}
+
+func writeLetters(t *testing.T, addresses []string, records ...*kgo.Record) {
+	t.Helper()
+	client := lettersClient(t, addresses)
+	for _, r := range records { // each in a batch of its own
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func lettersClient(t *testing.T, addresses []string, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(addresses...), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+// someLetters are letters of two partitions, one of them twice, one record that is none,
+// and at the end those of a transaction that was aborted.
+func someLetters(t *testing.T, addresses []string) {
+	t.Helper()
+	writeLetters(t, addresses,
+		letterRecord(1, 480, "invalid", 0), letterRecord(1, 481, "bad_time", 10), letterRecord(1, 480, "invalid", 20),
+		letterRecord(1, 500, "invalid", 30), &kgo.Record{Topic: "points.dlq", Partition: 1, Value: []byte("\x1b[2J"), Timestamp: begun.Add(40 * time.Second)},
+		letterRecord(3, 480, "overflow", 50))
+	client := lettersClient(t, addresses, kgo.TransactionalID("aborted"))
+	if err := client.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.ProduceSync(t.Context(), letterRecord(1, 999, "malformed", 60)).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lettersAre executes list --json and wants these originals, with how often each is there.
+func lettersAre(t *testing.T, environ []string, want string, args ...string) {
+	t.Helper()
+	code, stdout, stderr := execute(t, environ, append([]string{"dead-letters", "list", "--json"}, args...)...)
+	var got struct {
+		Letters []struct {
+			Times  int
+			Letter struct {
+				Record string
+				From   struct {
+					Topic             string
+					Partition, Offset int64
+				} `json:"dead_letter"`
+			}
+		}
+		More int
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
+		t.Fatalf("%v: code %d, %v\n%s%s", args, code, err, stdout, stderr)
+	}
+	var all []string
+	for _, l := range got.Letters {
+		if l.Letter.Record != "" {
+			all = append(all, l.Letter.Record)
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s×%d", positionText(l.Letter.From.Topic, l.Letter.From.Partition, l.Letter.From.Offset), l.Times))
+	}
+	if got.More > 0 {
+		all = append(all, fmt.Sprintf("+%d", got.More))
+	}
+	if text := strings.Join(all, " "); text != want {
+		t.Errorf("%v: %s, want %s", args, text, want)
+	}
+}
+
+func TestLettersAreChosenByPartitionReasonAndTime(t *testing.T) {
+	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	choosesLetters(t, c.ListenAddrs(), environ)
+}
+
+func TestLettersOfARealKafkaAreChosenByPartitionReasonAndTime(t *testing.T) {
+	k := testenv.PrivateKafka(t, nil)
+	k.CreateTopic(t, "points.dlq", 4, forever)
+	choosesLetters(t, k.Addresses(), []string{"STANDINGS_KAFKA_BROKERS=" + k.Addr()})
+}
+
+func choosesLetters(t *testing.T, addresses, environ []string) {
+	t.Helper()
+	someLetters(t, addresses)
+	at := func(seconds int) string {
+		return begun.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+	}
+	const all = "points/1@480×2 points/1@481×1 points/1@500×1 points.dlq/1@4 points/3@480×1"
+	lettersAre(t, environ, all, "--limit", "10")
+	lettersAre(t, environ, all, "--topic", "points")
+	lettersAre(t, environ, all, "--since", begun.UTC().Format(time.RFC3339))
+	lettersAre(t, environ, "points/3@480×1", "--partition", "3")
+	lettersAre(t, environ, "", "--partition", "0")
+	lettersAre(t, environ, "points/1@480×2 points/1@500×1 points/3@480×1", "--reason", "invalid,overflow")
+	lettersAre(t, environ, "points/1@480×1 points/1@500×1 points.dlq/1@4 points/3@480×1", "--since", at(20))
+	lettersAre(t, environ, "points/1@480×1 points/1@481×1", "--until", at(20))
+	lettersAre(t, environ, "points/1@481×1 points/1@480×1", "--since", at(10), "--until", at(30))
+	lettersAre(t, environ, "", "--since", at(51))
+	lettersAre(t, environ, "points/1@480×2 +4", "--limit", "1")
+	lettersAre(t, environ, "points/1@500×1", "--since", at(21), "--reason", "invalid")
+
+	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "points/1      invalid                2        3  2026-11-21 08:15:30  2026-11-21 08:16:00\n") ||
+		!strings.Contains(stdout, "4 events in 5 letters, and 1 record that no consumer wrote as a dead letter; times are those of UTC\n") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = execute(t, environ, "dead-letters", "list", "--counts", "--partition", "3", "--json")
+	if code != 0 || strings.Join(strings.Fields(stdout), "") !=
+		`{"counts":[{"topic":"points","partition":3,"reason":"overflow","events":1,"letters":1,"first_written":"2026-11-21T08:16:20.000Z","last_written":"2026-11-21T08:16:20.000Z"}]}` {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+
+	for position, want := range map[string]string{
+		"points/1@480":     "letter     points.dlq/1@2, the last of 2: @0\n",
+		"points.dlq/1@0":   "letter     points.dlq/1@0\n",
+		"points.dlq/1@4":   "problem    it hasn't the headers of a dead letter\n",
+		"points/3@480":     "reason     overflow\n",
+		"points/1@481":     "time       2026-11-21 08:15:00.123 UTC\nkey        u481\nheaders    ce_id: 1\nvalue      JSON, 32 bytes\n{\n  \"user_id\": \"u481\",\n",
+		"points.dlq/3@0":   "original   points/3@480\n",
+		"points/1@500":     "message    points: it isn't an integer\n",
+		"points/1@999":     "consumer: no such dead letter: nothing of points/1@999 in [0, 7) of points.dlq/1\n",
+		"points.dlq/1@5":   "consumer: no such dead letter: ", // aborted
+		"points.dlq/1@100": "consumer: no such dead letter: nothing of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
+		"points/4@1":       "consumer: points.dlq has no partition 4: it has 4\n",
+		"points":           `consumer: "points" isn't a position such as points/3@480: topic/partition@offset` + "\n",
+	} {
+		code, stdout, stderr := execute(t, environ, "dead-letters", "show", position)
+		if !strings.Contains(stdout+stderr, want) || strings.HasPrefix(want, "consumer: ") != (code != 0) {
+			t.Errorf("%s: code %d\n%s%s", position, code, stdout, stderr)
+		}
+	}
+	code, stdout, _ = execute(t, environ, "dead-letters", "show", "points/1@481", "--json")
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(stdout)); err != nil || code != 0 {
+		t.Fatalf("code %d: %v: %s", code, err, stdout)
+	}
+	code, exported, stderr := execute(t, environ, "dead-letters", "export", "--reason", "bad_time")
+	if code != 0 || stderr != "" || exported != compact.String()+"\n" || exported !=
+		`{"dead_letter":{"topic":"points","partition":1,"offset":481,"reason":"bad_time","message":"points: it isn't an integer","letter":"points.dlq/1@1","written":"2026-11-21T08:15:40.000Z"},`+
+			`"time":"2026-11-21T08:15:00.123Z","key":"u481","headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u481","points":"25"}}`+"\n" {
+		t.Errorf("code %d, %s%s", code, exported, stderr)
+	}
+	if _, exported, _ = execute(t, environ, "dead-letters", "export", "--no-time", "--partition", "3"); strings.Contains(exported, `"time":`) || strings.Count(exported, "\n") != 1 {
+		t.Errorf("%s", exported)
+	}
+}
+
+func TestAnExportIsWholeOrNotThere(t *testing.T) {
+	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	someLetters(t, c.ListenAddrs())
+	dir := t.TempDir()
+	out := filepath.Join(dir, "letters.ndjson")
+	code, stdout, stderr := execute(t, environ, "dead-letters", "export", "--out", out)
+	if code != 0 || stdout != "" || stderr != "exported 4 dead letters to "+out+"\nnote: left out 1 record that no consumer wrote as a dead letter; list shows them\n" {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	first, err := os.ReadFile(out) //nolint:gosec // the test's own
+	if err != nil || bytes.Count(first, []byte("\n")) != 4 {
+		t.Errorf("%v\n%s", err, first)
+	}
+	if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read whose points these are: %v, %v", info.Mode(), err)
+	}
+	if code, _, stderr = execute(t, environ, "dead-letters", "export", "--out", out); code != 2 || !strings.Contains(stderr, "exists already") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if again, err := os.ReadFile(out); err != nil || !bytes.Equal(again, first) { //nolint:gosec // the test's own
+		t.Errorf("it was changed: %v\n%s", err, again)
+	}
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "points.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	code, _, stderr = execute(t, environ, "dead-letters", "export", "--out", filepath.Join(dir, "other"))
+	if code != 1 || !strings.HasPrefix(stderr, "consumer: not authorized for topic points.dlq") || !strings.HasSuffix(stderr, "the export isn't complete\n") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v are left: %v", left, err)
+	}
+}
+
+func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
+	_, environ := fakeKafka(t)
+	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
+	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\nnothing of points was ever dead-lettered: there is no points.dlq\n" {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "there is no points.dlq") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	for want, args := range map[string][]string{
+		"1 consumer: topic pionts.dlq doesn't exist":   {"list", "--topic", "pionts"},
+		"1 consumer: topic points.dlq doesn't exist":   {"show", "points/0@0"},
+		"2 consumer: --reason late isn't one of":       {"list", "--reason", "late"},
+		"2 consumer: --since soon is neither a time":   {"export", "--since", "soon"},
+		"2 consumer: --since has to be before --until": {"list", "--since", "1h", "--until", "2h"},
+		"2 consumer: --partition can't be negative":    {"list", "--partition", "-1"},
+		"2 consumer: --limit has to be 1 to 10000":     {"list", "--limit", "0"},
+		"2 consumer: --topic names points twice":       {"list", "--topic", "points,points"},
+		"1 consumer: can't connect to Kafka at ":       {"list", "--config", writeConfig(t, "kafka: {brokers: ['"+aClosedPort(t)+"']}")},
+	} {
+		with := environ
+		if strings.Contains(want, "connect") {
+			with = nil
+		}
+		code, _, stderr := execute(t, with, append([]string{"dead-letters"}, args...)...)
+		if got := fmt.Sprintf("%d %s", code, stderr); !strings.HasPrefix(got, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+// What is written, and what retention takes, after the start doesn't matter: it ends.
+func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
+	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	someLetters(t, c.ListenAddrs())
+	p := &program{environ: environ, stdout: io.Discard, stderr: io.Discard}
+	l, err := p.configuration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := openLetters(t.Context(), &l.config.kafka, letterScope{topics: []string{"points"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	writeLetters(t, c.ListenAddrs(), letterRecord(1, 1000, "invalid", 100), letterRecord(2, 1000, "invalid", 100), letterRecord(3, 1000, "invalid", 100))
+	admin := kadm.NewClient(lettersClient(t, c.ListenAddrs()))
+	var gone kadm.Offsets
+	gone.Add(kadm.Offset{Topic: "points.dlq", Partition: 1, At: 3})
+	if _, err := admin.DeleteRecords(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = r.each(t.Context(), func(l *deadLetter) error {
+		got = append(got, l.at())
+		return nil
+	})
+	if want := "points.dlq/1@3 points.dlq/1@4 points.dlq/3@0"; err != nil || strings.Join(got, " ") != want || r.passed.Load() != r.total {
+		t.Errorf("%v, %v, %d of %d; want %s", got, err, r.passed.Load(), r.total, want)
+	}
+	mine := errors.New("the disk is full")
+	if err := r.each(t.Context(), func(*deadLetter) error { return mine }); !errors.Is(err, mine) || err.Error() != mine.Error() {
+		t.Errorf("%v", err)
+	}
+}
