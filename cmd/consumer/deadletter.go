@@ -59,6 +59,9 @@ const (
 	tooLargeToRead = "the record has %d bytes, more than is read"
 )
 
+// year10000 is the first instant, in Unix ms, that RFC 3339 can't write.
+const year10000 = 253402300800000
+
 // reasonForm is what a reason looks like, those of later versions too: counts are kept by
 // reason, so that not any text can be one.
 var reasonForm = regexp.MustCompile(`^[a-z][a-z_]{0,31}$`)
@@ -142,7 +145,7 @@ func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 	line = appendText(append(line, `,"letter":`...), l.at())
 	line = appendText(append(line, `,"written":`...), isoMS(l.written))
 	line = append(line, '}')
-	if withTime && l.time > 0 {
+	if withTime && l.time > 0 && l.time < year10000 {
 		line = appendText(append(line, `,"time":`...), isoMS(l.time))
 	}
 	return append(l.appendRecord(append(line, ',')), '}')

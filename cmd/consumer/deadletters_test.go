@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -281,6 +282,14 @@ func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	})
 	if want := "points.dlq/1@3 points.dlq/1@4 points.dlq/3@0"; err != nil || strings.Join(got, " ") != want || r.passed.Load() != r.total {
 		t.Errorf("%v, %v, %d of %d; want %s", got, err, r.passed.Load(), r.total, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = r.each(ctx, func(*deadLetter) error {
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, errInterrupted) {
+		t.Errorf("interrupted: %v", err)
 	}
 	mine := errors.New("the disk is full")
 	if err := r.each(t.Context(), func(*deadLetter) error { return mine }); !errors.Is(err, mine) || err.Error() != mine.Error() {
