@@ -1,0 +1,192 @@
+package model
+
+import "fmt"
+
+// consumerSteps are what consumer k can do, or what happens to it.
+func (w *world) consumerSteps(s state, k int, out func(state, string)) {
+	c := s.consumers[k]
+	if !c.waiting && !c.stopped {
+		// Reading the ledger, choosing a piece and sending it are one step: whatever
+		// happens in between could as well happen while the call is on its way.
+		w.goOn(s, k, s.ledger, s.torn, fmt.Sprintf("consumer %d reads the ledger: %v", k, s.ledger), out)
+	}
+	if c.waiting {
+		w.sendAgain(s, k, out)
+	}
+	if s.budget.crash > 0 && (c.waiting || c.stopped) {
+		t := s
+		t.budget.crash--
+		t.giveUp(k)
+		t.consumers[k] = consumer{}
+		out(t, fmt.Sprintf("consumer %d crashes, another takes its place", k))
+	}
+}
+
+// sendAgain is a timeout: the first call may be lost, or still be carried out.
+func (w *world) sendAgain(s state, k int, out func(state, string)) {
+	flies := s.flies(k)
+	if flies && s.budget.timeout == 0 {
+		return
+	}
+	t := s
+	if flies {
+		t.budget.timeout--
+		t.giveUp(k)
+	}
+	c := s.consumers[k]
+	if t.send(call{waiter: int8(k), resent: w.variant == resentUnfenced, expected: c.expected, next: c.next, events: c.events}) {
+		out(t, fmt.Sprintf("consumer %d has no answer, and sends %v to %v again", k, c.expected, c.next))
+	}
+}
+
+// goOn is consumer k with the ledger as it knows it: it sends a piece, any that the
+// protocol allows, or has nothing to do.
+func (w *world) goOn(s state, k int, at position, torn bool, what string, out func(state, string)) {
+	s.consumers[k] = consumer{}
+	switch {
+	case torn && w.variant != tornIgnored:
+		out(s, what+", torn: it halts") // and looks again
+		return
+	case at == w.all():
+		s.consumers[k].stopped = w.variant == neverLooks
+		out(s, what+", all is done")
+		return
+	}
+	w.pieces(at, func(next position, events set) {
+		t := s
+		if at.isPlain() && (w.variant != lettersAtEnd || next.isPlain()) {
+			// All of the batch's are acknowledged before its first piece is sent.
+			for i := at.from(); i < next.end(); i++ {
+				if w.hashes[i] == 0 {
+					t.letters |= 1 << i
+				}
+			}
+		}
+		t.consumers[k] = consumer{waiting: true, expected: at, next: next, events: events}
+		if t.send(call{waiter: int8(k), expected: at, next: next, events: events}) {
+			out(t, fmt.Sprintf("%s, consumer %d sends %v to %v with %v", what, k, at, next, events))
+		}
+	})
+}
+
+// pieces are all that may follow a position: where a batch ends is anyone's choice, where
+// a sweep ends is not, and it goes upwards.
+func (w *world) pieces(at position, out func(next position, events set)) {
+	if at == none {
+		out(plain(0), 0) // the start: nothing counts yet
+		return
+	}
+	first, last := at.end(), at.end()
+	if at.isPlain() || w.variant == endForgotten {
+		first, last = at.from()+1, len(w.hashes)
+	}
+	low := at.hash()
+	if w.variant == hashForgotten {
+		low = 0
+	}
+	for end := first; end <= last; end++ {
+		highest := 0
+		for i := at.from(); i < end; i++ {
+			highest = max(highest, w.hashes[i])
+		}
+		for bound := at.hash() + 1; bound <= highest; bound++ {
+			if w.between(at.from(), end, at.hash(), bound) == 0 {
+				continue // a piece has a member
+			}
+			switch w.variant {
+			case outOfOrder:
+				out(sweeping(at.from(), end, bound), w.between(at.from(), end, highest, highest+1))
+			case boundTaken:
+				out(sweeping(at.from(), end, bound), w.between(at.from(), end, low, bound+1))
+			default:
+				out(sweeping(at.from(), end, bound), w.between(at.from(), end, low, bound))
+			}
+		}
+		out(plain(end), w.between(at.from(), end, low, maxHash+1))
+	}
+}
+
+// execute is Redis carrying out a call, in one go.
+func (w *world) execute(s state, i int, out func(state, string)) {
+	c := s.network[i]
+	if s.hold {
+		return // answered "held", and sent again: as if it waited
+	}
+	found, torn := s.ledger, s.torn
+	applied := w.fenceOpens(s, c)
+	s.network[i] = call{waiter: nobody}
+	what := fmt.Sprintf("Redis finds %v", found)
+	if applied {
+		what = fmt.Sprintf("Redis applies %v to %v with %v", c.expected, c.next, c.events)
+		if s.budget.death > 0 && c.events != 0 {
+			t := s
+			t.budget.death--
+			t.window, t.kept = s.window.add(c.events), s.kept.add(c.events)
+			t.torn = w.variant != tornUnmarked
+			out(t, what+", and dies before it writes the ledger")
+		}
+		s.window, s.kept, s.ledger = s.window.add(c.events), s.kept.add(c.events), c.next
+		s.torn = false
+	}
+	out(s, what+", the answer is lost")
+	if c.waiter == nobody {
+		return
+	}
+	k := int(c.waiter)
+	behind := s.consumers[k]
+	switch {
+	case applied || found == c.next && !torn:
+		w.goOn(s, k, c.next, false, what, out)
+	case w.variant == stopsBehind && found.ahead(behind.expected):
+		s.consumers[k] = consumer{stopped: true}
+		out(s, what+": someone else is ahead")
+	default:
+		w.goOn(s, k, found, torn, what, out)
+	}
+}
+
+// fenceOpens is apply.lua's comparison.
+func (w *world) fenceOpens(s state, c call) bool {
+	switch {
+	case w.variant == notCompared, w.variant == resentUnfenced && c.resent:
+		return true
+	case w.variant == atLeast:
+		return !s.torn && (s.ledger == c.expected || s.ledger != none && c.expected != none && s.ledger.from() >= c.expected.from())
+	case w.variant == tornIgnored:
+		return s.ledger == c.expected
+	}
+	return !s.torn && s.ledger == c.expected
+}
+
+func (c call) String() string { return fmt.Sprintf("%v to %v", c.expected, c.next) }
+
+// send puts a call on the network, if there is room for one more.
+func (s *state) send(c call) bool {
+	for i := range s.network {
+		if !s.network[i].on {
+			c.on = true
+			s.network[i] = c
+			return true
+		}
+	}
+	return false
+}
+
+// flies reports whether the call that consumer k waits for is still on its way.
+func (s *state) flies(k int) bool {
+	for _, c := range s.network {
+		if c.on && c.waiter == int8(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp leaves the calls of consumer k to themselves.
+func (s *state) giveUp(k int) {
+	for i := range s.network {
+		if s.network[i].waiter == int8(k) {
+			s.network[i].waiter = nobody
+		}
+	}
+}

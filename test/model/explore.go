@@ -1,0 +1,122 @@
+package model
+
+import "fmt"
+
+// space is everything that can happen: where it begins, what can follow a state, and
+// what must hold.
+type space[S comparable] struct {
+	begin S
+	// next emits every state that can follow, each with what happened.
+	next func(s S, emit func(S, string))
+	// wrong says what is wrong with a state, or nothing.
+	wrong func(S) string
+	// done reports whether all is counted. From every state one such can be reached.
+	done func(S) bool
+}
+
+// found is the result of a search that came to its end.
+type found struct{ states, transitions, ends int }
+
+func (f found) String() string {
+	return fmt.Sprintf("%d states, %d transitions, %d ends", f.states, f.transitions, f.ends)
+}
+
+// violation is a state that must not be, and one of the shortest ways to it.
+type violation struct {
+	what  string
+	story []string
+	after int // states seen until then
+}
+
+// search visits every state that can be reached, breadth first, so that the story of
+// a violation is as short as any. States are compared whole: no hash can hide one.
+func search[S comparable](sp space[S]) (found, *violation) {
+	states, parents := []S{sp.begin}, []int32{0}
+	index := map[S]int32{sp.begin: 0}
+	var from, to []int32
+	story := func(i int32) []string {
+		var ways []int32
+		for ; i != 0; i = parents[i] {
+			ways = append(ways, i)
+		}
+		steps := make([]string, 0, len(ways))
+		for k := len(ways) - 1; k >= 0; k-- {
+			steps = append(steps, step(sp, states[parents[ways[k]]], states[ways[k]]))
+		}
+		return steps
+	}
+	for i := 0; i < len(states); i++ {
+		if what := sp.wrong(states[i]); what != "" {
+			return found{}, &violation{what, story(int32(i)), len(states)}
+		}
+		sp.next(states[i], func(s S, _ string) {
+			j, known := index[s]
+			if !known {
+				j = int32(len(states))
+				index[s] = j
+				states, parents = append(states, s), append(parents, int32(i))
+			}
+			from, to = append(from, int32(i)), append(to, j)
+		})
+	}
+	f := found{states: len(states), transitions: len(from)}
+	index = nil
+	lost, ends := dead(states, from, to, sp.done)
+	if lost >= 0 {
+		return found{}, &violation{"nothing that follows leads to the end", story(lost), len(states)}
+	}
+	f.ends = ends
+	return f, nil
+}
+
+// step is what happened between two states.
+func step[S comparable](sp space[S], before, after S) (what string) {
+	sp.next(before, func(s S, w string) {
+		if s == after && what == "" {
+			what = w
+		}
+	})
+	return what
+}
+
+// dead is the first state from which no end can be reached, -1 if there is none, and
+// the number of ends: a walk from the ends, against the transitions.
+func dead[S comparable](states []S, from, to []int32, done func(S) bool) (first int32, ends int) {
+	begin := make([]int32, len(states)+1)
+	for _, j := range to {
+		begin[j+1]++
+	}
+	for i := range states {
+		begin[i+1] += begin[i]
+	}
+	before, fill := make([]int32, len(to)), append([]int32(nil), begin...)
+	for k, j := range to {
+		before[fill[j]] = from[k]
+		fill[j]++
+	}
+	reaches := make([]bool, len(states))
+	var todo []int32
+	for i, s := range states {
+		if done(s) {
+			reaches[i] = true
+			todo = append(todo, int32(i))
+		}
+	}
+	ends = len(todo)
+	for len(todo) > 0 {
+		j := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, i := range before[begin[j]:begin[j+1]] {
+			if !reaches[i] {
+				reaches[i] = true
+				todo = append(todo, i)
+			}
+		}
+	}
+	for i, ok := range reaches {
+		if !ok {
+			return int32(i), ends
+		}
+	}
+	return -1, ends
+}

@@ -1,0 +1,66 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func (w *world) String() string {
+	name := fmt.Sprintf("hashes %v, %+v", w.hashes, w.faults)
+	if w.kept {
+		name += ", with a kept window"
+	}
+	return name
+}
+
+func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
+	for _, w := range []*world{
+		{hashes: []int{2, 1, 3}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
+		{hashes: []int{2, 0, 1}, faults: budget{crash: 1, timeout: 1, wipe: 1}},
+		{hashes: []int{2, 1, 2}, faults: budget{rollback: 1, rebuild: 1}, kept: true},
+		{hashes: []int{2, 1}, faults: budget{crash: 1, death: 1}},
+	} {
+		t.Run(w.String(), func(t *testing.T) {
+			f, v := search(w.space())
+			if v != nil {
+				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			}
+			t.Log(f)
+		})
+	}
+}
+
+// Each broken rule with the smallest world that shows what it is for.
+func TestEveryBrokenRuleIsCaught(t *testing.T) {
+	two := []int{2, 1}
+	for variant, w := range map[variant]*world{
+		notCompared:    {hashes: two, faults: budget{timeout: 1}},
+		atLeast:        {hashes: two, faults: budget{timeout: 1}},
+		resentUnfenced: {hashes: two, faults: budget{timeout: 1}},
+		tornUnmarked:   {hashes: two, faults: budget{death: 1}},
+		tornIgnored:    {hashes: two, faults: budget{death: 1}},
+		outOfOrder:     {hashes: two},
+		boundTaken:     {hashes: two},
+		endForgotten:   {hashes: []int{2, 1, 1}, faults: budget{crash: 1}},
+		hashForgotten:  {hashes: two, faults: budget{crash: 1}},
+		stopsBehind:    {hashes: two, faults: budget{crash: 1}},
+		neverLooks:     {hashes: two, faults: budget{rollback: 1}},
+		lettersAtEnd:   {hashes: []int{2, 0, 1}, faults: budget{crash: 1}},
+		swapsAtLeast:   {hashes: two, faults: budget{rebuild: 1}, kept: true},
+		twoHistories:   {hashes: two, faults: budget{rollback: 1}},
+	} {
+		t.Run(string(variant), func(t *testing.T) {
+			w.variant = variant
+			f, v := search(w.space())
+			if v == nil {
+				t.Fatalf("nobody notices that %s: %v", variant, f)
+			}
+			t.Logf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			w.variant = ""
+			if _, v := search(w.space()); v != nil {
+				t.Fatalf("the protocol itself fails there: %s", v.what)
+			}
+		})
+	}
+}

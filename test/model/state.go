@@ -1,0 +1,161 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	maxEvents = 6 // what a position's three bits hold, with one code to spare
+	maxHash   = 3
+)
+
+// position is a set of counted events, as the ledger's text denotes it: every one before
+// from, and of those up to end the ones whose member's hash is below hash. It is
+// from<<5 | end<<2 | hash; plain if from is end.
+type position uint8
+
+// none is a ledger that has nothing of the partition.
+const none position = 7 << 5
+
+func plain(at int) position               { return position(at<<5 | at<<2) }
+func sweeping(from, end, h int) position  { return position(from<<5 | end<<2 | h) }
+func (p position) from() int              { return int(p >> 5) }
+func (p position) end() int               { return int(p >> 2 & 7) }
+func (p position) hash() int              { return int(p & 3) }
+func (p position) isPlain() bool          { return p != none && p.from() == p.end() }
+func (p position) ahead(of position) bool { return p != none && (of == none || p > of) }
+
+func (p position) String() string {
+	switch {
+	case p == none:
+		return "nothing"
+	case p.isPlain():
+		return fmt.Sprint(p.from())
+	}
+	return fmt.Sprintf("%d..%d@%d", p.from(), p.end(), p.hash())
+}
+
+// counts is how often each event is in a window: two bits each, and 3 is 3 or more.
+type counts uint16
+
+func (c counts) add(events set) counts {
+	for i := range maxEvents {
+		if events.has(i) && c>>(2*i)&3 < 3 {
+			c += 1 << (2 * i)
+		}
+	}
+	return c
+}
+
+func (c counts) String() string {
+	var b strings.Builder
+	for i := range maxEvents {
+		fmt.Fprint(&b, uint16(c>>(2*i)&3))
+	}
+	return b.String()
+}
+
+// set is a set of events, by offset.
+type set uint8
+
+func (s set) has(i int) bool { return s>>i&1 == 1 }
+
+func (s set) String() string {
+	var all []string
+	for i := range maxEvents {
+		if s.has(i) {
+			all = append(all, fmt.Sprint(i))
+		}
+	}
+	return "{" + strings.Join(all, " ") + "}"
+}
+
+// redis is all that Redis holds, so all that goes back in time with it.
+type redis struct {
+	ledger position
+	torn   bool   // a script died after its first write: the ledger is torn:<ledger>
+	window counts // what a rebuild replaces
+	kept   counts // a window older than the log, which a rebuild keeps
+
+	rebuild      phase
+	shadow       position
+	shadowWindow counts
+	hold         bool
+}
+
+type phase uint8
+
+const (
+	noRebuild phase = iota
+	rebuilding
+	swapped
+)
+
+// call is a piece on its way to Redis, or waiting there.
+type call struct {
+	on             bool
+	waiter         int8 // the consumer that waits for the answer; nobody if it gave up
+	resent         bool // of variants alone
+	expected, next position
+	events         set
+}
+
+const nobody = -1
+
+// consumer is what a consumer knows: nothing, or the call that it waits for.
+type consumer struct {
+	waiting, stopped bool
+	expected, next   position
+	events           set
+}
+
+// budget is how many faults of each kind may still happen.
+type budget struct{ crash, timeout, rollback, wipe, death, rebuild int8 }
+
+type state struct {
+	redis
+	older     redis // what Redis may go back to
+	hasOlder  bool
+	consumers [2]consumer
+	network   [3]call
+	letters   set // acknowledged by Kafka, which loses nothing
+	budget    budget
+}
+
+// canonical makes states equal that differ in names only: of the consumers, and in the
+// order of calls.
+func (s state) canonical() state {
+	if compareConsumers(s.consumers[0], s.consumers[1]) > 0 {
+		s.consumers[0], s.consumers[1] = s.consumers[1], s.consumers[0]
+		for i := range s.network {
+			if s.network[i].on && s.network[i].waiter != nobody {
+				s.network[i].waiter = 1 - s.network[i].waiter
+			}
+		}
+	}
+	slices.SortFunc(s.network[:], compareCalls)
+	return s
+}
+
+func compareConsumers(a, b consumer) int {
+	return cmp.Or(compareBool(a.waiting, b.waiting), compareBool(a.stopped, b.stopped),
+		cmp.Compare(a.expected, b.expected), cmp.Compare(a.next, b.next), cmp.Compare(a.events, b.events))
+}
+
+func compareCalls(a, b call) int {
+	return cmp.Or(compareBool(a.on, b.on), cmp.Compare(a.waiter, b.waiter), compareBool(a.resent, b.resent),
+		cmp.Compare(a.expected, b.expected), cmp.Compare(a.next, b.next), cmp.Compare(a.events, b.events))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
