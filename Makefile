@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 GOLANGCI_LINT_VERSION = v2.15.0
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-.PHONY: help run build test lint bench fuzz
+.PHONY: help run build test lint bench fuzz model
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -34,3 +34,6 @@ bench: ## every benchmark; BENCHTIME=1s
 
 fuzz: ## every fuzz target in turn; FUZZTIME=10s each
 	@scripts/fuzz $(FUZZTIME)
+
+model: ## search the large worlds of the ledger's protocol: minutes, and 6 GB of memory
+	go test -run=WhateverHappens -v -timeout=60m ./test/model -large

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
 )
+
+var large = flag.Bool("large", false, "search the large worlds, too: millions of states, minutes, gigabytes")
 
 func (w *world) String() string {
 	name := fmt.Sprintf("hashes %v, %+v", w.hashes, w.faults)
@@ -15,12 +18,21 @@ func (w *world) String() string {
 }
 
 func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
-	for _, w := range []*world{
-		{hashes: []int{2, 1, 3}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
-		{hashes: []int{2, 0, 1}, faults: budget{crash: 1, timeout: 1, wipe: 1}},
-		{hashes: []int{2, 1, 2}, faults: budget{rollback: 1, rebuild: 1}, kept: true},
+	worlds := []*world{
+		{hashes: []int{2, 1}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
+		{hashes: []int{2, 0, 1}, faults: budget{crash: 1, wipe: 1}},
+		{hashes: []int{2, 1}, faults: budget{rollback: 1, rebuild: 1}, kept: true},
 		{hashes: []int{2, 1}, faults: budget{crash: 1, death: 1}},
-	} {
+	}
+	if *large {
+		worlds = []*world{
+			{hashes: []int{2, 1, 3, 1}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
+			{hashes: []int{2, 0, 1, 2}, faults: budget{crash: 1, timeout: 1, wipe: 1}},
+			{hashes: []int{2, 1, 3}, faults: budget{crash: 1, rollback: 1, rebuild: 1}, kept: true},
+			{hashes: []int{2, 1, 2}, faults: budget{crash: 1, timeout: 1, death: 1, rebuild: 1}},
+		}
+	}
+	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
 			f, v := search(w.space())
 			if v != nil {

@@ -127,7 +127,7 @@ type state struct {
 
 // canonical makes states equal that differ in names only: of the consumers, and in the
 // order of calls.
-func (s state) canonical() state {
+func canonical(s state) state {
 	if compareConsumers(s.consumers[0], s.consumers[1]) > 0 {
 		s.consumers[0], s.consumers[1] = s.consumers[1], s.consumers[0]
 		for i := range s.network {

@@ -37,7 +37,7 @@ func (w *world) space() space[state] {
 		begin.network[i].waiter = nobody
 	}
 	return space[state]{
-		begin: begin.canonical(),
+		begin: canonical(begin),
 		next:  func(s state, emit func(state, string)) { w.next(s, emit) },
 		wrong: w.wrong,
 		done:  func(s state) bool { return s.ledger == w.all() && !s.torn },
@@ -86,7 +86,7 @@ func (w *world) wrong(s state) string {
 
 // next emits all that can happen in a state.
 func (w *world) next(s state, emit func(state, string)) {
-	out := func(t state, what string) { emit(t.canonical(), what) }
+	out := func(t state, what string) { emit(canonical(t), what) }
 	for k := range s.consumers {
 		w.consumerSteps(s, k, out)
 	}
