@@ -191,6 +191,20 @@ func (s *secured) toPublishTakesWrite(t *testing.T) {
 	refuses(t, place, nil, []string{"not authorized for group " + place.Group}, "status")
 }
 
+func (s *secured) toReadDeadLettersTakesRead(t *testing.T) {
+	t.Parallel()
+	place := s.asLimited(t, true)
+	for _, r := range leastRights(t, "dead-letters") {
+		refuses(t, place, nil, []string{"not authorized for topic " + place.DeadLetterTopic()}, "dead-letters", "list")
+		s.allow(t, place, right{"Write", r.kind, r.name}) // as run has
+		refuses(t, place, nil, []string{"no right to " + r.here(place).String() + ", which is needed to read dead letters"}, "dead-letters", "list")
+		s.allow(t, place, r)
+	}
+	if out := place.Command(t, "dead-letters", "list"); !strings.Contains(string(out), "0 events in 0 letters") {
+		t.Errorf("dead-letters list says %s", out)
+	}
+}
+
 func (s *secured) deadLetterTopicsAreMade(t *testing.T) {
 	t.Parallel()
 	const failed = "couldn't create the dead-letter topic; create it, or bad events will hold up their partitions"

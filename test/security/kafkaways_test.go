@@ -3,6 +3,7 @@ package security
 // Ways to Kafka: those that work, those that are wrong, and what is said of them.
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,7 @@ func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 		t.Run("with the least rights all works", s.theLeastRightsAreEnough)
 		t.Run("without one of them nothing is begun", s.oneRightLessIsRefused)
 		t.Run("to publish, Write is enough and needed", s.toPublishTakesWrite)
+		t.Run("to read dead letters, Read is enough and needed", s.toReadDeadLettersTakesRead)
 		t.Run("to see status, Describe is enough and needed", s.toSeeStatusTakesDescribe)
 		t.Run("dead-letter topics are made by those who may", s.deadLetterTopicsAreMade)
 		t.Run("a right that is taken away and given back", s.aRightComesAndGoes)
@@ -93,6 +95,9 @@ func (s *secured) everyWayWorks(t *testing.T) {
 			c.Terminate(t)
 			place.Check(t)
 			place.CheckCounts(t)
+			if out := place.Command(t, "dead-letters", "export"); bytes.Count(out, []byte("\n")) != 1 || !bytes.Contains(out, []byte(`"value":{"user_id":"b","points":"many"}`)) {
+				t.Errorf("the letters that are exported: %s", out)
+			}
 			other := s.Topic(t, 1, nil)
 			if out := place.Command(t, "produce", "--topic", other, "--count", "3"); !strings.Contains(string(out), "published 3 events") {
 				t.Errorf("produce says %s", out)
