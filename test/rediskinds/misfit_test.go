@@ -134,8 +134,8 @@ func ofCertificates(t *testing.T) []misfit {
 
 func ofKinds(t *testing.T) []misfit {
 	t.Helper()
-	master := testenv.PrivateRedis(t)
-	replica := testenv.PrivateRedis(t, "--replicaof", strings.Replace(master.Addr(), ":", " ", 1))
+	master := testenv.LocalRedis(t)
+	replica := testenv.LocalRedis(t, "--replicaof", strings.Replace(master.Addr(), ":", " ", 1))
 	followed(t, master, replica)
 	node := newNode(t)
 	return []misfit{
@@ -152,7 +152,7 @@ func ofKinds(t *testing.T) []misfit {
 
 func ofSentinels(t *testing.T) []misfit {
 	t.Helper()
-	master := testenv.PrivateRedis(t, "--requirepass", "right")
+	master := testenv.LocalRedis(t, "--requirepass", "right")
 	open := startSentinel(t, master.Addr(), 1, "")
 	closed := startSentinel(t, master.Addr(), 1, "right")
 	by := func(address, name string, pairs ...string) map[string]string {
