@@ -41,7 +41,10 @@ type record struct {
 // also returns the event's id.
 func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id string, reason Reason) {
 	event, attributes, ok := oracleEvent(r, rec)
-	attributed, _ := oracleID(attributes["id"])
+	attributed, valid := oracleID(attributes["id"])
+	if !valid {
+		attributed = ""
+	}
 	if !ok {
 		return ev, attributed, Malformed
 	}
