@@ -107,9 +107,16 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 		c.Timeout = 10 * time.Second
 	})
 	w.reaches(0, 1)
-	hung := make(chan struct{})
-	w.cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) { <-hung; return nil, nil, false })
-	time.Sleep(300 * time.Millisecond)
+	hung, asked := make(chan struct{}), make(chan struct{}, 1)
+	w.cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-hung
+		return nil, nil, false
+	})
+	<-asked
 	began := time.Now()
 	require.NoError(t, stop())
 	require.Less(t, time.Since(began), 4*time.Second, "leaving is best effort")
@@ -154,8 +161,7 @@ func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 		d, err := w.admin().ListTopics(t.Context(), topic)
 		return err == nil && len(d[topic].Partitions) == 4
 	})
-	w.client.ForceMetadataRefresh()
-	time.Sleep(100 * time.Millisecond)
+	w.client = w.producer() // one that has never known fewer partitions
 	for p := range 4 {
 		w.send(p, some(fmt.Sprint("p", p, "-"), 20, 3)...)
 	}

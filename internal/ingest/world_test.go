@@ -76,10 +76,6 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 			}
 		}
 	})
-	w.client, err = kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10*time.Millisecond))
-	require.NoError(t, err)
-	t.Cleanup(w.client.Close)
 	w.config = Config{
 		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: time.Second}, Refusal: func(context.Context) error { return nil },
 		Topics: []string{topic}, Group: "group", Owner: "me",
@@ -95,7 +91,18 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
 		Standings: w.standings, Log: zap.New(core), Stats: w.stats,
 	}
+	w.client = w.producer()
 	return w
+}
+
+// producer is a client that writes to the topic's partitions by number.
+func (w *world) producer() *kgo.Client {
+	w.t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10*time.Millisecond))
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	return c
 }
 
 // earned is one good event.
