@@ -24,7 +24,7 @@ type Consumer struct {
 	membership *membership
 
 	mu      sync.Mutex
-	current *kafka.Generation
+	current *Generation
 	workers []*worker // of the generation under way
 }
 
@@ -81,12 +81,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return err
 	}
 	c.membership.outside(errJoining)
-	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: c.Group, Brokers: c.Brokers, Dialer: c.Dialer, Topics: c.Topics,
-		GroupBalancers:    []kafka.GroupBalancer{c.balancer},
-		HeartbeatInterval: c.Heartbeat, SessionTimeout: c.SessionTimeout, RebalanceTimeout: c.SessionTimeout,
-		JoinGroupBackoff: time.Second, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,
-	})
+	group, err := c.join()
 	if err != nil {
 		return fmt.Errorf("join group %s: %w", c.Group, err)
 	}
@@ -96,7 +91,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 }
 
 // generations goes from one to the next until the context ends.
-func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) error {
+func (c *Consumer) generations(ctx context.Context, group Group) error {
 	wait := newWait()
 	var told time.Time
 	for {
@@ -142,15 +137,15 @@ func (c *Consumer) final(ctx context.Context, err error) error {
 
 // generation starts a worker for every partition that was assigned. It ends when
 // the group says so, or with the process's context.
-func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
+func (c *Consumer) generation(ctx context.Context, g *Generation) {
 	var all sync.WaitGroup
-	com := &commits{commit: g.CommitOffsets, log: c.Log}
+	com := &commits{commit: g.Commit, log: c.Log}
 	workers := c.assigned(g, com)
 	c.mu.Lock()
 	c.current, c.workers = g, workers
 	c.mu.Unlock()
 	c.membership.joined(g.ID)
-	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.MemberID), zap.Int("partitions", len(workers)))
+	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.Member), zap.Int("partitions", len(workers)))
 	// The generation's own context ends with an error that isn't Canceled, and
 	// doesn't know of ours.
 	start := func(run func(context.Context)) {
@@ -189,14 +184,14 @@ func (c *Consumer) generation(ctx context.Context, g *kafka.Generation) {
 
 var errGenerationEnded = errors.New("the generation has ended")
 
-func (c *Consumer) assigned(g *kafka.Generation, com *commits) []*worker {
+func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
 	var all []*worker
 	for topic, partitions := range g.Assignments {
 		for _, p := range partitions {
 			all = append(all, &worker{
-				Config: &c.Config, shared: &c.shared, topic: topic, partition: p.ID,
-				field: ledger.Field(topic, p.ID), kafka: c.kafka, commits: com,
-				log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", p.ID)),
+				Config: &c.Config, shared: &c.shared, topic: topic, partition: p,
+				field: ledger.Field(topic, p), kafka: c.kafka, commits: com,
+				log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", p)),
 				decoder: event.NewDecoder(c.Events),
 				pace:    pace{target: c.PieceTime},
 				lag:     noLag(),
@@ -229,7 +224,7 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 }
 
 // leave is best effort: a broker that hangs keeps it from ending.
-func (c *Consumer) leave(group *kafka.ConsumerGroup) {
+func (c *Consumer) leave(group Group) {
 	left := make(chan error, 1)
 	go func() { left <- group.Close() }()
 	select {

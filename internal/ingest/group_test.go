@@ -178,7 +178,7 @@ func TestATopicThatDoesNotExistYetIsAwaited(t *testing.T) {
 	w := newWorld(t, 1)
 	w.config.Topics = []string{topic, "later"}
 	w.send(0, some("a", 5, 5)...)
-	w.config.Transport.MetadataTopics = append(w.config.Transport.MetadataTopics, "later", DeadLetterTopic("later"))
+	w.transport.MetadataTopics = append(w.transport.MetadataTopics, "later", DeadLetterTopic("later"))
 	_, stop := w.consumer(nil)
 	eventually(t, "it says what it waits for", func() bool { return w.logged("waiting for Kafka") == 1 })
 	joins := w.watch(keyJoin)
@@ -205,7 +205,7 @@ func TestATopicThatCompactsIsRefused(t *testing.T) {
 	for _, policy := range []string{"compact", "compact,delete"} {
 		w := newWorld(t, 1)
 		require.NoError(t, w.cluster.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": policy}))
-		w.config.Topics, w.config.Transport.MetadataTopics = []string{"compacted"}, []string{"compacted"}
+		w.config.Topics, w.transport.MetadataTopics = []string{"compacted"}, []string{"compacted"}
 		var compact *CompactError
 		require.ErrorAs(t, New(w.config).Run(t.Context()), &compact)
 		require.Contains(t, compact.Error(), policy)
@@ -219,7 +219,7 @@ func TestATopicThatForgetsTooEarlyIsWarnedOf(t *testing.T) {
 		w.config.Rules.Lateness = (24 * time.Hour).Milliseconds()
 		require.NoError(t, w.cluster.CreateTopic("short", 3, map[string]string{"retention.ms": retention}))
 		w.config.Topics = []string{"short"}
-		w.config.Transport.MetadataTopics = []string{"short", DeadLetterTopic("short")}
+		w.transport.MetadataTopics = []string{"short", DeadLetterTopic("short")}
 		c := New(w.config)
 		require.NoError(t, c.awaitTopics(t.Context()))
 		if retention == "1209600000" { // 14 days: enough for a week

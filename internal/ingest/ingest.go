@@ -50,11 +50,14 @@ type Standings interface {
 	Meaning(err error) ledger.Verdict
 }
 
-// Config is all that the consumer needs. Every field is set.
+// Config is all that the consumer needs. Every field is set, but those that say what
+// nil is.
 type Config struct {
 	Brokers   []string
-	Transport *kafka.Transport
+	Transport kafka.RoundTripper
 	Dialer    *kafka.Dialer // for the group, which doesn't use the transport
+	// Join becomes a member of the group; nil: by kafka-go.
+	Join func(kafka.ConsumerGroupConfig) (Group, error)
 	// Refusal asks the brokers why they let nobody in; nil where that isn't sure.
 	Refusal func(context.Context) error
 	Topics  []string

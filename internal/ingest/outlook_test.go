@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -17,7 +16,7 @@ import (
 func (w *world) located(c *Consumer, partition int) (ledger.Position, error) {
 	w.t.Helper()
 	com := &commits{log: c.Log, commit: func(map[string]map[int]int64) error { return nil }}
-	worker := c.assigned(&kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{topic: {{ID: partition}}}}, com)[0]
+	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
 		at, err := worker.locate(w.t.Context())
 		if !errors.Is(err, errAgain) {

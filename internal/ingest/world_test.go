@@ -38,6 +38,7 @@ type world struct {
 	t         testing.TB
 	cluster   *kfake.Cluster
 	client    *kgo.Client
+	transport *kafka.Transport
 	standings *fake
 	stats     *Stats
 	logs      *observer.ObservedLogs
@@ -68,7 +69,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
-	w := &world{t: t, cluster: cluster, standings: newFake(), stats: new(Stats), logs: logs, want: board{}, calendar: calendar}
+	w := &world{t: t, cluster: cluster, transport: transport, standings: newFake(), stats: new(Stats), logs: logs, want: board{}, calendar: calendar}
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, e := range logs.All() {
@@ -270,7 +271,7 @@ func (w *world) workerOf(c *Consumer, partition int) *running {
 		}
 		return nil
 	}}
-	all := c.assigned(&kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{topic: {{ID: partition}}}}, com)
+	all := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &running{worker: all[0], consumer: c, cancel: cancel, done: make(chan struct{})}
 	live, _ := w.live.LoadOrStore(c, new(atomic.Int32))
