@@ -26,6 +26,7 @@ type deadLetters struct {
 	stats     *Stats
 	blocked   func(error) // told why writing waits, nil once it goes on
 	once      bool        // an error that may pass is returned, not waited out
+	none      bool        // a replay writes none: the consumer has, or is going to
 
 	letters []letter
 	size    int
@@ -42,7 +43,7 @@ const (
 func (w *worker) newLetters(blocked func(error)) *deadLetters {
 	return &deadLetters{
 		client: w.kafka.client, timeout: w.Timeout, topic: w.topic, partition: w.partition,
-		stats: w.Stats, blocked: blocked,
+		stats: w.Stats, blocked: blocked, none: w.until != nil,
 	}
 }
 
@@ -53,6 +54,9 @@ func DeadLetterTopic(topic string) string { return topic + ".dlq" }
 // record's bytes are copied unless it is written right away. id is the event's, nil
 // where it isn't known.
 func (d *deadLetters) add(ctx context.Context, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
+	if d.none {
+		return nil
+	}
 	size := letterBytes + len(rec.Key) + len(rec.Value) + len(rec.Headers) + len(id)
 	if d.size+size > gather {
 		if err := d.flush(ctx); err != nil {

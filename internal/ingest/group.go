@@ -188,17 +188,21 @@ func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
 	var all []*worker
 	for topic, partitions := range g.Assignments {
 		for _, p := range partitions {
-			all = append(all, &worker{
-				Config: &c.Config, shared: &c.shared, topic: topic, partition: p,
-				field: ledger.Field(topic, p), kafka: c.kafka, commits: com,
-				log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", p)),
-				decoder: event.NewDecoder(c.Events),
-				pace:    pace{target: c.PieceTime},
-				lag:     noLag(),
-			})
+			all = append(all, c.worker(topic, p, com))
 		}
 	}
 	return all
+}
+
+func (c *Consumer) worker(topic string, partition int, com *commits) *worker {
+	return &worker{
+		Config: &c.Config, shared: &c.shared, topic: topic, partition: partition,
+		field: ledger.Field(topic, partition), kafka: c.kafka, commits: com,
+		log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", partition)),
+		decoder: event.NewDecoder(c.Events),
+		pace:    pace{target: c.PieceTime},
+		lag:     noLag(),
+	}
 }
 
 // reportEvery is how often a worker's line is written.

@@ -51,22 +51,25 @@ func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
 			err = errors.Join(err, r.batches.drain(ctx))
 		}
 	}()
-	for at.Sweeping() {
+	for at.Sweeping() && !r.reached(at) {
 		if at, err = r.resume(ctx, at); err != nil {
 			return err
 		}
 	}
+	if r.until != nil {
+		return r.replay(ctx, at)
+	}
 	r.again = false
 	for offset := at.From; ; {
-		if offset, err = r.step(ctx, offset); err != nil {
+		if offset, err = r.step(ctx, offset, -1); err != nil {
 			return err
 		}
 	}
 }
 
-// step fetches one response and folds it into the open batch. It returns the
-// offset to go on from.
-func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
+// step fetches one response and folds what lies in it before the offset limit, if that
+// isn't negative, into the open batch. It returns the offset to go on from.
+func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 	resp, err := r.fetch(ctx, offset)
 	if errors.Is(err, errNoMemory) {
 		return offset, r.waitForMemory(ctx)
@@ -86,7 +89,7 @@ func (r *reader) step(ctx context.Context, offset int64) (int64, error) {
 	}
 	for {
 		before := b.records
-		end, err := r.fold(ctx, b, resp, offset, -1)
+		end, err := r.fold(ctx, b, resp, offset, limit)
 		r.Stats.Records.Add(b.records - before)
 		b.MoveTo(end)
 		if flushed := r.letters.flush(ctx); flushed != nil {
@@ -217,15 +220,22 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 // that isn't negative. It returns the offset to go on from.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
 	r.records.Reset(resp.Records, from, resp.Aborted)
+	// Past the last record may lie what carries nothing: the end is in the midst of it.
+	position := func() int64 {
+		if at := r.records.Position(); end < 0 || at < end {
+			return at
+		}
+		return end
+	}
 	for {
 		rec, err := r.records.Next()
 		switch {
 		case err == io.EOF: //nolint:errorlint // it comes bare
-			return r.records.Position(), nil
+			return position(), nil
 		case errors.Is(err, recordbatch.ErrNoMemory):
-			return r.records.Position(), errNoMemory
+			return position(), errNoMemory
 		case err != nil:
-			return r.records.Position(), r.failed(err)
+			return position(), r.failed(err)
 		case end >= 0 && rec.Offset >= end:
 			return end, nil
 		}

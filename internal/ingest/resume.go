@@ -14,12 +14,14 @@ import (
 // resume goes on with a sweep that another owner began, or this one before: it
 // reads [from, to) again and folds only the members from the position's hash on.
 // What its memory can't hold it sweeps in several readings, each of the lowest
-// hashes that fit. It returns the position after the reading.
+// hashes that fit. It returns the position after the reading. A replay that ends in the
+// same sweep goes no further than there.
 func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Position, error) {
 	r.log.Info("going on with a sweep", zap.Stringer("position", at))
 	taken := at.Hash // what was swept before this owner came counts as repeated
-	for at.Sweeping() {
+	for at.Sweeping() && !r.reached(at) {
 		b := r.fresh(at, taken)
+		b.Below(r.below(at))
 		err := r.reread(ctx, b, at)
 		if err != nil {
 			r.batches.recycle(b)
@@ -47,15 +49,27 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 	return at, nil
 }
 
+// stuck tells of a log that gives nothing more, though more was counted.
+type stuck struct {
+	furthest int64
+	since    time.Time
+}
+
+// at reports whether reading hasn't come past the furthest offset for a while.
+func (s *stuck) at(offset int64) bool {
+	if offset > s.furthest {
+		s.furthest, s.since = offset, time.Now()
+	}
+	return time.Since(s.since) > confirmFor
+}
+
 // reread folds a sweep's range of offsets. Without memory it first asks for a
 // reserve; on one it leaves the upper half of the hashes to another reading, and
 // starts again.
 func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error {
-	progress, furthest := time.Now(), at.From
+	stuck := stuck{furthest: at.From, since: time.Now()}
 	for offset := at.From; offset < at.To; {
-		if offset > furthest {
-			progress, furthest = time.Now(), offset
-		} else if r.caughtUp.Load() && time.Since(progress) > confirmFor {
+		if stuck.at(offset) && r.caughtUp.Load() {
 			return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep %v: %w", r.field, offset, at, errAgain)
 		}
 		resp, err := r.fetch(ctx, offset)

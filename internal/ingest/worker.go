@@ -38,6 +38,7 @@ type worker struct {
 	pieces  fold.Pieces
 	pace    pace
 
+	until     *ledger.Position // where a replay ends; nil for a consumer, which doesn't
 	stood     *ledger.Position // where the flow before left the ledger; nil: unknown
 	caughtUp  atomic.Bool      // the last answer of the broker was empty
 	pastSince time.Time        // when the log was first seen to end before the position
@@ -125,6 +126,11 @@ func (w *worker) flow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return w.work(ctx, at)
+}
+
+// work reads and sweeps from a position on until something ends it.
+func (w *worker) work(ctx context.Context, at ledger.Position) error {
 	w.started(at)
 	w.lag.goesOn(at.From)
 	ctx, cancel := context.WithCancelCause(ctx)

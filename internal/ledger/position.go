@@ -57,6 +57,10 @@ const tornMark = "torn:"
 // Torn is the text that the ledger holds from a piece's first write to its last.
 func Torn(expected Position) string { return tornMark + expected.String() }
 
+// Counted reads the position that a ledger denotes, torn or not: a torn one counts as
+// the position before the piece that was being written.
+func Counted(text string) (Position, error) { return Parse(strings.TrimPrefix(text, tornMark)) }
+
 // Parse reads a position. Only the canonical text is taken: whatever Append
 // would not write is refused, so that equal positions are equal texts.
 func Parse(text string) (Position, error) {

@@ -66,3 +66,15 @@ const (
 	// Orphaned: windows are listed and the ledger is empty.
 	Orphaned
 )
+
+// ParseField reads what Field writes.
+func ParseField(field string) (topic string, partition int, err error) {
+	at := strings.LastIndexByte(field, '/')
+	if at > 0 {
+		partition, err = strconv.Atoi(field[at+1:])
+	}
+	if at <= 0 || err != nil || Field(field[:at], partition) != field || partition < 0 {
+		return "", 0, fmt.Errorf("%q is no field of a ledger: want <topic>/<partition>", field)
+	}
+	return field[:at], partition, nil
+}

@@ -214,6 +214,10 @@ func (b *Batch) Halve() bool {
 	return false
 }
 
+// Below leaves the members from a hash on to another, so that a batch that resumes a
+// sweep ends at that hash. Zero leaves nobody.
+func (b *Batch) Below(hash uint64) { b.high = hash }
+
 // MoveTo sets the end of the batch: the offset that is to be read next.
 func (b *Batch) MoveTo(offset int64) { b.to = offset }
 

@@ -1,0 +1,262 @@
+package ingest
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// moment is what the live standings held at one.
+type moment struct {
+	ledger map[string]string
+	boards board
+}
+
+// replay starts one of all the partitions, into a shadow.
+func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
+	w.t.Helper()
+	shadow := newFake()
+	cfg := w.config
+	cfg.Standings, cfg.Stats = shadow, new(Stats)
+	if change != nil {
+		change(&cfg)
+	}
+	r := NewReplay(cfg)
+	for p := range partitions {
+		require.NoError(w.t, r.Begin(w.t.Context(), ledger.Beginning{Topic: topic, Partition: p, At: ledger.At(0), Origin: &ledger.Origin{}}))
+	}
+	return r, shadow
+}
+
+func limitsOf(t testing.TB, texts map[string]string) map[string]ledger.Position {
+	t.Helper()
+	all := map[string]ledger.Position{}
+	for field, text := range texts {
+		at, err := ledger.Counted(text)
+		require.NoError(t, err)
+		all[field] = at
+	}
+	return all
+}
+
+// moments has consumers count random events in small pieces, and keeps some of what
+// their standings held in between, in order.
+func (w *world) moments(seed uint64, partitions int) []moment {
+	w.t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	for p := range partitions {
+		var all []earned
+		for range 3000 {
+			all = append(all, earned{
+				User: "u" + strconv.Itoa(random.IntN(1000)), Points: random.Int64N(100) - 20,
+				At: time.Now().Add(-time.Duration(random.Int64N(int64(20 * 24 * time.Hour)))).UnixMilli(), Board: []string{"", "eu"}[random.IntN(2)],
+			})
+		}
+		for some := range slices.Chunk(all, 700) {
+			w.send(p, some...)
+			w.sendRaw(p, []byte("bad"), nil)
+		}
+	}
+	var kept []moment
+	w.standings.apply = func(int, *ledger.Piece) reply {
+		if random.IntN(10) == 0 {
+			w.standings.do(func() {
+				kept = append(kept, moment{ledger: clonedTexts(w.standings.ledger), boards: cloned(w.standings.boards)})
+			})
+		}
+		return reply{}
+	}
+	for p := range partitions { // one by one: the hook is called by one at a time
+		r := w.worker(p, func(c *Config) { c.PieceTime = 1 })
+		end := strconv.FormatInt(w.end(topic, p), 10)
+		eventually(w.t, "the partition is through", func() bool { return w.standings.at(p) == end })
+		r.stop(w.t)
+	}
+	w.standings.do(func() {
+		kept = append(kept, moment{ledger: clonedTexts(w.standings.ledger), boards: cloned(w.standings.boards)})
+	})
+	return kept
+}
+
+func clonedTexts(m map[string]string) map[string]string { return merged(m, nil) }
+
+func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			moments := w.moments(seed, 2)
+			sweeps := 0
+			r, shadow := w.replay(2, func(c *Config) { c.PieceTime = 1 })
+			letters := w.end(DeadLetterTopic(topic), 0) + w.end(DeadLetterTopic(topic), 1)
+			for i, m := range moments {
+				if len(m.ledger) < 2 || i%3 != int(seed)%3 && i != len(moments)-1 {
+					continue // workers begin one by one
+				}
+				limits := limitsOf(t, m.ledger)
+				require.NoError(t, r.To(t.Context(), limits))
+				for field, at := range limits {
+					require.Equal(t, m.ledger[field], shadow.ledger[field])
+					require.Equal(t, at, r.Position(field))
+					if at.Sweeping() {
+						sweeps++
+					}
+				}
+				require.Empty(t, differences(m.boards, shadow.boards), "at %v", m.ledger)
+			}
+			require.Positive(t, sweeps, "some lay in the middle of a sweep")
+			require.Equal(t, letters, w.end(DeadLetterTopic(topic), 0)+w.end(DeadLetterTopic(topic), 1), "a replay writes no dead letters")
+			require.Zero(t, r.Stats().DeadLetters.Load())
+			eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
+		})
+	}
+}
+
+func TestAReplayStraightIntoASweepComesToTheSameBoards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	for _, m := range w.moments(7, 1) {
+		if len(m.ledger) == 0 {
+			continue
+		}
+		r, shadow := w.replay(1, nil)
+		require.NoError(t, r.To(t.Context(), limitsOf(t, m.ledger)))
+		require.Equal(t, m.ledger, shadow.ledger)
+		require.Empty(t, differences(m.boards, shadow.boards), "at %v", m.ledger)
+	}
+}
+
+func TestAReplayThatIsStoppedAnywhereGoesOnFromItsShadow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	moments := w.moments(3, 2)
+	last := moments[len(moments)-1]
+	r, shadow := w.replay(2, func(c *Config) { c.PieceTime = 1 })
+	stops := 0
+	for n := 1; ; n++ {
+		ctx, stop := context.WithCancel(t.Context())
+		shadow.apply = func(call int, _ *ledger.Piece) reply {
+			switch rand.IntN(20) {
+			case 0:
+				stop()
+			case 1:
+				return reply{err: errLost, executed: true}
+			case 2:
+				return reply{err: errLost}
+			}
+			return reply{}
+		}
+		err := r.To(ctx, limitsOf(t, last.ledger))
+		stop()
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		stops++
+		require.Less(t, n, 1000)
+	}
+	require.Positive(t, stops)
+	require.Equal(t, last.ledger, shadow.ledger)
+	require.Empty(t, differences(last.boards, shadow.boards))
+}
+
+func TestAPositionOnlyLeadsToThoseThatASweepCanComeTo(t *testing.T) {
+	sweep := func(from, to int64, hash uint64) ledger.Position {
+		return ledger.Position{From: from, To: to, Hash: hash}
+	}
+	for _, c := range []struct {
+		from, to ledger.Position
+		leads    bool
+	}{
+		{ledger.At(5), ledger.At(5), true},
+		{ledger.At(5), ledger.At(6), true},
+		{ledger.At(6), ledger.At(5), false},
+		{ledger.At(5), sweep(5, 9, 1), true},
+		{ledger.At(6), sweep(5, 9, 1), false},
+		{ledger.At(4), sweep(5, 9, 1), true},
+		{sweep(5, 9, 3), sweep(5, 9, 3), true},
+		{sweep(5, 9, 3), sweep(5, 9, 4), true},
+		{sweep(5, 9, 3), sweep(5, 9, 2), false},
+		{sweep(5, 9, 3), sweep(5, 8, 4), false},
+		{sweep(5, 9, 3), ledger.At(5), false},
+		{sweep(5, 9, 3), ledger.At(8), false},
+		{sweep(5, 9, 3), ledger.At(9), true},
+		{sweep(5, 9, 3), sweep(9, 12, 1), true},
+	} {
+		require.Equal(t, c.leads, Leads(c.from, c.to), "%v to %v", c.from, c.to)
+	}
+}
+
+func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, _ := w.replay(1, nil)
+	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(15)}))
+	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
+}
+
+func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 2000, 1)...)
+	r, shadow := w.replay(1, func(c *Config) { c.PieceTime = 1 })
+	shadow.apply = func(n int, _ *ledger.Piece) reply {
+		if n == 3 {
+			shadow.wipe()
+		}
+		return reply{}
+	}
+	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(2000)}), ErrShadowLost)
+}
+
+func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, _ := w.replay(1, nil)
+	w.truncate(0, 10)
+	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}), ErrLogMoved)
+}
+
+func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
+	if testing.Short() {
+		t.Log("waits as long as a leader may take to know its end")
+	}
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, _ := w.replay(1, nil)
+	err := r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(25)})
+	var halt *Halt
+	require.ErrorAs(t, err, &halt)
+	require.Equal(t, HaltTruncated, halt.Reason)
+}
+
+func (w *world) truncate(partition int32, offset int64) {
+	w.t.Helper()
+	require.NoError(w.t, w.cluster.DeleteRecords(topic, partition, offset))
+}
+
+func TestAFieldOfTheLedgerComesBackFromItsText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name, p := rapid.StringMatching(`[a-z./]{1,8}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition")
+		gotName, gotP, err := ledger.ParseField(ledger.Field(name, p))
+		require.NoError(t, err)
+		require.Equal(t, name, gotName)
+		require.Equal(t, p, gotP)
+	})
+	for _, text := range []string{"", "a", "/1", "a/", "a/-1", "a/01", "a/1x"} {
+		_, _, err := ledger.ParseField(text)
+		require.Error(t, err, "%q", text)
+	}
+}

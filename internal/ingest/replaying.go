@@ -1,0 +1,126 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// A worker that replays: it ends where it is told to, which is never past the live
+// ledger. Everything else it does as a consumer's worker.
+
+// errThrough says that a replay has come to where it was to end.
+var errThrough = errors.New("the replay is through")
+
+// reached reports whether a position is the one that a replay ends at.
+func (w *worker) reached(at ledger.Position) bool { return w.until != nil && at == *w.until }
+
+// below is the hash that a replay ends a sweep at, where it ends in that one; else 0.
+func (w *worker) below(at ledger.Position) uint64 {
+	if w.until != nil && w.until.From == at.From && w.until.To == at.To {
+		return w.until.Hash
+	}
+	return 0
+}
+
+// replay reads from a position to the one that the replay ends at: all records before
+// its offset, and then, if that is in the middle of a sweep, those of the sweep whose
+// members were swept.
+func (r *reader) replay(ctx context.Context, at ledger.Position) error {
+	until := *r.until
+	stuck := stuck{furthest: at.From, since: time.Now()}
+	for offset := at.From; offset < until.From; {
+		if stuck.at(offset) && r.caughtUp.Load() {
+			return truncated(r.field, until, bounds{end: offset})
+		}
+		var err error
+		if offset, err = r.step(ctx, offset, until.From); err != nil {
+			return err
+		}
+	}
+	if err := r.batches.drain(ctx); err != nil {
+		return err
+	}
+	if until.Sweeping() && !r.reached(at) {
+		if _, err := r.resume(ctx, ledger.Position{From: until.From, To: until.To}); err != nil {
+			return err
+		}
+	}
+	return errThrough
+}
+
+// replayed works on a partition from one position to another, and waits out what passes.
+func (w *worker) replayed(ctx context.Context, at, until ledger.Position) error {
+	w.until = &until
+	wait := newWait()
+	for at != until {
+		if !Leads(at, until) {
+			return fmt.Errorf("%s stands at %v, and was to come to %v: %w", w.field, at, until, ErrWentBack)
+		}
+		err := w.work(ctx, at)
+		switch halt, halted := errors.AsType[*Halt](w.judge(err)); {
+		case errors.Is(err, errThrough):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case halted:
+			return halt
+		case outOfRange(err):
+			return fmt.Errorf("%w: %w", ErrLogMoved, err)
+		case !errors.Is(err, errMoved):
+			w.waiting(err)
+		}
+		if err := wait.next(ctx); err != nil {
+			return err
+		}
+		if at, err = w.shadowed(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shadowed is where the ledger of the replay's standings is, once that is known.
+func (w *worker) shadowed(ctx context.Context) (ledger.Position, error) {
+	wait := newWait()
+	for {
+		text, err := w.Standings.Position(ctx, w.topic, w.partition)
+		if err == nil {
+			return positionOf(w.field, text)
+		}
+		if w.Standings.Meaning(err) != ledger.Retry {
+			return ledger.Position{}, err
+		}
+		w.waiting(err)
+		if err := wait.next(ctx); err != nil {
+			return ledger.Position{}, err
+		}
+	}
+}
+
+func positionOf(field, text string) (ledger.Position, error) {
+	if text == "" {
+		return ledger.Position{}, fmt.Errorf("%s: %w", field, ErrShadowLost)
+	}
+	at, err := ledger.Parse(text)
+	if err != nil {
+		return ledger.Position{}, fmt.Errorf("the shadow's ledger of %s: %w", field, err)
+	}
+	return at, nil
+}
+
+// Leads reports whether a sweep that stands at one position can come to another.
+func Leads(from, to ledger.Position) bool {
+	switch {
+	case from == to:
+		return true
+	case from.Sweeping() && from.From == to.From && from.To == to.To:
+		return to.Hash > from.Hash
+	case from.Sweeping():
+		return to.From >= from.To
+	}
+	return to.From > from.From || to.From == from.From && to.Sweeping()
+}

@@ -1,0 +1,209 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// ReplayFrom says where a replay begins.
+type ReplayFrom struct {
+	From StartFrom // any but FromLatest
+	Time time.Time // for FromTime
+	// SinceOrigin has a partition begin no earlier than the live boards did: what
+	// came before doesn't count there.
+	SinceOrigin bool
+	// Offsets, by fields of the ledger, take the place of all that.
+	Offsets map[string]int64
+}
+
+// ReplayStart is where a replay of a partition begins.
+type ReplayStart struct {
+	Field  string
+	At     int64
+	Origin ledger.Origin
+	Log    Log
+	// LogStart is true where the log begins later than was asked for.
+	LogStart bool
+}
+
+// Beginning is the start as Begin takes it.
+func (s ReplayStart) Beginning() (ledger.Beginning, error) {
+	topic, partition, err := ledger.ParseField(s.Field)
+	return ledger.Beginning{Topic: topic, Partition: partition, At: ledger.At(s.At), Origin: &s.Origin}, err
+}
+
+// Fields are the partitions of the configured topics.
+func (r *Replay) Fields(ctx context.Context) ([]string, error) {
+	c := r.consumer
+	partitions, err := c.kafka.metadata(ctx, c.Topics...)
+	if err != nil {
+		return nil, err
+	}
+	if err := missing(c.Topics, partitions); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, topic := range c.Topics {
+		for p := range partitions[topic] {
+			all = append(all, ledger.Field(topic, p))
+		}
+	}
+	return all, nil
+}
+
+// Ends is where the logs of partitions end now.
+func (r *Replay) Ends(ctx context.Context, fields ...string) (map[string]int64, error) {
+	topics, err := byTopic(fields)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]int64{}
+	for topic, partitions := range topics {
+		logs, err := r.consumer.kafka.bounds(ctx, topic, partitions...)
+		if err != nil {
+			return nil, err
+		}
+		for p, log := range logs {
+			all[ledger.Field(topic, p)] = log.end
+		}
+	}
+	return all, nil
+}
+
+func byTopic(fields []string) (map[string][]int, error) {
+	all := map[string][]int{}
+	for _, field := range fields {
+		topic, partition, err := ledger.ParseField(field)
+		if err != nil {
+			return nil, err
+		}
+		all[topic] = append(all[topic], partition)
+	}
+	return all, nil
+}
+
+// Starts resolves where partitions begin, never past where the live ledger stands.
+func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live ledger.State, fields []string) ([]ReplayStart, error) {
+	topics, err := byTopic(fields)
+	if err != nil {
+		return nil, err
+	}
+	asked := max(0, from.Time.UnixMilli())
+	if from.From == FromWindow {
+		c := r.consumer
+		first, err := liveFrom(c.Rules.Calendar, c.Retention, live.Now)
+		if err != nil {
+			return nil, err
+		}
+		asked = max(0, first-c.Events.MaxFuture)
+	}
+	var all []ReplayStart
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		slices.Sort(topics[topic])
+		some, err := r.startsOf(ctx, topic, topics[topic], from, asked, live)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, from ReplayFrom, asked int64, live ledger.State) ([]ReplayStart, error) {
+	there, err := r.consumer.kafka.metadata(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range partitions {
+		if p >= there[topic] {
+			return nil, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again",
+				ledger.Field(topic, p), there[topic], topic)
+		}
+	}
+	w := r.consumer.worker(topic, 0, nil)
+	kind := from.From
+	if from.Offsets != nil {
+		kind = FromEarliest
+	}
+	beginnings, err := w.beginnings(ctx, kind, there[topic], asked)
+	if err != nil {
+		return nil, err
+	}
+	var all []ReplayStart
+	for _, p := range partitions {
+		s := ReplayStart{Field: ledger.Field(topic, p), Log: Log{beginnings[p].log.start, beginnings[p].log.end}}
+		b := beginnings[p]
+		if from.Offsets != nil {
+			if b, err = w.fromOffset(ctx, p, b, from.Offsets, s.Field); err != nil {
+				return nil, err
+			}
+		}
+		s.At, s.Origin = resolve(kind, b, asked, live.Now, r.consumer.Events.MaxFuture)
+		s.LogStart = s.At > 0 && s.At == s.Log.Start
+		if err := s.fit(from, live); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// fromOffset is a partition whose log begins at the offset that was asked for, or where
+// it does begin if that is later.
+func (w *worker) fromOffset(ctx context.Context, partition int, b beginning, offsets map[string]int64, field string) (beginning, error) {
+	offset, ok := offsets[field]
+	if !ok {
+		return b, fmt.Errorf("no offset is given for %s, which the ledger has", field)
+	}
+	if offset <= b.log.start {
+		return b, nil
+	}
+	b.log.start = offset
+	first, err := w.firstTime(ctx, partition, b.log)
+	if err != nil {
+		return b, err
+	}
+	b.first, b.empty = max(first, 0), first < 0
+	return b, nil
+}
+
+// fit moves a start to what the live boards have: not before they began, where that was
+// asked for, and not past where they stand.
+func (s *ReplayStart) fit(from ReplayFrom, live ledger.State) error {
+	if text := live.Origins[s.Field]; from.SinceOrigin && text != "" {
+		o, err := ledger.ParseOrigin(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Field, err)
+		}
+		if o.Offset > s.At {
+			s.At, s.Origin, s.LogStart = o.Offset, o, false
+		}
+	}
+	text, ok := live.Ledger[s.Field]
+	if !ok {
+		return nil
+	}
+	at, err := ledger.Counted(text)
+	if err != nil {
+		return fmt.Errorf("the ledger of %s: %w", s.Field, err)
+	}
+	switch {
+	case s.At <= at.From:
+		return nil
+	case s.Log.Start > at.From:
+		return fmt.Errorf("the live ledger of %s stands at %v and its log begins only at offset %d: that gap can't be read; "+
+			"let a consumer go on over it first, with on_gap: continue", s.Field, at, s.Log.Start)
+	case from.Offsets != nil:
+		return fmt.Errorf("%s is to be read from offset %d, and the live ledger stands before that, at %v", s.Field, s.At, at)
+	}
+	// All that a time asks for lies past what counts so far: begin there.
+	if s.At, s.Origin.Offset = at.From, at.From; s.At == 0 {
+		s.Origin = ledger.Origin{}
+	}
+	return nil
+}
