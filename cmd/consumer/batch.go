@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 const (
 	batchRecords = 4096
 	// batchBytes leaves room for framing below the 1 MiB that a broker takes by
 	// default (message.max.bytes 1048588).
-	batchBytes = 900 * kib
+	batchBytes = 900 * units.KiB
 	// recordOverhead is at least what a record's framing takes.
 	recordOverhead = 24
 	// lengthBytes is what the length of a header's key or value takes here.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // configFacts is what the configuration comes to.
@@ -63,10 +65,10 @@ func judgeConfig(f configFacts, now time.Time) []finding {
 	s.ok("settings", "", settingsFrom(f.settings))
 	var cut []string
 	for _, l := range f.layouts {
-		cut = append(cut, fmt.Sprintf("%s %s, tick %s", l.Period, l.Layout, formatDuration(time.Duration(l.TickMS)*time.Millisecond)))
+		cut = append(cut, fmt.Sprintf("%s %s, tick %s", l.Period, l.Layout, units.FormatDuration(time.Duration(l.TickMS)*time.Millisecond)))
 	}
 	if len(cut) > 0 {
-		s.ok("layouts", "", strings.Join(cut, "; ")+fmt.Sprintf("; ±%s points", thousands(f.layouts[0].MaxPoints)))
+		s.ok("layouts", "", strings.Join(cut, "; ")+fmt.Sprintf("; ±%s points", units.Thousands(f.layouts[0].MaxPoints)))
 	}
 	for _, w := range f.warnings {
 		found, todo := splitRemedy(w)
@@ -133,7 +135,7 @@ func splitRemedy(warning string) (found, todo string) {
 }
 
 // certificateSoon is how long before its end a certificate is warned of.
-const certificateSoon = 14 * day
+const certificateSoon = 14 * units.Day
 
 func judgeTLS(s *section, side string, f tlsFacts, now time.Time) {
 	if !f.enabled {
@@ -160,7 +162,7 @@ func judgeTLS(s *section, side string, f tlsFacts, now time.Time) {
 		s.wrong("tls", side, fmt.Sprintf("the certificate for %q begins only on %s", c.Subject.CommonName, c.NotBefore.UTC().Format(time.RFC3339)),
 			"look at this machine's clock, or have one that has begun")
 	case c.NotAfter.Sub(now) < certificateSoon:
-		s.warn("tls", side, fmt.Sprintf("the certificate for %q ends in %s", c.Subject.CommonName, short(c.NotAfter.Sub(now))),
+		s.warn("tls", side, fmt.Sprintf("the certificate for %q ends in %s", c.Subject.CommonName, units.ShortDuration(c.NotAfter.Sub(now))),
 			"renew it; it is read anew for every connection")
 	default:
 		s.ok("tls", side, fmt.Sprintf("on; the certificate for %q is good until %s", c.Subject.CommonName, c.NotAfter.UTC().Format(time.DateOnly)))

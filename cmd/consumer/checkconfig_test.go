@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 	until := func(d time.Duration) *x509.Certificate {
-		return &x509.Certificate{Subject: pkix.Name{CommonName: "standings"}, NotBefore: hour.Add(-day), NotAfter: hour.Add(d)}
+		return &x509.Certificate{Subject: pkix.Name{CommonName: "standings"}, NotBefore: hour.Add(-units.Day), NotAfter: hour.Add(d)}
 	}
 	for _, c := range []struct {
 		name    string
@@ -29,8 +31,8 @@ func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 		{name: "a secret", environ: []string{"STANDINGS_REDIS_PASSWORD=hidden"}, check: "secrets", want: "ok: redis.password by environment STANDINGS_REDIS_PASSWORD"},
 		{name: "no TLS", check: "tls", want: "ok: off\nok: off"},
 		{name: "TLS", tls: tlsFacts{enabled: true}, check: "tls", want: "ok: on, without a certificate of our own\nok: off"},
-		{name: "a certificate", tls: tlsFacts{enabled: true, certificate: until(15 * day)}, check: "tls", want: `ok: on; the certificate for "standings" is good until 2100-03-25…` + "\nok: off"},
-		{name: "a certificate that ends", tls: tlsFacts{enabled: true, certificate: until(13 * day)}, check: "tls", want: "warning: …ends in 13d0h → renew it…\nok: off"},
+		{name: "a certificate", tls: tlsFacts{enabled: true, certificate: until(15 * units.Day)}, check: "tls", want: `ok: on; the certificate for "standings" is good until 2100-03-25…` + "\nok: off"},
+		{name: "a certificate that ends", tls: tlsFacts{enabled: true, certificate: until(13 * units.Day)}, check: "tls", want: "warning: …ends in 13d0h → renew it…\nok: off"},
 		{name: "a certificate that has ended", tls: tlsFacts{enabled: true, certificate: until(-time.Hour)}, check: "tls", want: "wrong: …ended on 2100-03-10T11:00:00Z → renew it…\nok: off"},
 		{name: "a certificate that is gone", tls: tlsFacts{enabled: true, err: &tlsError{"cert_file", "can't be read"}}, check: "tls", want: "wrong: kafka.tls.cert_file can't be read…\nok: off"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
 )
@@ -104,14 +105,14 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 		switch {
 		case b.err != nil:
 		case deniedBy(b.sessionsErr):
-			s.unchecked(check, name, "no right to read the brokers' configuration", fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", formatDuration(session)))
+			s.unchecked(check, name, "no right to read the brokers' configuration", fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
 		case b.sessionsErr != nil:
 			s.unchecked(check, name, b.sessionsErr.Error(), "")
 		case session < shortest || session > longest:
-			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", formatDuration(session), formatDuration(shortest), formatDuration(longest)),
+			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)),
 				"set kafka.session_timeout within that: the group takes no member with another")
 		default:
-			allowed = fmt.Sprintf("%s, of %s to %s", formatDuration(session), formatDuration(shortest), formatDuration(longest))
+			allowed = fmt.Sprintf("%s, of %s to %s", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest))
 		}
 	}
 	if allowed != "" {

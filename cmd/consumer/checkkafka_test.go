@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -97,15 +98,15 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 
 		{"kept without end", func(*kafkaFacts, *wanted) {}, "retention", "ok: without end"},
 		{"kept for long", func(f *kafkaFacts, _ *wanted) {
-			f.topics[0].settings["retention.ms"] = fmt.Sprint((400 * day).Milliseconds())
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((400 * units.Day).Milliseconds())
 		},
 			"retention", "ok: events are kept for 400d: longer"},
 		{"kept for a month", func(f *kafkaFacts, _ *wanted) {
-			f.topics[0].settings["retention.ms"] = fmt.Sprint((33 * day).Milliseconds())
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((33 * units.Day).Milliseconds())
 		},
 			"retention", "warning: events are kept for 33d, for less than windows are open: yearly (368d)…rebuilt…31752000000"},
 		{"kept for a week", func(f *kafkaFacts, _ *wanted) {
-			f.topics[0].settings["retention.ms"] = fmt.Sprint((7 * day).Milliseconds())
+			f.topics[0].settings["retention.ms"] = fmt.Sprint((7 * units.Day).Milliseconds())
 		},
 			"retention", "warning: …weekly (8d12h), monthly (32d12h), yearly (368d)"},
 		{"kept by size", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["retention.bytes"] = "1073741824" },

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -154,26 +155,13 @@ func judgeMemory(s *section, m *serverFacts) {
 	limit, _ := strconv.ParseInt(m.info["maxmemory"], 10, 64)
 	switch {
 	case limit <= 0:
-		s.ok(check, m.address, sized(used)+" used, no maxmemory: the machine's memory is the limit")
+		s.ok(check, m.address, units.ShortBytes(used)+" used, no maxmemory: the machine's memory is the limit")
 	case float64(used) > fullShare*float64(limit):
-		s.warn(check, m.address, fmt.Sprintf("%s used of maxmemory %s (%d %%)", sized(used), sized(limit), used*100/limit),
+		s.warn(check, m.address, fmt.Sprintf("%s used of maxmemory %s (%d %%)", units.ShortBytes(used), units.ShortBytes(limit), used*100/limit),
 			"raise maxmemory, or shorten retentions: at the limit nothing is counted until there is room")
 	default:
-		s.ok(check, m.address, fmt.Sprintf("%s used of maxmemory %s", sized(used), sized(limit)))
+		s.ok(check, m.address, fmt.Sprintf("%s used of maxmemory %s", units.ShortBytes(used), units.ShortBytes(limit)))
 	}
-}
-
-// sized writes bytes as people read them: exact where that is short.
-func sized(n int64) string {
-	switch text := formatBytes(n); {
-	case n < kib || strings.HasSuffix(text, "B"):
-		return strings.TrimSuffix(text, "B") + "B"
-	case n < mib:
-		return fmt.Sprintf("%.1fKiB", float64(n)/kib)
-	case n < gib:
-		return fmt.Sprintf("%.1fMiB", float64(n)/mib)
-	}
-	return fmt.Sprintf("%.1fGiB", float64(n)/gib)
 }
 
 func judgePersistence(s *section, m *serverFacts) {
@@ -267,10 +255,10 @@ func judgeClock(s *section, m *serverFacts, maxFuture time.Duration) {
 	if m.ahead < 0 {
 		than = "behind"
 	}
-	text := fmt.Sprintf("%s %s this machine's", short(apart.Truncate(time.Millisecond)), than)
+	text := fmt.Sprintf("%s %s this machine's", units.ShortDuration(apart.Truncate(time.Millisecond)), than)
 	switch {
 	case apart-m.within <= clockApart:
-		s.ok(check, m.address, "within "+short((apart+m.within).Truncate(time.Millisecond)+time.Millisecond)+" of this machine's")
+		s.ok(check, m.address, "within "+units.ShortDuration((apart+m.within).Truncate(time.Millisecond)+time.Millisecond)+" of this machine's")
 	case apart-m.within > maxFuture:
 		s.warn(check, m.address, text+", by more than max_future: windows end by Redis's clock, and events are judged by the brokers' and producers'",
 			"set the clocks by NTP before anything is counted")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -102,12 +103,12 @@ func judgeWorkers(s *section, st *ledger.State) {
 		s.warn(check, "", fmt.Sprintf("halted: %s", membersOf(halted)), "see consumer status")
 	}
 	if len(owners) == 0 {
-		s.ok(check, "", "none has written here in the last "+formatDuration(staleAfter))
+		s.ok(check, "", "none has written here in the last "+units.FormatDuration(staleAfter))
 		return
 	}
 	var names []string
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, fmt.Sprintf("%s (%s)", owner, plural(int64(owners[owner]), "partition")))
 	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", formatDuration(staleAfter), membersOf(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(staleAfter), membersOf(names)))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
 )
@@ -150,7 +151,7 @@ func judgeCleanup(s *section, t *topicFacts) {
 func judgeRetention(s *section, t *topicFacts, want *wanted) {
 	const check = "retention"
 	if bytes, err := strconv.ParseInt(t.settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
-		s.warn(check, t.name, fmt.Sprintf("retention.bytes: a partition keeps %s, however young its events are", sized(bytes)),
+		s.warn(check, t.name, fmt.Sprintf("retention.bytes: a partition keeps %s, however young its events are", units.ShortBytes(bytes)),
 			"set retention.bytes=-1, and have retention.ms decide")
 	}
 	retention, limited := t.settings.Retention()
@@ -177,12 +178,12 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 // days writes a long time as people say it.
 func days(d time.Duration) string {
 	switch {
-	case d > 100*day:
-		return fmt.Sprintf("%dd", (d+day-1)/day)
-	case d >= 2*day && d%day != 0:
-		return short(d)
+	case d > 100*units.Day:
+		return fmt.Sprintf("%dd", (d+units.Day-1)/units.Day)
+	case d >= 2*units.Day && d%units.Day != 0:
+		return units.ShortDuration(d)
 	}
-	return formatDuration(d)
+	return units.FormatDuration(d)
 }
 
 // judgeTimestamps says what a record's time is: it decides what is late.
@@ -210,12 +211,12 @@ func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	case err != nil:
 		s.unchecked(check, t.name, "Kafka doesn't tell it", "")
 	case largest > want.largestBatch:
-		s.warn(check, t.name, fmt.Sprintf("%s: a record batch above %s, a sixteenth of fold_memory, would halt its partition", sized(largest), sized(want.largestBatch)),
-			fmt.Sprintf("raise fold_memory to %dMiB, or lower max.message.bytes", (16*largest+mib-1)/mib))
+		s.warn(check, t.name, fmt.Sprintf("%s: a record batch above %s, a sixteenth of fold_memory, would halt its partition", units.ShortBytes(largest), units.ShortBytes(want.largestBatch)),
+			fmt.Sprintf("raise fold_memory to %dMiB, or lower max.message.bytes", (16*largest+units.MiB-1)/units.MiB))
 	case largest > want.maxEventBytes+batchOverhead:
-		s.ok(check, t.name, fmt.Sprintf("%s; a single event above %s (max_event_bytes) is dead-lettered as malformed", sized(largest), sized(want.maxEventBytes)))
+		s.ok(check, t.name, fmt.Sprintf("%s; a single event above %s (max_event_bytes) is dead-lettered as malformed", units.ShortBytes(largest), units.ShortBytes(want.maxEventBytes)))
 	default:
-		s.ok(check, t.name, sized(largest))
+		s.ok(check, t.name, units.ShortBytes(largest))
 	}
 }
 
@@ -252,7 +253,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	ours, errOurs := strconv.ParseInt(d.settings["max.message.bytes"], 10, 64)
 	theirs, errTheirs := strconv.ParseInt(t.settings["max.message.bytes"], 10, 64)
 	if errOurs == nil && errTheirs == nil && ours < theirs {
-		warn(fmt.Sprintf("max.message.bytes %s is less than its source's %s: a larger event goes there without its value", sized(ours), sized(theirs)),
+		warn(fmt.Sprintf("max.message.bytes %s is less than its source's %s: a larger event goes there without its value", units.ShortBytes(ours), units.ShortBytes(theirs)),
 			"raise it to its source's")
 	}
 	if clean {

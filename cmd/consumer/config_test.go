@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 )
 
 // execute runs the program as main does, on nothing but its arguments.
@@ -351,36 +348,5 @@ func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	}
 	if code, stdout, _ := execute(t, nil); code != 0 || !strings.Contains(stdout, "Available Commands") {
 		t.Errorf("no arguments: code %d, %s", code, stdout)
-	}
-}
-
-func TestDurationsAndSizesAreReadAsTheyAreShown(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := time.Duration(rapid.Int64Range(0, int64(100000*day)).Draw(t, "duration"))
-		if rapid.Bool().Draw(t, "whole") {
-			d = d.Truncate(rapid.SampledFrom([]time.Duration{day, time.Hour, time.Minute, time.Second}).Draw(t, "unit"))
-		}
-		if got, err := parseDuration(formatDuration(d)); err != nil || got != d {
-			t.Fatalf("%v is shown as %q and read as %v, %v", d, formatDuration(d), got, err)
-		}
-		n := rapid.Int64Range(0, 1<<62).Draw(t, "bytes") &^ (1<<rapid.IntRange(0, 40).Draw(t, "zeros") - 1)
-		if got, ok := parseBytes(formatBytes(n)); !ok || got != n {
-			t.Fatalf("%d is shown as %q and read as %d, %v", n, formatBytes(n), got, ok)
-		}
-	})
-	for text, want := range map[string]time.Duration{"1w": 7 * day, "1d12h": 36 * time.Hour, "1w2d3h": 219 * time.Hour, "0": 0, "1.5h": 90 * time.Minute} {
-		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "d", "1d1w", "-1d", "-1s", "1.5d", "1", "99999999999w", "10000000w10000000w", "106751d24h"} {
-		if got, err := parseDuration(text); err == nil {
-			t.Errorf("%q is read as %v", text, got)
-		}
-	}
-	for _, text := range []string{"", "KiB", "-1", "1.5MiB", "1MB", "9007199254740993GiB"} {
-		if got, ok := parseBytes(text); ok {
-			t.Errorf("%q is read as %d", text, got)
-		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 func newConfigCommand(p *program) *cobra.Command {
@@ -63,7 +65,7 @@ func writeConfigTable(w io.Writer, l *loaded, layouts []layoutReport, warnings [
 	fmt.Fprintln(t)
 	fmt.Fprintln(t, "PERIOD\tLAYOUT\tK\tTICK\tPOINTS\tREACHED_AT\tRETENTION")
 	for _, r := range layouts {
-		tick := formatDuration(time.Duration(r.TickMS) * time.Millisecond)
+		tick := units.FormatDuration(time.Duration(r.TickMS) * time.Millisecond)
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d to %d\tto %s\t%s\n", r.Period, r.Layout, r.K, tick, r.MinPoints, r.MaxPoints, tick, r.Retention)
 	}
 	if err := t.Flush(); err != nil {

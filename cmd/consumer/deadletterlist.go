@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
 
@@ -145,14 +146,14 @@ func (p *program) noteExport(r *letterReader, written, others, without int64, ou
 // without one the file gets its name, else it is removed.
 func exportTo(stdout io.Writer, out string) (w io.Writer, finish func(error) error, err error) {
 	if out == "" {
-		to := bufio.NewWriterSize(stdout, 64*kib)
+		to := bufio.NewWriterSize(stdout, 64*units.KiB)
 		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
 	}
 	file, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
 	if err != nil {
 		return nil, nil, usagef("--out: %w", err)
 	}
-	to := bufio.NewWriterSize(file, 64*kib)
+	to := bufio.NewWriterSize(file, 64*units.KiB)
 	return to, func(err error) error {
 		if err == nil {
 			err = to.Flush()
@@ -190,7 +191,7 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 	table.right[2], table.right[3] = true, true
 	var events, letters, others int64
 	for _, n := range rows {
-		reason, count := n.Reason, thousands(n.Events)
+		reason, count := n.Reason, units.Thousands(n.Events)
 		if reason == "" {
 			reason, count = notALetter, "-"
 			others += n.Letters
@@ -198,7 +199,7 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 			events += n.Events
 			letters += n.Letters
 		}
-		table.add(plain(n.Topic)+"/"+strconv.Itoa(n.Partition), reason, count, thousands(n.Letters), timeIn(n.first, zone), timeIn(n.last, zone))
+		table.add(plain(n.Topic)+"/"+strconv.Itoa(n.Partition), reason, count, units.Thousands(n.Letters), timeIn(n.first, zone), timeIn(n.last, zone))
 	}
 	if len(rows) > 0 {
 		table.write(&b)
@@ -239,7 +240,7 @@ func writeLetterList(w io.Writer, list *letterList, none []string, timeZone stri
 	}
 	fmt.Fprint(&b, plural(int64(len(list.listed)), "event"))
 	if list.more > 0 {
-		fmt.Fprintf(&b, ", and %s more: see --limit and export", thousands(list.more))
+		fmt.Fprintf(&b, ", and %s more: see --limit and export", units.Thousands(list.more))
 	}
 	fmt.Fprintf(&b, "; times are those of %s\n", zone)
 	if text := nothingOf(none); text != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -26,7 +27,7 @@ const (
 	letterPatience = 30 * time.Second
 	// largestLetter is the longest record that is shown, in bytes. Kafka's limits are
 	// lower.
-	largestLetter = 64 * mib
+	largestLetter = 64 * units.MiB
 )
 
 // letterReader reads the letters of some topics.

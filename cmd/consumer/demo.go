@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
 )
 
@@ -70,13 +71,13 @@ const (
 	demoStandInRate = 1000
 
 	demoPartitions = 6
-	demoSpread     = 45 * day
+	demoSpread     = 45 * units.Day
 	// demoLog is what a partition keeps, in bytes: far more than the consumer is
 	// ever behind, and little enough for a laptop.
-	demoLog = 48 * mib
+	demoLog = 48 * units.MiB
 	// demoMemory is the collector's limit: the consumer sets one for itself, and
 	// here the broker's log is in the same process.
-	demoMemory = 2 * gib
+	demoMemory = 2 * units.GiB
 	// demoDrain is how long the consumer may take for what was published after an
 	// interrupt.
 	demoDrain = 1500 * time.Millisecond
@@ -146,7 +147,7 @@ func setDemo(ctx context.Context) (s *demoStage, err error) {
 	cfg.redis.addresses = []string{s.redis.Address}
 	// A stand-in doesn't tell its policy; it never evicts.
 	cfg.redis.assumeNoeviction = s.redis.Name == embedded.Miniredis
-	cfg.lateness = demoSpread + day
+	cfg.lateness = demoSpread + units.Day
 	cfg.logFormat = "json"
 	cfg.shutdownTimeout = 2 * time.Second
 	cfg.listen = listenOff // a consumer that is being tried beside it may want it
@@ -159,7 +160,7 @@ func (s *demoStage) environment() []string {
 		variablePrefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.kafka.brokers, ","),
 		variablePrefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.redis.addresses, ","),
 		variablePrefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.redis.assumeNoeviction),
-		variablePrefix + "LATENESS=" + formatDuration(s.cfg.lateness),
+		variablePrefix + "LATENESS=" + units.FormatDuration(s.cfg.lateness),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -121,7 +122,7 @@ func (f *demoFrame) board(b ranking.Board, rows, width int) []string {
 		case moved < 0:
 			mark, style = "▼", red
 		}
-		points := thousands(st.Points)
+		points := units.Thousands(st.Points)
 		room := max(1, width-len("10 ^ ")-len(points)-1)
 		name := pad(cut(plain(st.Member), room), room)
 		cells = append(cells, fmt.Sprintf("%2d %s%s%s %s %s", st.Rank, style, mark, reset, name, points))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
 )
@@ -115,8 +116,8 @@ func (g *demoGame) drain(ctx, consuming context.Context, limit time.Duration) {
 func (g *demoGame) summary() string {
 	s := g.stats
 	return fmt.Sprintf("The players published %s events; %s were consumed: %s applied, %s dead-lettered, %s late, %s skipped, %s repeated.\n",
-		thousands(g.published.Load()), thousands(s.Consumed()), thousands(s.Applied.Load()), thousands(s.DeadLettered()),
-		thousands(s.Late.Load()), thousands(s.Skipped.Load()), thousands(s.Repeated.Load()))
+		units.Thousands(g.published.Load()), units.Thousands(s.Consumed()), units.Thousands(s.Applied.Load()), units.Thousands(s.DeadLettered()),
+		units.Thousands(s.Late.Load()), units.Thousands(s.Skipped.Load()), units.Thousands(s.Repeated.Load()))
 }
 
 // trouble is what the consumer's workers say is the matter, empty if nothing.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // Escape sequences that every terminal since the VT100 knows, and xterm's for the
@@ -90,7 +92,7 @@ func (p *program) demoLines(ctx context.Context, stage *demoStage, watch *demoWa
 		line := fmt.Sprintf("%ds   %s   %s", int(time.Since(watch.begun).Seconds()), counts[0], counts[1])
 		for _, b := range watch.last().boards {
 			if len(b.Standings) > 0 {
-				line += fmt.Sprintf("   %s %s %s", b.Window.Name, plain(b.Standings[0].Member), thousands(b.Standings[0].Points))
+				line += fmt.Sprintf("   %s %s %s", b.Window.Name, plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
 			}
 		}
 		if trouble := watch.last().trouble; trouble != "" {

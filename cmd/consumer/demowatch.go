@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -166,12 +167,12 @@ func (w *demoWatch) counts() [2]string {
 	v := w.last()
 	lag := "?"
 	if v.lag >= 0 {
-		lag = thousands(v.lag)
+		lag = units.Thousands(v.lag)
 	}
 	return [2]string{
 		fmt.Sprintf("published %s (%s/s)   applied %s (%s/s)   lag %s",
-			thousands(v.published), thousands(w.rate(func(v *demoView) int64 { return v.published })),
-			thousands(v.applied), thousands(w.rate(func(v *demoView) int64 { return v.applied })), lag),
-		fmt.Sprintf("dead-lettered %s   late %s", thousands(v.dead), thousands(v.late)),
+			units.Thousands(v.published), units.Thousands(w.rate(func(v *demoView) int64 { return v.published })),
+			units.Thousands(v.applied), units.Thousands(w.rate(func(v *demoView) int64 { return v.applied })), lag),
+		fmt.Sprintf("dead-lettered %s   late %s", units.Thousands(v.dead), units.Thousands(v.late)),
 	}
 }

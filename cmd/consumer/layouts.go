@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 )
 
@@ -39,14 +40,14 @@ func reportLayouts(cfg *config) (reports []layoutReport, warnings []string, err 
 		}
 		reports = append(reports, layoutReport{
 			Period: string(p.name), Layout: string(layout.Kind), K: layout.K, TickMS: layout.Tick,
-			MinPoints: -layout.Max, MaxPoints: layout.Max, Retention: formatDuration(p.retention),
+			MinPoints: -layout.Max, MaxPoints: layout.Max, Retention: units.FormatDuration(p.retention),
 		})
 		if layout.Coarse() {
 			warnings = append(warnings, coarse(p, layout))
 		}
 		if p.retention < cfg.lateness {
 			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s: raise periods.%s.retention or lower lateness",
-				p.name, formatDuration(p.retention), formatDuration(cfg.lateness), p.name))
+				p.name, units.FormatDuration(p.retention), units.FormatDuration(cfg.lateness), p.name))
 		}
 	}
 	return reports, warnings, nil
@@ -59,5 +60,5 @@ func coarse(p periodConfig, layout codec.Layout) string {
 	}
 	tick := time.Duration(layout.Tick) * time.Millisecond
 	return fmt.Sprintf("%s scores tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
-		p.name, formatDuration(tick), remedy)
+		p.name, units.FormatDuration(tick), remedy)
 }

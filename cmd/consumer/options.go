@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 )
@@ -21,12 +22,6 @@ type option struct {
 	doc    string
 	secret bool // never shown
 }
-
-const (
-	kib = 1 << 10
-	mib = 1 << 20
-	gib = 1 << 30
-)
 
 // variable is the option's name in the environment.
 func (o option) variable() string {
@@ -77,7 +72,7 @@ func kafkaOptions(c *kafkaConfig) []option {
 			value: textValue{p: &c.group, what: "1 to 255 bytes", ok: groupName},
 			doc:   "The consumer group: replicas of one consumer share it, and its partitions."},
 		{key: "kafka.fetch_bytes", def: "1MiB",
-			value: bytesValue{&c.fetchBytes, 64 * kib, 64 * mib},
+			value: bytesValue{&c.fetchBytes, 64 * units.KiB, 64 * units.MiB},
 			doc:   "The most that one fetch of one partition brings."},
 		{key: "kafka.fetch_wait", def: "500ms",
 			value: durationValue{&c.fetchWait, time.Millisecond, 30 * time.Second},
@@ -157,8 +152,8 @@ func periodOptions(cfg *config) []option {
 			option{key: section + ".layout", def: string(codec.Readable),
 				value: choiceValue{&p.layout, layouts},
 				doc:   "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
-			option{key: section + ".retention", def: formatDuration(name.Retention()),
-				value: durationValue{&p.retention, time.Hour, 36500 * day},
+			option{key: section + ".retention", def: units.FormatDuration(name.Retention()),
+				value: durationValue{&p.retention, time.Hour, 36500 * units.Day},
 				doc:   "How long after its end a window can be read. A change holds for new windows."})
 	}
 	return all
@@ -189,13 +184,13 @@ func eventOptions(c *config) []option {
 			value: intValue{&c.maxPoints, 1, 1<<52 - 1},
 			doc:   "Points of an event and of a standing lie within ±this. More leaves less room for time: see `consumer config`."},
 		{key: "max_event_bytes", def: "1MiB",
-			value: bytesValue{&c.maxEventBytes, kib, 64 * mib},
+			value: bytesValue{&c.maxEventBytes, units.KiB, 64 * units.MiB},
 			doc:   "A larger event is malformed."},
 		{key: "max_future", def: "5m",
-			value: durationValue{&c.maxFuture, 0, day},
+			value: durationValue{&c.maxFuture, 0, units.Day},
 			doc:   "How far `occurred_at` may be past the record's time."},
 		{key: "lateness", def: "24h",
-			value: durationValue{&c.lateness, 0, 36500 * day},
+			value: durationValue{&c.lateness, 0, 36500 * units.Day},
 			doc:   "How long after its end a window still takes events, by the record's time."},
 		{key: "boards", def: "",
 			value: listValue{p: &c.boards, optional: true, what: "names, or empty for any", ok: boardName},
@@ -211,7 +206,7 @@ func processOptions(c *config) []option {
 		fieldOption("occurred_at", &c.fields.OccurredAt, "Likewise `occurred_at`."),
 		fieldOption("event_id", &c.fields.EventID, "Likewise `event_id`, which only dead letters show."),
 		{key: "fold_memory", def: "256MiB",
-			value: bytesValue{&c.foldMemory, 32 * mib, 1024 * gib},
+			value: bytesValue{&c.foldMemory, 32 * units.MiB, 1024 * units.GiB},
 			doc:   "The memory for fetched and folded events, of the whole process."},
 		{key: "piece_time", def: "5ms",
 			value: durationValue{&c.pieceTime, 500 * time.Microsecond, 100 * time.Millisecond},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )
 
@@ -170,7 +171,7 @@ func (d durationFlag) String() string {
 	if d.p == nil || *d.p == 0 {
 		return ""
 	}
-	return formatDuration(*d.p)
+	return units.FormatDuration(*d.p)
 }
 func (d durationFlag) Set(text string) error {
 	return durationValue{p: d.p}.set(text)

@@ -401,11 +401,6 @@ func TestProgressIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
 			t.Errorf("got\n%swant\n%s", &out, want)
 		}
 	})
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", -100: "-100"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d is written %s", n, got)
-		}
-	}
 }
 
 func TestWhatIsSentAgain(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
 )
@@ -60,7 +61,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	}
 	if f.file == "" && f.spread > cfg.lateness {
 		fmt.Fprintf(p.stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
-			formatDuration(f.spread), formatDuration(cfg.lateness))
+			units.FormatDuration(f.spread), units.FormatDuration(cfg.lateness))
 	}
 	if f.file == "" && cfg.fields != defaults().fields {
 		fmt.Fprintln(p.stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
@@ -201,14 +202,14 @@ func (p *program) summarize(pub *publisher, src source, topic string, took time.
 	if interrupted {
 		end = " (interrupted)"
 	}
-	volume := fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
-	if bytes < mib {
-		volume = fmt.Sprintf("%.1f KiB", float64(bytes)/kib)
+	volume := fmt.Sprintf("%.1f MiB", float64(bytes)/units.MiB)
+	if bytes < units.MiB {
+		volume = fmt.Sprintf("%.1f KiB", float64(bytes)/units.KiB)
 	}
 	fmt.Fprintf(p.stdout, "published %s events to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
-		thousands(events), topic, took.Round(time.Millisecond), thousands(int64(float64(events)/took.Seconds())), volume, end)
+		units.Thousands(events), topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), volume, end)
 	if n := pub.resends.Load(); n > 0 {
-		fmt.Fprintf(p.stdout, "up to %s of them may be there twice: they were sent again for want of an answer\n", thousands(n))
+		fmt.Fprintf(p.stdout, "up to %s of them may be there twice: they were sent again for want of an answer\n", units.Thousands(n))
 	}
 	made, ok := src.(*samples)
 	if !ok || len(made.bad) == 0 {
@@ -216,7 +217,7 @@ func (p *program) summarize(pub *publisher, src source, topic string, took time.
 	}
 	var parts []string
 	for _, reason := range []string{sample.Malformed, sample.Invalid, sample.UnknownBoard, sample.BadTime} {
-		parts = append(parts, fmt.Sprintf("%s %s", thousands(made.bad[reason]), reason))
+		parts = append(parts, fmt.Sprintf("%s %s", units.Thousands(made.bad[reason]), reason))
 	}
 	fmt.Fprintf(p.stdout, "bad ones made: %s\n", strings.Join(parts, ", "))
 }

@@ -5,11 +5,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 const (
@@ -82,14 +83,14 @@ func (p *progress) lines(w io.Writer, what string, total int64, count func() int
 	defer tick.Stop()
 	of := ""
 	if total > 0 {
-		of = " of " + thousands(total)
+		of = " of " + units.Thousands(total)
 	}
 	var last int64
 	for {
 		select {
 		case <-tick.C:
 			now := count()
-			fmt.Fprintf(w, "%s: %s%s events, %s/s\n", what, thousands(now), of, thousands((now-last)/int64(lineEvery/time.Second)))
+			fmt.Fprintf(w, "%s: %s%s events, %s/s\n", what, units.Thousands(now), of, units.Thousands((now-last)/int64(lineEvery/time.Second)))
 			last = now
 		case line := <-p.notes:
 			fmt.Fprintln(w, line)
@@ -97,13 +98,4 @@ func (p *progress) lines(w io.Writer, what string, total int64, count func() int
 			return
 		}
 	}
-}
-
-// thousands writes 1234567 as 1,234,567.
-func thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 	// waits since 4.0.
 	linger = 5 * time.Millisecond
 	// publishMemory bounds what all lanes hold together.
-	publishMemory = 64 * mib
+	publishMemory = 64 * units.MiB
 	// publishPatience is how long a batch is tried before the run is given up.
 	publishPatience = time.Minute
 	// worthTelling is the failed attempt of a batch from which on it is told: a
@@ -72,7 +74,7 @@ type lane struct {
 // start makes the lanes. ctx ends the sending at once, acknowledged or not.
 func (p *publisher) start(ctx context.Context, partitions int) {
 	p.balancer.Consistent = true
-	p.limit = min(batchBytes, max(publishMemory/2/partitions, 16*kib))
+	p.limit = min(batchBytes, max(publishMemory/2/partitions, 16*units.KiB))
 	p.more = recordOverhead
 	for _, h := range p.headers {
 		p.more += len(h.Key) + len(h.Value) + 2*lengthBytes

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -95,14 +96,12 @@ func explainRedis(ctx context.Context, err error, cfg *config) error {
 	case ofNames:
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, dns), err}
 	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
-		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, formatDuration(cfg.redis.timeout)), err}
+		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.redis.timeout)), err}
 	case ofNetwork && op.Op == "dial":
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, op), err}
 	}
 	return redisError{name + ": " + oneLine(err), err}
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
 type redisError struct {
 	line string
@@ -111,3 +110,5 @@ type redisError struct {
 
 func (e redisError) Error() string { return e.line }
 func (e redisError) Unwrap() error { return e.err }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // fileSuffix makes a secret's key the key of its file.
@@ -81,7 +83,7 @@ func readSecret(path string) (string, error) {
 	case err != nil:
 		return "", unreadable(err)
 	case len(text) > maxSecret:
-		return "", fmt.Errorf("holds more than %s: no secret is as long", formatBytes(maxSecret))
+		return "", fmt.Errorf("holds more than %s: no secret is as long", units.FormatBytes(maxSecret))
 	}
 	secret := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if secret == "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )
 
@@ -47,7 +48,7 @@ func (s *samples) next() (outgoing, error) {
 }
 
 // lineBytes is the longest line that is read. Kafka's limits are lower.
-const lineBytes = 64 * mib
+const lineBytes = 64 * units.MiB
 
 // lines is the source of NDJSON: a line is a record's value as it stands, and
 // its user_id the key; or it is a dead letter, with all that its record has. Blank
@@ -65,7 +66,7 @@ type lines struct {
 func newLines(r io.Reader, topic string, raw bool) *lines {
 	reader := &watchedReader{Reader: r}
 	l := &lines{topic: topic, scanner: bufio.NewScanner(reader), raw: raw}
-	l.scanner.Buffer(make([]byte, 64*kib), lineBytes)
+	l.scanner.Buffer(make([]byte, 64*units.KiB), lineBytes)
 	l.scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		// What stands before a failed or interrupted read is no line, but the
 		// start of one.
@@ -117,7 +118,7 @@ func (l *lines) next() (outgoing, error) {
 	case err == nil:
 		return outgoing{}, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
-		return outgoing{}, fmt.Errorf("line %d is longer than %s", l.number+1, formatBytes(lineBytes))
+		return outgoing{}, fmt.Errorf("line %d is longer than %s", l.number+1, units.FormatBytes(lineBytes))
 	default:
 		return outgoing{}, fmt.Errorf("read after line %d: %w", l.number, err)
 	}
@@ -209,7 +210,7 @@ func (l *lines) keyOf(id jsontext.Value) ([]byte, error) {
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	pr, pw := io.Pipe()
 	go func() {
-		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*kib))
+		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*units.KiB))
 		pw.CloseWithError(err) // nil is EOF
 	}()
 	context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 func writeStatus(w io.Writer, s *statusReport) error {
@@ -51,7 +53,7 @@ func (s *statusReport) summary() string {
 		}
 	}
 	if unknown < len(s.Partitions) {
-		text += fmt.Sprintf("; lag %s, %s behind", plural(lag, "record"), short(time.Duration(oldest)*time.Millisecond))
+		text += fmt.Sprintf("; lag %s, %s behind", plural(lag, "record"), units.ShortDuration(time.Duration(oldest)*time.Millisecond))
 	}
 	if unknown > 0 {
 		text += fmt.Sprintf("; lag of %d unknown", unknown)
@@ -86,7 +88,7 @@ func (s *statusReport) table() *table {
 			owner = plain(*p.Owner)
 		}
 		if p.BehindMS != nil {
-			behind = short(time.Duration(*p.BehindMS) * time.Millisecond)
+			behind = units.ShortDuration(time.Duration(*p.BehindMS) * time.Millisecond)
 		}
 		t.add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
 	}
@@ -138,7 +140,7 @@ func (p *partitionReport) trouble() string {
 	switch {
 	case p.Stale:
 		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
-			short(p.staleFor.Truncate(time.Second)), plain(*p.State))
+			units.ShortDuration(p.staleFor.Truncate(time.Second)), plain(*p.State))
 	case p.State != nil && *p.State != "running":
 		text = plain(*p.State)
 	case p.State == nil && p.What != nil:
@@ -189,23 +191,4 @@ func (s *statusReport) rest() []string {
 		lines = append(lines, plain(*s.Schema))
 	}
 	return lines
-}
-
-// short writes a duration in at most two units: 350ms, 1.2s, 3m4s, 5h12m, 3d4h.
-func short(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "0"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 2*day:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -42,7 +43,7 @@ the id is as it is.`,
 				}
 				none := ""
 				if b.Listed && len(b.Standings) == 0 {
-					none = "no member has a rank above " + thousands(int64(offset))
+					none = "no member has a rank above " + units.Thousands(int64(offset))
 				}
 				return newBoardText(p.stdout, r.cfg.timeZone).write(b, none)
 			})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -71,7 +72,7 @@ func (t *boardText) rows(s *strings.Builder, b ranking.Board) {
 			table.add("-", plain(st.Member), "-", "-")
 			continue
 		}
-		table.add(mark+thousands(st.Rank), plain(st.Member), thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
+		table.add(mark+units.Thousands(st.Rank), plain(st.Member), units.Thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
 	}
 	if t.width > 0 {
 		table.narrow(1, t.width)
@@ -110,7 +111,7 @@ func plural(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return thousands(n) + " " + what + "s"
+	return units.Thousands(n) + " " + what + "s"
 }
 
 // plain is a text that a terminal shows as it stands: what isn't visible is

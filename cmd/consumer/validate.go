@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
@@ -73,7 +74,7 @@ func (l *loaded) validateTogether() []error {
 	cfg := l.config
 	if cfg.kafka.sessionTimeout < 3*cfg.kafka.heartbeat {
 		complain("kafka.heartbeat", "is more than a third of kafka.session_timeout, %s: a late one would end the session",
-			formatDuration(cfg.kafka.sessionTimeout))
+			units.FormatDuration(cfg.kafka.sessionTimeout))
 	}
 	for _, topic := range cfg.kafka.topics {
 		for _, other := range cfg.kafka.topics {

@@ -6,11 +6,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // value is where an option is kept. set reads a text, and its error says what
@@ -121,26 +122,12 @@ func (v intValue) kind() string { return "number" }
 func (v intValue) rule() string { return fmt.Sprintf("%d to %d", v.min, v.max) }
 func (v intValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
 func (v intValue) set(text string) error {
-	n, err := parseWhole(text)
+	n, err := units.ParseWhole(text)
 	if err != nil {
 		return errors.New("isn't a whole number")
 	}
 	*v.p = n
 	return nil
-}
-
-// parseWhole takes 1_000_000 and 1e6 as well, as YAML does.
-func parseWhole(text string) (int64, error) {
-	text = strings.ReplaceAll(text, "_", "")
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err == nil {
-		return n, nil
-	}
-	f, ferr := strconv.ParseFloat(text, 64)
-	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return 0, err
-	}
-	return int64(f), nil
 }
 
 // bytesValue is a size in bytes: 64KiB, 1MiB, or a plain number.
@@ -149,46 +136,19 @@ type bytesValue struct {
 	min, max int64
 }
 
-func (v bytesValue) text() string { return formatBytes(*v.p) }
+func (v bytesValue) text() string { return units.FormatBytes(*v.p) }
 func (v bytesValue) kind() string { return "size" }
-func (v bytesValue) rule() string { return formatBytes(v.min) + " to " + formatBytes(v.max) }
+func (v bytesValue) rule() string {
+	return units.FormatBytes(v.min) + " to " + units.FormatBytes(v.max)
+}
 func (v bytesValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
 func (v bytesValue) set(text string) error {
-	n, ok := parseBytes(text)
+	n, ok := units.ParseBytes(text)
 	if !ok {
 		return errors.New("isn't a size such as 64KiB, 1MiB or a plain number of bytes")
 	}
 	*v.p = n
 	return nil
-}
-
-var byteUnits = []struct {
-	name string
-	size int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
-
-func parseBytes(text string) (int64, bool) {
-	size := int64(1)
-	for _, u := range byteUnits {
-		if number, cut := strings.CutSuffix(text, u.name); cut {
-			text, size = strings.TrimSpace(number), u.size
-			break
-		}
-	}
-	n, err := parseWhole(text)
-	if err != nil || n < 0 || n > math.MaxInt64/size {
-		return 0, false
-	}
-	return n * size, true
-}
-
-func formatBytes(n int64) string {
-	for _, u := range byteUnits[:3] {
-		if n != 0 && n%u.size == 0 {
-			return strconv.FormatInt(n/u.size, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // durationValue is a stretch of time as Go writes it, with d and w besides.
@@ -197,69 +157,19 @@ type durationValue struct {
 	min, max time.Duration
 }
 
-func (v durationValue) text() string { return formatDuration(*v.p) }
+func (v durationValue) text() string { return units.FormatDuration(*v.p) }
 func (v durationValue) kind() string { return "duration" }
-func (v durationValue) rule() string { return formatDuration(v.min) + " to " + formatDuration(v.max) }
+func (v durationValue) rule() string {
+	return units.FormatDuration(v.min) + " to " + units.FormatDuration(v.max)
+}
 func (v durationValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
 func (v durationValue) set(text string) error {
-	d, err := parseDuration(text)
+	d, err := units.ParseDuration(text)
 	if err != nil {
 		return errors.New("isn't a duration such as 500ms, 10s, 24h or 60d")
 	}
 	*v.p = d
 	return nil
-}
-
-const day = 24 * time.Hour
-
-// parseDuration reads what time.ParseDuration does, after weeks and days: 60d,
-// 1w, 1d12h. A day is 24 hours.
-func parseDuration(text string) (time.Duration, error) {
-	sum, rest := time.Duration(0), text
-	for _, u := range []struct {
-		letter string
-		length time.Duration
-	}{{"w", 7 * day}, {"d", day}} {
-		number, after, cut := strings.Cut(rest, u.letter)
-		if !cut {
-			continue
-		}
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n < 0 || n > int64(math.MaxInt64/u.length) {
-			return 0, fmt.Errorf("duration %q: not a number of %s", text, u.letter)
-		}
-		sum, rest = sum+time.Duration(n)*u.length, after
-	}
-	if rest == "" && rest != text {
-		return positive(sum, text)
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil {
-		return 0, fmt.Errorf("duration %q: %w", text, err)
-	}
-	return positive(sum+d, text)
-}
-
-func positive(d time.Duration, text string) (time.Duration, error) {
-	if d < 0 {
-		return 0, fmt.Errorf("duration %q: negative or too long", text)
-	}
-	return d, nil
-}
-
-// formatDuration writes 60d rather than 1440h0m0s.
-func formatDuration(d time.Duration) string {
-	if d >= 2*day && d%day == 0 {
-		return strconv.FormatInt(int64(d/day), 10) + "d"
-	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
 }
 
 func inRange[T int64 | time.Duration](n, low, high T, rule string) error {

@@ -1,0 +1,156 @@
+// Package units is sizes, durations and counts as people write and read them.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sizes in bytes.
+const (
+	KiB = 1 << 10
+	MiB = 1 << 20
+	GiB = 1 << 30
+)
+
+var byteUnits = []struct {
+	name string
+	size int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// ParseWhole takes 1_000_000 and 1e6 as well, as YAML does.
+func ParseWhole(text string) (int64, error) {
+	text = strings.ReplaceAll(text, "_", "")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, nil
+	}
+	f, ferr := strconv.ParseFloat(text, 64)
+	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, err
+	}
+	return int64(f), nil
+}
+
+// ParseBytes reads a size in bytes: 64KiB, 1MiB, or a plain number.
+func ParseBytes(text string) (int64, bool) {
+	size := int64(1)
+	for _, u := range byteUnits {
+		if number, cut := strings.CutSuffix(text, u.name); cut {
+			text, size = strings.TrimSpace(number), u.size
+			break
+		}
+	}
+	n, err := ParseWhole(text)
+	if err != nil || n < 0 || n > math.MaxInt64/size {
+		return 0, false
+	}
+	return n * size, true
+}
+
+// FormatBytes writes a size as ParseBytes reads it: in the largest unit that is exact.
+func FormatBytes(n int64) string {
+	for _, u := range byteUnits[:3] {
+		if n != 0 && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Day is 24 hours, whatever clocks do.
+const Day = 24 * time.Hour
+
+// ParseDuration reads what time.ParseDuration does, after weeks and days: 60d,
+// 1w, 1d12h. A day is 24 hours.
+func ParseDuration(text string) (time.Duration, error) {
+	sum, rest := time.Duration(0), text
+	for _, u := range []struct {
+		letter string
+		length time.Duration
+	}{{"w", 7 * Day}, {"d", Day}} {
+		number, after, cut := strings.Cut(rest, u.letter)
+		if !cut {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 0 || n > int64(math.MaxInt64/u.length) {
+			return 0, fmt.Errorf("duration %q: not a number of %s", text, u.letter)
+		}
+		sum, rest = sum+time.Duration(n)*u.length, after
+	}
+	if rest == "" && rest != text {
+		return positive(sum, text)
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil {
+		return 0, fmt.Errorf("duration %q: %w", text, err)
+	}
+	return positive(sum+d, text)
+}
+
+func positive(d time.Duration, text string) (time.Duration, error) {
+	if d < 0 {
+		return 0, fmt.Errorf("duration %q: negative or too long", text)
+	}
+	return d, nil
+}
+
+// FormatDuration writes 60d rather than 1440h0m0s.
+func FormatDuration(d time.Duration) string {
+	if d >= 2*Day && d%Day == 0 {
+		return strconv.FormatInt(int64(d/Day), 10) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// ShortDuration writes a duration in at most two units: 350ms, 1.2s, 3m4s, 5h12m, 3d4h.
+func ShortDuration(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 2*Day:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/Day, d%Day/time.Hour)
+}
+
+// Thousands writes 1234567 as 1,234,567.
+func Thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// ShortBytes writes bytes as people read them: exact where that is short.
+func ShortBytes(n int64) string {
+	switch text := FormatBytes(n); {
+	case n < KiB || strings.HasSuffix(text, "B"):
+		return strings.TrimSuffix(text, "B") + "B"
+	case n < MiB:
+		return fmt.Sprintf("%.1fKiB", float64(n)/KiB)
+	case n < GiB:
+		return fmt.Sprintf("%.1fMiB", float64(n)/MiB)
+	}
+	return fmt.Sprintf("%.1fGiB", float64(n)/GiB)
+}
