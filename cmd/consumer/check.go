@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 )
 
@@ -110,8 +111,8 @@ func (p *program) sayIfLong(what string) (done func()) {
 
 // check asks both sides at once, and then what would happen. What can't be reached is
 // among the findings, and no error.
-func check(ctx context.Context, l *loaded) (*checkReport, error) {
-	cfg := l.config
+func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
+	cfg := l.Config
 	configured, err := gatherConfig(l)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func check(ctx context.Context, l *loaded) (*checkReport, error) {
 		return nil, err
 	}
 	defer reader.close()
-	client, err := newKafkaClient(&cfg.kafka, checkedTopics(cfg)...)
+	client, err := newKafkaClient(&cfg.Kafka, checkedTopics(cfg)...)
 	if err != nil {
 		return nil, err
 	}
@@ -145,23 +146,23 @@ func check(ctx context.Context, l *loaded) (*checkReport, error) {
 		redisSide.difference = reader.checkSchema(kafkaSide.cluster, redisSide.state.Schema)
 	}
 	want := &wanted{
-		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.foldMemory), maxEventBytes: cfg.maxEventBytes,
-		group: cfg.kafka.group, session: cfg.kafka.sessionTimeout, start: cfg.start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
+		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory), maxEventBytes: cfg.MaxEventBytes,
+		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
 	r := &checkReport{At: isoMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
 	r.Findings = slices.Concat(judgeConfig(configured, time.Now()), judgeKafka(kafkaSide, want),
-		judgeRedis(redisSide, cfg.kafka.topics, cfg.maxFuture))
+		judgeRedis(redisSide, cfg.Kafka.Topics, cfg.MaxFuture))
 	r.Result = conclude(r.Findings)
 	return r, nil
 }
 
 // lookAhead finds where partitions would start.
-func lookAhead(ctx context.Context, cfg *config, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
+func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
 	for i := range k.topics {
 		t := &k.topics[i]
 		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
 			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, *r.state, t.logs, t.committed)
-			t.outlookErr = cfg.kafka.explain(ctx, t.outlookErr, t.name)
+			t.outlookErr = explainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
 		}
 	}
 }
@@ -173,7 +174,7 @@ func dryConsumer(r *boardReader, client *kafka.Client, cluster string) (*ingest.
 	if err != nil {
 		return nil, err
 	}
-	way, err := cfg.kafka.connection()
+	way, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, err
 	}

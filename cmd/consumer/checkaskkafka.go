@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 )
 
@@ -31,14 +32,14 @@ const askedAtOnce = 8
 
 // kafkaAsker asks one cluster.
 type kafkaAsker struct {
-	cfg    *config
+	cfg    *config.Config
 	client *kafka.Client
 }
 
 // gather asks for everything but where partitions would start.
 func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 	f := &kafkaFacts{}
-	for _, address := range a.cfg.kafka.brokers {
+	for _, address := range a.cfg.Kafka.Brokers {
 		f.bootstrap = append(f.bootstrap, reached{address: address})
 	}
 	m := a.bootstrap(ctx, f)
@@ -56,7 +57,7 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 		byName[m.Topics[i].Name] = &m.Topics[i]
 	}
 	f.group.unused = a.unused(ctx, byName[offsetsTopic])
-	for _, name := range a.cfg.kafka.topics {
+	for _, name := range a.cfg.Kafka.Topics {
 		t := factsOfTopic(name, byName[name])
 		letters := ingest.DeadLetterTopic(name)
 		dead := factsOfTopic(letters, byName[letters])
@@ -82,13 +83,13 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 // askRights asks as run does at its start, but for those on a group where none was
 // ever used.
 func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
-	needs := ingest.Needs(a.cfg.kafka.group, a.cfg.kafka.topics...)
+	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.group.unused {
 		needs = slices.DeleteFunc(needs, func(r ingest.Right) bool { return r.Group != "" })
 	}
 	var err error
 	if f.missing, err = ingest.Missing(ctx, a.client, needs); err != nil {
-		f.rightsErr = a.cfg.kafka.explain(ctx, err, a.cfg.kafka.topics[0])
+		f.rightsErr = explainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 	}
 }
 
@@ -117,17 +118,17 @@ func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Metada
 
 // explainAt says what an error of one broker means: the others aren't asked.
 func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) error {
-	there := a.cfg.kafka
-	there.brokers = []string{address}
-	return there.explain(ctx, err, there.topics[0])
+	there := a.cfg.Kafka
+	there.Brokers = []string{address}
+	return explainKafka(ctx, err, &there, there.Topics[0])
 }
 
 func (a *kafkaAsker) topics() []string { return checkedTopics(a.cfg) }
 
 // checkedTopics are all that is looked at: a transport knows only those on its list.
-func checkedTopics(cfg *config) []string {
+func checkedTopics(cfg *config.Config) []string {
 	var all []string
-	for _, t := range cfg.kafka.topics {
+	for _, t := range cfg.Kafka.Topics {
 		all = append(all, t, ingest.DeadLetterTopic(t))
 	}
 	return append(all, offsetsTopic)
@@ -226,7 +227,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 }
 
 func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
-	explain := func(err error) error { return a.cfg.kafka.explain(ctx, err, t.name) }
+	explain := func(err error) error { return explainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
 		if one.err == nil {
 			one.settings, one.settingsErr = ingest.Settings(ctx, a.client, one.name)
@@ -241,7 +242,7 @@ func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
 		return
 	}
 	if !unused {
-		t.committed, t.committedErr = ingest.Committed(ctx, a.client, a.cfg.kafka.group, t.name, n)
+		t.committed, t.committedErr = ingest.Committed(ctx, a.client, a.cfg.Kafka.Group, t.name, n)
 		t.committedErr = explain(t.committedErr)
 	}
 }
@@ -258,12 +259,12 @@ func (a *kafkaAsker) unused(ctx context.Context, offsets *kafka.Topic) bool {
 
 // askGroup asks the coordinator, which has answered for the offsets before.
 func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
-	name := a.cfg.kafka.group
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.kafka.timeout)
+	name := a.cfg.Kafka.Group
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Kafka.Timeout)
 	defer cancel()
 	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{name}})
 	if err != nil {
-		g.err = a.cfg.kafka.explain(ctx, fmt.Errorf("describe group %s: %w", name, err), a.cfg.kafka.topics[0])
+		g.err = explainKafka(ctx, fmt.Errorf("describe group %s: %w", name, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 		return
 	}
 	described, ok := r.(*describegroups.Response)

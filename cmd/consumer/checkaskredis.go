@@ -13,16 +13,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ranking"
 )
 
 func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
 	cfg := r.cfg
-	f := &redisFacts{kind: "a single server", db: cfg.redis.db}
+	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB}
 	if _, ok := r.client.(*redis.ClusterClient); ok {
 		f.kind = "a cluster's master"
-	} else if cfg.redis.sentinel.master != "" {
-		f.kind = "the Sentinels' master " + cfg.redis.sentinel.master
+	} else if cfg.Redis.Sentinel.Master != "" {
+		f.kind = "the Sentinels' master " + cfg.Redis.Sentinel.Master
 	}
 	state, err := r.store.State(ctx)
 	f.noState = explainRedis(ctx, err, cfg)
@@ -62,8 +63,8 @@ var asked = []string{
 }
 
 // askServer asks one master, all within redis.timeout.
-func askServer(ctx context.Context, cfg *config, c *redis.Client) serverFacts {
-	ctx, cancel := context.WithTimeout(ctx, cfg.redis.timeout)
+func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverFacts {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Redis.Timeout)
 	defer cancel()
 	m := serverFacts{address: c.Options().Addr}
 	conn := c.Conn()
@@ -72,7 +73,7 @@ func askServer(ctx context.Context, cfg *config, c *redis.Client) serverFacts {
 		m.err = explainRedis(ctx, err, cfg)
 		return m
 	}
-	m.eviction = ranking.TryEviction(ctx, conn, cfg.redis.assumeNoeviction)
+	m.eviction = ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	if text, err := conn.Info(ctx).Result(); err == nil {
 		m.info = map[string]string{}
 		for line := range strings.Lines(text) {

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // configFacts is what the configuration comes to.
 type configFacts struct {
-	settings []setting
-	layouts  []layoutReport
+	settings []config.Setting
+	layouts  []config.LayoutReport
 	warnings []string
 	kafka    tlsFacts
 	redis    tlsFacts
@@ -32,23 +33,23 @@ type tlsFacts struct {
 	err         error // of reading it again
 }
 
-func gatherConfig(l *loaded) (configFacts, error) {
-	layouts, warnings, err := reportLayouts(l.config)
+func gatherConfig(l *config.Loaded) (configFacts, error) {
+	layouts, warnings, err := l.Config.Layouts()
 	if err != nil {
 		return configFacts{}, err
 	}
 	return configFacts{
-		settings: l.settings, layouts: layouts, warnings: warnings,
-		kafka: gatherTLS(&l.config.kafka.tls), redis: gatherTLS(&l.config.redis.tls),
+		settings: l.Settings, layouts: layouts, warnings: warnings,
+		kafka: gatherTLS(&l.Config.Kafka.TLS), redis: gatherTLS(&l.Config.Redis.TLS),
 	}, nil
 }
 
-func gatherTLS(c *tlsConfig) tlsFacts {
-	f := tlsFacts{enabled: c.enabled, skipVerify: c.skipVerify}
-	if !c.enabled || c.certFile == "" {
+func gatherTLS(c *config.TLS) tlsFacts {
+	f := tlsFacts{enabled: c.Enabled, skipVerify: c.SkipVerify}
+	if !c.Enabled || c.CertFile == "" {
 		return f
 	}
-	pair, err := c.pair()
+	pair, err := c.Pair()
 	switch {
 	case err != nil:
 		f.err = err
@@ -84,14 +85,14 @@ func judgeConfig(f configFacts, now time.Time) []finding {
 
 // settingsFrom says where they come from: 3 of the file standings.yaml, 2 of the
 // environment, all others by default.
-func settingsFrom(all []setting) string {
+func settingsFrom(all []config.Setting) string {
 	n := map[string]int{}
 	var order []string
 	for _, s := range all {
-		from := s.from.layer
+		from := s.From.Layer
 		switch from {
 		case "file", "secret file":
-			from = s.from.String()
+			from = s.From.String()
 		case "default":
 			continue
 		}
@@ -112,11 +113,11 @@ func settingsFrom(all []setting) string {
 }
 
 // secretsFrom says where each secret comes from, never what it is.
-func secretsFrom(all []setting) string {
+func secretsFrom(all []config.Setting) string {
 	var said []string
 	for _, s := range all {
-		if s.secret && s.value.text() != "" {
-			said = append(said, s.key+" by "+s.from.String())
+		if s.Secret && s.Shown() != "" {
+			said = append(said, s.Key+" by "+s.From.String())
 		}
 	}
 	return strings.Join(said, "; ")
@@ -148,7 +149,7 @@ func judgeTLS(s *section, side string, f tlsFacts, now time.Time) {
 	c := f.certificate
 	switch {
 	case f.err != nil:
-		if p, ok := errors.AsType[*tlsError](f.err); ok {
+		if p, ok := errors.AsType[*config.TLSError](f.err); ok {
 			s.wrong("tls", side, fmt.Sprintf("%s.tls.%v", side, p), "mend the file")
 			return
 		}

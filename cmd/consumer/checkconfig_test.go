@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -34,10 +35,10 @@ func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 		{name: "a certificate", tls: tlsFacts{enabled: true, certificate: until(15 * units.Day)}, check: "tls", want: `ok: on; the certificate for "standings" is good until 2100-03-25…` + "\nok: off"},
 		{name: "a certificate that ends", tls: tlsFacts{enabled: true, certificate: until(13 * units.Day)}, check: "tls", want: "warning: …ends in 13d0h → renew it…\nok: off"},
 		{name: "a certificate that has ended", tls: tlsFacts{enabled: true, certificate: until(-time.Hour)}, check: "tls", want: "wrong: …ended on 2100-03-10T11:00:00Z → renew it…\nok: off"},
-		{name: "a certificate that is gone", tls: tlsFacts{enabled: true, err: &tlsError{"cert_file", "can't be read"}}, check: "tls", want: "wrong: kafka.tls.cert_file can't be read…\nok: off"},
+		{name: "a certificate that is gone", tls: tlsFacts{enabled: true, err: &config.TLSError{Setting: "cert_file", Problem: "can't be read"}}, check: "tls", want: "wrong: kafka.tls.cert_file can't be read…\nok: off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := load("", c.environ)
+			l, err := config.Load("", c.environ)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -27,13 +27,13 @@ period. All that is wrong is listed, and the exit code is 2.`,
 		Args: exactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			if asMarkdown {
-				return writeMarkdown(p.stdout)
+				return config.WriteMarkdown(p.stdout)
 			}
 			l, err := p.configuration()
 			if err != nil {
 				return err
 			}
-			layouts, warnings, err := reportLayouts(l.config)
+			layouts, warnings, err := l.Config.Layouts()
 			if err != nil {
 				return err
 			}
@@ -49,15 +49,15 @@ period. All that is wrong is listed, and the exit code is 2.`,
 	return c
 }
 
-func writeConfigTable(w io.Writer, l *loaded, layouts []layoutReport, warnings []string) error {
+func writeConfigTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KEY\tVALUE\tFROM")
-	for _, s := range l.settings {
-		shown := s.shown()
+	for _, s := range l.Settings {
+		shown := s.Shown()
 		if shown == "" {
 			shown = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", s.key, shown, s.from)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Key, shown, s.From)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func writeConfigTable(w io.Writer, l *loaded, layouts []layoutReport, warnings [
 	return nil
 }
 
-func writeConfigJSON(w io.Writer, l *loaded, layouts []layoutReport, warnings []string) error {
+func writeConfigJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
 	type settingReport struct {
 		Key         string `json:"key"`
 		Value       string `json:"value"`
@@ -88,46 +88,15 @@ func writeConfigJSON(w io.Writer, l *loaded, layouts []layoutReport, warnings []
 		Environment string `json:"environment"`
 	}
 	report := struct {
-		Settings []settingReport `json:"settings"`
-		Layouts  []layoutReport  `json:"layouts"`
-		Warnings []string        `json:"warnings"`
+		Settings []settingReport       `json:"settings"`
+		Layouts  []config.LayoutReport `json:"layouts"`
+		Warnings []string              `json:"warnings"`
 	}{Layouts: layouts, Warnings: append([]string{}, warnings...)}
-	for _, s := range l.settings {
-		report.Settings = append(report.Settings, settingReport{s.key, s.shown(), s.from.layer, s.from.name, s.variable()})
+	for _, s := range l.Settings {
+		report.Settings = append(report.Settings, settingReport{s.Key, s.Shown(), s.From.Layer, s.From.Name, s.Variable()})
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	return out.Encode(report)
-}
-
-// writeMarkdown writes the declarations, whatever this process's configuration is.
-func writeMarkdown(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString(`# Configuration
-
-Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows what is in force, and where each value came
-from: the environment comes before the file, the file before the default. A YAML file is named by
-` + "`--config`" + ` or ` + "`" + configVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
-wrong is listed at start, with where it stands and what would be right, and the exit code is 2.
-
-Sizes: ` + "`64KiB`, `1MiB`" + ` or a number of bytes. Durations: ` + "`500ms`, `10s`, `24h`, `60d`, `2w`" + `. Lists: a YAML list,
-or text with commas.
-`)
-	for _, c := range chapters(&config{}) {
-		fmt.Fprintf(&b, "\n## %s\n\n", c.title)
-		if c.intro != "" {
-			fmt.Fprintf(&b, "%s\n\n", c.intro)
-		}
-		b.WriteString("| key, and its variable | default | range | meaning |\n|---|---|---|---|\n")
-		for _, o := range c.options {
-			def := "`" + o.def + "`"
-			if o.def == "" {
-				def = ""
-			}
-			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.key, o.variable(), def, o.value.rule(), o.doc)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

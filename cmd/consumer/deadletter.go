@@ -12,6 +12,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 )
 
@@ -106,7 +107,7 @@ func (l *deadLetter) readHeaders() string {
 	switch {
 	case !reasonForm.MatchString(values[0]):
 		return "its " + letterPrefix + "reason isn't one"
-	case topicName(values[2]) != nil:
+	case config.CheckTopic(values[2]) != nil:
 		return "its " + letterPrefix + "topic isn't a topic's name"
 	case badPartition != nil || partition < 0:
 		return "its " + letterPrefix + "partition isn't one"
@@ -182,7 +183,7 @@ func parsePosition(text string) (original, error) {
 	const form = "%q isn't a position such as points/3@480: topic/partition@offset"
 	place, offset, ok := strings.Cut(text, "@")
 	slash := strings.LastIndexByte(place, '/')
-	if !ok || slash < 0 || topicName(place[:slash]) != nil {
+	if !ok || slash < 0 || config.CheckTopic(place[:slash]) != nil {
 		return original{}, usagef(form, text)
 	}
 	p, err := strconv.ParseInt(place[slash+1:], 10, 32)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
@@ -43,8 +44,8 @@ func (p *program) readLetters(ctx context.Context, r *letterReader, filter lette
 	})
 }
 
-func (p *program) countLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, asJSON bool) error {
-	r, err := openLetters(ctx, &cfg.kafka, scope)
+func (p *program) countLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, asJSON bool) error {
+	r, err := openLetters(ctx, &cfg.Kafka, scope)
 	if err != nil {
 		return err
 	}
@@ -59,11 +60,11 @@ func (p *program) countLetters(ctx context.Context, cfg *config, scope letterSco
 			Counts []letterCount `json:"counts"`
 		}{counts.rows()})
 	}
-	return writeLetterCounts(p.stdout, counts.rows(), r.none, cfg.timeZone)
+	return writeLetterCounts(p.stdout, counts.rows(), r.none, cfg.TimeZone)
 }
 
-func (p *program) listLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
-	r, err := openLetters(ctx, &cfg.kafka, scope)
+func (p *program) listLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
+	r, err := openLetters(ctx, &cfg.Kafka, scope)
 	if err != nil {
 		return err
 	}
@@ -76,18 +77,18 @@ func (p *program) listLetters(ctx context.Context, cfg *config, scope letterScop
 	if asJSON {
 		return writeLetterJSON(p.stdout, list)
 	}
-	return writeLetterList(p.stdout, list, r.none, cfg.timeZone)
+	return writeLetterList(p.stdout, list, r.none, cfg.TimeZone)
 }
 
 // exportLetters writes to out, or to stdout where that is empty. A file is there only
 // once it is whole.
-func (p *program) exportLetters(ctx context.Context, cfg *config, scope letterScope, filter letterFilter, out string, withTime bool) (err error) {
+func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, out string, withTime bool) (err error) {
 	if out != "" {
 		if _, err := os.Lstat(out); err == nil {
 			return usagef("--out %s exists already: name another file, or remove it", out)
 		}
 	}
-	r, err := openLetters(ctx, &cfg.kafka, scope)
+	r, err := openLetters(ctx, &cfg.Kafka, scope)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fetch"
@@ -32,7 +33,7 @@ const (
 
 // letterReader reads the letters of some topics.
 type letterReader struct {
-	kafka  *kafkaConfig
+	kafka  *config.Kafka
 	client *kafka.Client
 	parts  []letterPart
 	total  int64        // offsets to go through
@@ -56,7 +57,7 @@ type letterScope struct {
 }
 
 // openLetters finds what there is to read. Whoever called it closes the reader.
-func openLetters(ctx context.Context, c *kafkaConfig, scope letterScope) (*letterReader, error) {
+func openLetters(ctx context.Context, c *config.Kafka, scope letterScope) (*letterReader, error) {
 	var dlqs []string
 	for _, topic := range scope.topics {
 		dlqs = append(dlqs, ingest.DeadLetterTopic(topic))
@@ -72,7 +73,7 @@ func openLetters(ctx context.Context, c *kafkaConfig, scope letterScope) (*lette
 			if ctx.Err() != nil {
 				return nil, errInterrupted
 			}
-			return nil, c.explain(ctx, err, dlqs[i])
+			return nil, explainKafka(ctx, err, c, dlqs[i])
 		}
 	}
 	return r, nil
@@ -157,7 +158,7 @@ func (r *letterReader) each(ctx context.Context, take func(*deadLetter) error) e
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
-			return r.kafka.explain(ctx, err, part.dlq)
+			return explainKafka(ctx, err, r.kafka, part.dlq)
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/event"
 )
 
@@ -67,13 +69,13 @@ func (f *letterFlags) given(c *cobra.Command) bool {
 }
 
 // complete makes of the flags what is read and what is taken.
-func (f *letterFlags) complete(c *cobra.Command, cfg *config) (letterScope, letterFilter, error) {
-	scope, filter := letterScope{topics: cfg.kafka.topics}, letterFilter{reasons: f.reasons}
+func (f *letterFlags) complete(c *cobra.Command, cfg *config.Config) (letterScope, letterFilter, error) {
+	scope, filter := letterScope{topics: cfg.Kafka.Topics}, letterFilter{reasons: f.reasons}
 	if len(f.topics) > 0 {
 		scope.topics, scope.needed = f.topics, true
 	}
 	for i, topic := range scope.topics {
-		if err := topicName(topic); err != nil {
+		if err := config.CheckTopic(topic); err != nil {
 			return scope, filter, usagef("--topic %s %w", topic, err)
 		}
 		if slices.Contains(scope.topics[:i], topic) {
@@ -114,8 +116,8 @@ func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	var ago time.Duration
-	if err := (durationValue{p: &ago}).set(text); err != nil || ago < 0 {
+	ago, err := units.ParseDuration(text)
+	if err != nil {
 		return time.Time{}, usagef("--%s %s is neither a time such as 2026-11-21T08:15:30Z nor how long ago, such as 2h or 3d", flag, text)
 	}
 	return now.Add(-ago), nil
@@ -147,14 +149,14 @@ are shown escaped.`,
 			if err != nil {
 				return err
 			}
-			scope, filter, err := f.complete(c, l.config)
+			scope, filter, err := f.complete(c, l.Config)
 			if err != nil {
 				return err
 			}
 			if counts || !f.given(c) && !c.Flags().Changed("limit") {
-				return p.countLetters(c.Context(), l.config, scope, filter, asJSON)
+				return p.countLetters(c.Context(), l.Config, scope, filter, asJSON)
 			}
-			return p.listLetters(c.Context(), l.config, scope, filter, limit, asJSON)
+			return p.listLetters(c.Context(), l.Config, scope, filter, limit, asJSON)
 		},
 	}
 	f.declare(c)
@@ -188,7 +190,7 @@ original the last is shown.`,
 			if err != nil {
 				return err
 			}
-			return p.showLetter(c.Context(), l.config, at, asJSON)
+			return p.showLetter(c.Context(), l.Config, at, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON, as export does")
@@ -220,11 +222,11 @@ and told.`,
 			if err != nil {
 				return err
 			}
-			scope, filter, err := f.complete(c, l.config)
+			scope, filter, err := f.complete(c, l.Config)
 			if err != nil {
 				return err
 			}
-			return p.exportLetters(c.Context(), l.config, scope, filter, out, !noTime)
+			return p.exportLetters(c.Context(), l.Config, scope, filter, out, !noTime)
 		},
 	}
 	f.declare(c)

@@ -263,7 +263,7 @@ func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openLetters(t.Context(), &l.config.kafka, letterScope{topics: []string{"points"}})
+	r, err := openLetters(t.Context(), &l.Config.Kafka, letterScope{topics: []string{"points"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,18 +15,19 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 )
 
 // showLetter finds the letter of an original, or the one at a position of a dead-letter
 // topic. A topic that is read is never taken for a dead-letter topic.
-func (p *program) showLetter(ctx context.Context, cfg *config, at original, asJSON bool) error {
+func (p *program) showLetter(ctx context.Context, cfg *config.Config, at original, asJSON bool) error {
 	source, isDLQ := strings.CutSuffix(at.topic, ingest.DeadLetterTopic(""))
-	isDLQ = isDLQ && source != "" && !slices.Contains(cfg.kafka.topics, at.topic)
+	isDLQ = isDLQ && source != "" && !slices.Contains(cfg.Kafka.Topics, at.topic)
 	if !isDLQ {
 		source = at.topic
 	}
-	r, err := openLetters(ctx, &cfg.kafka, letterScope{topics: []string{source}, partition: &at.partition, needed: true})
+	r, err := openLetters(ctx, &cfg.Kafka, letterScope{topics: []string{source}, partition: &at.partition, needed: true})
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (p *program) showLetter(ctx context.Context, cfg *config, at original, asJS
 	if asJSON {
 		return writeJSON(p.stdout, jsontext.Value(last.asJSON()))
 	}
-	return writeLetter(p.stdout, last, stands, cfg.timeZone)
+	return writeLetter(p.stdout, last, stands, cfg.TimeZone)
 }
 
 // only narrows what is read to one offset, or to nothing where that isn't there.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
 )
@@ -89,7 +90,7 @@ type demoStage struct {
 	dir   string // for the log and the environment
 	kafka *embedded.Kafka
 	redis *embedded.Redis
-	cfg   *config
+	cfg   *config.Config
 }
 
 func (p *program) demo(ctx context.Context, f *demoFlags) error {
@@ -125,7 +126,7 @@ func (s *demoStage) strike(err error) error {
 
 // setDemo starts the servers.
 func setDemo(ctx context.Context) (s *demoStage, err error) {
-	s = &demoStage{cfg: defaults()}
+	s = &demoStage{cfg: config.Defaults()}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -136,31 +137,31 @@ func setDemo(ctx context.Context) (s *demoStage, err error) {
 		return s, fmt.Errorf("a directory for the log: %w", err)
 	}
 	cfg := s.cfg
-	topic := cfg.kafka.topics[0]
+	topic := cfg.Kafka.Topics[0]
 	if s.kafka, err = embedded.StartKafka(ctx, embedded.KafkaOptions{Topics: map[string]int{topic: demoPartitions}, Keep: demoLog}); err != nil {
 		return s, err
 	}
 	if s.redis, err = embedded.StartRedis(ctx); err != nil {
 		return s, err
 	}
-	cfg.kafka.brokers = s.kafka.Addresses()
-	cfg.redis.addresses = []string{s.redis.Address}
+	cfg.Kafka.Brokers = s.kafka.Addresses()
+	cfg.Redis.Addresses = []string{s.redis.Address}
 	// A stand-in doesn't tell its policy; it never evicts.
-	cfg.redis.assumeNoeviction = s.redis.Name == embedded.Miniredis
-	cfg.lateness = demoSpread + units.Day
-	cfg.logFormat = "json"
-	cfg.shutdownTimeout = 2 * time.Second
-	cfg.listen = listenOff // a consumer that is being tried beside it may want it
+	cfg.Redis.AssumeNoeviction = s.redis.Name == embedded.Miniredis
+	cfg.Lateness = demoSpread + units.Day
+	cfg.LogFormat = "json"
+	cfg.ShutdownTimeout = 2 * time.Second
+	cfg.Listen = config.Off // a consumer that is being tried beside it may want it
 	return s, s.writeEnvironment()
 }
 
 // environment gives other commands the demo's configuration.
 func (s *demoStage) environment() []string {
 	return []string{
-		variablePrefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.kafka.brokers, ","),
-		variablePrefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.redis.addresses, ","),
-		variablePrefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.redis.assumeNoeviction),
-		variablePrefix + "LATENESS=" + units.FormatDuration(s.cfg.lateness),
+		config.Prefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.Kafka.Brokers, ","),
+		config.Prefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.Redis.Addresses, ","),
+		config.Prefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.Redis.AssumeNoeviction),
+		config.Prefix + "LATENESS=" + units.FormatDuration(s.cfg.Lateness),
 	}
 }
 

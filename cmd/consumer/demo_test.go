@@ -17,6 +17,7 @@ import (
 	"github.com/rivo/uniseg"
 	"go.uber.org/goleak"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -196,7 +197,7 @@ func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.cfg.redis.assumeNoeviction = false // so that the consumer refuses the stand-in
+	stage.cfg.Redis.AssumeNoeviction = false // so that the consumer refuses the stand-in
 	p := &program{stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)}
 	err = p.playDemo(t.Context(), &demoFlags{rate: 100, members: 10}, stage)
 	stage.close()
@@ -218,7 +219,7 @@ func TestADemoWithAConfigurationIsRefused(t *testing.T) {
 // frameOf is a frame of made-up standings.
 func frameOf(t *testing.T, trouble string) *demoFrame {
 	t.Helper()
-	stage := &demoStage{dir: "/tmp/standings-demo-1", cfg: defaults(), redis: &embedded.Redis{Address: "127.0.0.1:6379", Name: "redis-server 7.0.15"}}
+	stage := &demoStage{dir: "/tmp/standings-demo-1", cfg: config.Defaults(), redis: &embedded.Redis{Address: "127.0.0.1:6379", Name: "redis-server 7.0.15"}}
 	game, err := newDemoGame(&demoFlags{rate: 1, members: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +231,7 @@ func frameOf(t *testing.T, trouble string) *demoFrame {
 	t.Cleanup(watch.close)
 	for look := range 2 {
 		v := &demoView{at: time.Now().Add(time.Duration(look) * time.Second), published: int64(1000 * look), lag: 12, trouble: trouble}
-		for _, p := range enabledByDefault {
+		for _, p := range config.DefaultPeriods {
 			b := ranking.Board{Window: periods.Window{Period: p, Name: "2026-W47"}, Members: 1234567}
 			for i := range int64(10) {
 				name := fmt.Sprint("日本語\x1b[2J", (i+int64(look))%10, strings.Repeat("x", int(i)*5))

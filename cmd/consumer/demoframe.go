@@ -10,6 +10,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -147,12 +148,12 @@ func clock(d time.Duration) string {
 func (f *demoFrame) example() (member, week string) {
 	if len(f.watch.past) > 0 {
 		for _, b := range f.watch.last().boards {
-			if b.Window.Period == enabledByDefault[0] && len(b.Standings) > 0 {
+			if b.Window.Period == config.DefaultPeriods[0] && len(b.Standings) > 0 {
 				return b.Standings[len(b.Standings)/2].Member, b.Window.Name
 			}
 		}
 	}
-	w, err := f.watch.reader.calendar.At(enabledByDefault[0], time.Now().UnixMilli())
+	w, err := f.watch.reader.calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli())
 	if err != nil {
 		return f.watch.game.someone, "2026-W47" // no clock says so
 	}

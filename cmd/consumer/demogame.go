@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
@@ -51,19 +52,19 @@ func newDemoGame(f *demoFlags) (*demoGame, error) {
 
 // play publishes events until the context ends, and returns when all of them are
 // acknowledged.
-func (g *demoGame) play(ctx context.Context, cfg *config) error {
-	topic := cfg.kafka.topics[0]
-	client, err := newKafkaClient(&cfg.kafka, topic)
+func (g *demoGame) play(ctx context.Context, cfg *config.Config) error {
+	topic := cfg.Kafka.Topics[0]
+	client, err := newKafkaClient(&cfg.Kafka, topic)
 	if err != nil {
 		return err
 	}
 	defer closeKafkaClient(client)
-	pub := &publisher{client: client, topic: topic, patience: cfg.shutdownTimeout, say: func(string) {}}
+	pub := &publisher{client: client, topic: topic, patience: cfg.ShutdownTimeout, say: func(string) {}}
 	pub.start(context.WithoutCancel(ctx), demoPartitions)
 	g.deal(ctx, pub)
 	err = pub.close()
 	g.published.Store(pub.events.Load())
-	return explainKafka(err, cfg.kafka.brokers, topic)
+	return explainKafka(ctx, err, &cfg.Kafka, topic)
 }
 
 func (g *demoGame) deal(ctx context.Context, pub *publisher) {

@@ -106,7 +106,7 @@ func (p *program) demoLines(ctx context.Context, stage *demoStage, watch *demoWa
 
 // title says what runs where, and for how long.
 func (s *demoStage) title(ran string) string {
-	return fmt.Sprintf("standings demo  %s  Kafka %s  %s %s", ran, strings.Join(s.cfg.kafka.brokers, ","), s.redis.Name, s.redis.Address)
+	return fmt.Sprintf("standings demo  %s  Kafka %s  %s %s", ran, strings.Join(s.cfg.Kafka.Brokers, ","), s.redis.Name, s.redis.Address)
 }
 
 // self is how this program is called from the same directory.

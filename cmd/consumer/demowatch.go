@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/periods"
@@ -47,11 +48,11 @@ const (
 	demoPatience = 2 * time.Second
 )
 
-func newDemoWatch(cfg *config, game *demoGame) (*demoWatch, error) {
+func newDemoWatch(cfg *config.Config, game *demoGame) (*demoWatch, error) {
 	own := *cfg
-	own.redis.timeout = min(cfg.redis.timeout, demoPatience)
-	own.kafka.timeout = min(cfg.kafka.timeout, demoPatience)
-	client, err := newKafkaClient(&own.kafka, cfg.kafka.topics...)
+	own.Redis.Timeout = min(cfg.Redis.Timeout, demoPatience)
+	own.Kafka.Timeout = min(cfg.Kafka.Timeout, demoPatience)
+	client, err := newKafkaClient(&own.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 		v.boards = w.last().boards
 	}
 	var boards []ranking.Board
-	for _, p := range enabledByDefault {
+	for _, p := range config.DefaultPeriods {
 		window, err := w.reader.window(ctx, p, windowCurrent)
 		if err != nil {
 			return err
@@ -110,10 +111,10 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 
 func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
 	cfg := w.reader.cfg
-	topic := cfg.kafka.topics[0]
+	topic := cfg.Kafka.Topics[0]
 	logs, err := ingest.Logs(ctx, w.client, topic, demoPartitions)
 	if err != nil {
-		return explainKafka(err, cfg.kafka.brokers, topic)
+		return explainKafka(ctx, err, &cfg.Kafka, topic)
 	}
 	// Redis last: a position that has passed the end that was seen is no lag.
 	state, err := w.reader.store.State(ctx)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/config"
 )
 
 // healthLimit bounds the answer, which is a few lines a reason, in bytes.
@@ -44,7 +46,7 @@ or for no answer.`,
 			if ready {
 				path = "/readyz"
 			}
-			url, err := healthURL(l.config.listen, path)
+			url, err := healthURL(l.Config.Listen, path)
 			if err != nil {
 				return err
 			}
@@ -60,7 +62,7 @@ or for no answer.`,
 
 // healthURL is where a process that listens so can be asked from beside it.
 func healthURL(listen, path string) (string, error) {
-	if listen == listenOff {
+	if listen == config.Off {
 		return "", usagef("listen is off: there is no port to ask")
 	}
 	host, port, err := net.SplitHostPort(listen)

@@ -15,18 +15,19 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
 )
 
 // newKafkaClient is a client for some topics, each call of it at most kafka.timeout
 // long. Its connections are closed by closeKafkaClient.
-func newKafkaClient(c *kafkaConfig, topics ...string) (*kafka.Client, error) {
-	way, err := c.connection()
+func newKafkaClient(c *config.Kafka, topics ...string) (*kafka.Client, error) {
+	way, err := c.Connection()
 	if err != nil {
 		return nil, err
 	}
-	return &kafka.Client{Addr: kafka.TCP(c.brokers...), Timeout: c.timeout, Transport: way.Transport(2*time.Second, topics...)}, nil
+	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: way.Transport(2*time.Second, topics...)}, nil
 }
 
 func closeKafkaClient(c *kafka.Client) {
@@ -48,27 +49,27 @@ type kafkaError struct {
 func (p *kafkaError) Error() string { return p.line }
 func (p *kafkaError) Unwrap() error { return p.err }
 
-// explain says what an error means for the user. Where it may be about being let
+// explainKafka says what an error means for the user. Where it may be about being let
 // in at all, the brokers are asked: a *connect.Refusal says which and why.
-func (c *kafkaConfig) explain(ctx context.Context, err error, topic string) error {
+func explainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
 	if errors.Is(err, kafka.GroupAuthorizationFailed) {
-		return &kafkaError{"not authorized for group " + c.group + ": the user needs the right to Read it", err}
+		return &kafkaError{"not authorized for group " + c.Group + ": the user needs the right to Read it", err}
 	}
 	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
-		return explainKafka(err, c.brokers, topic)
+		return kafkaLine(err, c.Brokers, topic)
 	}
-	way, problem := c.connection()
+	way, problem := c.Connection()
 	if problem != nil {
 		return problem
 	}
-	if refusal := way.Diagnose(ctx, c.brokers...); refusal != nil {
+	if refusal := way.Diagnose(ctx, c.Brokers...); refusal != nil {
 		return refusal
 	}
 	if errors.Is(err, kafka.SASLAuthenticationFailed) {
 		// What kafka-go makes of a broker that ends while a user is being proven.
-		return &kafkaError{"lost the connection to Kafka at " + strings.Join(c.brokers, ", "), io.ErrUnexpectedEOF}
+		return &kafkaError{"lost the connection to Kafka at " + strings.Join(c.Brokers, ", "), io.ErrUnexpectedEOF}
 	}
-	return explainKafka(err, c.brokers, topic)
+	return kafkaLine(err, c.Brokers, topic)
 }
 
 // aboutConnecting reports whether brokers that let nobody in could show as err. One
@@ -90,8 +91,8 @@ func explained(err error) bool {
 	return errors.As(err, new(*kafkaError)) || errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*ingest.RightsError))
 }
 
-// explainKafka says what an error of a call about topic means for the user.
-func explainKafka(err error, brokers []string, topic string) error {
+// kafkaLine says so by the error alone.
+func kafkaLine(err error, brokers []string, topic string) error {
 	if err == nil || explained(err) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -38,7 +39,7 @@ func (r *pointsRange) set(used map[string]float64) {
 
 // watch looks while this process has the first topic's first partition: some replica
 // does, and no other. It returns when the context ends.
-func (r *pointsRange) watch(ctx context.Context, cfg *config, store *ranking.Store, now func() ingest.Snapshot, log *zap.Logger) {
+func (r *pointsRange) watch(ctx context.Context, cfg *config.Config, store *ranking.Store, now func() ingest.Snapshot, log *zap.Logger) {
 	tick := time.NewTicker(rangeCheck)
 	defer tick.Stop()
 	var looked time.Time
@@ -50,7 +51,7 @@ func (r *pointsRange) watch(ctx context.Context, cfg *config, store *ranking.Sto
 			return
 		}
 		switch {
-		case !hasFirst(now(), cfg.kafka.topics[0]):
+		case !hasFirst(now(), cfg.Kafka.Topics[0]):
 			r.set(nil)
 			looked = time.Time{}
 			continue
@@ -58,7 +59,7 @@ func (r *pointsRange) watch(ctx context.Context, cfg *config, store *ranking.Sto
 			continue
 		}
 		looked = time.Now()
-		largest, err := store.Largest(ctx, cfg.lateness, rangePause)
+		largest, err := store.Largest(ctx, cfg.Lateness, rangePause)
 		if ctx.Err() != nil {
 			return
 		}
@@ -73,7 +74,7 @@ func (r *pointsRange) watch(ctx context.Context, cfg *config, store *ranking.Sto
 		failed = false
 		used := map[string]float64{}
 		for period, points := range largest {
-			used[period] = float64(points) / float64(cfg.maxPoints)
+			used[period] = float64(points) / float64(cfg.MaxPoints)
 		}
 		r.set(used)
 	}

@@ -8,15 +8,17 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/standings/standings/cmd/consumer/config"
 )
 
 // newLogger writes to w as log.level and log.format say.
-func newLogger(cfg *config, w io.Writer) (*zap.Logger, error) {
-	level, err := zapcore.ParseLevel(cfg.logLevel)
+func newLogger(cfg *config.Config, w io.Writer) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return nil, fmt.Errorf("log.level: %w", err)
 	}
-	format := cfg.logFormat
+	format := cfg.LogFormat
 	if format == "auto" {
 		format = "json"
 		if _, ok := terminal(w); ok {

@@ -12,14 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/metrics"
 	"github.com/standings/standings/internal/ranking"
 )
-
-// listenOff is the value of listen for no port at all.
-const listenOff = "off"
 
 // operations is the port and what it tells. It is open before anything is waited for,
 // and closes after everything else has ended.
@@ -33,13 +31,13 @@ type operations struct {
 
 // openOperations opens the port and serves it until close. A port that can't be opened
 // is an error; one that breaks later is told, and the work goes on.
-func openOperations(ctx context.Context, cfg *config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats) (*operations, error) {
+func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), log: log, stop: func() {}}
-	if cfg.listen == listenOff {
+	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.listen, EndWithin: cfg.shutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -58,7 +56,7 @@ func openOperations(ctx context.Context, cfg *config, client redis.UniversalClie
 // watch looks at Redis for what is told, until the context ends. Without a port nobody
 // is told.
 func (o *operations) watch(ctx context.Context, store *ranking.Store) {
-	if o.cfg.listen == listenOff {
+	if o.cfg.Listen == config.Off {
 		return
 	}
 	var both sync.WaitGroup

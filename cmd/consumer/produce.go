@@ -10,6 +10,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )
@@ -70,10 +71,10 @@ there twice; how many is told.`,
 			if err != nil {
 				return err
 			}
-			if err := f.complete(c, l.config); err != nil {
+			if err := f.complete(c, l.Config); err != nil {
 				return err
 			}
-			return p.produce(c.Context(), f, l.config)
+			return p.produce(c.Context(), f, l.Config)
 		},
 	}
 	f.declare(c)
@@ -108,26 +109,26 @@ func (f *produceFlags) declare(c *cobra.Command) {
 
 // complete takes from the configuration what the command line leaves open, and
 // refuses what makes no sense.
-func (f *produceFlags) complete(c *cobra.Command, cfg *config) error {
+func (f *produceFlags) complete(c *cobra.Command, cfg *config.Config) error {
 	if len(f.brokers) == 0 {
-		f.brokers = cfg.kafka.brokers
+		f.brokers = cfg.Kafka.Brokers
 	}
 	for _, b := range f.brokers {
-		if err := hostPort(b); err != nil {
+		if err := config.CheckAddress(b); err != nil {
 			return usagef("--brokers %s %w", b, err)
 		}
 	}
-	if f.topic == "" && len(cfg.kafka.topics) > 1 {
-		return usagef("say which --topic: the configuration has %s", strings.Join(cfg.kafka.topics, ", "))
+	if f.topic == "" && len(cfg.Kafka.Topics) > 1 {
+		return usagef("say which --topic: the configuration has %s", strings.Join(cfg.Kafka.Topics, ", "))
 	}
 	if f.topic == "" {
-		f.topic = cfg.kafka.topics[0]
+		f.topic = cfg.Kafka.Topics[0]
 	}
-	if err := topicName(f.topic); err != nil {
+	if err := config.CheckTopic(f.topic); err != nil {
 		return usagef("--topic %s %w", f.topic, err)
 	}
 	if len(f.sample.Boards) == 0 {
-		f.sample.Boards = cfg.boards
+		f.sample.Boards = cfg.Boards
 	}
 	if !slices.Contains(compressions, f.compression) {
 		return usagef("--compression %s isn't one of %s", f.compression, strings.Join(compressions, ", "))
@@ -174,6 +175,10 @@ func (d durationFlag) String() string {
 	return units.FormatDuration(*d.p)
 }
 func (d durationFlag) Set(text string) error {
-	return durationValue{p: d.p}.set(text)
+	given, err := units.ParseDuration(text)
+	if err == nil {
+		*d.p = given
+	}
+	return err
 }
 func (durationFlag) Type() string { return "duration" }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/internal/testenv"
@@ -118,7 +119,7 @@ func TestProducePublishesWhatTheGeneratorMakesInTheOrderOfEachMember(t *testing.
 // The events are the same ones in every form, and the consumer's decoder finds them.
 func TestProducePublishesCloudEventsThatSayTheSameAsPlainOnes(t *testing.T) {
 	const n = 20_000 // several batches a partition
-	rules, err := eventRules(defaults())
+	rules, err := config.Defaults().EventRules()
 	if err != nil {
 		t.Fatal(err)
 	}

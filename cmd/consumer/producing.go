@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
@@ -37,7 +38,7 @@ func (p *program) open(ctx context.Context, f *produceFlags) (source, func(), er
 	return newLines(file, f.topic, f.raw), func() { _ = file.Close() }, nil
 }
 
-func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) error {
+func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Config) error {
 	feeding, enough := context.WithCancel(ctx)
 	defer enough()
 	src, closeSource, err := p.open(feeding, f)
@@ -45,8 +46,8 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 		return err
 	}
 	defer closeSource()
-	there := cfg.kafka
-	there.brokers = f.brokers
+	there := cfg.Kafka
+	there.Brokers = f.brokers
 	client, err := newKafkaClient(&there, f.topic)
 	if err != nil {
 		return err
@@ -59,11 +60,11 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	if err != nil {
 		return err
 	}
-	if f.file == "" && f.spread > cfg.lateness {
+	if f.file == "" && f.spread > cfg.Lateness {
 		fmt.Fprintf(p.stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
-			units.FormatDuration(f.spread), units.FormatDuration(cfg.lateness))
+			units.FormatDuration(f.spread), units.FormatDuration(cfg.Lateness))
 	}
-	if f.file == "" && cfg.fields != defaults().fields {
+	if f.file == "" && cfg.Fields != config.Defaults().Fields {
 		fmt.Fprintln(p.stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
 	}
 
@@ -71,7 +72,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	// take.
 	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.shutdownTimeout, abandon) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
 	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
 	shown := showProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
@@ -88,7 +89,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return there.explain(ctx, sent, f.topic)
+		return explainKafka(ctx, sent, &there, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // an end that was asked for
 	}
@@ -97,7 +98,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config) err
 
 // findTopic is the number of the topic's partitions; it creates the topic if the
 // flags say so. One that this user can't write is an error.
-func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f *produceFlags) (int, error) {
+func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f *produceFlags) (int, error) {
 	n, err := topicPartitions(ctx, client, f.topic)
 	if errors.Is(err, errNoTopic) && f.createTopic > 0 {
 		if err = createTopic(ctx, client, f.topic, f.createTopic); err == nil {
@@ -105,10 +106,10 @@ func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f 
 		}
 	}
 	if err == nil {
-		if way, problem := there.connection(); problem != nil {
+		if way, problem := there.Connection(); problem != nil {
 			err = problem
 		} else {
-			err = way.Diagnose(ctx, there.brokers...) // the addresses that the cluster advertises, too
+			err = way.Diagnose(ctx, there.Brokers...) // the addresses that the cluster advertises, too
 		}
 	}
 	if err == nil {
@@ -121,7 +122,7 @@ func findTopic(ctx context.Context, client *kafka.Client, there *kafkaConfig, f 
 	if err == nil {
 		return n, nil
 	}
-	explained := there.explain(ctx, err, f.topic)
+	explained := explainKafka(ctx, err, there, f.topic)
 	if errors.Is(err, errNoTopic) {
 		return 0, fmt.Errorf("%w; --create-topic PARTITIONS creates it", explained)
 	}

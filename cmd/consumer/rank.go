@@ -37,9 +37,9 @@ the exit code is 0. An id that begins with a dash goes after --.`,
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, reportBoard(b, r.cfg.timeZone))
+					return writeJSON(p.stdout, reportBoard(b, r.cfg.TimeZone))
 				}
-				text := newBoardText(p.stdout, r.cfg.timeZone)
+				text := newBoardText(p.stdout, r.cfg.TimeZone)
 				text.marked = member
 				none := ""
 				if b.Standings[0].Rank == 0 && b.Listed {
@@ -62,14 +62,14 @@ func (p *program) board(ctx context.Context, board, period, window string, show 
 	if err != nil {
 		return err
 	}
-	if err := checkBoard(l.config, board); err != nil {
+	if err := checkBoard(l.Config, board); err != nil {
 		return err
 	}
-	kept, err := enabledPeriod(l.config, period)
+	kept, err := enabledPeriod(l.Config, period)
 	if err != nil {
 		return err
 	}
-	r, err := newBoardReader(l.config)
+	r, err := newBoardReader(l.Config)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ranking"
@@ -33,7 +34,7 @@ const (
 
 // readiness knows how the process stands. It is safe for concurrent use.
 type readiness struct {
-	cfg      *config
+	cfg      *config.Config
 	consumer atomic.Pointer[ingest.Consumer]
 
 	mu    sync.Mutex
@@ -47,7 +48,7 @@ type outage struct {
 	err   error
 }
 
-func newReadiness(cfg *config) *readiness {
+func newReadiness(cfg *config.Config) *readiness {
 	return &readiness{cfg: cfg, stage: &api.Reason{Reason: notStarted, What: "it has just been started", Remedy: "wait"}}
 }
 
@@ -61,11 +62,11 @@ func (r *readiness) waits(reason, what string, err error, remedy string) {
 }
 
 func (r *readiness) waitsForKafka(err error) {
-	r.waits(waitsKafka, "it waits for Kafka at "+strings.Join(r.cfg.kafka.brokers, ","), err, "see that a broker runs there; it goes on by itself")
+	r.waits(waitsKafka, "it waits for Kafka at "+strings.Join(r.cfg.Kafka.Brokers, ","), err, "see that a broker runs there; it goes on by itself")
 }
 
 func (r *readiness) waitsForRedis(err error) {
-	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.redis.addresses, ","), err, "see that Redis runs there; it goes on by itself")
+	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.Redis.Addresses, ","), err, "see that Redis runs there; it goes on by itself")
 }
 
 // runs is called once the consumer may run, stops when it is told to end.
@@ -106,7 +107,7 @@ func (r *readiness) watchRedis(ctx context.Context, store *ranking.Store) {
 			return
 		}
 		within, cancel := context.WithTimeout(ctx, lookWithin)
-		_, err := store.Position(within, r.cfg.kafka.topics[0], 0)
+		_, err := store.Position(within, r.cfg.Kafka.Topics[0], 0)
 		cancel()
 		if ctx.Err() == nil {
 			r.redisAnswered(err)
@@ -143,13 +144,13 @@ func (r *readiness) reasons() []api.Reason {
 	}
 	if redis.err != nil && time.Since(redis.since) > patience {
 		all = append(all, api.Reason{Reason: notAnswered, What: fmt.Sprintf("Redis at %s hasn't served for %v: %v",
-			strings.Join(r.cfg.redis.addresses, ","), time.Since(redis.since).Round(time.Second), redis.err),
+			strings.Join(r.cfg.Redis.Addresses, ","), time.Since(redis.since).Round(time.Second), redis.err),
 			Remedy: "see to Redis and to the network between; it goes on by itself"})
 	}
 	if r.consumer.Load() == nil {
 		return all
 	}
-	return append(all, ofConsumer(r.snapshot(), r.cfg.kafka.group, stage != nil)...)
+	return append(all, ofConsumer(r.snapshot(), r.cfg.Kafka.Group, stage != nil)...)
 }
 
 // ofConsumer are the reasons that a consumer has. Outside of its group isn't one where
@@ -188,7 +189,7 @@ const stuckAfter = 5 * time.Minute
 // nothing here ever should. A wait is none, since it ends by itself, nor is a halt,
 // which is the same after a restart.
 func (r *readiness) broken() []api.Reason {
-	return hanging(r.snapshot(), stuckAfter+10*(r.cfg.kafka.timeout+r.cfg.redis.timeout))
+	return hanging(r.snapshot(), stuckAfter+10*(r.cfg.Kafka.Timeout+r.cfg.Redis.Timeout))
 }
 
 func hanging(s ingest.Snapshot, limit time.Duration) []api.Reason {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
 )
@@ -56,7 +57,7 @@ func TestAConsumerIsReadyOnceItIsInItsGroupAndNoPartitionStandsStill(t *testing.
 }
 
 func TestReadinessTellsWhatIsWaitedForAndTheEnd(t *testing.T) {
-	r := newReadiness(defaults())
+	r := newReadiness(config.Defaults())
 	see := func(want string) {
 		t.Helper()
 		if got := words(r.reasons()); got != want {
@@ -82,19 +83,6 @@ func TestReadinessTellsWhatIsWaitedForAndTheEnd(t *testing.T) {
 	see("stopping")
 	r.waitsForKafka(nil) // was on its way
 	see("stopping")
-}
-
-func TestListenTakesAddressesAndOff(t *testing.T) {
-	for _, good := range []string{":8080", "127.0.0.1:8080", "[::1]:0", "localhost:1", "off"} {
-		if err := listenAddress(good); err != nil {
-			t.Errorf("%s is refused: %v", good, err)
-		}
-	}
-	for _, bad := range []string{"", "8080", "localhost", ":99999", ":http", "a:b:c", "on"} {
-		if problems(t, "", "STANDINGS_LISTEN="+bad)["listen"] == nil && bad != "" { // empty counts as not set
-			t.Errorf("%q is taken", bad)
-		}
-	}
 }
 
 // The port is opened before anything is waited for: Kafka's port is closed here.
@@ -130,7 +118,7 @@ func TestOnlyAWorkerThatHangsIsAReasonForARestart(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	if got := newReadiness(defaults()).broken(); len(got) > 0 {
+	if got := newReadiness(config.Defaults()).broken(); len(got) > 0 {
 		t.Errorf("before it begins: %v", got)
 	}
 }

@@ -12,28 +12,29 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
 // dialRedis is how Redis is reached. Its error is one of the files that TLS needs.
-func dialRedis(cfg *config) (ranking.Dial, error) {
-	c := &cfg.redis
-	secure, err := c.tls.client()
+func dialRedis(cfg *config.Config) (ranking.Dial, error) {
+	c := &cfg.Redis
+	secure, err := c.TLS.Client()
 	if err != nil {
 		return ranking.Dial{}, fmt.Errorf("redis.tls.%w", err)
 	}
 	return ranking.Dial{
-		Addresses: c.addresses, Cluster: c.cluster, Master: c.sentinel.master,
-		Username: c.username, Password: c.password,
-		SentinelUsername: c.sentinel.username, SentinelPassword: c.sentinel.password,
-		DB: int(c.db), TLS: secure, Timeout: c.timeout,
+		Addresses: c.Addresses, Cluster: c.Cluster, Master: c.Sentinel.Master,
+		Username: c.Username, Password: c.Password,
+		SentinelUsername: c.Sentinel.Username, SentinelPassword: c.Sentinel.Password,
+		DB: int(c.DB), TLS: secure, Timeout: c.Timeout,
 	}, nil
 }
 
 // newRedisClient dials as configured. connected, which may be nil, is called with
 // every new connection before it is used.
-func newRedisClient(cfg *config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+func newRedisClient(cfg *config.Config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	d, err := dialRedis(cfg)
 	if err != nil {
 		return nil, err
@@ -49,25 +50,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(silent{}) } // before any client has a goroutine that reads it
 
-// name is Redis in a line, as the configuration has it.
-func (c *redisConfig) name() string {
-	at := strings.Join(c.addresses, ", ")
-	switch {
-	case c.sentinel.master != "":
-		return fmt.Sprintf("Redis %s of the Sentinels at %s", c.sentinel.master, at)
-	case c.cluster || len(c.addresses) > 1:
-		return "Redis Cluster at " + at
-	}
-	return "Redis at " + at
-}
-
 // explainRedis says in one line what an error of Redis means for the user.
 // Where the error alone doesn't tell, the servers are asked again.
-func explainRedis(ctx context.Context, err error, cfg *config) error {
+func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if err == nil {
 		return nil
 	}
-	name := cfg.redis.name()
+	name := cfg.Redis.Name()
 	if d, failed := dialRedis(cfg); failed == nil {
 		err = d.Explain(ctx, err)
 	}
@@ -96,7 +85,7 @@ func explainRedis(ctx context.Context, err error, cfg *config) error {
 	case ofNames:
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, dns), err}
 	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
-		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.redis.timeout)), err}
+		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.Redis.Timeout)), err}
 	case ofNetwork && op.Op == "dial":
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, op), err}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/standings/standings/cmd/consumer/config"
 )
 
 // Exit codes. A second signal ends with 128 + its number, from main.
@@ -30,6 +32,12 @@ type program struct {
 	stderr  io.Writer
 
 	configPath string // --config
+}
+
+// configuration is what the file and the environment say, validated. Its error holds
+// every problem, one a line.
+func (p *program) configuration() (*config.Loaded, error) {
+	return config.Load(p.configPath, p.environ)
 }
 
 // run is the whole program: it returns when everything it started has ended.
@@ -50,7 +58,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 			fmt.Fprintf(stderr, "consumer: %s\n", line)
 		}
 	}
-	if errors.Is(err, errUsage) || errors.Is(err, errSetting) {
+	if errors.Is(err, errUsage) || errors.Is(err, config.ErrInvalid) {
 		return exitUsage
 	}
 	return exitFailure
@@ -77,7 +85,7 @@ equal points ranked by who got there first.`,
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&p.configPath, "config", "",
-		"read the configuration from this YAML `file` (environment: "+configVariable+")")
+		"read the configuration from this YAML `file` (environment: "+config.FileVariable+")")
 	root.AddCommand(
 		newRunCommand(p),
 		newConfigCommand(p),

@@ -18,12 +18,11 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -40,19 +39,19 @@ exits with 0. Replicas share the partitions.`,
 			if err != nil {
 				return err
 			}
-			log, err := newLogger(l.config, p.stderr)
+			log, err := newLogger(l.Config, p.stderr)
 			if err != nil {
 				return err
 			}
 			defer log.Sync() //nolint:errcheck // a terminal can't be synced
-			return consume(c.Context(), l.config, log, new(ingest.Stats), nil)
+			return consume(c.Context(), l.Config, log, new(ingest.Stats), nil)
 		},
 	}
 }
 
 // consume runs a consumer until the context ends. ready, if given, is told of it
 // before it starts.
-func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
+func consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
 	if err := sayLayouts(cfg, log); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 			c.Reconnected()
 		}
 		// A failover may have brought another server's configuration.
-		return ranking.TryEviction(ctx, conn, cfg.redis.assumeNoeviction)
+		return ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
 	if err != nil {
 		return err
@@ -75,7 +74,7 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	defer ops.close()
 	defer context.AfterFunc(ctx, ops.stops)()
 
-	way, err := cfg.kafka.connection()
+	way, err := cfg.Kafka.Connection()
 	if err != nil {
 		return err
 	}
@@ -102,8 +101,8 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 	if ready != nil {
 		ready(c)
 	}
-	log.Info("consuming", zap.Strings("brokers", cfg.kafka.brokers), zap.Strings("topics", cfg.kafka.topics),
-		zap.String("group", cfg.kafka.group), zap.Strings("redis", cfg.redis.addresses), zap.String("prefix", cfg.redis.prefix))
+	log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
+		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix))
 	running, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { retire(running, store, log) })
@@ -117,15 +116,15 @@ func consume(ctx context.Context, cfg *config, log *zap.Logger, stats *ingest.St
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	if _, answered := errors.AsType[kafka.Error](err); answered {
-		return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
+		return explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	}
 	return err
 }
 
 // sayLayouts logs what the configured layouts come to, and warns of what an
 // operator may not have meant.
-func sayLayouts(cfg *config, log *zap.Logger) error {
-	layouts, warnings, err := reportLayouts(cfg)
+func sayLayouts(cfg *config.Config, log *zap.Logger) error {
+	layouts, warnings, err := cfg.Layouts()
 	if err != nil {
 		return err
 	}
@@ -170,16 +169,16 @@ const (
 // limitMemory tells the garbage collector what it may use, unless the operator has
 // (GOMEMLIMIT): so that what batches have let go of is collected before the process
 // grows past fold_memory. Any replica may come to have all partitions.
-func limitMemory(cfg *config, partitions int, log *zap.Logger) {
+func limitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
 	if debug.SetMemoryLimit(-1) == 1<<63-1 {
-		debug.SetMemoryLimit(cfg.foldMemory + besideAll + besidePartition*int64(max(partitions, 16)))
+		debug.SetMemoryLimit(cfg.FoldMemory + besideAll + besidePartition*int64(max(partitions, 16)))
 	}
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
 
-func newTransport(cfg *config, way connect.Way) *kafka.Transport {
+func newTransport(cfg *config.Config, way connect.Way) *kafka.Transport {
 	var topics []string
-	for _, t := range cfg.kafka.topics {
+	for _, t := range cfg.Kafka.Topics {
 		topics = append(topics, t, ingest.DeadLetterTopic(t))
 	}
 	return way.Transport(time.Second, topics...) // a leader that moved is seen this soon
@@ -216,15 +215,15 @@ func await(ctx context.Context, log *zap.Logger, what string, meaning func(error
 
 // awaitKafka waits for a broker, and returns the cluster's id and how many
 // partitions the topics have so far.
-func awaitKafka(ctx context.Context, cfg *config, way connect.Way, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
-	client := &kafka.Client{Addr: kafka.TCP(cfg.kafka.brokers...), Transport: transport, Timeout: cfg.kafka.timeout}
+func awaitKafka(ctx context.Context, cfg *config.Config, way connect.Way, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	err = await(ctx, log, "Kafka", ingest.AtStart, waits, func() error {
-		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
+		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 		if err != nil {
-			return cfg.kafka.explain(ctx, err, cfg.kafka.topics[0])
+			return explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 		}
 		// The rest of the work is with the addresses that the cluster advertises.
-		if err := way.Diagnose(ctx, cfg.kafka.brokers...); err != nil {
+		if err := way.Diagnose(ctx, cfg.Kafka.Brokers...); err != nil {
 			return err
 		}
 		cluster = m.ClusterID
@@ -237,9 +236,9 @@ func awaitKafka(ctx context.Context, cfg *config, way connect.Way, transport *ka
 }
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
-func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
+func awaitRedis(ctx context.Context, cfg *config.Config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
 	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error {
-		return explainRedis(ctx, store.Try(ctx, cfg.redis.assumeNoeviction), cfg)
+		return explainRedis(ctx, store.Try(ctx, cfg.Redis.AssumeNoeviction), cfg)
 	})
 	if err == nil && store.Trusted() {
 		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")
@@ -247,55 +246,43 @@ func awaitRedis(ctx context.Context, cfg *config, store *ranking.Store, log *zap
 	return err
 }
 
-func newConsumer(cfg *config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
-	calendar, err := periods.NewCalendar(cfg.timeZone, cfg.weekStart)
+func newConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+	calendar, err := cfg.Calendar()
 	if err != nil {
-		return nil, fmt.Errorf("time_zone and week_start: %w", err)
+		return nil, err
 	}
-	start, err := parseStart(cfg.start)
+	start, err := parseStart(cfg.Start)
 	if err != nil {
 		return nil, err
 	}
 	onGap := ingest.GapHalts
-	if cfg.onGap == "continue" {
+	if cfg.OnGap == "continue" {
 		onGap = ingest.GapContinues
 	}
-	events, err := eventRules(cfg)
+	events, err := cfg.EventRules()
 	if err != nil {
 		return nil, err
 	}
-	kept := retentions(cfg)
-	rules := fold.Rules{Calendar: calendar, Lateness: cfg.lateness.Milliseconds()}
-	for _, p := range cfg.periods {
-		if p.enabled {
-			rules.Periods = append(rules.Periods, p.name)
+	kept := cfg.Retentions()
+	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
+	for _, p := range cfg.Periods {
+		if p.Enabled {
+			rules.Periods = append(rules.Periods, p.Name)
 		}
 	}
 	return ingest.New(ingest.Config{
-		Brokers: cfg.kafka.brokers, Transport: transport,
+		Brokers: cfg.Kafka.Brokers, Transport: transport,
 		Dialer:  way.Dialer(),
-		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.kafka.brokers...) },
-		Topics:  cfg.kafka.topics, Group: cfg.kafka.group, Owner: owner(),
-		FetchBytes: int(cfg.kafka.fetchBytes), FetchWait: cfg.kafka.fetchWait,
-		SessionTimeout: cfg.kafka.sessionTimeout, Heartbeat: cfg.kafka.heartbeat, Timeout: cfg.kafka.timeout,
-		CommitInterval: cfg.kafka.commitInterval, ShutdownTime: cfg.shutdownTimeout,
+		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.Kafka.Brokers...) },
+		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: owner(),
+		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
+		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
+		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
 		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
 		Events:     events,
-		FoldMemory: cfg.foldMemory, PieceTime: cfg.pieceTime,
+		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: redisStandings{store}, Log: log, Stats: stats,
 	}), nil
-}
-
-// eventRules are what an event has to keep to, and where its fields stand.
-func eventRules(cfg *config) (event.Rules, error) {
-	fields, err := event.NewFields(cfg.fields)
-	if err != nil {
-		return event.Rules{}, fmt.Errorf("event.fields: %w", err)
-	}
-	return event.Rules{
-		MaxEventBytes: int(cfg.maxEventBytes), MaxPoints: cfg.maxPoints,
-		MaxFuture: cfg.maxFuture.Milliseconds(), Boards: cfg.boards, Fields: fields,
-	}, nil
 }
 
 // redisStandings is the store as ingest needs it: with what its errors mean.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/config"
 )
 
 func newStatusCommand(p *program) *cobra.Command {
@@ -40,9 +42,9 @@ code is 1. A halted partition doesn't change the exit code: see the JSON.`,
 				return err
 			}
 			if watch {
-				return p.watchStatus(c.Context(), l.config, asJSON)
+				return p.watchStatus(c.Context(), l.Config, asJSON)
 			}
-			s, err := gatherStatus(c.Context(), l.config)
+			s, err := gatherStatus(c.Context(), l.Config)
 			if err != nil {
 				return err
 			}
@@ -64,7 +66,7 @@ func (p *program) showStatus(s *statusReport, asJSON bool) error {
 const watchEvery = 2 * time.Second
 
 // watchStatus goes on through outages: they are what one watches for.
-func (p *program) watchStatus(ctx context.Context, cfg *config, asJSON bool) error {
+func (p *program) watchStatus(ctx context.Context, cfg *config.Config, asJSON bool) error {
 	_, redraw := terminal(p.stdout)
 	for {
 		s, err := gatherStatus(ctx, cfg)

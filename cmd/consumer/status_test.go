@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/testenv"
@@ -33,17 +34,17 @@ func lineOf(l ingest.Line) string {
 // reportOf puts a report together from what Redis and Kafka say.
 func reportOf(t *testing.T, state *ledger.State, logs map[partitionID]logFacts, environ ...string) *statusReport {
 	t.Helper()
-	l, err := load("", environ)
+	l, err := config.Load("", environ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBoardReader(l.config)
+	r, err := newBoardReader(l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
 	s := &statusReport{Group: "standings", Prefix: "lb", Problems: []string{}}
-	for _, id := range partitionsOf(l.config.kafka.topics, logs, state) {
+	for _, id := range partitionsOf(l.Config.Kafka.Topics, logs, state) {
 		var log *logFacts
 		if f, ok := logs[id]; ok {
 			log = &f
@@ -52,7 +53,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[partitionID]logFacts, 
 	}
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(l.config, r.calendar, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(l.Config, r.calendar, state); err != nil {
 			t.Fatal(err)
 		}
 	}

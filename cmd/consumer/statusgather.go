@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -22,13 +23,13 @@ import (
 
 // gatherStatus asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
-func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
+func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error) {
 	r, err := newBoardReader(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
-	client, err := newKafkaClient(&cfg.kafka, cfg.kafka.topics...)
+	client, err := newKafkaClient(&cfg.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +54,13 @@ func gatherStatus(ctx context.Context, cfg *config) (*statusReport, error) {
 	}
 
 	s := &statusReport{
-		At: isoMS(time.Now().UnixMilli()), Group: cfg.kafka.group, Prefix: cfg.redis.prefix,
+		At: isoMS(time.Now().UnixMilli()), Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix,
 		Problems: log.problems, Partitions: []partitionReport{}, Incomplete: []incompleteReport{},
 	}
 	if noState != nil {
 		s.Problems = append(s.Problems, noState.Error())
 	}
-	for _, id := range partitionsOf(cfg.kafka.topics, log.partitions, state) {
+	for _, id := range partitionsOf(cfg.Kafka.Topics, log.partitions, state) {
 		var facts *logFacts
 		if f, ok := log.partitions[id]; ok {
 			facts = &f
@@ -111,23 +112,23 @@ type kafkaStatus struct {
 	problems   []string
 }
 
-func askKafka(ctx context.Context, cfg *config, client *kafka.Client) kafkaStatus {
+func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kafkaStatus {
 	s := kafkaStatus{partitions: map[partitionID]logFacts{}, problems: []string{}}
-	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.kafka.topics})
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
-		s.problems = append(s.problems, cfg.kafka.explain(ctx, err, cfg.kafka.topics[0]).Error())
+		s.problems = append(s.problems, explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
 		return s
 	}
 	s.cluster = m.ClusterID
-	for _, topic := range cfg.kafka.topics {
+	for _, topic := range cfg.Kafka.Topics {
 		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
-			s.problems = append(s.problems, cfg.kafka.explain(ctx, err, topic).Error())
+			s.problems = append(s.problems, explainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
 	}
 	return s
 }
 
-func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config, client *kafka.Client, topic string) error {
+func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *kafka.Client, topic string) error {
 	n, err := topicPartitions(ctx, client, topic)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config, client *kafka.C
 	for p, log := range logs {
 		s.partitions[partitionID{topic, p}] = logFacts{start: log.Start, end: log.End}
 	}
-	committed, err := ingest.Committed(ctx, client, cfg.kafka.group, topic, n)
+	committed, err := ingest.Committed(ctx, client, cfg.Kafka.Group, topic, n)
 	if err != nil {
 		return err
 	}
@@ -159,8 +160,8 @@ const (
 
 // addBehind reads the first record that doesn't count yet, of every partition with
 // a lag. It is a courtesy: what fails stays unknown.
-func addBehind(ctx context.Context, cfg *config, client *kafka.Client, all []partitionReport) {
-	ctx, cancel := context.WithTimeout(ctx, min(behindWithin, cfg.kafka.timeout))
+func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, all []partitionReport) {
+	ctx, cancel := context.WithTimeout(ctx, min(behindWithin, cfg.Kafka.Timeout))
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(behindAtOnce)

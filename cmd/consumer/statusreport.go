@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -167,7 +168,7 @@ func (p *partitionReport) addLine(text string, now time.Time) {
 
 // incompleteWindows are the windows that live and began before a partition's
 // origin: the newest first, period by period.
-func incompleteWindows(cfg *config, calendar periods.Calendar, state *ledger.State) ([]incompleteReport, error) {
+func incompleteWindows(cfg *config.Config, calendar periods.Calendar, state *ledger.State) ([]incompleteReport, error) {
 	all := []incompleteReport{}
 	origins := map[string]ledger.Origin{}
 	latest := int64(0)
@@ -180,15 +181,15 @@ func incompleteWindows(cfg *config, calendar periods.Calendar, state *ledger.Sta
 		latest = max(latest, o.Time)
 	}
 	now := state.Now.UnixMilli()
-	for _, p := range cfg.periods {
-		if !p.enabled {
+	for _, p := range cfg.Periods {
+		if !p.Enabled {
 			continue
 		}
-		w, err := calendar.At(p.name, now)
+		w, err := calendar.At(p.Name, now)
 		if err != nil {
 			return nil, err
 		}
-		for ok := latest > 0; ok && w.End+p.retention.Milliseconds() > now; w, ok = calendar.Previous(w) {
+		for ok := latest > 0; ok && w.End+p.Retention.Milliseconds() > now; w, ok = calendar.Previous(w) {
 			var partly []string
 			for field, o := range origins {
 				if w.Start < o.Time {
@@ -197,7 +198,7 @@ func incompleteWindows(cfg *config, calendar periods.Calendar, state *ledger.Sta
 			}
 			if len(partly) > 0 {
 				slices.SortFunc(partly, compareFields)
-				all = append(all, incompleteReport{string(p.name), w.Name, partly})
+				all = append(all, incompleteReport{string(p.Name), w.Name, partly})
 			}
 		}
 	}

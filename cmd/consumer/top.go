@@ -39,13 +39,13 @@ the id is as it is.`,
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, reportBoard(b, r.cfg.timeZone))
+					return writeJSON(p.stdout, reportBoard(b, r.cfg.TimeZone))
 				}
 				none := ""
 				if b.Listed && len(b.Standings) == 0 {
 					none = "no member has a rank above " + units.Thousands(int64(offset))
 				}
-				return newBoardText(p.stdout, r.cfg.timeZone).write(b, none)
+				return newBoardText(p.stdout, r.cfg.TimeZone).write(b, none)
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -29,16 +30,16 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 	w := &written{at: map[int]ledger.Position{}, environ: []string{
 		"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t),
 	}}
-	l, err := load("", w.environ)
+	l, err := config.Load("", w.environ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.reader, err = newBoardReader(l.config); err != nil {
+	if w.reader, err = newBoardReader(l.Config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.reader.close)
 	// As the consumer does, who knows the cluster.
-	if w.store, err = newStore(l.config, w.reader.client, "some-cluster"); err != nil {
+	if w.store, err = newStore(l.Config, w.reader.client, "some-cluster"); err != nil {
 		t.Fatal(err)
 	}
 	var all []ledger.Beginning

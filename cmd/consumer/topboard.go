@@ -14,22 +14,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
 
 // boardReader reads the standings of a configuration.
 type boardReader struct {
-	cfg      *config
+	cfg      *config.Config
 	client   redis.UniversalClient
 	store    *ranking.Store
 	calendar periods.Calendar
 }
 
-func newBoardReader(cfg *config) (*boardReader, error) {
-	calendar, err := periods.NewCalendar(cfg.timeZone, cfg.weekStart)
+func newBoardReader(cfg *config.Config) (*boardReader, error) {
+	calendar, err := cfg.Calendar()
 	if err != nil {
-		return nil, fmt.Errorf("time_zone and week_start: %w", err)
+		return nil, err
 	}
 	client, err := newRedisClient(cfg, nil)
 	if err != nil {
@@ -45,25 +46,25 @@ func newBoardReader(cfg *config) (*boardReader, error) {
 func (r *boardReader) close() { _ = r.client.Close() } // nothing is in flight
 
 // checkBoard refuses a board that no event can name.
-func checkBoard(cfg *config, board string) error {
-	if err := boardName(board); err != nil {
+func checkBoard(cfg *config.Config, board string) error {
+	if err := config.CheckBoard(board); err != nil {
 		return usagef("%q %w", board, err)
 	}
-	if len(cfg.boards) > 0 && !slices.Contains(cfg.boards, board) {
-		return usagef("there is no board %q: boards is %s", board, strings.Join(cfg.boards, ", "))
+	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
+		return usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
 	}
 	return nil
 }
 
 // enabledPeriod finds a period that is kept.
-func enabledPeriod(cfg *config, name string) (periods.Period, error) {
+func enabledPeriod(cfg *config.Config, name string) (periods.Period, error) {
 	var kept []string
-	for _, p := range cfg.periods {
-		if p.enabled && string(p.name) == name {
-			return p.name, nil
+	for _, p := range cfg.Periods {
+		if p.Enabled && string(p.Name) == name {
+			return p.Name, nil
 		}
-		if p.enabled {
-			kept = append(kept, string(p.name))
+		if p.Enabled {
+			kept = append(kept, string(p.Name))
 		}
 	}
 	if _, err := periods.Parse(name); err != nil {
@@ -118,11 +119,11 @@ func (r *boardReader) read(ctx context.Context, board string, w periods.Window, 
 }
 
 func (r *boardReader) tick(p periods.Period) time.Duration {
-	for _, kept := range r.cfg.periods {
-		if kept.name != p {
+	for _, kept := range r.cfg.Periods {
+		if kept.Name != p {
 			continue
 		}
-		if layout, err := layoutOf(r.cfg, kept); err == nil {
+		if layout, err := r.cfg.Layout(kept); err == nil {
 			return time.Duration(layout.Tick) * time.Millisecond
 		}
 	}

@@ -2,6 +2,7 @@
 package units
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -64,8 +65,10 @@ func FormatBytes(n int64) string {
 // Day is 24 hours, whatever clocks do.
 const Day = 24 * time.Hour
 
+var errDuration = errors.New("isn't a duration such as 500ms, 10s, 24h or 60d")
+
 // ParseDuration reads what time.ParseDuration does, after weeks and days: 60d,
-// 1w, 1d12h. A day is 24 hours.
+// 1w, 1d12h. Its error reads on from the text.
 func ParseDuration(text string) (time.Duration, error) {
 	sum, rest := time.Duration(0), text
 	for _, u := range []struct {
@@ -78,25 +81,21 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || n < 0 || n > int64(math.MaxInt64/u.length) {
-			return 0, fmt.Errorf("duration %q: not a number of %s", text, u.letter)
+			return 0, errDuration
 		}
 		sum, rest = sum+time.Duration(n)*u.length, after
 	}
-	if rest == "" && rest != text {
-		return positive(sum, text)
+	if rest != "" || text == "" {
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			return 0, errDuration
+		}
+		sum += d
 	}
-	d, err := time.ParseDuration(rest)
-	if err != nil {
-		return 0, fmt.Errorf("duration %q: %w", text, err)
+	if sum < 0 { // negative, or too long
+		return 0, errDuration
 	}
-	return positive(sum+d, text)
-}
-
-func positive(d time.Duration, text string) (time.Duration, error) {
-	if d < 0 {
-		return 0, fmt.Errorf("duration %q: negative or too long", text)
-	}
-	return d, nil
+	return sum, nil
 }
 
 // FormatDuration writes 60d rather than 1440h0m0s.

@@ -1,4 +1,4 @@
-package main
+package config
 
 // Loading the configuration: defaults, then the file, then the environment. Each
 // is a layer of its own, so that where a value came from is never lost.
@@ -20,68 +20,70 @@ import (
 )
 
 const (
-	variablePrefix = "STANDINGS_"
-	configVariable = variablePrefix + "CONFIG" // names the file, as --config does
-	testVariables  = variablePrefix + "TEST_"  // what the tests are told; not ours to judge
+	// Prefix begins the name of every variable.
+	Prefix        = "STANDINGS_"
+	FileVariable  = Prefix + "CONFIG" // names the file, as --config does
+	testVariables = Prefix + "TEST_"  // what the tests are told; not ours to judge
 )
 
 // ofService is what Kubernetes sets in every pod of a namespace with a service
 // whose name begins with standings. Nobody set these for us.
-var ofService = regexp.MustCompile(`^` + variablePrefix + `([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var ofService = regexp.MustCompile(`^` + Prefix + `([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// origin is where a value came from: a layer, and the file's path or the
+// Origin is where a value came from: a layer, and the file's path or the
 // variable's name in it.
-type origin struct{ layer, name string }
+type Origin struct{ Layer, Name string }
 
-func (o origin) String() string {
-	if o.name == "" {
-		return o.layer
+// String is as `consumer config` shows it: environment STANDINGS_START.
+func (o Origin) String() string {
+	if o.Name == "" {
+		return o.Layer
 	}
-	return o.layer + " " + o.name
+	return o.Layer + " " + o.Name
 }
 
-// setting is an option with where its value came from.
-type setting struct {
+// Setting is an option with where its value came from.
+type Setting struct {
 	option
-	from origin
+	From Origin
 }
 
-// shown is the value as it may be shown.
-func (s setting) shown() string {
+// Shown is the value as it may be shown.
+func (s Setting) Shown() string {
 	text := s.value.text()
-	if s.secret && text != "" {
+	if s.Secret && text != "" {
 		return "(hidden)"
 	}
 	return text
 }
 
-// loaded is a configuration with the origin of each of its settings, and what
-// couldn't be read. It is good for nothing before validate says so.
-type loaded struct {
-	config   *config
-	settings []setting
+// Loaded is a configuration with the origin of each of its settings, and what
+// couldn't be read. It is good for nothing before validate says so, as Load does.
+type Loaded struct {
+	Config   *Config
+	Settings []Setting
 	problems []error
 }
 
-func (l *loaded) setting(key string) setting {
-	return l.settings[slices.IndexFunc(l.settings, func(s setting) bool { return s.key == key })]
+func (l *Loaded) setting(key string) Setting {
+	return l.Settings[slices.IndexFunc(l.Settings, func(s Setting) bool { return s.Key == key })]
 }
 
-// configuration loads and validates. Its error holds every problem, one a line.
-func (p *program) configuration() (*loaded, error) {
-	path := p.configPath
+// Load loads the file at path, or the one that environ names, with environ over
+// it, and validates. Its error holds every problem, one a line.
+func Load(path string, environ []string) (*Loaded, error) {
 	if path == "" {
-		path = p.getenv(configVariable)
+		path = lookup(environ, FileVariable)
 	}
-	l, err := load(path, p.environ)
+	l, err := read(path, environ)
 	if err != nil {
 		return nil, err
 	}
 	return l, l.validate()
 }
 
-func (p *program) getenv(name string) string {
-	for _, pair := range p.environ {
+func lookup(environ []string, name string) string {
+	for _, pair := range environ {
 		if n, v, _ := strings.Cut(pair, "="); n == name {
 			return v
 		}
@@ -93,39 +95,39 @@ func (p *program) getenv(name string) string {
 type layer struct {
 	name   string
 	values *koanf.Koanf
-	from   func(key string) origin
+	from   func(key string) Origin
 }
 
-// load reads the file at path (empty for none) and environ over the defaults.
+// read reads the file at path (empty for none) and environ over the defaults.
 // Unknown keys and values that can't be read are left to validate to tell.
-func load(path string, environ []string) (*loaded, error) {
-	l := &loaded{config: defaults()}
-	declared := options(l.config)
+func read(path string, environ []string) (*Loaded, error) {
+	l := &Loaded{Config: Defaults()}
+	declared := options(l.Config)
 	layers, unknown, err := readLayers(declared, path, environ)
 	if err != nil {
 		return nil, err
 	}
 	l.problems = unknown
 	for _, o := range declared {
-		s := setting{option: o}
+		s := Setting{option: o}
 		for _, layer := range layers {
-			raw := layer.values.Get(o.key)
+			raw := layer.values.Get(o.Key)
 			if raw == nil {
 				continue
 			}
-			s.from = layer.from(o.key)
+			s.From = layer.from(o.Key)
 			if err := assign(o, raw); err != nil {
 				found := fmt.Sprintf("%q", fmt.Sprint(raw))
 				if _, section := raw.(map[string]any); section {
 					found = ""
 				}
-				if o.secret {
+				if o.Secret {
 					found = "(hidden)"
 				}
-				l.problems = append(l.problems, &settingError{kind: errType, key: o.key, found: found, problem: err.Error(), from: s.from})
+				l.problems = append(l.problems, &settingError{kind: errType, key: o.Key, found: found, problem: err.Error(), from: s.From})
 			}
 		}
-		l.settings = append(l.settings, s)
+		l.Settings = append(l.Settings, s)
 	}
 	l.readSecrets(layers)
 	return l, nil
@@ -137,8 +139,8 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 	variables := make(map[string]string) // key -> variable
 	texts := make(map[string]any)
 	for _, o := range declared {
-		keys[o.variable()], variables[o.key] = o.key, o.variable()
-		texts[o.key] = o.def
+		keys[o.Variable()], variables[o.Key] = o.Key, o.Variable()
+		texts[o.Key] = o.def
 	}
 	if err := base.Load(confmap.Provider(texts, "."), nil); err != nil {
 		return nil, nil, fmt.Errorf("read the defaults: %w", err)
@@ -148,10 +150,10 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 			return nil, nil, fileProblem(path, err)
 		}
 	}
-	problems := unknownKeys(declared, fromFile, origin{"file", path})
+	problems := unknownKeys(declared, fromFile, Origin{"file", path})
 	problems = append(problems, unknownVariables(declared, keys, environ)...)
 	set := env.Opt{
-		Prefix:      variablePrefix,
+		Prefix:      Prefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, text string) (string, any) {
 			if text == "" { // as good as not set: `${VAR:-}` in a compose file
@@ -164,9 +166,9 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 		return nil, nil, fmt.Errorf("read the environment: %w", err)
 	}
 	return []layer{
-		{"default", base, func(string) origin { return origin{"default", ""} }},
-		{"file", fromFile, func(string) origin { return origin{"file", path} }},
-		{"environment", fromEnv, func(key string) origin { return origin{"environment", variables[key]} }},
+		{"default", base, func(string) Origin { return Origin{"default", ""} }},
+		{"file", fromFile, func(string) Origin { return Origin{"file", path} }},
+		{"environment", fromEnv, func(key string) Origin { return Origin{"environment", variables[key]} }},
 	}, problems, nil
 }
 
@@ -176,7 +178,7 @@ func fileProblem(path string, err error) error {
 		err = pathErr.Err
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	return fmt.Errorf("%w: %s: %s", errSetting, path, strings.TrimPrefix(text, "yaml: "))
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, path, strings.TrimPrefix(text, "yaml: "))
 }
 
 // assign puts a raw value, as YAML or the environment gave it, into an option.
@@ -214,14 +216,14 @@ func scalar(raw any) (string, bool) {
 	return fmt.Sprint(raw), true
 }
 
-func unknownKeys(declared []option, k *koanf.Koanf, from origin) []error {
+func unknownKeys(declared []option, k *koanf.Koanf, from Origin) []error {
 	var problems []error
 	for _, key := range k.Keys() {
 		known, section := false, false
 		for _, o := range declared {
 			// Below a setting: that it got a section is told with the setting.
-			known = known || o.key == key || strings.HasPrefix(key, o.key+".")
-			section = section || strings.HasPrefix(o.key, key+".")
+			known = known || o.Key == key || strings.HasPrefix(key, o.Key+".")
+			section = section || strings.HasPrefix(o.Key, key+".")
 		}
 		raw := k.Get(key)
 		empty := raw == nil
@@ -236,7 +238,7 @@ func unknownKeys(declared []option, k *koanf.Koanf, from origin) []error {
 		default:
 			names := make([]string, len(declared))
 			for i, o := range declared {
-				names[i] = o.key
+				names[i] = o.Key
 			}
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from})
@@ -249,7 +251,7 @@ func unknownVariables(declared []option, keys map[string]string, environ []strin
 	var problems []error
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, variablePrefix) || name == configVariable || strings.HasPrefix(name, testVariables) || ofService.MatchString(name) {
+		if !strings.HasPrefix(name, Prefix) || name == FileVariable || strings.HasPrefix(name, testVariables) || ofService.MatchString(name) {
 			continue
 		}
 		if _, known := keys[name]; known {
@@ -257,10 +259,10 @@ func unknownVariables(declared []option, keys map[string]string, environ []strin
 		}
 		names := make([]string, len(declared))
 		for i, o := range declared {
-			names[i] = o.variable()
+			names[i] = o.Variable()
 		}
 		problems = append(problems, &settingError{kind: errUnknown, key: name,
-			problem: "there is no such setting; the nearest is " + nearest(name, names), from: origin{"environment", ""}})
+			problem: "there is no such setting; the nearest is " + nearest(name, names), from: Origin{"environment", ""}})
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return problems

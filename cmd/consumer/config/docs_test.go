@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 
 // docs/configuration.md is what the program says of itself. UPDATE_DOCS=1 writes it.
 func TestTheConfigurationsDocumentIsTheProgramsOwn(t *testing.T) {
-	const path = "../../docs/configuration.md"
+	const path = "../../../docs/configuration.md"
 	var now bytes.Buffer
-	if err := writeMarkdown(&now); err != nil {
+	if err := WriteMarkdown(&now); err != nil {
 		t.Fatal(err)
 	}
 	if os.Getenv("UPDATE_DOCS") != "" {
@@ -33,12 +33,24 @@ func TestTheConfigurationsDocumentIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
+func TestTheDocumentHasARowForEverySetting(t *testing.T) {
+	var text bytes.Buffer
+	if err := WriteMarkdown(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range options(&Config{}) {
+		if strings.Count(text.String(), "| `"+o.Key+"` `"+o.Variable()+"` |") != 1 {
+			t.Errorf("%s isn't a row of its own", o.Key)
+		}
+	}
+}
+
 // documents are all that tell people of settings.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*", "docker-compose.yml"} {
-		paths, err := filepath.Glob(filepath.Join("../..", pattern))
+		paths, err := filepath.Glob(filepath.Join("../../..", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,16 +69,16 @@ func documents(t *testing.T) map[string]string {
 }
 
 func TestNoDocumentNamesASettingThatDoesNotExist(t *testing.T) {
-	keys, variables := map[string]bool{}, map[string]bool{configVariable: true}
-	for _, o := range options(&config{}) {
-		keys[o.key], variables[o.variable()] = true, true
-		for section := o.key; section != ""; { // kafka.tls names a section
+	keys, variables := map[string]bool{}, map[string]bool{FileVariable: true}
+	for _, o := range options(&Config{}) {
+		keys[o.Key], variables[o.Variable()] = true, true
+		for section := o.Key; section != ""; { // kafka.tls names a section
 			section = section[:max(strings.LastIndexByte(section, '.'), 0)]
 			keys[section] = true
 		}
 	}
 	key := regexp.MustCompile("`((?:kafka|redis|periods|event|log)\\.[a-z_.-]*[a-z])(?::[^`]*)?`")
-	variable := regexp.MustCompile(variablePrefix + `[A-Z0-9_]*[A-Z0-9]`)
+	variable := regexp.MustCompile(Prefix + `[A-Z0-9_]*[A-Z0-9]`)
 	seen := 0
 	for path, text := range documents(t) {
 		for _, m := range key.FindAllStringSubmatch(text, -1) {

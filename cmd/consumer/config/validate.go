@@ -1,4 +1,4 @@
-package main
+package config
 
 // What a configuration must keep to: each setting by itself, and those that
 // only make sense together. Every problem is found, not only the first.
@@ -20,22 +20,22 @@ import (
 )
 
 // What can be wrong with a setting; a settingError is one of them, and all of
-// them are errSetting.
+// them are ErrInvalid.
 var (
-	errSetting = errors.New("invalid configuration")
-	errUnknown = fmt.Errorf("%w: no such setting", errSetting)
-	errType    = fmt.Errorf("%w: wrong type", errSetting)
-	errRange   = fmt.Errorf("%w: out of range", errSetting)
+	ErrInvalid = errors.New("invalid configuration")
+	errUnknown = fmt.Errorf("%w: no such setting", ErrInvalid)
+	errType    = fmt.Errorf("%w: wrong type", ErrInvalid)
+	errRange   = fmt.Errorf("%w: out of range", ErrInvalid)
 )
 
-// settingError is one problem with one setting. found is empty where the
+// Error is one problem with one setting. found is empty where the
 // problem isn't one with the value.
 type settingError struct {
 	kind    error
 	key     string
 	found   string
 	problem string
-	from    origin
+	from    Origin
 }
 
 func (e *settingError) Error() string {
@@ -50,11 +50,11 @@ func (e *settingError) Unwrap() error { return e.kind }
 
 // validate returns every problem, those of reading too, joined, one a line; nil
 // if there is none.
-func (l *loaded) validate() error {
+func (l *Loaded) validate() error {
 	problems := slices.Clone(l.problems)
-	for _, s := range l.settings {
+	for _, s := range l.Settings {
 		if err := s.value.check(); err != nil {
-			problems = append(problems, &settingError{kind: errRange, key: s.key, found: s.shown(), problem: err.Error(), from: s.from})
+			problems = append(problems, &settingError{kind: errRange, key: s.Key, found: s.Shown(), problem: err.Error(), from: s.From})
 		}
 	}
 	if len(problems) > 0 {
@@ -65,63 +65,63 @@ func (l *loaded) validate() error {
 	return errors.Join(l.validateTogether()...)
 }
 
-func (l *loaded) validateTogether() []error {
+func (l *Loaded) validateTogether() []error {
 	var problems []error
 	complain := func(key, problem string, args ...any) {
 		s := l.setting(key)
-		problems = append(problems, &settingError{kind: errRange, key: key, found: s.shown(), problem: fmt.Sprintf(problem, args...), from: s.from})
+		problems = append(problems, &settingError{kind: errRange, key: key, found: s.Shown(), problem: fmt.Sprintf(problem, args...), from: s.From})
 	}
-	cfg := l.config
-	if cfg.kafka.sessionTimeout < 3*cfg.kafka.heartbeat {
+	cfg := l.Config
+	if cfg.Kafka.SessionTimeout < 3*cfg.Kafka.Heartbeat {
 		complain("kafka.heartbeat", "is more than a third of kafka.session_timeout, %s: a late one would end the session",
-			units.FormatDuration(cfg.kafka.sessionTimeout))
+			units.FormatDuration(cfg.Kafka.SessionTimeout))
 	}
-	for _, topic := range cfg.kafka.topics {
-		for _, other := range cfg.kafka.topics {
+	for _, topic := range cfg.Kafka.Topics {
+		for _, other := range cfg.Kafka.Topics {
 			if other == topic+deadLetterSuffix {
 				complain("kafka.topics", "names %s, where the dead letters of %s go: they would be read again", other, topic)
 			}
 		}
 	}
-	validateRedisKind(&cfg.redis, complain)
-	validateTLS("kafka", &cfg.kafka.tls, complain)
-	validateSASL(&cfg.kafka.sasl, complain)
-	validateTLS("redis", &cfg.redis.tls, complain)
-	if _, err := event.NewFields(cfg.fields); err != nil {
+	validateRedisKind(&cfg.Redis, complain)
+	validateTLS("kafka", &cfg.Kafka.TLS, complain)
+	validateSASL(&cfg.Kafka.SASL, complain)
+	validateTLS("redis", &cfg.Redis.TLS, complain)
+	if _, err := event.NewFields(cfg.Fields); err != nil {
 		if wrong, ok := errors.AsType[*event.PathError](err); ok {
 			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
 		}
 	}
 	enabled := 0
-	for _, p := range cfg.periods {
-		if !p.enabled {
+	for _, p := range cfg.Periods {
+		if !p.Enabled {
 			continue
 		}
 		enabled++
-		if _, err := layoutOf(cfg, p); err != nil {
-			complain("periods."+string(p.name)+".layout", "doesn't fit max_points %d: %v", cfg.maxPoints, err)
+		if _, err := cfg.Layout(p); err != nil {
+			complain("periods."+string(p.Name)+".layout", "doesn't fit max_points %d: %v", cfg.MaxPoints, err)
 		}
 	}
 	if enabled == 0 {
-		complain("periods."+string(cfg.periods[0].name)+".enabled", "like every other: enable at least one period")
+		complain("periods."+string(cfg.Periods[0].Name)+".enabled", "like every other: enable at least one period")
 	}
 	return problems
 }
 
 // validateRedisKind holds what is said of one server, a cluster and Sentinels together.
-func validateRedisKind(c *redisConfig, complain func(key, problem string, args ...any)) {
-	switch several := len(c.addresses) > 1; {
-	case c.sentinel.master != "" && c.cluster:
+func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)) {
+	switch several := len(c.Addresses) > 1; {
+	case c.Sentinel.Master != "" && c.Cluster:
 		complain("redis.cluster", "is set beside redis.sentinel.master: Redis is one of the two")
-	case c.sentinel.master == "" && several && c.db != 0:
+	case c.Sentinel.Master == "" && several && c.DB != 0:
 		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
-	case c.cluster && c.db != 0:
+	case c.Cluster && c.DB != 0:
 		complain("redis.db", "isn't 0, but redis.cluster is set, and a cluster has no other")
 	}
-	if c.sentinel.master == "" && c.sentinel.username != "" {
+	if c.Sentinel.Master == "" && c.Sentinel.Username != "" {
 		complain("redis.sentinel.username", "is set, but redis.sentinel.master isn't")
 	}
-	if c.sentinel.master == "" && c.sentinel.password != "" {
+	if c.Sentinel.Master == "" && c.Sentinel.Password != "" {
 		complain("redis.sentinel.password", "is set, but redis.sentinel.master isn't")
 	}
 }
@@ -148,8 +148,8 @@ var (
 	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 )
 
-// topicName keeps room for the dead letters' suffix in Kafka's 249 bytes.
-func topicName(name string) error {
+// CheckTopic takes what Kafka does as a name, and keeps room for the dead letters' suffix in Kafka's 249 bytes.
+func CheckTopic(name string) error {
 	if !topicPattern.MatchString(name) || len(name) > 249-len(deadLetterSuffix) || strings.Trim(name, ".") == "" {
 		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
@@ -177,14 +177,17 @@ func prefixName(name string) error {
 	return nil
 }
 
-func boardName(name string) error {
+// CheckBoard holds a board's name to its form. Its error reads on from the name, as
+// do those of the other checks.
+func CheckBoard(name string) error {
 	if !boardPattern.MatchString(name) {
 		return errors.New("isn't a board's name: 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit")
 	}
 	return nil
 }
 
-func hostPort(address string) error {
+// CheckAddress takes host:port, both given.
+func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && host != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
@@ -196,7 +199,7 @@ func hostPort(address string) error {
 
 // listenAddress takes a host that is missing, for all addresses, and port 0.
 func listenAddress(address string) error {
-	if address == listenOff {
+	if address == Off {
 		return nil
 	}
 	if _, port, err := net.SplitHostPort(address); err == nil {

@@ -1,4 +1,4 @@
-package main
+package config
 
 // Secrets from files: each secret setting has a neighbour that names a file which
 // holds it, as Docker and Kubernetes mount them.
@@ -22,34 +22,34 @@ const maxSecret = 64 << 10
 // secretOptions declares a secret, kept in p, and the path of its file, kept in path.
 func secretOptions(key string, p, path *string, doc string) []option {
 	return []option{
-		{key: key, secret: true, value: textValue{p: p},
+		{Key: key, Secret: true, value: textValue{p: p},
 			doc: doc + " Better set by environment, or by `" + key + fileSuffix + "`, than in a file that others read."},
-		{key: key + fileSuffix, value: textValue{p: path, what: "a path"},
+		{Key: key + fileSuffix, value: textValue{p: path, what: "a path"},
 			doc: "A file that holds `" + key + "` instead; a newline at its end isn't part of it. Read at start."},
 	}
 }
 
 // readSecrets fills in the secrets that files hold. Where the secret itself is set,
 // too, the later layer counts: the environment before the configuration file.
-func (l *loaded) readSecrets(layers []layer) {
-	for i := range l.settings {
-		s := &l.settings[i]
-		if !s.secret {
+func (l *Loaded) readSecrets(layers []layer) {
+	for i := range l.Settings {
+		s := &l.Settings[i]
+		if !s.Secret {
 			continue
 		}
-		path := l.setting(s.key + fileSuffix)
+		path := l.setting(s.Key + fileSuffix)
 		if path.value.text() == "" {
 			continue
 		}
 		complain := func(problem string) {
-			l.problems = append(l.problems, &settingError{kind: errRange, key: path.key, found: path.shown(), problem: problem, from: path.from})
+			l.problems = append(l.problems, &settingError{kind: errRange, key: path.Key, found: path.Shown(), problem: problem, from: path.From})
 		}
-		set, file := rank(layers, s.from), rank(layers, path.from)
+		set, file := rank(layers, s.From), rank(layers, path.From)
 		switch {
 		case s.value.text() != "" && set > file:
 			continue
 		case s.value.text() != "" && set == file:
-			complain("is set beside " + s.key + ": set one of them")
+			complain("is set beside " + s.Key + ": set one of them")
 			continue
 		}
 		text, err := readSecret(path.value.text())
@@ -57,15 +57,15 @@ func (l *loaded) readSecrets(layers []layer) {
 			complain(err.Error())
 			continue
 		}
-		s.from = origin{"secret file", path.value.text()}
+		s.From = Origin{"secret file", path.value.text()}
 		_ = s.value.set(text) // any text will do
 	}
 }
 
 // rank is the place of an origin's layer: the higher counts.
-func rank(layers []layer, of origin) int {
+func rank(layers []layer, of Origin) int {
 	for i := range layers {
-		if layers[i].name == of.layer {
+		if layers[i].name == of.Layer {
 			return i
 		}
 	}

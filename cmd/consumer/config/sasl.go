@@ -1,4 +1,4 @@
-package main
+package config
 
 // Who this is to Kafka, and how it is reached: SASL and TLS, the same for every
 // command.
@@ -12,11 +12,12 @@ import (
 	"github.com/standings/standings/internal/ingest/connect"
 )
 
-type saslConfig struct {
-	mechanism    string // none, or one of connect.Mechanisms in lower case
-	username     string
-	password     string
-	passwordFile string
+// SASL is who this is to Kafka.
+type SASL struct {
+	Mechanism    string // none, or one of connect.Mechanisms in lower case
+	Username     string
+	Password     string
+	PasswordFile string
 }
 
 const noSASL = "none"
@@ -29,35 +30,35 @@ func saslMechanisms() []string {
 	return words
 }
 
-func kafkaSASLOptions(c *saslConfig) []option {
+func kafkaSASLOptions(c *SASL) []option {
 	all := []option{
-		{key: "kafka.sasl.mechanism", def: noSASL, value: choiceValue{&c.mechanism, saslMechanisms()},
+		{Key: "kafka.sasl.mechanism", def: noSASL, value: choiceValue{&c.Mechanism, saslMechanisms()},
 			doc: "How the user is proven to the brokers. `plain` sends the password as it is: only with TLS."},
-		{key: "kafka.sasl.username", value: textValue{p: &c.username},
+		{Key: "kafka.sasl.username", value: textValue{p: &c.Username},
 			doc: "The user that the brokers know."},
 	}
-	return append(all, secretOptions("kafka.sasl.password", &c.password, &c.passwordFile, "Its password.")...)
+	return append(all, secretOptions("kafka.sasl.password", &c.Password, &c.PasswordFile, "Its password.")...)
 }
 
 // client is what proves the user, nil for nothing.
-func (c *saslConfig) client() (sasl.Mechanism, error) {
-	if c.mechanism == noSASL {
+func (c *SASL) client() (sasl.Mechanism, error) {
+	if c.Mechanism == noSASL {
 		return nil, nil //nolint:nilnil // no SASL is what was asked for
 	}
-	return connect.Mechanism(strings.ToUpper(c.mechanism), c.username, c.password)
+	return connect.Mechanism(strings.ToUpper(c.Mechanism), c.Username, c.Password)
 }
 
 // validateSASL sees that mechanism, user and password go together.
-func validateSASL(c *saslConfig, complain func(key, problem string, args ...any)) {
+func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 	switch {
-	case c.mechanism == noSASL && (c.username != "" || c.password != ""):
+	case c.Mechanism == noSASL && (c.Username != "" || c.Password != ""):
 		complain("kafka.sasl.mechanism", "is set beside a user or a password, which it doesn't use: set it to what the brokers offer, %s",
 			strings.Join(saslMechanisms()[1:], ", "))
-	case c.mechanism == noSASL:
-	case c.username == "":
-		complain("kafka.sasl.username", "is empty, and kafka.sasl.mechanism %s needs one: set it, or the mechanism to none", c.mechanism)
-	case c.password == "":
-		complain("kafka.sasl.password", "is empty, and kafka.sasl.mechanism %s needs one: set it or kafka.sasl.password_file", c.mechanism)
+	case c.Mechanism == noSASL:
+	case c.Username == "":
+		complain("kafka.sasl.username", "is empty, and kafka.sasl.mechanism %s needs one: set it, or the mechanism to none", c.Mechanism)
+	case c.Password == "":
+		complain("kafka.sasl.password", "is empty, and kafka.sasl.mechanism %s needs one: set it or kafka.sasl.password_file", c.Mechanism)
 	default:
 		if _, err := c.client(); err != nil {
 			complain("kafka.sasl.username", "can't be used: %v", err)
@@ -65,28 +66,28 @@ func validateSASL(c *saslConfig, complain func(key, problem string, args ...any)
 	}
 }
 
-// connection is how brokers are reached. The files may have gone since the
+// Connection is how brokers are reached. The files may have gone since the
 // configuration was checked.
-func (c *kafkaConfig) connection() (connect.Way, error) {
-	way := connect.Way{Timeout: c.timeout, User: c.sasl.username}
+func (c *Kafka) Connection() (connect.Way, error) {
+	way := connect.Way{Timeout: c.Timeout, User: c.SASL.Username}
 	var err error
-	if way.TLS, err = c.tls.client(); err != nil {
+	if way.TLS, err = c.TLS.Client(); err != nil {
 		return way, fmt.Errorf("kafka.tls.%w", err)
 	}
-	if way.SASL, err = c.sasl.client(); err != nil {
+	if way.SASL, err = c.SASL.client(); err != nil {
 		return way, fmt.Errorf("kafka.sasl: %w", err)
 	}
 	return way, nil
 }
 
 // kafkaWarnings says what an operator may not have meant.
-func kafkaWarnings(c *kafkaConfig) []string {
+func kafkaWarnings(c *Kafka) []string {
 	var all []string
-	if c.sasl.mechanism == "plain" && !c.tls.enabled {
+	if c.SASL.Mechanism == "plain" && !c.TLS.Enabled {
 		all = append(all, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password goes over the network for all to read; "+
 			"enable TLS, or use scram-sha-512")
 	}
-	if c.tls.enabled && c.tls.skipVerify {
+	if c.TLS.Enabled && c.TLS.SkipVerify {
 		all = append(all, "kafka.tls.skip_verify is true: whoever sits between this and Kafka can read and change everything")
 	}
 	return all

@@ -1,6 +1,7 @@
-package main
+package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,14 +20,14 @@ func writeSecret(t *testing.T, text string) string {
 func TestASecretComesFromItsFileWithoutTheNewlineAtItsEnd(t *testing.T) {
 	for held, want := range map[string]string{"hunter2": "hunter2", "hunter2\n": "hunter2", "hunter2\r\n": "hunter2", " a b \n\n": " a b \n"} {
 		path := writeSecret(t, held)
-		l, err := (&program{environ: []string{"STANDINGS_REDIS_PASSWORD_FILE=" + path}}).configuration()
+		l, err := Load("", []string{"STANDINGS_REDIS_PASSWORD_FILE=" + path})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.config.redis.password; got != want {
+		if got := l.Config.Redis.Password; got != want {
 			t.Errorf("%q is read as %q, not %q", held, got, want)
 		}
-		if from := l.setting("redis.password").from.String(); from != "secret file "+path {
+		if from := l.setting("redis.password").From.String(); from != "secret file "+path {
 			t.Errorf("the password comes from %q", from)
 		}
 	}
@@ -38,11 +39,11 @@ func TestOfASecretAndItsFileTheLaterLayerCounts(t *testing.T) {
 		{"a variable beats a file that the configuration names", "redis: {password_file: " + path + "}", "STANDINGS_REDIS_PASSWORD=of the variable", "of the variable"},
 		{"a file that a variable names beats the configuration", "redis: {password: of the configuration}", "STANDINGS_REDIS_PASSWORD_FILE=" + path, "of the file"},
 	} {
-		l, err := (&program{configPath: writeConfig(t, c.file), environ: []string{c.variable}}).configuration()
+		l, err := Load(writeFile(t, c.file), []string{c.variable})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got := l.config.redis.password; got != c.want {
+		if got := l.Config.Redis.Password; got != c.want {
 			t.Errorf("%s: got %q", c.name, got)
 		}
 	}
@@ -61,36 +62,27 @@ func TestABadSecretFileIsNamedAndItsContentIsNot(t *testing.T) {
 		"too long":  {[]string{"STANDINGS_REDIS_PASSWORD_FILE=" + long}, "holds more than 64KiB"},
 		"both":      {[]string{"STANDINGS_REDIS_PASSWORD_FILE=" + writeSecret(t, secret), "STANDINGS_REDIS_PASSWORD=" + secret}, "is set beside redis.password: set one of them"},
 	} {
-		code, out, errs := execute(t, c.environ, "config")
-		if code != exitUsage || !strings.Contains(errs, c.says) || !strings.Contains(errs, "redis.password_file: ") {
-			t.Errorf("%s: exit code %d, %s", name, code, errs)
+		_, err := Load("", c.environ)
+		if !errors.Is(err, ErrInvalid) {
+			t.Fatalf("%s: %v", name, err)
 		}
-		if strings.Contains(out+errs, secret) {
-			t.Errorf("%s: the secret is shown: %s%s", name, out, errs)
+		if said := err.Error(); !strings.Contains(said, c.says) || !strings.Contains(said, "redis.password_file: ") {
+			t.Errorf("%s: %s", name, said)
 		}
-	}
-}
-
-func TestNoFormOfTheConfigurationShowsASecret(t *testing.T) {
-	const secret = "hunter2"
-	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
-		for _, variable := range []string{"STANDINGS_REDIS_PASSWORD=" + secret, "STANDINGS_REDIS_PASSWORD_FILE=" + writeSecret(t, secret)} {
-			code, out, errs := execute(t, []string{variable}, args...)
-			if code != exitOK || strings.Contains(out+errs, secret) || !strings.Contains(out, "(hidden)") {
-				t.Errorf("%v with %s: exit code %d\n%s%s", args, variable, code, out, errs)
-			}
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: the secret is shown: %v", name, err)
 		}
 	}
 }
 
 func TestEverySecretHasAFile(t *testing.T) {
 	keys := map[string]bool{}
-	for _, o := range options(&config{}) {
-		keys[o.key] = true
+	for _, o := range options(&Config{}) {
+		keys[o.Key] = true
 	}
-	for _, o := range options(&config{}) {
-		if o.secret && !keys[o.key+fileSuffix] {
-			t.Errorf("%s can't come from a file", o.key)
+	for _, o := range options(&Config{}) {
+		if o.Secret && !keys[o.Key+fileSuffix] {
+			t.Errorf("%s can't come from a file", o.Key)
 		}
 	}
 }

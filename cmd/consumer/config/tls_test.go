@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/ecdsa"
@@ -69,8 +69,8 @@ func TestWhatIsWrongWithTLSIsNamed(t *testing.T) {
 func TestARenewedCertificateIsShownToTheNextConnection(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := writePair(t, dir, "a")
-	c := &tlsConfig{enabled: true, caFile: cert, certFile: cert, keyFile: key}
-	client, err := c.client()
+	c := &TLS{Enabled: true, CAFile: cert, CertFile: cert, KeyFile: key}
+	client, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
 		"another mechanism":          {"{sasl: {mechanism: gssapi}}", "kafka.sasl.mechanism: gssapi isn't one of none, plain, scram-sha-256, scram-sha-512"},
 		"a password with a bell":     {`{sasl: {mechanism: scram-sha-512, username: u, password: "hunter2\a"}}`, "kafka.sasl.username: u can't be used: the username or password holds characters that SCRAM can't carry"},
 	} {
-		_, err := (&program{configPath: writeConfig(t, "kafka: "+c.file)}).configuration()
-		if !errors.Is(err, errSetting) || !strings.Contains(err.Error(), c.says) {
+		_, err := Load(writeFile(t, "kafka: "+c.file), nil)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && strings.Contains(err.Error(), secret[:7]) {
@@ -34,11 +34,11 @@ func TestWhatOthersCanReadIsWarnedOf(t *testing.T) {
 		"{sasl: {mechanism: plain, username: u, password: p}, tls: {enabled: true}}": "",
 		"{sasl: {mechanism: scram-sha-512, username: u, password: p}}":               "",
 	} {
-		l, err := (&program{configPath: writeConfig(t, "kafka: "+file)}).configuration()
+		l, err := Load(writeFile(t, "kafka: "+file), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, warnings, err := reportLayouts(l.config)
+		_, warnings, err := l.Config.Layouts()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -16,12 +16,11 @@ const exampleTime = 1795248930123
 // decodeExample decodes a record under a configuration, by the way of `consumer run`.
 func decodeExample(t *testing.T, config, value string, headers [][2]string) event.Event {
 	t.Helper()
-	p := &program{configPath: writeConfig(t, config)}
-	l, err := p.configuration()
+	l, err := Load(writeFile(t, config), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := eventRules(l.config)
+	rules, err := l.Config.EventRules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func decodeExample(t *testing.T, config, value string, headers [][2]string) even
 // Every event in JSON counts by itself, or under the configuration that follows it.
 func TestTheEventsInDocumentsCountUnderTheConfigurationBesideThem(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```\n(?:[^`]*```yaml\n(.*?)```)?")
-	for path, want := range map[string]int{"../../README.md": 1, "../../docs/events.md": 2} {
+	for path, want := range map[string]int{"../../../README.md": 1, "../../../docs/events.md": 2} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

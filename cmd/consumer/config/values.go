@@ -1,4 +1,4 @@
-package main
+package config
 
 // The types that a setting can have: how each is read from text, written as
 // text, and held to its range.
@@ -165,11 +165,10 @@ func (v durationValue) rule() string {
 func (v durationValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
 func (v durationValue) set(text string) error {
 	d, err := units.ParseDuration(text)
-	if err != nil {
-		return errors.New("isn't a duration such as 500ms, 10s, 24h or 60d")
+	if err == nil {
+		*v.p = d
 	}
-	*v.p = d
-	return nil
+	return err
 }
 
 func inRange[T int64 | time.Duration](n, low, high T, rule string) error {

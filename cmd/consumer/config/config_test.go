@@ -1,8 +1,6 @@
-package main
+package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,15 +9,7 @@ import (
 	"testing"
 )
 
-// execute runs the program as main does, on nothing but its arguments.
-func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = run(t.Context(), args, environ, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-func writeConfig(t *testing.T, text string) string {
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "standings.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -31,11 +21,11 @@ func writeConfig(t *testing.T, text string) string {
 // problems loads and validates, and returns what is wrong, by key.
 func problems(t *testing.T, file string, environ ...string) map[string]*settingError {
 	t.Helper()
-	p := &program{environ: environ}
+	path := ""
 	if file != "" {
-		p.configPath = writeConfig(t, file)
+		path = writeFile(t, file)
 	}
-	_, err := p.configuration()
+	_, err := Load(path, environ)
 	found := make(map[string]*settingError)
 	if err == nil {
 		return found
@@ -61,27 +51,27 @@ func TestTheDefaultsAreValid(t *testing.T) {
 }
 
 func TestEveryDefaultIsShownAsItIsDeclared(t *testing.T) {
-	cfg := defaults()
-	for i, o := range options(&config{}) {
+	cfg := Defaults()
+	for i, o := range options(&Config{}) {
 		if err := o.value.set(o.def); err != nil {
-			t.Errorf("%s: default %q %v", o.key, o.def, err)
+			t.Errorf("%s: default %q %v", o.Key, o.def, err)
 		}
 		if o.value.text() != o.def {
-			t.Errorf("%s: default %q is shown as %q", o.key, o.def, o.value.text())
+			t.Errorf("%s: default %q is shown as %q", o.Key, o.def, o.value.text())
 		}
 		if got := options(cfg)[i].value.kind(); got == "" || o.doc == "" {
-			t.Errorf("%s isn't documented", o.key)
+			t.Errorf("%s isn't documented", o.Key)
 		}
 	}
 }
 
 func TestVariablesOfDifferentSettingsDiffer(t *testing.T) {
 	owner := make(map[string]string)
-	for _, o := range options(&config{}) {
-		if other, taken := owner[o.variable()]; taken {
-			t.Errorf("%s and %s are both %s", other, o.key, o.variable())
+	for _, o := range options(&Config{}) {
+		if other, taken := owner[o.Variable()]; taken {
+			t.Errorf("%s and %s are both %s", other, o.Key, o.Variable())
 		}
-		owner[o.variable()] = o.key
+		owner[o.Variable()] = o.Key
 	}
 	if owner["STANDINGS_PERIODS_ALL_TIME_LAYOUT"] != "periods.all-time.layout" {
 		t.Error("periods.all-time.layout isn't STANDINGS_PERIODS_ALL_TIME_LAYOUT")
@@ -89,7 +79,7 @@ func TestVariablesOfDifferentSettingsDiffer(t *testing.T) {
 }
 
 func TestTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
-	path := writeConfig(t, `
+	path := writeFile(t, `
 kafka:
   brokers: [one:1, two:2]
   group: from-file
@@ -98,10 +88,9 @@ periods:
   weekly: {layout: wide, retention: 9w}
 start: 2026-11-21T00:00:00Z
 `)
-	p := &program{configPath: path, environ: []string{
+	l, err := Load(path, []string{
 		"STANDINGS_KAFKA_BROKERS= a:9092, b:9092", "STANDINGS_FOLD_MEMORY=1GiB", "STANDINGS_KAFKA_GROUP=",
-		"STANDINGS_TEST_KAFKA=elsewhere", "STANDINGS_CONFIG=ignored, as --config is given", "PATH=/bin"}}
-	l, err := p.configuration()
+		"STANDINGS_TEST_KAFKA=elsewhere", "STANDINGS_CONFIG=ignored, as a path is given", "PATH=/bin"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,28 +103,24 @@ start: 2026-11-21T00:00:00Z
 		"start":                    {"2026-11-21T00:00:00Z", "file " + path},
 		"redis.prefix":             {"lb", "default"},
 	} {
-		if s := l.setting(key); s.shown() != want[0] || s.from.String() != want[1] {
-			t.Errorf("%s is %q from %q, want %q from %q", key, s.shown(), s.from, want[0], want[1])
+		if s := l.setting(key); s.Shown() != want[0] || s.From.String() != want[1] {
+			t.Errorf("%s is %q from %q, want %q from %q", key, s.Shown(), s.From, want[0], want[1])
 		}
 	}
-	if got := l.config.kafka.brokers; !slices.Equal(got, []string{"a:9092", "b:9092"}) {
+	if got := l.Config.Kafka.Brokers; !slices.Equal(got, []string{"a:9092", "b:9092"}) {
 		t.Errorf("brokers are %q", got)
-	}
-	if at, ok := l.config.startTime(); !ok || at.Year() != 2026 {
-		t.Errorf("start is %v, %v", at, ok)
 	}
 }
 
 func TestSettingAKeyOfAPeriodDoesNotEnableIt(t *testing.T) {
-	p := &program{environ: []string{"STANDINGS_PERIODS_DAILY_LAYOUT=wide"}}
-	l, err := p.configuration()
+	l, err := Load("", []string{"STANDINGS_PERIODS_DAILY_LAYOUT=wide"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, period := range l.config.periods {
-		want := period.name == "weekly" || period.name == "monthly" || period.name == "yearly"
-		if period.enabled != want {
-			t.Errorf("%s enabled is %v", period.name, period.enabled)
+	for _, period := range l.Config.Periods {
+		want := period.Name == "weekly" || period.Name == "monthly" || period.Name == "yearly"
+		if period.Enabled != want {
+			t.Errorf("%s enabled is %v", period.Name, period.Enabled)
 		}
 	}
 }
@@ -147,9 +132,9 @@ func TestVariablesThatKubernetesSetsForServicesAreLeftAlone(t *testing.T) {
 	if found := problems(t, "", environ...); len(found) > 0 {
 		t.Errorf("refused: %v", found)
 	}
-	for _, o := range options(&config{}) {
-		if ofService.MatchString(o.variable()) {
-			t.Errorf("%s would be taken for a service's", o.variable())
+	for _, o := range options(&Config{}) {
+		if ofService.MatchString(o.Variable()) {
+			t.Errorf("%s would be taken for a service's", o.Variable())
 		}
 	}
 	if problems(t, "", "STANDINGS_KAFKA_PROT=1")["STANDINGS_KAFKA_PROT"] == nil {
@@ -182,7 +167,7 @@ time_zone: {name: UTC}
 		"piece_time":            {errRange, "environment STANDINGS_PIECE_TIME"},
 	} {
 		e := found[key]
-		if e == nil || !errors.Is(e, want.kind) || !errors.Is(e, errSetting) || !strings.Contains(e.Error(), want.text) {
+		if e == nil || !errors.Is(e, want.kind) || !errors.Is(e, ErrInvalid) || !strings.Contains(e.Error(), want.text) {
 			t.Errorf("%s: got %v, want %v with %q", key, e, want.kind, want.text)
 		}
 		delete(found, key)
@@ -223,7 +208,7 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 		{"LOG_LEVEL=loud", "log.level"},
 		{"REDIS_ASSUME_NOEVICTION=perhaps", "redis.assume_noeviction"},
 	} {
-		if e := problems(t, "", variablePrefix+c.set)[c.key]; e == nil {
+		if e := problems(t, "", Prefix+c.set)[c.key]; e == nil {
 			t.Errorf("%s: no problem with %s", c.set, c.key)
 		}
 	}
@@ -252,101 +237,15 @@ func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsNeverShown(t *testing.T) {
-	environ := []string{"STANDINGS_REDIS_PASSWORD=s3cret", "STANDINGS_REDIS_DB=x"}
-	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
-		for _, environ := range [][]string{environ, environ[:1]} {
-			_, stdout, stderr := execute(t, environ, args...)
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("%v shows it: %s%s", args, stdout, stderr)
-			}
+func TestListenTakesAddressesAndOff(t *testing.T) {
+	for _, good := range []string{":8080", "127.0.0.1:8080", "[::1]:0", "localhost:1", "off"} {
+		if err := listenAddress(good); err != nil {
+			t.Errorf("%s is refused: %v", good, err)
 		}
 	}
-	if _, stdout, _ := execute(t, environ[:1], "config"); !strings.Contains(stdout, "(hidden)") {
-		t.Error("that there is one isn't shown")
-	}
-}
-
-func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
-	code, stdout, stderr := execute(t, []string{"STANDINGS_ON_GAP=x", "STANDINGS_START=y", "STANDINGS_BORDS=z"}, "config")
-	if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 3 || strings.Count(stderr, "consumer: ") != 3 {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
-	for name, file := range map[string]string{"absent": filepath.Join(t.TempDir(), "absent.yaml"), "not YAML": writeConfig(t, "a: [\nb: :")} {
-		code, _, stderr = execute(t, nil, "config", "--config", file)
-		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) {
-			t.Errorf("%s file: code %d: %s", name, code, stderr)
+	for _, bad := range []string{"", "8080", "localhost", ":99999", ":http", "a:b:c", "on"} {
+		if problems(t, "", "STANDINGS_LISTEN="+bad)["listen"] == nil && bad != "" { // empty counts as not set
+			t.Errorf("%q is taken", bad)
 		}
-	}
-}
-
-func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
-	_, stdout, _ := execute(t, nil, "config")
-	fields := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	for _, want := range []string{
-		"weekly readable 26 10ms -99999999 to 99999999 to 10ms 60d",
-		"monthly readable 26 41ms", "yearly readable 26 472ms"} {
-		if !strings.Contains(fields(stdout), want) {
-			t.Errorf("%q isn't in\n%s", want, stdout)
-		}
-	}
-	if strings.Contains(stdout, "warning") {
-		t.Errorf("the defaults get a warning:\n%s", stdout)
-	}
-	_, stdout, _ = execute(t, []string{"STANDINGS_MAX_POINTS=999999999999"}, "config")
-	if strings.Count(stdout, "warning: ") != 3 || !strings.Contains(stdout, "set periods.yearly.layout to wide") {
-		t.Errorf("coarse ticks get no warning:\n%s", stdout)
-	}
-}
-
-func TestConfigAsJSONHasTheSameValues(t *testing.T) {
-	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + writeConfig(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
-	var got struct {
-		Settings []struct{ Key, Value, From, Name, Environment string }
-		Layouts  []layoutReport
-		Warnings []string
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Settings) != len(options(&config{})) || len(got.Layouts) != 3 || got.Warnings == nil {
-		t.Errorf("%d settings, %d layouts, warnings %v", len(got.Settings), len(got.Layouts), got.Warnings)
-	}
-	for _, s := range got.Settings {
-		if s.Key == "lateness" && (s.Value != "35d" || s.From != "file" || s.Environment != "STANDINGS_LATENESS") {
-			t.Errorf("lateness: %+v", s)
-		}
-		if s.Key == "log.level" && (s.Value != "warn" || s.From != "environment" || s.Name != s.Environment) {
-			t.Errorf("log.level: %+v", s)
-		}
-	}
-}
-
-func TestMarkdownNamesEverySettingWhateverIsSet(t *testing.T) {
-	code, stdout, _ := execute(t, []string{"STANDINGS_ON_GAP=nonsense"}, "config", "--markdown")
-	if code != 0 {
-		t.Errorf("code %d", code)
-	}
-	for _, o := range options(&config{}) {
-		if strings.Count(stdout, "| `"+o.key+"` `"+o.variable()+"` |") != 1 {
-			t.Errorf("%s isn't a row of its own", o.key)
-		}
-	}
-}
-
-func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
-	for want, args := range map[string][]string{
-		`no command "confg"; did you mean "config"`: {"confg"},
-		`no command "zzz"; there are check, `:       {"zzz"},
-		"unknown flag: --loud":                      {"config", "--loud"},
-		"takes 0 arguments, not 1":                  {"config", "now"},
-	} {
-		code, stdout, stderr := execute(t, nil, args...)
-		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
-			t.Errorf("%v: code %d, %s%s", args, code, stdout, stderr)
-		}
-	}
-	if code, stdout, _ := execute(t, nil); code != 0 || !strings.Contains(stdout, "Available Commands") {
-		t.Errorf("no arguments: code %d, %s", code, stdout)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 // What someone who mistyped a name may have meant.
 

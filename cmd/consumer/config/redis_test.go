@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -30,13 +30,13 @@ func TestOneServerAClusterAndSentinelsAreToldApart(t *testing.T) {
 }
 
 func TestRedisIsNamedAsItIsConfigured(t *testing.T) {
-	for want, c := range map[string]redisConfig{
-		"Redis at a:1":                          {addresses: []string{"a:1"}},
-		"Redis Cluster at a:1":                  {addresses: []string{"a:1"}, cluster: true},
-		"Redis Cluster at a:1, b:1":             {addresses: []string{"a:1", "b:1"}},
-		"Redis lb of the Sentinels at a:1, b:1": {addresses: []string{"a:1", "b:1"}, sentinel: sentinelConfig{master: "lb"}},
+	for want, c := range map[string]Redis{
+		"Redis at a:1":                          {Addresses: []string{"a:1"}},
+		"Redis Cluster at a:1":                  {Addresses: []string{"a:1"}, Cluster: true},
+		"Redis Cluster at a:1, b:1":             {Addresses: []string{"a:1", "b:1"}},
+		"Redis lb of the Sentinels at a:1, b:1": {Addresses: []string{"a:1", "b:1"}, Sentinel: Sentinel{Master: "lb"}},
 	} {
-		if got := c.name(); got != want {
+		if got := c.Name(); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

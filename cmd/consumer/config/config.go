@@ -1,0 +1,113 @@
+// Package config is the configuration: what can be set, by a YAML file and by the
+// environment, what holds by default, and what can't work. A setting is declared once,
+// in options.go: its name, default, range and documentation come from there. Load is
+// the way in; Config is what the rest of the program reads.
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/periods"
+)
+
+// Config is what is in force.
+type Config struct {
+	Kafka   Kafka
+	Redis   Redis
+	Periods []Period // every period there is, in the order of periods.All
+
+	Start  string // window, earliest, latest, or an RFC 3339 time
+	OnGap  string // halt or continue
+	Boards []string
+
+	TimeZone  string
+	WeekStart string
+	MaxPoints int64
+
+	Fields        event.Paths
+	MaxEventBytes int64
+	MaxFuture     time.Duration
+	Lateness      time.Duration
+
+	FoldMemory int64 // bytes
+	PieceTime  time.Duration
+
+	Listen string // host:port, or off
+
+	LogLevel        string
+	LogFormat       string
+	ShutdownTimeout time.Duration
+}
+
+// Kafka is kafka.*: the brokers, the group, and how to talk to them.
+type Kafka struct {
+	Brokers        []string // host:port
+	Topics         []string
+	Group          string
+	FetchBytes     int64
+	FetchWait      time.Duration
+	SessionTimeout time.Duration
+	Heartbeat      time.Duration
+	Timeout        time.Duration // of one call
+	CommitInterval time.Duration
+	TLS            TLS
+	SASL           SASL
+}
+
+// Redis is redis.*: one server, a cluster, or what Sentinels watch.
+type Redis struct {
+	Addresses        []string // host:port
+	Cluster          bool
+	Sentinel         Sentinel
+	Username         string
+	Password         string
+	PasswordFile     string
+	DB               int64
+	Prefix           string
+	Shards           int64
+	Timeout          time.Duration // of one call
+	AssumeNoeviction bool
+	TLS              TLS
+}
+
+// Sentinel is redis.sentinel.*; without a master there are no Sentinels.
+type Sentinel struct {
+	Master       string
+	Username     string
+	Password     string
+	PasswordFile string
+}
+
+// Period is one of periods.*.
+type Period struct {
+	Name      periods.Period
+	Enabled   bool
+	Layout    string // a codec.Kind
+	Retention time.Duration
+}
+
+// Defaults is the configuration of someone who has set nothing.
+func Defaults() *Config {
+	cfg := &Config{}
+	for _, o := range options(cfg) {
+		if err := o.value.set(o.def); err != nil {
+			panic("default of " + o.Key + " " + err.Error())
+		}
+	}
+	return cfg
+}
+
+// Name is Redis in a line, as the configuration has it.
+func (c *Redis) Name() string {
+	at := strings.Join(c.Addresses, ", ")
+	switch {
+	case c.Sentinel.Master != "":
+		return fmt.Sprintf("Redis %s of the Sentinels at %s", c.Sentinel.Master, at)
+	case c.Cluster || len(c.Addresses) > 1:
+		return "Redis Cluster at " + at
+	}
+	return "Redis at " + at
+}

@@ -1,0 +1,64 @@
+package config
+
+// What the configured layouts come to: how much room points leave for time.
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/codec"
+)
+
+// Layout is the layout that a period's scores are written in.
+func (c *Config) Layout(p Period) (codec.Layout, error) {
+	return codec.New(codec.Kind(p.Layout), p.Name.Length(), c.MaxPoints)
+}
+
+// LayoutReport is one enabled period's layout, as `consumer config` shows it.
+type LayoutReport struct {
+	Period    string `json:"period"`
+	Layout    string `json:"layout"`
+	K         int    `json:"k"`
+	TickMS    int64  `json:"tick_ms"`
+	MinPoints int64  `json:"min_points"`
+	MaxPoints int64  `json:"max_points"`
+	Retention string `json:"retention"`
+}
+
+// Layouts works out the enabled periods' layouts, and says what an
+// operator may not have meant. The configuration is valid.
+func (c *Config) Layouts() (reports []LayoutReport, warnings []string, err error) {
+	warnings = kafkaWarnings(&c.Kafka)
+	for _, p := range c.Periods {
+		if !p.Enabled {
+			continue
+		}
+		layout, err := c.Layout(p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("lay out %s scores: %w", p.Name, err)
+		}
+		reports = append(reports, LayoutReport{
+			Period: string(p.Name), Layout: string(layout.Kind), K: layout.K, TickMS: layout.Tick,
+			MinPoints: -layout.Max, MaxPoints: layout.Max, Retention: units.FormatDuration(p.Retention),
+		})
+		if layout.Coarse() {
+			warnings = append(warnings, coarse(p, layout))
+		}
+		if p.Retention < c.Lateness {
+			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s: raise periods.%s.retention or lower lateness",
+				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(c.Lateness), p.Name))
+		}
+	}
+	return reports, warnings, nil
+}
+
+func coarse(p Period, layout codec.Layout) string {
+	remedy := "lower max_points"
+	if layout.Kind == codec.Readable {
+		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
+	}
+	tick := time.Duration(layout.Tick) * time.Millisecond
+	return fmt.Sprintf("%s scores tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
+		p.Name, units.FormatDuration(tick), remedy)
+}

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The document of all settings, made of their declarations.
+
+// WriteMarkdown writes the declarations, whatever this process's configuration is.
+func WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows what is in force, and where each value came
+from: the environment comes before the file, the file before the default. A YAML file is named by
+` + "`--config`" + ` or ` + "`" + FileVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
+wrong is listed at start, with where it stands and what would be right, and the exit code is 2.
+
+Sizes: ` + "`64KiB`, `1MiB`" + ` or a number of bytes. Durations: ` + "`500ms`, `10s`, `24h`, `60d`, `2w`" + `. Lists: a YAML list,
+or text with commas.
+`)
+	for _, c := range chapters(&Config{}) {
+		fmt.Fprintf(&b, "\n## %s\n\n", c.title)
+		if c.intro != "" {
+			fmt.Fprintf(&b, "%s\n\n", c.intro)
+		}
+		b.WriteString("| key, and its variable | default | range | meaning |\n|---|---|---|---|\n")
+		for _, o := range c.options {
+			def := "`" + o.def + "`"
+			if o.def == "" {
+				def = ""
+			}
+			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule(), o.doc)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,230 @@
+package config
+
+// Every setting, declared once: from here come the defaults, the names in the
+// environment, the checks, `consumer config` and the table in the README.
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+)
+
+// option is the declaration of one setting.
+type option struct {
+	Key    string
+	value  value
+	def    string // the default, as a person would write it
+	doc    string
+	Secret bool // never shown
+}
+
+// Off is the value of listen for no port at all.
+const Off = "off"
+
+// Variable is the option's name in the environment.
+func (o option) Variable() string {
+	return Prefix + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(o.Key))
+}
+
+// chapter is a part of the documentation: settings that are told together.
+type chapter struct {
+	title   string
+	intro   string
+	options []option
+}
+
+// chapters declares all settings, kept in cfg, in the order in which they are shown.
+func chapters(cfg *Config) []chapter {
+	return []chapter{
+		{"Kafka", "", kafkaOptions(&cfg.Kafka)},
+		{"TLS to Kafka", "", tlsOptions("kafka", &cfg.Kafka.TLS)},
+		{"A user of Kafka", "", kafkaSASLOptions(&cfg.Kafka.SASL)},
+		{"Redis", "", redisOptions(&cfg.Redis)},
+		{"TLS to Redis", "", tlsOptions("redis", &cfg.Redis.TLS)},
+		{"Periods", "Each period has its own boards. What a layout comes to, `consumer config` shows: how many bits are\n" +
+			"left for time, and the tick, the step in which times can be told apart. `readable` holds points and\n" +
+			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
+		{"Events and windows", "", eventOptions(cfg)},
+		{"The process", "", processOptions(cfg)},
+	}
+}
+
+// options are the settings of all chapters.
+func options(cfg *Config) []option {
+	var all []option
+	for _, c := range chapters(cfg) {
+		all = append(all, c.options...)
+	}
+	return all
+}
+
+func kafkaOptions(c *Kafka) []option {
+	return []option{
+		{Key: "kafka.brokers", def: "localhost:9092",
+			value: listValue{p: &c.Brokers, what: "host:port, …", ok: CheckAddress},
+			doc:   "Where to find the cluster: some of its brokers."},
+		{Key: "kafka.topics", def: "points",
+			value: listValue{p: &c.Topics, what: "letters, digits, `.`, `_`, `-`", ok: CheckTopic},
+			doc:   "The topics to read. Dead letters go to `<topic>.dlq`."},
+		{Key: "kafka.group", def: "standings",
+			value: textValue{p: &c.Group, what: "1 to 255 bytes", ok: groupName},
+			doc:   "The consumer group: replicas of one consumer share it, and its partitions."},
+		{Key: "kafka.fetch_bytes", def: "1MiB",
+			value: bytesValue{&c.FetchBytes, 64 * units.KiB, 64 * units.MiB},
+			doc:   "The most that one fetch of one partition brings."},
+		{Key: "kafka.fetch_wait", def: "500ms",
+			value: durationValue{&c.FetchWait, time.Millisecond, 30 * time.Second},
+			doc:   "How long a broker may hold a fetch that finds nothing."},
+		{Key: "kafka.session_timeout", def: "10s",
+			value: durationValue{&c.SessionTimeout, time.Second, 30 * time.Minute},
+			doc:   "How long a replica may be silent before its partitions go to others. At least three heartbeats."},
+		{Key: "kafka.heartbeat", def: "1s",
+			value: durationValue{&c.Heartbeat, 100 * time.Millisecond, 10 * time.Minute},
+			doc:   "How often a replica says that it lives."},
+		{Key: "kafka.timeout", def: "10s",
+			value: durationValue{&c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
+			doc:   "The deadline of one call to Kafka; a fetch has `fetch_wait` besides."},
+		{Key: "kafka.commit_interval", def: "1s",
+			value: durationValue{&c.CommitInterval, 10 * time.Millisecond, time.Hour},
+			doc:   "How often offsets are committed, for lag monitors; where to go on is the ledger's to say."},
+	}
+}
+
+func redisOptions(c *Redis) []option {
+	all := []option{
+		{Key: "redis.addresses", def: "localhost:6379",
+			value: listValue{p: &c.Addresses, what: "host:port, …", ok: CheckAddress},
+			doc:   "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
+		{Key: "redis.cluster", def: "false",
+			value: boolValue{&c.Cluster},
+			doc:   "The one address is a cluster's, such as a hosted service's configuration endpoint. Several always are."},
+		{Key: "redis.sentinel.master",
+			value: textValue{p: &c.Sentinel.Master, what: "a name"},
+			doc:   "The master that the Sentinels watch, by its name with them; empty for no Sentinels."},
+		{Key: "redis.sentinel.username",
+			value: textValue{p: &c.Sentinel.Username},
+			doc:   "The Sentinels' own ACL user; empty for their default user."},
+	}
+	all = append(all, secretOptions("redis.sentinel.password", &c.Sentinel.Password, &c.Sentinel.PasswordFile, "Its password; empty for none.")...)
+	all = append(all, []option{
+		{Key: "redis.username",
+			value: textValue{p: &c.Username},
+			doc:   "The ACL user; empty for the default user."},
+	}...)
+	all = append(all, secretOptions("redis.password", &c.Password, &c.PasswordFile, "Its password; empty for none.")...)
+	return append(all, []option{
+		{Key: "redis.db", def: "0",
+			value: intValue{&c.DB, 0, 1 << 20},
+			doc:   "The database's number; a cluster has only 0."},
+		{Key: "redis.prefix", def: "lb",
+			value: textValue{p: &c.Prefix, what: "1 to 64 letters, digits, `.`, `_`, `-`", ok: prefixName},
+			doc:   "What every key begins with: consumers with different prefixes share a Redis without meeting."},
+		{Key: "redis.shards", def: "1",
+			value: shardsValue{intValue{&c.Shards, 1, 1}},
+			doc:   "How many hash tags the members are spread over. Only 1 for now."},
+		{Key: "redis.timeout", def: "5s",
+			value: durationValue{&c.Timeout, 10 * time.Millisecond, 10 * time.Minute},
+			doc:   "The deadline of one call to Redis."},
+		{Key: "redis.assume_noeviction", def: "false",
+			value: boolValue{&c.AssumeNoeviction},
+			doc:   "Start even where Redis won't tell its maxmemory-policy. With any but `noeviction`, standings get lost."},
+	}...)
+}
+
+// DefaultPeriods are the periods that everyone asks for first.
+var DefaultPeriods = []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}
+
+// periodOptions has three settings for every period there is.
+func periodOptions(cfg *Config) []option {
+	known := periods.All()
+	cfg.Periods = make([]Period, len(known))
+	var all []option
+	for i, name := range known {
+		p := &cfg.Periods[i]
+		p.Name = name
+		section := "periods." + string(name)
+		all = append(all,
+			option{Key: section + ".enabled", def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)),
+				value: boolValue{&p.Enabled},
+				doc:   "Keep " + string(name) + " boards."},
+			option{Key: section + ".layout", def: string(codec.Readable),
+				value: choiceValue{&p.Layout, layouts},
+				doc:   "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
+			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()),
+				value: durationValue{&p.Retention, time.Hour, 36500 * units.Day},
+				doc:   "How long after its end a window can be read. A change holds for new windows."})
+	}
+	return all
+}
+
+// fieldOption says where a field of an event stands.
+func fieldOption(name string, path *string, doc string) option {
+	return option{Key: "event.fields." + name, def: name,
+		value: textValue{p: path, what: "a name, or names joined by dots: `player.id`", ok: fieldPath},
+		doc:   doc}
+}
+
+func eventOptions(c *Config) []option {
+	return []option{
+		{Key: "start", def: "window",
+			value: textValue{p: &c.Start, what: "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", ok: startName},
+			doc:   "Where the first start begins; `window` is the first event of a window that is still live."},
+		{Key: "on_gap", def: "halt",
+			value: choiceValue{&c.OnGap, []string{"halt", "continue"}},
+			doc:   "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
+		{Key: "time_zone", def: "UTC",
+			value: textValue{p: &c.TimeZone, what: "an IANA name", ok: zoneName},
+			doc:   "The zone whose calendar the windows follow."},
+		{Key: "week_start", def: "monday",
+			value: choiceValue{&c.WeekStart, weekdays},
+			doc:   "The first day of a week. With Monday weeks are named by ISO 8601, else by their first day."},
+		{Key: "max_points", def: "99999999",
+			value: intValue{&c.MaxPoints, 1, 1<<52 - 1},
+			doc:   "Points of an event and of a standing lie within ±this. More leaves less room for time: see `consumer config`."},
+		{Key: "max_event_bytes", def: "1MiB",
+			value: bytesValue{&c.MaxEventBytes, units.KiB, 64 * units.MiB},
+			doc:   "A larger event is malformed."},
+		{Key: "max_future", def: "5m",
+			value: durationValue{&c.MaxFuture, 0, units.Day},
+			doc:   "How far `occurred_at` may be past the record's time."},
+		{Key: "lateness", def: "24h",
+			value: durationValue{&c.Lateness, 0, 36500 * units.Day},
+			doc:   "How long after its end a window still takes events, by the record's time."},
+		{Key: "boards", def: "",
+			value: listValue{p: &c.Boards, optional: true, what: "names, or empty for any", ok: CheckBoard},
+			doc:   "The boards that events may name."},
+	}
+}
+
+func processOptions(c *Config) []option {
+	return []option{
+		fieldOption("user_id", &c.Fields.UserID, "Where in a value `user_id` stands, on topics that have it elsewhere: another name, or a path into objects."),
+		fieldOption("points", &c.Fields.Points, "Likewise `points`."),
+		fieldOption("board", &c.Fields.Board, "Likewise `board`."),
+		fieldOption("occurred_at", &c.Fields.OccurredAt, "Likewise `occurred_at`."),
+		fieldOption("event_id", &c.Fields.EventID, "Likewise `event_id`, which only dead letters show."),
+		{Key: "fold_memory", def: "256MiB",
+			value: bytesValue{&c.FoldMemory, 32 * units.MiB, 1024 * units.GiB},
+			doc:   "The memory for fetched and folded events, of the whole process."},
+		{Key: "piece_time", def: "5ms",
+			value: durationValue{&c.PieceTime, 500 * time.Microsecond, 100 * time.Millisecond},
+			doc:   "How long one call may keep Redis busy."},
+		{Key: "listen", def: ":8080",
+			value: textValue{p: &c.Listen, what: "host:port, :port, or off", ok: listenAddress},
+			doc:   "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+		{Key: "log.level", def: "info",
+			value: choiceValue{&c.LogLevel, []string{"debug", "info", "warn", "error"}},
+			doc:   "The least that is logged."},
+		{Key: "log.format", def: "auto",
+			value: choiceValue{&c.LogFormat, []string{"auto", "json", "console"}},
+			doc:   "`auto` is `console` on a terminal, else `json`."},
+		{Key: "shutdown_timeout", def: "10s",
+			value: durationValue{&c.ShutdownTimeout, 100 * time.Millisecond, 10 * time.Minute},
+			doc:   "How long an orderly end may take."},
+	}
+}

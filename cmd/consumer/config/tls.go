@@ -1,0 +1,113 @@
+package config
+
+// TLS, the same for Kafka and Redis: whom to trust, and which certificate to show.
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+)
+
+// TLS is how servers are told to be the right ones, and what is shown to them.
+type TLS struct {
+	Enabled    bool
+	CAFile     string
+	CertFile   string
+	KeyFile    string
+	ServerName string
+	SkipVerify bool
+}
+
+// tlsOptions declares the settings of one side, kafka or redis.
+func tlsOptions(section string, c *TLS) []option {
+	section += ".tls."
+	return []option{
+		{Key: section + "enabled", def: "false", value: boolValue{&c.Enabled},
+			doc: "Connect by TLS 1.2 or later."},
+		{Key: section + "ca_file", value: textValue{p: &c.CAFile, what: "a path"},
+			doc: "Who may sign the servers' certificates: PEM. Empty for those whom the system trusts. Read at start."},
+		{Key: section + "cert_file", value: textValue{p: &c.CertFile, what: "a path"},
+			doc: "The certificate to show to the servers (mTLS), with those between it and its root: PEM. Read anew for every connection, so it can be renewed."},
+		{Key: section + "key_file", value: textValue{p: &c.KeyFile, what: "a path"},
+			doc: "Its private key: PEM, not encrypted."},
+		{Key: section + "server_name", value: textValue{p: &c.ServerName, what: "a host's name"},
+			doc: "The name that the servers' certificates are for, if it isn't the one in their addresses."},
+		{Key: section + "skip_verify", def: "false", value: boolValue{&c.SkipVerify},
+			doc: "Trust any certificate: whoever sits in between can read and change everything. Not for production."},
+	}
+}
+
+// TLSError is what is wrong with one of the files, or with how they go together.
+type TLSError struct {
+	Setting string // within the section: ca_file
+	Problem string
+}
+
+func (p *TLSError) Error() string { return p.Setting + " " + p.Problem }
+
+// Client is the configuration for dialling, nil for none. Its errors are TLSErrors.
+func (c *TLS) Client() (*tls.Config, error) {
+	if !c.Enabled {
+		for setting, path := range map[string]string{"ca_file": c.CAFile, "cert_file": c.CertFile, "key_file": c.KeyFile} {
+			if path != "" {
+				return nil, &TLSError{setting, "is set, but tls.enabled is false"}
+			}
+		}
+		return nil, nil //nolint:nilnil // no TLS is what was asked for
+	}
+	t := &tls.Config{
+		MinVersion: tls.VersionTLS12, ServerName: c.ServerName,
+		InsecureSkipVerify: c.SkipVerify, //nolint:gosec // asked for, and warned of
+	}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, &TLSError{"ca_file", unreadable(err).Error()}
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, &TLSError{"ca_file", "holds no PEM certificate"}
+		}
+	}
+	switch {
+	case c.CertFile == "" && c.KeyFile == "":
+		return t, nil
+	case c.KeyFile == "":
+		return nil, &TLSError{"key_file", "is empty, and the certificate needs its key"}
+	case c.CertFile == "":
+		return nil, &TLSError{"cert_file", "is empty, and the key needs its certificate"}
+	}
+	if _, err := c.Pair(); err != nil {
+		return nil, err
+	}
+	// Read for each connection: certificates are renewed while the process runs, and
+	// a handshake is rare beside reading two files.
+	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.Pair() }
+	return t, nil
+}
+
+// Pair reads the certificate and its key.
+func (c *TLS) Pair() (*tls.Certificate, error) {
+	cert, err := os.ReadFile(c.CertFile)
+	if err != nil {
+		return nil, &TLSError{"cert_file", unreadable(err).Error()}
+	}
+	key, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return nil, &TLSError{"key_file", unreadable(err).Error()}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, &TLSError{"cert_file", "and its key don't make a pair: " + err.Error()}
+	}
+	return &pair, nil
+}
+
+// validateTLS holds a section's files to what TLS needs of them.
+func validateTLS(section string, c *TLS, complain func(key, problem string, args ...any)) {
+	_, err := c.Client()
+	if p, ok := errors.AsType[*TLSError](err); ok {
+		complain(section+".tls."+p.Setting, "%s", p.Problem)
+	}
+}
