@@ -50,12 +50,12 @@ func (p Position) Append(b []byte) []byte {
 
 func (p Position) String() string { return string(p.Append(nil)) }
 
-// tornMark starts the ledger's text while a piece is being written, and stays
+// TornMark starts the ledger's text while a piece is being written, and stays
 // there if the script dies midway.
-const tornMark = "torn:"
+const TornMark = "torn:"
 
 // Torn is the text that the ledger holds from a piece's first write to its last.
-func Torn(expected Position) string { return tornMark + expected.String() }
+func Torn(expected Position) string { return TornMark + expected.String() }
 
 // Counted reads the position that a ledger denotes, torn or not: a torn one counts as
 // the position before the piece that was being written.
@@ -75,7 +75,7 @@ func Parse(text string) (Position, error) {
 }
 
 func parse(text string) (Position, error) {
-	if strings.HasPrefix(text, tornMark) {
+	if strings.HasPrefix(text, TornMark) {
 		return Position{}, ErrTorn
 	}
 	from, rest, sweep := strings.Cut(text, "..")

@@ -30,6 +30,9 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
+	if t := s.touched.Load(); t != nil {
+		t.note(p)
+	}
 	began, flying := time.Now(), s.flying.Add(1)
 	reply, err := s.run(ctx, applyScript, keys, e.args)
 	took := time.Since(began) / time.Duration(flying)
@@ -71,7 +74,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
 		e.args = append(e.args, s.keys.window(&p.Windows[i]))
 	}
 	keys = len(e.args) - 3
-	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema)
+	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema, s.lease)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err

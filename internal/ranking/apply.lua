@@ -3,6 +3,7 @@
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5… each window's sorted set
 -- ARGV  1 field of the ledger   2 expected   3 next   4 schema
+--       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
 --         layout (readable or wide), k, tick ms, max points
@@ -26,6 +27,9 @@
 -- leaves the mark, and nobody adds anything twice. Scores go to redis.call as
 -- numbers, which Redis writes exactly; offsets stay text.
 --
+-- In a shadow all keys live as long as a lease that is renewed for all at once: a
+-- rebuild that dies leaves nothing behind.
+--
 -- Numbers are whole and below 2^53, so exact; x % 1 is what lies above the next
 -- lower whole number, also below zero, and far cheaper than math.floor.
 
@@ -47,10 +51,11 @@ if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 
 -- The windows. One whose retention is over is neither read nor written.
 local windows = {}
-local arg = 5
+local arg = 6
 for i = 1, #KEYS - 4 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
@@ -184,6 +189,10 @@ end
 for _, w in ipairs(windows) do
   if w.listing and w.written then
     call('HSET', listings, w.name, w.listing)
+    if lease then
+      call('PEXPIREAT', listings, lease)
+      w.expires = lease
+    end
     call('PEXPIREAT', w.key, w.expires)
   end
 end

@@ -44,10 +44,19 @@ func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 // EVALSHA, on scratch keys of its own that are gone when it returns. A right that is
 // missing is *RightsError.
 func (s *Store) TryCommands(ctx context.Context) error {
+	return s.tryAll(ctx, tryScript, "hash", "set", "text")
+}
+
+// TryRebuild checks that this user may run all that a rebuild runs, as TryCommands does.
+func (s *Store) TryRebuild(ctx context.Context) error {
+	return s.tryAll(ctx, tryRebuildScript, "hash", "set", "text", "other")
+}
+
+func (s *Store) tryAll(ctx context.Context, sc script, scratch ...string) error {
 	for _, way := range []struct{ command, script string }{
-		{"eval", trySource}, {"evalsha", tryScript.sha},
+		{"eval", sc.source}, {"evalsha", sc.sha},
 	} {
-		err := s.try(ctx, way.command, way.script)
+		err := s.try(ctx, way.command, way.script, sc.source, scratch)
 		if _, rights := errors.AsType[*RightsError](err); rights {
 			return err
 		}
@@ -71,11 +80,14 @@ func (s *Store) tryRedirected(ctx context.Context) error {
 	})
 }
 
-func (s *Store) try(ctx context.Context, command, script string) error {
+func (s *Store) try(ctx context.Context, command, script, source string, scratch []string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	err := s.client.Do(ctx, command, script, 3, s.keys.scratch("hash"), s.keys.scratch("set"), s.keys.scratch("text")).Err()
-	return asRights(err, trySource, s.prefix)
+	args := []any{command, script, len(scratch)}
+	for _, name := range scratch {
+		args = append(args, s.keys.scratch(name))
+	}
+	return asRights(s.client.Do(ctx, args...).Err(), source, s.prefix)
 }
 
 // TryEviction checks that no master evicts keys. It is asked again after every

@@ -77,7 +77,7 @@ func scripts(t *testing.T) map[string][]string {
 // methods are go-redis's that send a command; those of no name send none by themselves.
 var methods = map[string]string{
 	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
-	"Do": "", "Pipeline": "", "Exec": "",
+	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK",
 }
 
 // direct are the commands that are sent without a script.
@@ -103,21 +103,36 @@ func direct(t *testing.T) []string {
 	return all
 }
 
+// ofRebuild are the scripts that only a rebuild runs, and shared those that it runs, too.
+var (
+	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua"}
+	shared    = []string{"apply.lua", "start.lua", "state.lua"}
+)
+
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	tried := all["try.lua"]
-	require.Len(t, all, 6)
-	used := direct(t)
-	for file, commands := range all {
-		if file != "try.lua" {
-			used = append(used, commands...)
+	require.Len(t, all, 14)
+	consumer, rebuild := []string{}, []string{"HGET", "UNLINK"} // directly
+	for _, command := range direct(t) {
+		if command != "UNLINK" {
+			consumer = append(consumer, command)
 		}
 	}
-	for _, list := range []*[]string{&tried, &used} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
+	for file, commands := range all {
+		switch {
+		case strings.HasPrefix(file, "try"):
+		case slices.Contains(ofRebuild, file):
+			rebuild = append(rebuild, commands...)
+		default:
+			consumer = append(consumer, commands...)
+			if slices.Contains(shared, file) {
+				rebuild = append(rebuild, commands...)
+			}
+		}
 	}
-	require.Equal(t, used, tried)
+	sorted := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	require.Equal(t, sorted(consumer), sorted(all["try.lua"]))
+	require.Equal(t, sorted(rebuild), sorted(all["tryrebuild.lua"]))
 }
 
 func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {

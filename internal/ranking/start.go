@@ -72,11 +72,13 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 	if len(all) == 0 {
 		return ledger.Began, nil
 	}
-	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.schema}
+	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.schema, s.lease}
 	for _, b := range all {
 		origin := ""
 		if b.Origin != nil {
 			origin = b.Origin.String()
+		} else if s.lease != "" {
+			return 0, faultf("set where %s/%d starts in a rebuild: no origin is given", b.Topic, b.Partition)
 		}
 		args = append(args, ledger.Field(b.Topic, b.Partition), b.Found, b.At.String(), origin)
 	}

@@ -1,7 +1,7 @@
 -- start.lua sets where partitions start: schema, origins and ledger in one call.
 --
 -- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold
--- ARGV  1 schema
+-- ARGV  1 schema   2 ms that a rebuild's shadow lives, '' for live boards
 --       for each partition, to the end:
 --         field of the ledger, what the ledger is expected to hold ('' for
 --         nothing), the position to write, the origin to write ('' to leave it)
@@ -23,16 +23,21 @@ local schema = call('GET', KEYS[2])
 if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
 if call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then return {'orphaned'} end
-for i = 2, #ARGV, 4 do
+for i = 3, #ARGV, 4 do
   local found = call('HGET', KEYS[1], ARGV[i]) or ''
   if found ~= ARGV[i + 1] then return {'moved', ARGV[i], found} end
 end
 
 call('SET', KEYS[2], ARGV[1])
-for i = 2, #ARGV, 4 do
+for i = 3, #ARGV, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[3], ARGV[i], ARGV[i + 3]) end
 end
-for i = 2, #ARGV, 4 do
+for i = 3, #ARGV, 4 do
   call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+end
+if ARGV[2] ~= '' then
+  local time = call('TIME')
+  local lease = string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[2]))
+  for i = 1, 3 do call('PEXPIREAT', KEYS[i], lease) end
 end
 return {'applied'}

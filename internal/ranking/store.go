@@ -16,6 +16,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,12 +41,39 @@ var (
 	//go:embed try.lua
 	trySource string
 
+	//go:embed lock.lua
+	lockSource string
+	//go:embed release.lua
+	releaseSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed both.lua
+	bothSource string
+	//go:embed there.lua
+	thereSource string
+	//go:embed swap.lua
+	swapSource string
+	//go:embed compare.lua
+	compareSource string
+	//go:embed tryrebuild.lua
+	tryRebuildSource string
+
 	applyScript  = newScript(applySource)
 	startScript  = newScript(startSource)
 	stateScript  = newScript(stateSource)
 	readScript   = newScript(readSource)
 	retireScript = newScript(retireSource)
 	tryScript    = newScript(trySource)
+
+	lockScript    = newScript(lockSource)
+	releaseScript = newScript(releaseSource)
+	renewScript   = newScript(renewSource)
+	bothScript    = newScript(bothSource)
+	thereScript   = newScript(thereSource)
+	swapScript    = newScript(swapSource)
+	compareScript = newScript(compareSource)
+
+	tryRebuildScript = newScript(tryRebuildSource)
 )
 
 // Period is how a period's windows are kept.
@@ -75,6 +103,13 @@ type Store struct {
 	periods  map[string]Period
 	calendar periods.Calendar
 	timeout  time.Duration
+
+	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
+	// boards, whose keys live as long as their windows.
+	lease string
+	// touched is told of every piece before it is sent; nil but in a shadow that is being
+	// compared.
+	touched atomic.Pointer[touched]
 
 	// encoders are as many as there may be applies on their way: with two, one is
 	// being executed while the next is being sent, and a call's time is its own.
@@ -110,11 +145,26 @@ func New(c Config) *Store {
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
 	}
+	s.ready()
+	return s
+}
+
+func (s *Store) ready() {
 	s.readAs.Store(&s.schema)
 	for range callsInFlight {
 		s.encoders <- new(encoder)
 	}
-	return s
+}
+
+// shadow is this store in the keys of a rebuild's shadow, which all expire by a lease.
+func (s *Store) shadow(id string, lease time.Duration) *Store {
+	sh := &Store{
+		client: s.client, prefix: s.prefix, keys: s.keys.shadow(id), schema: s.schema,
+		periods: s.periods, calendar: s.calendar, timeout: s.timeout,
+		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
+	}
+	sh.ready()
+	return sh
 }
 
 // script is a Lua script and the name that Redis knows it by.

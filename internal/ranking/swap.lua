@@ -1,0 +1,94 @@
+-- swap.lua puts a rebuild's shadow in the place of live boards, or writes nothing and
+-- says why.
+--
+-- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
+--       7 shadow's ledger   8 shadow's schema   9 shadow's windows
+--       for each window to be replaced: its live sorted set, the shadow's, and where the
+--       live one is put aside
+-- ARGV  1 what the hold holds if it is ours   2 what the lock holds
+--       3 schema   4 ms that what is put aside lives   5 number of windows that the
+--       shadow lists   6 number of the ledger's fields
+--       for each field: its name, what the live ledger holds ('' for nothing), the
+--         shadow's position, the origin to write ('' to leave it)
+--       for each window: its name, its listing and when its key expires, ms (both '' if
+--         the shadow has nothing of it)
+--
+-- Returns one of
+--   {swapped}                     also if it was before, and the answer was lost
+--   {unheld}                      the hold has lapsed, or is another's
+--   {unlocked}                    so has the lock
+--   {schema, what it is, or ''}   of the live boards
+--   {moved, field, live, shadow}  the two ledgers, or what the caller saw of them, differ
+--   {damaged, window}             the shadow isn't what the caller saw: a key of it is
+--                                 gone, or is there and isn't listed
+--
+-- Everything is compared before the first write. A ledger that is torn:p denotes what p
+-- does once its scores are replaced. Nothing less than equal ledgers will do: with a live
+-- one that is behind, events would count twice, and with one that is ahead, never.
+--
+-- The first write marks the whole ledger as torn, the last moves it: a script that dies
+-- between them leaves the mark, and another rebuild settles it. Names move and no score
+-- does: what this takes depends on the number of windows, not of members. It ends the
+-- hold, too.
+
+local call = redis.call
+
+if call('GET', KEYS[8]) == 'swapped' then return {'swapped'} end
+if call('GET', KEYS[1]) ~= ARGV[1] then return {'unheld'} end
+if call('GET', KEYS[2]) ~= ARGV[2] then return {'unlocked'} end
+local schema, fields = call('GET', KEYS[4]), tonumber(ARGV[6])
+if schema and schema ~= ARGV[3] or not schema and call('HLEN', KEYS[3]) > 0 then return {'schema', schema or ''} end
+if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
+
+local first, live = 7, 0 -- the first field's first argument; fields that the live ledger has
+for i = first, first + 4 * fields - 1, 4 do
+  local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
+  local denotes = string.match(found, '^torn:(.*)$') or found
+  if found ~= seen or shadow ~= at or found ~= '' and denotes ~= shadow then return {'moved', name, found, shadow} end
+  if found ~= '' then live = live + 1 end
+end
+if call('HLEN', KEYS[3]) ~= live or live ~= 0 and live ~= fields then return {'moved', '', '', ''} end
+if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', ''} end
+
+local windows = first + 4 * fields -- the first window's first argument
+if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
+local arg = windows
+for key = 10, #KEYS, 3 do
+  local listed = call('HGET', KEYS[9], ARGV[arg])
+  local there = call('EXISTS', KEYS[key + 1]) == 1
+  if there ~= (listed and true or false) or there ~= (ARGV[arg + 1] ~= '') then return {'damaged', ARGV[arg]} end
+  arg = arg + 3
+end
+
+-- Write.
+for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], 'torn:' .. ARGV[i + 2]) end
+local time = call('TIME')
+local gone = string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[4]))
+arg = windows
+for key = 10, #KEYS, 3 do
+  local name, listing = ARGV[arg], ARGV[arg + 1]
+  if call('EXISTS', KEYS[key]) == 1 then
+    call('RENAME', KEYS[key], KEYS[key + 2])
+    call('PEXPIREAT', KEYS[key + 2], gone)
+  end
+  if listing ~= '' then
+    call('PEXPIREAT', KEYS[key + 1], ARGV[arg + 2])
+    call('RENAME', KEYS[key + 1], KEYS[key])
+    call('HSET', KEYS[6], name, listing)
+  else
+    call('HDEL', KEYS[6], name)
+  end
+  arg = arg + 3
+end
+for i = first, windows - 1, 4 do
+  if ARGV[i + 3] ~= '' then call('HSET', KEYS[5], ARGV[i], ARGV[i + 3]) end
+end
+call('SET', KEYS[4], ARGV[3])
+for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
+
+-- What is left is for whoever has to ask again, and for the consumers that wait.
+call('UNLINK', KEYS[7])
+call('SET', KEYS[8], 'swapped', 'PX', ARGV[4])
+call('UNLINK', KEYS[1])
+return {'swapped'}
