@@ -59,7 +59,7 @@ func Torn(expected Position) string { return TornMark + expected.String() }
 
 // Counted reads the position that a ledger denotes, torn or not: a torn one counts as
 // the position before the piece that was being written.
-func Counted(text string) (Position, error) { return Parse(strings.TrimPrefix(text, tornMark)) }
+func Counted(text string) (Position, error) { return Parse(strings.TrimPrefix(text, TornMark)) }
 
 // Parse reads a position. Only the canonical text is taken: whatever Append
 // would not write is refused, so that equal positions are equal texts.
