@@ -26,6 +26,8 @@ type Dial struct {
 	DB      int
 	TLS     *tls.Config // for the Sentinels, too; nil for none
 	Timeout time.Duration
+	// Network opens a connection; nil is the machine's network.
+	Network func(ctx context.Context, network, address string) (net.Conn, error)
 	// Connected is called with every new connection to a server of ours before it is
 	// used, from any goroutine; an error ends the connection and is the call's. nil is
 	// none.
@@ -69,7 +71,11 @@ func NewClient(d Dial) redis.UniversalClient {
 func (d *Dial) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
-	conn, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	open := d.Network
+	if open == nil {
+		open = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	conn, err := open(ctx, network, address)
 	if err != nil || d.TLS == nil {
 		return conn, err
 	}

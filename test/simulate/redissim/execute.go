@@ -1,0 +1,199 @@
+package redissim
+
+// The execution of a command: faults, rights to write, keys that expire.
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fault is what goes wrong with a command. The zero value is nothing.
+type Fault struct {
+	// Refuse is answered at once, and nothing is executed: "LOADING …", "BUSY …".
+	Refuse string
+	// Write is the answer to the first write, before which everything was executed:
+	// "OOM …", "READONLY …", "MISCONF …". What reads alone goes through.
+	Write string
+	// DieAt is the write of a script, from 1, that fails as if the right to it were
+	// missing: what was written before stays.
+	DieAt int
+}
+
+// Result is what came of an execution.
+type Result struct {
+	Reply  any
+	Writes int // that were done
+	// Struck says that the fault made itself felt.
+	Struck bool
+}
+
+// Torn reports whether a script died after it had written.
+func (r Result) Torn() bool {
+	_, failed := r.Reply.(Error)
+	return failed && r.Writes > 0
+}
+
+// Some answers of a server in trouble, as Redis gives them.
+const (
+	Loading     = "LOADING Redis is loading the dataset in memory"
+	Busy        = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	MasterDown  = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+	OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'."
+	ReadOnly    = "READONLY You can't write against a read only replica."
+	Misconf     = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
+		"Commands that may modify the data set are disabled, because this instance is configured to report errors " +
+		"during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). " +
+		"Please check the Redis logs for details about the RDB error."
+	NoReplicas = "NOREPLICAS Not enough good replicas to write."
+)
+
+// Execute executes the command, once or more often.
+func (c *Command) Execute(f Fault) Result {
+	return c.server.execute(c.session, c.Args, f)
+}
+
+// Do executes a command at once, past the hook: for whoever looks, or spoils.
+func (s *Server) Do(args ...string) any {
+	return s.execute(&session{proto: 2}, args, Fault{}).Reply
+}
+
+func (s *Server) execute(c *session, args []string, f Fault) Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Refuse != "" {
+		return Result{Reply: Error(f.Refuse), Struck: true}
+	}
+	t := s.begin(f)
+	t.session = c
+	reply := t.run(args)
+	return Result{Reply: reply, Writes: t.writes, Struck: t.struck}
+}
+
+// tx is one execution: of a command, or of a script with all that it calls.
+type tx struct {
+	*Server
+	session *session
+	fault   Fault
+	ms      int64 // now, the same to the end
+	script  bool
+	writes  int
+	struck  bool
+}
+
+func (s *Server) begin(f Fault) *tx { return &tx{Server: s, fault: f, ms: s.now().UnixMilli()} }
+
+// command is an entry of the table of commands.
+type command struct {
+	do    func(*tx, []string) any // the arguments without the command's name
+	least int                     // arguments
+	most  int                     // 0: as many as least; -1: any number
+	write bool
+	grows bool // may need memory
+	alone bool // not from a script
+}
+
+func (t *tx) run(args []string) any {
+	if len(args) == 0 {
+		return Error("ERR no command")
+	}
+	name := strings.ToLower(args[0])
+	c, known := commands[name]
+	if !known || t.script && c.alone {
+		if t.script {
+			return Error("ERR Unknown Redis command called from script")
+		}
+		return Error("ERR unknown command '" + args[0] + "'")
+	}
+	if n := len(args) - 1; n < c.least || c.most == 0 && n > c.least || c.most > 0 && n > c.most {
+		if t.script {
+			return Error("ERR Wrong number of args calling Redis command from script")
+		}
+		return Error("ERR wrong number of arguments for '" + name + "' command")
+	}
+	if c.write {
+		if e := t.mayWrite(name, c.grows); e != "" {
+			t.struck = true
+			return Error(e)
+		}
+	}
+	reply := c.do(t, args[1:])
+	if _, failed := reply.(Error); c.write && !failed {
+		t.writes++
+	}
+	return reply
+}
+
+// mayWrite is the error that a write is answered with, if any. Redis looks at its
+// memory, its role and its disk before the first write of a script, at rights before
+// each.
+func (t *tx) mayWrite(name string, grows bool) string {
+	if e := t.fault.Write; e != "" && t.writes == 0 && (grows || !strings.HasPrefix(e, "OOM ")) {
+		return e
+	}
+	if t.fault.DieAt > 0 && t.script && t.writes+1 == t.fault.DieAt {
+		return "NOPERM User standings has no permissions to run the '" + name + "' command"
+	}
+	return ""
+}
+
+// look is the value under a key, or nil.
+func (t *tx) look(key string) *value {
+	v := t.keys[key]
+	if v != nil && v.expires != 0 && v.expires <= t.ms {
+		delete(t.keys, key)
+		return nil
+	}
+	return v
+}
+
+const wrongType = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
+
+// read is the value under a key, which is of the kind or missing.
+func (t *tx) read(key string, k kind) (*value, any) {
+	v := t.look(key)
+	if v != nil && v.kind != k {
+		return nil, wrongType
+	}
+	return v, nil
+}
+
+// write is the value under a key to be changed, made where there is none.
+func (t *tx) write(key string, k kind) (*value, any) {
+	v, failed := t.read(key, k)
+	if failed != nil {
+		return nil, failed
+	}
+	if v == nil {
+		v = &value{kind: k}
+		t.keys[key] = v
+	}
+	return t.own(key, v), nil
+}
+
+// own makes sure that no snapshot has the value, too.
+func (t *tx) own(key string, v *value) *value {
+	if v.shared {
+		v = v.clone()
+		t.keys[key] = v
+	}
+	return v
+}
+
+// tidy drops a value in which nothing is left, as Redis does.
+func (t *tx) tidy(key string, v *value) {
+	if v.kind == hashKind && len(v.hash.fields) == 0 || v.kind == zsetKind && len(v.zset.scores) == 0 {
+		delete(t.keys, key)
+	}
+}
+
+// all are the keys that there are, sorted.
+func (t *tx) all() []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+		if t.look(key) != nil {
+			all = append(all, key)
+		}
+	}
+	return all
+}

@@ -1,0 +1,204 @@
+package redissim
+
+// EVAL, EVALSHA and SCRIPT: which scripts the server knows, and what a script answers.
+
+import (
+	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
+	"encoding/hex"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+func eval(t *tx, a []string) any {
+	sha := shaOf(a[0])
+	if _, known := t.scripts[sha]; !known {
+		if _, err := compiled(a[0]); err != nil {
+			return Error("ERR Error compiling script (new function): " + oneLine(err.Error()))
+		}
+		t.scripts[sha] = a[0]
+		t.names[sha] = nameOf(a[0])
+	}
+	return t.call(sha, a[1:])
+}
+
+func evalsha(t *tx, a []string) any {
+	sha := strings.ToLower(a[0])
+	if _, known := t.scripts[sha]; !known {
+		return Error("NOSCRIPT No matching script. Please use EVAL.")
+	}
+	return t.call(sha, a[1:])
+}
+
+func scripts(t *tx, a []string) any {
+	switch sub := strings.ToLower(a[0]); {
+	case sub == "flush":
+		clear(t.scripts)
+		return ok
+	case sub == "load" && len(a) == 2:
+		if _, err := compiled(a[1]); err != nil {
+			return Error("ERR Error compiling script (new function): " + oneLine(err.Error()))
+		}
+		sha := shaOf(a[1])
+		t.scripts[sha], t.names[sha] = a[1], nameOf(a[1])
+		return sha
+	case sub == "exists":
+		all := Array{}
+		for _, sha := range a[1:] {
+			_, known := t.scripts[strings.ToLower(sha)]
+			all = append(all, integer(known))
+		}
+		return all
+	}
+	return Error("ERR unknown subcommand or wrong number of arguments for '" + a[0] + "'.")
+}
+
+func shaOf(source string) string {
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // see above
+	return hex.EncodeToString(sum[:])
+}
+
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ") }
+
+// prototypes are the scripts that this process has compiled, whoever sent them.
+var prototypes sync.Map // source -> *lua.FunctionProto
+
+func compiled(source string) (*lua.FunctionProto, error) {
+	if p, there := prototypes.Load(source); there {
+		return p.(*lua.FunctionProto), nil
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), scriptName)
+	if err != nil {
+		return nil, err
+	}
+	p, err := lua.Compile(chunk, scriptName)
+	if err != nil {
+		return nil, err
+	}
+	prototypes.Store(source, p)
+	return p, nil
+}
+
+// scriptName is what Redis calls every script in an error.
+const scriptName = "@user_script"
+
+// call runs a known script: a is the number of keys, the keys and the arguments.
+func (t *tx) call(sha string, a []string) any {
+	keys, err := strconv.Atoi(a[0])
+	switch {
+	case err != nil:
+		return errInteger
+	case keys < 0:
+		return Error("ERR Number of keys can't be negative")
+	case keys > len(a)-1:
+		return Error("ERR Number of keys can't be greater than number of args")
+	}
+	proto, err := compiled(t.scripts[sha])
+	if err != nil {
+		return Error("ERR " + oneLine(err.Error()))
+	}
+	t.script = true
+	defer func() { t.script = false }()
+	e := engines.Get().(*engine)
+	reply, err := e.run(t, proto, a[1:1+keys], a[1+keys:])
+	if err != nil {
+		return failure(err, sha) // an engine that failed isn't used again
+	}
+	engines.Put(e)
+	return reply
+}
+
+var lineOfError = regexp.MustCompile(scriptName + `:(\d+):`)
+
+// failure is a script's error as Redis gives it:
+// "CODE text script: <sha>, on @user_script:<line>."
+func failure(err error, sha string) Error {
+	text, line := oneLine(err.Error()), "0"
+	if failed, is := err.(*lua.ApiError); is { //nolint:errorlint // PCall gives nothing else, and wraps nothing
+		if table, is := failed.Object.(*lua.LTable); is {
+			text = lua.LVAsString(table.RawGetString("err"))
+			if at := table.RawGetString("line"); at != lua.LNil {
+				line = lua.LVAsString(at)
+			}
+		} else {
+			text = oneLine(failed.Object.String())
+			if found := lineOfError.FindStringSubmatch(text); found != nil {
+				line = found[1]
+			}
+			text = "ERR " + strings.TrimPrefix(text, "@")
+		}
+	}
+	return Error(fmt.Sprintf("%s script: %s, on %s:%s.", text, sha, scriptName, line))
+}
+
+// fromLua is a script's value as a reply: numbers lose what lies behind the point,
+// false is nothing, a list ends at the first nil.
+func fromLua(v lua.LValue) any {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LNumber:
+		return truncated(float64(v))
+	case lua.LBool:
+		if v {
+			return int64(1)
+		}
+		return nil
+	case *lua.LTable:
+		if text, is := v.RawGetString("err").(lua.LString); is {
+			return Error(strings.TrimPrefix(string(text), "-"))
+		}
+		if text, is := v.RawGetString("ok").(lua.LString); is {
+			return Status(oneLine(string(text)))
+		}
+		all := Array{}
+		for i := 1; ; i++ {
+			e := v.RawGetInt(i)
+			if e == lua.LNil {
+				return all
+			}
+			all = append(all, fromLua(e))
+		}
+	}
+	return nil
+}
+
+// truncated converts as C does on the machines that Redis runs on: what no 64-bit
+// integer holds is the lowest one.
+func truncated(f float64) int64 {
+	if math.IsNaN(f) || f >= 1<<63 || f < -1<<63 {
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+// toLua is a reply as a script gets it, in the form of version 2.
+func toLua(l *lua.LState, reply any) lua.LValue {
+	switch r := flat(reply).(type) {
+	case int64:
+		return lua.LNumber(r)
+	case string:
+		return lua.LString(r)
+	case Status:
+		table := l.CreateTable(0, 1)
+		table.RawSetString("ok", lua.LString(r))
+		return table
+	case Error:
+		table := l.CreateTable(0, 1)
+		table.RawSetString("err", lua.LString(r))
+		return table
+	case Array:
+		table := l.CreateTable(len(r), 0)
+		for i, e := range r {
+			table.RawSetInt(i+1, toLua(l, e))
+		}
+		return table
+	}
+	return lua.LFalse
+}
