@@ -98,7 +98,7 @@ func hello(t *tx, a []string) any {
 	}
 	return Map{
 		"server", "redis", "version", "7.0.15", "proto", int64(t.session.proto), "id", int64(t.session.number),
-		"mode", "standalone", "role", "master", "modules", Array{},
+		"mode", "standalone", "role", "master", "modules", []any{},
 	}
 }
 
@@ -127,7 +127,7 @@ func info(t *tx, _ []string) any {
 
 func clock(t *tx, _ []string) any {
 	now := t.now()
-	return Array{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / int(time.Microsecond))}
+	return []any{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / int(time.Microsecond))}
 }
 
 // --- keys -------------------------------------------------------------------------
@@ -172,7 +172,7 @@ func keysLike(t *tx, a []string) any {
 	if strings.ContainsAny(prefix, `*?[\`) {
 		return Error("ERR this Redis knows no patterns but a star at the end")
 	}
-	found := Array{}
+	found := []any{}
 	for _, key := range t.all() {
 		if key == a[0] || starred && strings.HasPrefix(key, prefix) {
 			found = append(found, key)
@@ -207,7 +207,7 @@ func scan(t *tx, a []string) any {
 	if _, failed := found.(Error); failed {
 		return found
 	}
-	return Array{"0", found}
+	return []any{"0", found}
 }
 
 func pexpire(t *tx, a []string) any {

@@ -53,9 +53,16 @@ func (c *Command) Execute(f Fault) Result {
 	return c.server.execute(c.session, c.Args, f)
 }
 
-// Do executes a command at once, past the hook: for whoever looks, or spoils.
+// Do executes a command at once, past the hook: for whoever looks, or spoils. The reply
+// is as of version 2 of the protocol: hashes and scored rows are flat lists of strings.
 func (s *Server) Do(args ...string) any {
-	return s.execute(&session{proto: 2}, args, Fault{}).Reply
+	reply := flat(s.execute(&session{proto: 2}, args, Fault{}).Reply)
+	if all, is := reply.([]any); is {
+		for i, r := range all {
+			all[i] = flat(r)
+		}
+	}
+	return reply
 }
 
 func (s *Server) execute(c *session, args []string, f Fault) Result {

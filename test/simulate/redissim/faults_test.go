@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -169,8 +170,8 @@ func TestALateCallIsExecutedAfterItsClientHasGivenUp(t *testing.T) {
 // points are somebody's in the month.
 func (w *world) points(t *testing.T, member string) int64 {
 	t.Helper()
-	score, is := w.server.Do("ZSCORE", "lb:{0}:global:monthly:2000-01", member).(float64)
-	require.True(t, is)
+	score, err := strconv.ParseFloat(fmt.Sprint(w.server.Do("ZSCORE", "lb:{0}:global:monthly:2000-01", member)), 64)
+	require.NoError(t, err)
 	return int64(score)
 }
 

@@ -69,7 +69,7 @@ func hkeys(t *tx, a []string) any {
 	if failed != nil {
 		return failed
 	}
-	names := Array{}
+	names := []any{}
 	if v != nil {
 		for _, f := range v.hash.fields {
 			names = append(names, f.name)
@@ -96,7 +96,7 @@ func hscan(t *tx, a []string) any {
 		return failed
 	}
 	if a[1] != "0" {
-		return Array{"0", Array{}}
+		return []any{"0", []any{}}
 	}
-	return Array{"0", Array(v.pairs())}
+	return []any{"0", v.pairs()}
 }

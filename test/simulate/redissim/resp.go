@@ -11,14 +11,12 @@ import (
 	"strconv"
 )
 
-// A reply is nil, an int64, a string (bulk), a float64, or one of these.
+// A reply is nil, an int64, a string (bulk), a float64, a list ([]any), or one of these.
 type (
 	// Status is a simple string: OK.
 	Status string
 	// Error is an error with its code: "WRONGTYPE Operation …".
 	Error string
-	// Array is a list of replies.
-	Array []any
 	// Map is name, value, name, value, …: a flat list in version 2.
 	Map []any
 	// Pairs are a list of lists of two in version 3, and flat in version 2.
@@ -31,9 +29,9 @@ const ok = Status("OK")
 func flat(reply any) any {
 	switch r := reply.(type) {
 	case Map:
-		return Array(r)
+		return []any(r)
 	case Pairs:
-		return Array(r)
+		return []any(r)
 	case float64:
 		return formatScore(r)
 	}
@@ -75,7 +73,7 @@ func appendReply(b []byte, reply any, proto int) []byte {
 		return appendLine(b, '+', string(r))
 	case Error:
 		return appendLine(b, '-', string(r))
-	case Array:
+	case []any:
 		return appendAll(appendLine(b, '*', strconv.Itoa(len(r))), r, proto)
 	case Map:
 		return appendAll(appendLine(b, '%', strconv.Itoa(len(r)/2)), r, proto)

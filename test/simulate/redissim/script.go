@@ -49,7 +49,7 @@ func scripts(t *tx, a []string) any {
 		t.scripts[sha], t.names[sha] = a[1], nameOf(a[1])
 		return sha
 	case sub == "exists":
-		all := Array{}
+		all := []any{}
 		for _, sha := range a[1:] {
 			_, known := t.scripts[strings.ToLower(sha)]
 			all = append(all, integer(known))
@@ -157,7 +157,7 @@ func fromLua(v lua.LValue) any {
 		if text, is := v.RawGetString("ok").(lua.LString); is {
 			return Status(oneLine(string(text)))
 		}
-		all := Array{}
+		all := []any{}
 		for i := 1; ; i++ {
 			e := v.RawGetInt(i)
 			if e == lua.LNil {
@@ -193,7 +193,7 @@ func toLua(l *lua.LState, reply any) lua.LValue {
 		table := l.CreateTable(0, 1)
 		table.RawSetString("err", lua.LString(r))
 		return table
-	case Array:
+	case []any:
 		table := l.CreateTable(len(r), 0)
 		for i, e := range r {
 			table.RawSetInt(i+1, toLua(l, e))

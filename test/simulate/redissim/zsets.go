@@ -86,7 +86,7 @@ func zmscore(t *tx, a []string) any {
 	if failed != nil {
 		return failed
 	}
-	all := make(Array, len(a)-1)
+	all := make([]any, len(a)-1)
 	for i, member := range a[1:] {
 		all[i] = v.score(member)
 	}
@@ -151,7 +151,7 @@ func zrange(t *tx, a []string, reverse bool) any {
 	if scored {
 		return Pairs(all)
 	}
-	return Array(all)
+	return all
 }
 
 // fromEnd is an index of which -1 is the last.
