@@ -27,6 +27,9 @@ func (p *Place) Ends(t testing.TB) map[int]int64 {
 	return ends
 }
 
+// TryEnds is Ends for a moment at which Kafka may be away.
+func (p *Place) TryEnds(ctx context.Context) (map[int]int64, error) { return p.ends(ctx, p.Topic) }
+
 func (p *Place) ends(ctx context.Context, topic string) (map[int]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -133,6 +136,15 @@ func (p *Place) DeadLetters(t testing.TB) []*kgo.Record {
 // ReadAll reads the committed records of a topic up to where it ends now.
 func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 	t.Helper()
+	var all []*kgo.Record
+	p.EachRecord(t, topic, func(r *kgo.Record) { all = append(all, r) })
+	return all
+}
+
+// EachRecord calls do with every committed record of a topic up to where it ends now,
+// in the order of each partition.
+func (p *Place) EachRecord(t testing.TB, topic string, do func(*kgo.Record)) {
+	t.Helper()
 	ends, err := p.ends(t.Context(), topic)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +163,7 @@ func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 		}
 	}
 	if len(left) == 0 {
-		return nil
+		return
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(p.Kafka.Addr()), kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
@@ -162,7 +174,6 @@ func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var all []*kgo.Record
 	for len(left) > 0 {
 		fetches := client.PollFetches(ctx)
 		if err := errors.Join(fetches.Err(), ctx.Err()); err != nil {
@@ -171,7 +182,7 @@ func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 		fetches.EachRecord(func(r *kgo.Record) {
 			if end, reading := left[int(r.Partition)]; reading && r.Offset < end {
 				if !r.Attrs.IsControl() {
-					all = append(all, r)
+					do(r)
 				}
 				if r.Offset == end-1 {
 					delete(left, int(r.Partition))
@@ -179,5 +190,4 @@ func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 			}
 		})
 	}
-	return all
 }

@@ -3,16 +3,12 @@ package rediskinds
 import (
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 )
@@ -58,36 +54,12 @@ func newSentinels(t *testing.T, number int, password string) *sentinels {
 
 func startSentinel(t *testing.T, master string, quorum int, password string) string {
 	t.Helper()
-	port, err := child.FreePort()
-	must(t, err)
-	dir := t.TempDir()
-	host, masterPort, _ := strings.Cut(master, ":")
-	lines := []string{
-		fmt.Sprintf("port %d", port), "bind 127.0.0.1", "dir " + dir,
-		fmt.Sprintf("sentinel monitor %s %s %s %d", watched, host, masterPort, quorum),
-		"sentinel down-after-milliseconds " + watched + " 1000",
-		"sentinel failover-timeout " + watched + " 5000",
-	}
+	var lines []string
 	if password != "" {
 		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password,
 			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "))
 	}
-	conf := filepath.Join(dir, "sentinel.conf")
-	must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	cmd := exec.Command(testenv.RedisProgram(t), conf, "--sentinel")
-	log, err := os.Create(filepath.Join(dir, "log"))
-	must(t, err)
-	defer func() { _ = log.Close() }() // the child has its own descriptor
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	process, err := child.Start(cmd, dir)
-	must(t, err)
-	t.Cleanup(process.Kill)
-	select {
-	case <-process.Done():
-		t.Fatalf("a Sentinel ended: %v: %s", process.Err(), child.Tail(log.Name(), 5))
-	case <-time.After(100 * time.Millisecond): // what is wrong with its settings it says at once
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
+	return harness.StartSentinel(t, watched, master, quorum, lines...)
 }
 
 func (s *sentinels) client(t *testing.T, address string) *redis.SentinelClient {
