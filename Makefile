@@ -3,13 +3,16 @@
 FUZZTIME ?= 10s
 BENCHTIME ?= 1s
 PACKAGES ?= ./...
+DURATION ?= 10m
+SEED ?= $(shell date +%s)
+MODES ?= plain,sentinel,rdb
 
 # Pinned: what a linter says must not change from one day to the next. So the one
 # on the PATH isn't taken, but the one that .ci/run has built, or go run builds.
 GOLANGCI_LINT_VERSION = v2.15.0
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-.PHONY: help run build test lint bench fuzz model
+.PHONY: help run build test lint bench fuzz model chaos
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -37,3 +40,7 @@ fuzz: ## every fuzz target in turn; FUZZTIME=10s each
 
 model: ## search the large worlds of the ledger's protocol: minutes, and 6 GB of memory
 	go test -run=WhateverHappens -v -timeout=60m ./test/model -large
+
+chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= REPORT=file
+	@STANDINGS_TEST_DEMAND=processes go test -v -count=1 -timeout=0 -run=WhateverGoesWrong ./test/chaos \
+		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) $(if $(REPORT),-report=$(abspath $(REPORT)))

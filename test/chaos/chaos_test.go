@@ -1,0 +1,182 @@
+// Package chaos has the built consumer go wrong on a real Kafka and a real Redis in
+// every way that operators know, at random by a seed, under live traffic:
+//
+//	make chaos DURATION=30m SEED=7
+//
+// Each mode is a kind of Redis (store_test.go). A round has one fault or two at once;
+// then all that the log held at the fault's end has to count, which is timed. At the end
+// nothing goes wrong any more, nobody publishes, and the standings are held against the
+// oracle, to the last bit of a score. The difference has to be nil: everything that was
+// committed counts once, and nothing else does.
+//
+// The seed repeats the plan: the faults in their order, whom they hit and for how long,
+// and the events. It doesn't repeat the moments at which they meet.
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/test/harness"
+)
+
+var (
+	duration = flag.Duration("duration", 20*time.Second, "how long things go wrong, over all modes")
+	seed     = flag.Uint64("seed", 1, "what chooses the faults and the events")
+	modes    = flag.String("modes", plain, "which Redis: "+strings.Join([]string{plain, sentinel, rdb}, ", "))
+	file     = flag.String("report", "", "a file for the report as JSON")
+)
+
+// silent keeps go-redis from writing a line a failed dial.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	redis.SetLogger(silent{})
+	harness.Main(m)
+}
+
+func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
+	all := strings.Split(*modes, ",")
+	report := &Report{
+		Seed: *seed, Seconds: duration.Seconds(),
+		Machine:  fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH),
+		Consumer: "the consumer built from here",
+	}
+	if path := os.Getenv(harness.BinaryVariable); path != "" {
+		report.Consumer = "the consumer that " + harness.BinaryVariable + " names"
+	}
+	fmt.Printf("chaos: seed %d, %v over %s\n", *seed, *duration, *modes)
+	for _, mode := range all {
+		t.Run(mode, func(t *testing.T) {
+			if mode != plain && mode != sentinel && mode != rdb {
+				t.Fatalf("there is no mode %q", mode)
+			}
+			w := newWorld(t, mode, *seed)
+			report.Kafka, report.Redis = w.kafka.String(), w.store.nodes[0].server.String()
+			m := ModeReport{Mode: mode}
+			w.run(&m, *duration/time.Duration(len(all)))
+			w.judge(&m)
+			for _, d := range m.Differences {
+				t.Error(d)
+			}
+			report.Modes = append(report.Modes, m)
+		})
+	}
+	if len(report.Modes) == 0 {
+		return
+	}
+	report.write(os.Stdout)
+	if *file != "" {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err == nil {
+			err = os.WriteFile(*file, append(text, '\n'), 0o600)
+		}
+		if err != nil {
+			t.Errorf("write the report: %v", err)
+		}
+	}
+	if n := report.differences(); n > 0 {
+		fmt.Printf("%d differences. Again: make chaos DURATION=%v SEED=%d MODES=%s\n", n, *duration, *seed, *modes)
+	}
+}
+
+// run has things go wrong for a while.
+func (w *world) run(m *ModeReport, d time.Duration) {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(w.mode))
+	plan := rand.New(rand.NewPCG(*seed, hash.Sum64()))
+	if _, err := w.recovered(); err != nil {
+		m.Differences = append(m.Differences, "before anything went wrong: "+err.Error())
+		return
+	}
+	w.began = time.Now()
+	var deck []fault
+	for round := 1; time.Since(w.began) < d; round++ {
+		if len(deck) == 0 { // each kind once before any comes again
+			deck = of(w.mode)
+			plan.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		}
+		first := deck[0]
+		deck = deck[1:]
+		if !w.round(m, plan, round, first) || w.t.Failed() {
+			return
+		}
+	}
+}
+
+// round has one thing go wrong, or two, and waits until all that is in the log by then
+// counts. It says whether to go on.
+func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) bool {
+	time.Sleep(between(plan, 200*time.Millisecond, 2*time.Second))
+	if w.mode == rdb && (len(w.store.dumps) == 0 || plan.IntN(2) == 0) {
+		w.store.keep()
+	}
+	together := []fault{first}
+	if second := of(w.mode)[plan.IntN(len(of(w.mode)))]; plan.IntN(3) == 0 && second.group != first.group {
+		together = append(together, second)
+	}
+	effects, wrong := make([]func() string, len(together)), make([]error, len(together))
+	w.disturbed.Add(1)
+	begun := time.Now()
+	var on sync.WaitGroup
+	for i, f := range together {
+		r := rand.New(rand.NewPCG(plan.Uint64(), 0))
+		effects[i] = nothing
+		on.Go(func() {
+			if i > 0 {
+				time.Sleep(between(r, 0, 2*time.Second))
+			}
+			effects[i], wrong[i] = f.do(w, r)
+		})
+	}
+	on.Wait()
+	lasted := time.Since(begun)
+	took, err := w.recovered()
+	w.disturbed.Add(1)
+	for i, f := range together {
+		effect := effects[i]()
+		if wrong[i] != nil {
+			m.Differences = append(m.Differences, fmt.Sprintf("%s: %v", f.kind, wrong[i]))
+		}
+		entry := m.add(f.kind, effect)
+		if i == 0 && err == nil && effect != "" {
+			entry.took(took)
+		}
+		w.tell(number, i, f.kind, effect, lasted, took)
+	}
+	if err != nil {
+		m.Differences = append(m.Differences, fmt.Sprintf("after %s: %v", first.kind, err))
+	}
+	return err == nil
+}
+
+// tell shows progress.
+func (w *world) tell(round, i int, kind, effect string, lasted, took time.Duration) {
+	if effect == "" {
+		effect = "no effect"
+	}
+	what := fmt.Sprintf("%5.0f s  %s %3d  ", time.Since(w.began).Seconds(), w.mode, round)
+	if i > 0 {
+		what = strings.Repeat(" ", len(what)-5) + "and  "
+	}
+	fmt.Printf("%s%s: %s", what, kind, effect)
+	if i == 0 {
+		fmt.Printf("; on for %.1f s, recovered in %.1f s", lasted.Seconds(), took.Seconds())
+	}
+	fmt.Println()
+}

@@ -1,0 +1,107 @@
+package chaos
+
+// Events of all sorts, repeatable by their seed: corrections, ties, several boards, old
+// ones, late ones, CloudEvents, tombstones and bad ones.
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// members is how many there are: enough that a burst's batch is swept in many pieces.
+const members = 6000
+
+// boards are those that the consumers allow.
+const boards = "global,eu,asia"
+
+// event is a record of an event for a partition.
+func event(r *rand.Rand, partition int) *kgo.Record {
+	now := time.Now().UTC()
+	value := map[string]any{
+		"event_id": fmt.Sprintf("e%d", r.Uint64()), "user_id": fmt.Sprintf("m%d", r.IntN(members)), "points": points(r),
+	}
+	switch r.IntN(8) {
+	case 0:
+		value["board"] = "eu"
+	case 1:
+		value["board"] = []string{"global", "asia"}
+	case 2:
+		value["board"] = []string{"eu", "asia", "eu"}
+	}
+	switch r.IntN(6) {
+	case 0: // at the record's time
+	case 1: // to the second, so that times are equal
+		value["occurred_at"] = now.Truncate(time.Second).Format(time.RFC3339)
+	case 2: // its week is over, and its month, for the most part
+		value["occurred_at"] = now.Add(-time.Duration(r.IntN(60*24)) * time.Hour).UnixMilli()
+	case 3: // in the last hours
+		value["occurred_at"] = now.Add(-time.Duration(r.IntN(4*3600*1000)) * time.Millisecond).Format(time.RFC3339Nano)
+	default:
+		value["occurred_at"] = now.UnixMilli()
+	}
+	switch r.IntN(120) {
+	case 0, 1:
+		return harness.Record(partition, bad(r))
+	case 2: // no window takes it
+		value["occurred_at"] = now.AddDate(-2, 0, 0).Format(time.RFC3339)
+	case 3:
+		record := harness.Record(partition, "")
+		record.Value = nil
+		return record
+	case 4:
+		return cloudEvent(r, partition, value)
+	}
+	return harness.Record(partition, asJSON(value))
+}
+
+// points are small for the most part, so that members are equal in them, and negative
+// for corrections.
+func points(r *rand.Rand) int {
+	if r.IntN(4) == 0 {
+		return r.IntN(500) - 100
+	}
+	return r.IntN(4)
+}
+
+// bad is a value that can't be counted.
+func bad(r *rand.Rand) string {
+	switch r.IntN(6) {
+	case 0:
+		return `{"user_id":"m1","points":`
+	case 1:
+		return fmt.Sprintf(`{"event_id":"bad","user_id":"m%d","points":"many"}`, r.IntN(members))
+	case 2:
+		return fmt.Sprintf(`{"user_id":"m%d","points":1,"board":"nowhere"}`, r.IntN(members))
+	case 3:
+		return fmt.Sprintf(`{"user_id":"m%d","points":1,"occurred_at":"tomorrow"}`, r.IntN(members))
+	case 4:
+		return fmt.Sprintf(`{"user_id":"m%d","points":1,"occurred_at":%d}`, r.IntN(members), time.Now().Add(time.Hour).UnixMilli())
+	}
+	return `{"points":7}`
+}
+
+func cloudEvent(r *rand.Rand, partition int, value map[string]any) *kgo.Record {
+	delete(value, "occurred_at")
+	record := harness.Record(partition, asJSON(value))
+	for _, h := range [][2]string{
+		{"ce_specversion", "1.0"}, {"ce_id", fmt.Sprintf("c%d", r.Uint64())}, {"ce_source", "/chaos"}, {"ce_type", "points"},
+		{"ce_time", time.Now().UTC().Add(-time.Minute).Format(time.RFC3339)}, {"content-type", "application/json"},
+	} {
+		record.Headers = append(record.Headers, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
+	}
+	return record
+}
+
+func asJSON(value map[string]any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // we have made it
+	}
+	return string(text)
+}

@@ -1,0 +1,131 @@
+package chaos
+
+// What can go wrong, and what shows that it did.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// fault is something that goes wrong for a while. do begins it, keeps it up and ends it;
+// what it returns is asked once all has recovered, and says by what the fault is known to
+// have had an effect: nothing, if by nothing.
+type fault struct {
+	kind  string
+	group string   // two faults of one group aren't on at once
+	modes []string // none: all
+	do    func(w *world, r *rand.Rand) (effect func() string, err error)
+}
+
+// The groups.
+const (
+	ofConsumers = "consumers"
+	ofRedis     = "redis"
+	ofKafka     = "kafka"
+)
+
+var faults = slices.Concat([]fault{
+	{kind: "consumer: kill -9", group: ofConsumers, do: killConsumer},
+	{kind: "consumers: kill -9, all of them", group: ofConsumers, do: killConsumers},
+	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
+	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
+}, redisFaults, kafkaFaults, networkFaults)
+
+// of are the faults of a mode.
+func of(mode string) []fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		return len(f.modes) > 0 && !slices.Contains(f.modes, mode)
+	})
+}
+
+// saw is an effect that was seen at once.
+func saw(format string, args ...any) func() string {
+	text := fmt.Sprintf(format, args...)
+	return func() string { return text }
+}
+
+// nothing is the effect of a fault that had none.
+func nothing() string { return "" }
+
+// between is a time that the seed chooses.
+func between(r *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(r.Int64N(int64(most-least)))
+}
+
+// killed is how a process ends by kill -9, as AwaitExit tells it.
+const killed = 128 + int(syscall.SIGKILL)
+
+func killConsumer(w *world, r *rand.Rand) (func() string, error) {
+	s := w.take(r)
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	had := s.has()
+	s.consumer.Kill()
+	code := s.consumer.AwaitExit(w.t, time.Second)
+	time.Sleep(between(r, 0, 2*time.Second))
+	if code != killed || had == 0 {
+		return nothing, nil
+	}
+	return saw("consumer %d gone, with %d partitions", s.consumer.Number, had), nil
+}
+
+func killConsumers(w *world, r *rand.Rand) (func() string, error) {
+	gone, had := 0, 0
+	var all []*slot
+	for s := w.take(r); s != nil; s = w.take(r) {
+		all = append(all, s)
+	}
+	for _, s := range all {
+		had += s.has()
+		s.consumer.Kill()
+		if s.consumer.AwaitExit(w.t, time.Second) == killed {
+			gone++
+		}
+	}
+	time.Sleep(between(r, 0, 2*time.Second))
+	for _, s := range all {
+		w.giveBack(s)
+	}
+	if gone < len(w.slots) || had == 0 {
+		return nothing, nil
+	}
+	return saw("all %d gone, with %d partitions", gone, had), nil
+}
+
+// pauseConsumer keeps a consumer asleep until its partitions have gone to others: it
+// wakes up as a zombie.
+func pauseConsumer(w *world, r *rand.Rand) (func() string, error) {
+	s := w.take(r)
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	before, had := generation(s.consumer)
+	s.consumer.Signal(w.t, syscall.SIGSTOP)
+	time.Sleep(sessionTimeout + between(r, time.Second, 4*time.Second))
+	after := w.latest()
+	s.consumer.Signal(w.t, syscall.SIGCONT)
+	if after <= before || had == 0 {
+		return nothing, nil
+	}
+	return saw("generation %d became %d while consumer %d slept on %d partitions", before, after, s.consumer.Number, had), nil
+}
+
+func terminateConsumer(w *world, r *rand.Rand) (func() string, error) {
+	s := w.take(r)
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	s.consumer.Signal(w.t, syscall.SIGTERM)
+	if code := s.consumer.AwaitExit(w.t, 20*time.Second); code != 0 {
+		return nothing, fmt.Errorf("consumer %d ended with code %d after SIGTERM: %s", s.consumer.Number, code, s.consumer.Log.Tail(3))
+	}
+	time.Sleep(between(r, 0, time.Second))
+	return saw("consumer %d ended in order", s.consumer.Number), nil
+}

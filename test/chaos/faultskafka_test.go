@@ -1,0 +1,79 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+var kafkaFaults = []fault{
+	{kind: "Kafka: restarted in order", group: ofKafka, do: func(w *world, r *rand.Rand) (func() string, error) {
+		return restartKafka(w, r, w.kafka.Stop)
+	}},
+	{kind: "Kafka: killed, started again", group: ofKafka, do: func(w *world, r *rand.Rand) (func() string, error) {
+		return restartKafka(w, r, w.kafka.Kill)
+	}},
+	{kind: "Kafka: hangs", group: ofKafka, do: pauseKafka},
+	{kind: "Kafka: a partition added", group: ofKafka, do: addPartition},
+}
+
+func restartKafka(w *world, r *rand.Rand, end func()) (func() string, error) {
+	end()
+	gone, begun := refused(w.kafka.Addr()), time.Now()
+	time.Sleep(between(r, 0, 3*time.Second))
+	w.kafka.Start()
+	if !gone {
+		return nothing, nil
+	}
+	return saw("nobody there for %.1f s", time.Since(begun).Seconds()), nil
+}
+
+func pauseKafka(w *world, r *rand.Rand) (func() string, error) {
+	w.kafka.Pause()
+	time.Sleep(between(r, time.Second, 6*time.Second))
+	answers := pingKafka(w.t.Context(), w.kafka.Addr(), 300*time.Millisecond)
+	w.kafka.Resume()
+	if answers == nil {
+		return nothing, nil
+	}
+	return saw("it didn't answer"), nil
+}
+
+// pingKafka asks a broker for anything.
+func pingKafka(ctx context.Context, address string, within time.Duration) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(within), kgo.RequestRetries(0))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return client.Ping(ctx)
+}
+
+// addPartition has the topic grow; producers go on to use the new partition a little
+// later. That consumers have found it is part of having recovered.
+func addPartition(w *world, _ *rand.Rand) (func() string, error) {
+	w.mu.Lock()
+	total := w.partitions + 1
+	w.mu.Unlock()
+	if total > mostPartitions {
+		return nothing, nil
+	}
+	w.place.AddPartitions(w.t, total)
+	w.mu.Lock()
+	w.partitions = total
+	w.mu.Unlock()
+	w.producers.grew(total)
+	field := fmt.Sprintf("%s/%d", w.place.Topic, total-1)
+	return func() string {
+		at, found := w.store.master(w.t.Context()).ledger(w.t.Context(), w.place)[field]
+		if !found {
+			return ""
+		}
+		return fmt.Sprintf("of %d partitions now, the last one stands at %d", total, at)
+	}, nil
+}

@@ -1,0 +1,110 @@
+package chaos
+
+// Readers look at boards all the while, as operators and scripts do. While a fault is on
+// they may be refused, but never shown what isn't a board.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// readers are what became of all reads.
+type readers struct {
+	mu    sync.Mutex
+	reads Reads
+	wrong []string
+
+	stop func()
+}
+
+func startReaders(t *testing.T, w *world, seed uint64) *readers {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	rs := &readers{stop: func() { cancel(); <-done }}
+	random := rand.New(rand.NewPCG(seed, 200))
+	binary, environment := harness.Binary(t), w.place.Environment(w.place.Settings)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(between(random, 200*time.Millisecond, 1200*time.Millisecond)):
+			}
+			rs.read(ctx, w, binary, environment, random)
+		}
+	}()
+	t.Cleanup(rs.stop)
+	return rs
+}
+
+// read is one look at a board by the built program.
+func (rs *readers) read(ctx context.Context, w *world, binary string, environment []string, r *rand.Rand) {
+	board := strings.Split(boards, ",")[r.IntN(3)]
+	period := []string{"weekly", "monthly", "yearly"}[r.IntN(3)]
+	disturbed := w.disturbed.Load()
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "top", board, period, "--json")
+	cmd.Env = environment
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	calm := disturbed%2 == 0 && disturbed == w.disturbed.Load()
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	switch {
+	case err == nil:
+		rs.reads.Answered++
+		if wrong := notABoard(out); wrong != "" {
+			rs.wrong = append(rs.wrong, fmt.Sprintf("consumer top %s %s showed %s:\n%s", board, period, wrong, out))
+		}
+	case ctx.Err() != nil && !calm, ctx.Err() == context.Canceled: // given up
+	case calm:
+		rs.wrong = append(rs.wrong, fmt.Sprintf("consumer top %s %s, while nothing was wrong: %v: %s", board, period, err, stderr.Bytes()))
+	default:
+		rs.reads.Refused++
+	}
+}
+
+// notABoard says what is wrong with the upper end of a board.
+func notABoard(out []byte) string {
+	var top struct {
+		Members   int
+		Standings []struct {
+			Rank, Points int64
+			Member       string
+			ReachedAt    string `json:"reached_at"`
+		}
+	}
+	if err := json.Unmarshal(out, &top); err != nil {
+		return err.Error()
+	}
+	if len(top.Standings) > 10 || len(top.Standings) < min(10, top.Members) {
+		return fmt.Sprintf("%d standings of %d", len(top.Standings), top.Members)
+	}
+	for i, s := range top.Standings {
+		if s.Rank != int64(i+1) {
+			return fmt.Sprintf("rank %d at place %d", s.Rank, i+1)
+		}
+		if i == 0 {
+			continue
+		}
+		above := top.Standings[i-1]
+		if s.Points > above.Points || s.Points == above.Points && s.ReachedAt < above.ReachedAt {
+			return fmt.Sprintf("%s above %s", above.Member, s.Member)
+		}
+	}
+	return ""
+}

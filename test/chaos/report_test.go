@@ -1,0 +1,210 @@
+package chaos
+
+// What came of it all, for a person and as JSON.
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is of a whole run.
+type Report struct {
+	Seed     uint64       `json:"seed"`
+	Seconds  float64      `json:"seconds"` // of faults, over all modes
+	Machine  string       `json:"machine"`
+	Kafka    string       `json:"kafka"`
+	Redis    string       `json:"redis"`
+	Consumer string       `json:"consumer"`
+	Modes    []ModeReport `json:"modes"`
+}
+
+// ModeReport is of a mode.
+type ModeReport struct {
+	Mode   string        `json:"mode"`
+	Faults []FaultReport `json:"faults"` // by kind
+	Events Events        `json:"events"`
+	Reads  Reads         `json:"reads"`
+	// Consumers is how many processes were started; Ended what those said last that
+	// ended by themselves.
+	Consumers   int            `json:"consumers"`
+	Ended       []string       `json:"ended"`
+	Halts       map[string]int `json:"halts"` // by reason: all were overcome, if there is no difference
+	Rebalances  int            `json:"rebalances"`
+	Sweeps      int            `json:"sweeps_resumed"`
+	Boards      int            `json:"boards"` // compared
+	Standings   int            `json:"standings"`
+	Letters     int            `json:"dead_letters"`
+	Differences []string       `json:"differences"`
+	Logs        string         `json:"logs,omitempty"` // a directory, where there is a difference
+}
+
+// FaultReport is of a kind of fault. Times to recover are from the fault's end until all
+// counts that the log had then.
+type FaultReport struct {
+	Kind       string  `json:"kind"`
+	Tried      int     `json:"tried"`
+	TookEffect int     `json:"took_effect"`
+	Recovered  int     `json:"recovered"` // rounds whose time was taken: not those of a second fault
+	Median     float64 `json:"recovery_median_seconds"`
+	Worst      float64 `json:"recovery_worst_seconds"`
+	Effect     string  `json:"effect"` // the last one
+
+	times []time.Duration
+}
+
+// Events are what producers were told.
+type Events struct {
+	Published int `json:"published"`
+	Committed int `json:"committed"`
+	Aborted   int `json:"aborted"`
+	Unknown   int `json:"unknown"` // Kafka didn't say
+	InLog     int `json:"in_log"`  // that a reader of committed records finds
+	Bad       int `json:"bad"`
+	Late      int `json:"late"`
+	Empty     int `json:"empty"` // tombstones
+}
+
+// Reads are those of boards.
+type Reads struct {
+	Answered int `json:"answered"`
+	Refused  int `json:"refused"` // while a fault was on
+}
+
+// add notes a fault.
+func (m *ModeReport) add(kind, effect string) *FaultReport {
+	i := slices.IndexFunc(m.Faults, func(f FaultReport) bool { return f.Kind == kind })
+	if i < 0 {
+		i = len(m.Faults)
+		m.Faults = append(m.Faults, FaultReport{Kind: kind})
+	}
+	f := &m.Faults[i]
+	f.Tried++
+	if effect != "" {
+		f.TookEffect++
+		f.Effect = effect
+	}
+	return f
+}
+
+func (f *FaultReport) took(d time.Duration) {
+	f.times = append(f.times, d)
+	slices.Sort(f.times)
+	f.Recovered = len(f.times)
+	f.Median = f.times[len(f.times)/2].Seconds()
+	f.Worst = f.times[len(f.times)-1].Seconds()
+}
+
+// merge has the kinds of all modes, those of the most modes first.
+func (r *Report) merge() []FaultReport {
+	all := ModeReport{}
+	for _, f := range faults {
+		for _, m := range r.Modes {
+			for _, g := range m.Faults {
+				if g.Kind != f.kind {
+					continue
+				}
+				into := all.add(f.kind, g.Effect)
+				into.Tried += g.Tried - 1
+				into.TookEffect += g.TookEffect
+				if g.Effect != "" {
+					into.TookEffect--
+				}
+				for _, d := range g.times {
+					into.took(d)
+				}
+			}
+		}
+	}
+	return all.Faults
+}
+
+// differences are those of all modes.
+func (r *Report) differences() int {
+	n := 0
+	for _, m := range r.Modes {
+		n += len(m.Differences)
+	}
+	return n
+}
+
+// write writes the report as text.
+func (r *Report) write(w io.Writer) {
+	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis, r.Consumer)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED: MEDIAN\tWORST\tFOR INSTANCE")
+	tried, took := 0, 0
+	for _, f := range r.merge() {
+		median, worst := "-", "-"
+		if f.Recovered > 0 {
+			median, worst = fmt.Sprintf("%.1f s", f.Median), fmt.Sprintf("%.1f s", f.Worst)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\n", f.Kind, f.Tried, f.TookEffect, median, worst, f.Effect)
+		tried, took = tried+f.Tried, took+f.TookEffect
+	}
+	fmt.Fprintf(t, "all\t%d\t%d\n", tried, took)
+	_ = t.Flush()
+	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name string, value func(ModeReport) any) {
+		fmt.Fprint(t, name)
+		for _, m := range r.Modes {
+			fmt.Fprintf(t, "\t%v", value(m))
+		}
+		fmt.Fprintln(t)
+	}
+	row("", func(m ModeReport) any { return strings.ToUpper(m.Mode) })
+	row("events published", func(m ModeReport) any { return m.Events.Published })
+	row("  committed", func(m ModeReport) any { return m.Events.Committed })
+	row("  aborted", func(m ModeReport) any { return m.Events.Aborted })
+	row("  outcome unknown", func(m ModeReport) any { return m.Events.Unknown })
+	row("in the log, committed", func(m ModeReport) any { return m.Events.InLog })
+	row("  bad, late, empty", func(m ModeReport) any {
+		return fmt.Sprintf("%d, %d, %d", m.Events.Bad, m.Events.Late, m.Events.Empty)
+	})
+	row("reads answered", func(m ModeReport) any { return m.Reads.Answered })
+	row("  refused during a fault", func(m ModeReport) any { return m.Reads.Refused })
+	row("consumers started", func(m ModeReport) any { return m.Consumers })
+	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
+	row("generations", func(m ModeReport) any { return m.Rebalances })
+	row("sweeps gone on with", func(m ModeReport) any { return m.Sweeps })
+	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
+	row("boards compared", func(m ModeReport) any { return m.Boards })
+	row("  standings in them", func(m ModeReport) any { return m.Standings })
+	row("dead letters", func(m ModeReport) any { return m.Letters })
+	row("difference from the oracle", func(m ModeReport) any {
+		if len(m.Differences) == 0 {
+			return "nil"
+		}
+		return fmt.Sprintf("%d FOUND", len(m.Differences))
+	})
+	_ = t.Flush()
+	for _, m := range r.Modes {
+		for _, e := range m.Ended {
+			fmt.Fprintf(w, "\n%s: ended by itself: %s", m.Mode, strings.TrimSpace(e))
+		}
+		for _, d := range m.Differences {
+			fmt.Fprintf(w, "\n%s: DIFFERENCE: %s", m.Mode, strings.TrimSpace(d))
+		}
+		if m.Logs != "" {
+			fmt.Fprintf(w, "\n%s: what the consumers said is in %s", m.Mode, m.Logs)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// counted is "gap 2, torn 1".
+func counted(counts map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,273 @@
+package chaos
+
+// The Redis of a mode: one server that keeps a log of its writes, one whose past comes
+// back, or a master and a replica with Sentinels. Consumers and Sentinels reach every
+// server through a network of its own; the test itself goes past it.
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+// The modes.
+const (
+	plain    = "plain"    // AOF: a crash of the process loses nothing, one of the machine the end
+	sentinel = "sentinel" // a replica that may be behind takes over
+	rdb      = "rdb"      // nothing but dumps of some time ago
+)
+
+// masterName is what Sentinels call the master.
+const masterName = "points"
+
+// node is one server.
+type node struct {
+	server  *testenv.RedisServer
+	network *network
+	direct  *redis.Client
+	dir     string // of its AOF
+}
+
+// store is a mode's Redis.
+type store struct {
+	mode      string
+	nodes     []*node // the first is the master at the start
+	sentinels []*redis.SentinelClient
+	settings  map[string]string     // how consumers reach it
+	look      redis.UniversalClient // how the test reads what readers read
+	dumps     [][]byte              // of the past, in the mode rdb
+}
+
+func newStore(t *testing.T, mode string) *store {
+	t.Helper()
+	s := &store{mode: mode}
+	switch mode {
+	case plain:
+		dir := t.TempDir()
+		n := newNode(t, "redis", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", dir)
+		n.dir = dir
+		s.nodes = []*node{n}
+	case rdb:
+		s.nodes = []*node{newNode(t, "redis")}
+	case sentinel:
+		s.watched(t)
+		return s
+	}
+	s.settings = map[string]string{"redis.addresses": s.nodes[0].network.address}
+	s.look = s.nodes[0].direct
+	return s
+}
+
+// newNode starts a server that announces itself by its network.
+func newNode(t *testing.T, name string, args ...string) *node {
+	t.Helper()
+	address := freeAddress(t)
+	_, port, _ := strings.Cut(address, ":")
+	server := testenv.LocalRedis(t, append([]string{"--replica-announce-ip", "127.0.0.1", "--replica-announce-port", port}, args...)...)
+	direct := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1,
+		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: time.Second,
+	})
+	t.Cleanup(func() { _ = direct.Close() })
+	return &node{server: server, direct: direct, network: newNetwork(t, name, address, server.Addr())}
+}
+
+// watched starts a master, a replica and three Sentinels.
+func (s *store) watched(t *testing.T) {
+	t.Helper()
+	master := newNode(t, "redis-1")
+	host, port, _ := strings.Cut(master.network.address, ":")
+	s.nodes = []*node{master, newNode(t, "redis-2", "--replicaof", host+" "+port)}
+	var addresses []string
+	for range 3 {
+		address := harness.StartSentinel(t, masterName, master.network.address, 2, "sentinel failover-timeout "+masterName+" 3000")
+		c := redis.NewSentinelClient(&redis.Options{Addr: address, MaxRetries: -1})
+		t.Cleanup(func() { _ = c.Close() })
+		addresses, s.sentinels = append(addresses, address), append(s.sentinels, c)
+	}
+	s.settings = map[string]string{"redis.addresses": strings.Join(addresses, ","), "redis.sentinel.master": masterName}
+	s.look = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: addresses, MaxRetries: -1})
+	t.Cleanup(func() { _ = s.look.Close() })
+	harness.Eventually(t, time.Minute, func() string { return s.unready(t.Context()) })
+}
+
+// master is the server that holds the standings now: the one that the Sentinels name.
+func (s *store) master(ctx context.Context) *node {
+	for _, c := range s.sentinels {
+		at, err := c.GetMasterAddrByName(ctx, masterName).Result()
+		if err != nil {
+			continue
+		}
+		for _, n := range s.nodes {
+			if n.network.address == strings.Join(at, ":") {
+				return n
+			}
+		}
+	}
+	return s.nodes[0]
+}
+
+// replica is the other one; nil where there is none.
+func (s *store) replica(ctx context.Context) *node {
+	master := s.master(ctx)
+	for _, n := range s.nodes {
+		if n != master {
+			return n
+		}
+	}
+	return nil
+}
+
+// unready says why no failover can be had: the replica has to follow, and the Sentinels
+// have to know it.
+func (s *store) unready(ctx context.Context) string {
+	master, replica := s.master(ctx), s.replica(ctx)
+	if role := section(ctx, master.direct, "replication")["role"]; role != "master" {
+		return fmt.Sprintf("%s is a %s", master.network.address, role)
+	}
+	follows := section(ctx, replica.direct, "replication")
+	if "127.0.0.1:"+follows["master_port"] != master.network.address || follows["master_link_status"] != "up" {
+		return fmt.Sprintf("%s doesn't follow: %v", replica.network.address, follows)
+	}
+	for _, c := range s.sentinels {
+		replicas, err := c.Replicas(ctx, masterName).Result()
+		if err != nil || len(replicas) != 1 || replicas[0]["master-link-status"] != "ok" || strings.Contains(replicas[0]["flags"], "down") {
+			return fmt.Sprintf("a Sentinel knows these replicas: %v (%v)", replicas, err)
+		}
+		others, err := c.Sentinels(ctx, masterName).Result()
+		if err != nil || len(others) != len(s.sentinels)-1 {
+			return fmt.Sprintf("a Sentinel knows these others: %v (%v)", others, err)
+		}
+	}
+	return ""
+}
+
+// section is a part of what a server says of itself; nil where it doesn't answer.
+func section(ctx context.Context, c *redis.Client, name string) map[string]string {
+	text, err := c.Info(ctx, name).Result()
+	if err != nil {
+		return nil
+	}
+	fields := map[string]string{}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			fields[key] = value
+		}
+	}
+	return fields
+}
+
+// run is a server's run id, by which it is told from itself before a restart.
+func (n *node) run(ctx context.Context) string { return section(ctx, n.direct, "server")["run_id"] }
+
+// errors is how often a server has answered with a kind of error: OOM, NOSCRIPT.
+func (n *node) errors(ctx context.Context, kind string) int {
+	count, _ := strconv.Atoi(strings.TrimPrefix(section(ctx, n.direct, "errorstats")["errorstat_"+kind], "count="))
+	return count
+}
+
+// clients are the connections of consumers and readers.
+func (n *node) clients(ctx context.Context) map[string]bool {
+	list, err := n.direct.ClientList(ctx).Result()
+	if err != nil {
+		return nil
+	}
+	ids := map[string]bool{}
+	for line := range strings.Lines(list) {
+		fields := map[string]string{}
+		for _, word := range strings.Fields(line) {
+			key, value, _ := strings.Cut(word, "=")
+			fields[key] = value
+		}
+		ours := fields["name"] == "chaos" || strings.HasPrefix(fields["name"], "sentinel")
+		if !ours && strings.Trim(fields["flags"], "NP") == "" { // neither a replica nor a master; P: subscribed
+			ids[fields["id"]] = true
+		}
+	}
+	return ids
+}
+
+// ledger is what a server itself has of the ledger: where each partition stands.
+func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int64 {
+	fields, err := n.direct.HGetAll(ctx, place.Key("ledger")).Result()
+	if err != nil {
+		return nil
+	}
+	at := map[string]int64{}
+	for field, position := range fields {
+		from, _, _ := strings.Cut(strings.TrimPrefix(position, "torn:"), "..")
+		at[field], _ = strconv.ParseInt(from, 10, 64)
+	}
+	return at
+}
+
+// behind is by how many offsets one ledger is behind another, over all partitions that
+// are behind.
+func behind(now, before map[string]int64) int64 {
+	sum := int64(0)
+	for field, at := range before {
+		sum += max(0, at-now[field])
+	}
+	return sum
+}
+
+// loseTail drops the end of the AOF of a server that is killed, as a machine does that
+// dies before it has written everything to its disk. It returns how much.
+func (n *node) loseTail(bytes int64) (int64, error) {
+	files, err := filepath.Glob(filepath.Join(n.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return 0, err
+	}
+	if len(files) == 0 {
+		return 0, fmt.Errorf("no AOF in %s", n.dir)
+	}
+	last := slices.Max(files)
+	info, err := os.Stat(last)
+	if err != nil {
+		return 0, err
+	}
+	lost := min(bytes, info.Size())
+	if err := os.Truncate(last, info.Size()-lost); err != nil {
+		return 0, fmt.Errorf("lose the end of the AOF: %w", err)
+	}
+	return lost, nil
+}
+
+// keep keeps a dump of now, to go back to.
+func (s *store) keep() {
+	const most = 6
+	s.dumps = append(s.dumps, s.nodes[0].server.Dump())
+	s.dumps = s.dumps[max(0, len(s.dumps)-most):]
+}
+
+// refused reports whether nobody listens at an address.
+func refused(address string) bool {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err != nil
+}
+
+// with is a copy of settings with more.
+func with(settings map[string]string, more ...map[string]string) map[string]string {
+	all := maps.Clone(settings)
+	for _, m := range more {
+		maps.Copy(all, m)
+	}
+	return all
+}

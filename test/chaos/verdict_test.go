@@ -1,0 +1,168 @@
+package chaos
+
+// The end: nothing goes wrong any more and nobody publishes, all is counted, and what is
+// there is held against the oracle.
+
+import (
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+// settledWithin bounds how long the last events may take: an open transaction of a
+// producer that gave up ends by its timeout.
+const settledWithin = 2 * time.Minute
+
+// recorder is a test that only notes what is wrong with it.
+type recorder struct {
+	testing.TB
+	wrong []string
+}
+
+func (r *recorder) note(text string)               { r.wrong = append(r.wrong, text) }
+func (r *recorder) Error(args ...any)              { r.note(fmt.Sprintln(args...)) }
+func (r *recorder) Errorf(format string, a ...any) { r.note(fmt.Sprintf(format, a...)) }
+func (r *recorder) Fatal(args ...any)              { r.note(fmt.Sprintln(args...)); runtime.Goexit() }
+func (r *recorder) Fatalf(format string, a ...any) {
+	r.note(fmt.Sprintf(format, a...))
+	runtime.Goexit()
+}
+func (r *recorder) FailNow()     { r.note("failed"); runtime.Goexit() }
+func (r *recorder) Fail()        { r.note("failed") }
+func (r *recorder) Failed() bool { return len(r.wrong) > 0 }
+
+// differences are what a check finds wrong, one that ends early too.
+func differences(t testing.TB, check func(testing.TB)) []string {
+	t.Helper()
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		check(r)
+	}()
+	<-done
+	return r.wrong
+}
+
+// judge compares, and completes the report.
+func (w *world) judge(m *ModeReport) {
+	w.producers.end()
+	m.Events = w.producers.published.sum()
+	found := func(check func(testing.TB)) {
+		m.Differences = append(m.Differences, differences(w.t, check)...)
+	}
+	found(w.settle)
+	found(func(t testing.TB) { w.replay(t, m) })
+	found(func(t testing.TB) { w.place.AwaitCaughtUp(t, settledWithin) })
+	w.readers.stop()
+	w.readers.mu.Lock()
+	m.Reads = w.readers.reads
+	m.Differences = append(m.Differences, w.readers.wrong...)
+	w.readers.mu.Unlock()
+	for _, s := range w.slots { // nobody starts another one in its place
+		s.mu.Lock()
+		s.held = true
+		s.mu.Unlock()
+	}
+	found(w.place.TerminateAll)
+	found(w.place.Check)
+	found(w.accounted)
+	w.sum(m)
+}
+
+// settle waits until every transaction has ended.
+func (w *world) settle(t testing.TB) {
+	t.Helper()
+	var wrong []string
+	for deadline := time.Now().Add(settledWithin); ; {
+		wrong = differences(t, func(t testing.TB) { w.place.AwaitSettled(t, nil) })
+		if len(wrong) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("transactions don't end: %v", wrong)
+		}
+	}
+}
+
+// replay gives the oracle what Kafka holds, read by another client than the consumer's,
+// and sees that it is what producers were told: all that was committed is there, as it
+// was sent, and nothing that was aborted.
+func (w *world) replay(t testing.TB, m *ModeReport) {
+	t.Helper()
+	p := w.producers.published
+	seen := map[oracle.At]bool{}
+	w.place.EachRecord(t, w.place.Topic, func(r *kgo.Record) {
+		w.place.Expect(t, r)
+		m.Events.InLog++
+		at := oracle.At{Partition: int(r.Partition), Offset: r.Offset}
+		seen[at] = true
+		given, known := p.receipts[at]
+		switch {
+		case known && given.fate == aborted:
+			t.Errorf("Kafka shows the record at %v, whose transaction was aborted", at)
+		case known && given.value != maphash.Bytes(p.seed, r.Value):
+			t.Errorf("Kafka shows another record at %v than was published", at)
+		}
+	})
+	for at, given := range p.receipts {
+		if given.fate == committed && !seen[at] {
+			t.Errorf("Kafka has lost the record at %v, which it acknowledged", at)
+		}
+	}
+	counts := w.place.Oracle(t).Counts()
+	m.Events.Bad, m.Events.Late, m.Events.Empty = int(counts.DeadLettered()), int(counts.Late), int(counts.Skipped)
+}
+
+// accounted has every consumer that ended in order account for what it consumed, and
+// what was committed to Kafka be what the ledger says.
+func (w *world) accounted(t testing.TB) {
+	t.Helper()
+	for _, c := range w.place.Consumers() {
+		n, ok := c.Log.Counts()
+		if sum := n.Applied + n.DeadLettered + n.Late + n.Skipped + n.Repeated; ok && n.Consumed != sum {
+			t.Errorf("consumer %d consumed %d, and what became of them comes to %d: %+v", c.Number, n.Consumed, sum, n)
+		}
+	}
+	w.place.CheckCommitted(t)
+}
+
+// sum completes the report by what consumers said and what there is.
+func (w *world) sum(m *ModeReport) {
+	m.Consumers = len(w.place.Consumers())
+	w.mu.Lock()
+	m.Ended = append([]string{}, w.ended...)
+	w.mu.Unlock()
+	m.Halts = map[string]int{}
+	generations := map[float64]bool{}
+	for _, c := range w.place.Consumers() {
+		for _, line := range c.Log.Lines() {
+			switch line.Message {
+			case "partition halted":
+				m.Halts[fmt.Sprint(line.Fields["reason"])]++
+			case "generation began":
+				id, _ := line.Fields["generation"].(float64)
+				generations[id] = true
+			case "going on with a sweep":
+				m.Sweeps++
+			}
+		}
+	}
+	m.Rebalances = len(generations)
+	m.Differences = append(m.Differences, differences(w.t, func(t testing.TB) {
+		for _, members := range w.place.Boards(t) {
+			m.Boards++
+			m.Standings += len(members)
+		}
+		m.Letters = len(w.place.DeadLetters(t))
+	})...)
+	if len(m.Differences) > 0 {
+		m.Logs = w.keepLogs()
+	}
+}

@@ -1,0 +1,255 @@
+package chaos
+
+// A world is what one mode's faults happen to: a Kafka, a Redis, the networks to them,
+// consumers, producers and readers.
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+const (
+	consumers       = 3
+	partitions      = 3
+	mostPartitions  = 8
+	sessionTimeout  = 3 * time.Second
+	recoveredWithin = 90 * time.Second
+)
+
+// quick are settings under which what is lost is found soon, and which have a batch
+// swept in many pieces.
+var quick = map[string]string{
+	"kafka.session_timeout": sessionTimeout.String(), "kafka.heartbeat": "500ms", "kafka.timeout": "3s", "kafka.commit_interval": "200ms",
+	"redis.timeout": "1s", "piece_time": "500us", "fold_memory": "32MiB", "boards": boards,
+}
+
+// world is one mode's.
+type world struct {
+	t         *testing.T
+	mode      string
+	place     *harness.Place
+	kafka     *testenv.KafkaServer
+	toKafka   *network
+	store     *store
+	producers *producers
+	readers   *readers
+	slots     []*slot
+	began     time.Time
+
+	// disturbed counts how often a fault has begun or been recovered from: odd while
+	// one is on.
+	disturbed atomic.Int64
+
+	mu         sync.Mutex
+	partitions int
+	ended      []string // consumers that ended by themselves, and how
+}
+
+// slot is where one consumer runs; when it ends, another one follows.
+type slot struct {
+	mu       sync.Mutex
+	consumer *harness.Consumer
+	held     bool // a fault has it
+}
+
+// newWorld starts servers, consumers, producers and readers.
+func newWorld(t *testing.T, mode string, seed uint64) *world {
+	t.Helper()
+	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now()}
+	w.startKafka(t)
+	w.store = newStore(t, mode)
+	w.place = harness.New(t, harness.Options{
+		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
+		Settings: with(quick, w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
+	})
+	for range consumers {
+		w.slots = append(w.slots, &slot{consumer: w.place.Start(t)})
+	}
+	w.watch(t)
+	w.producers = startProducers(t, w.place, seed, partitions)
+	w.readers = startReaders(t, w, seed)
+	return w
+}
+
+// startKafka starts a Kafka with a second listener, which is behind a network.
+func (w *world) startKafka(t *testing.T) {
+	t.Helper()
+	listens, address := freeAddress(t), freeAddress(t)
+	w.kafka = testenv.LocalKafka(t, map[string]string{
+		"listeners": "CHAOS://" + listens, "advertised.listeners": "CHAOS://" + address,
+		"listener.security.protocol.map": "CHAOS:PLAINTEXT",
+	})
+	w.toKafka = newNetwork(t, "kafka", address, listens)
+}
+
+// watch starts another consumer where one has ended by itself, as a supervisor does.
+func (w *world) watch(t *testing.T) {
+	t.Helper()
+	done, stopped := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(done); <-stopped })
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
+			for _, s := range w.slots {
+				w.restart(s)
+			}
+		}
+	}()
+}
+
+func (w *world) restart(s *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held || s.consumer.Running() {
+		return
+	}
+	w.mu.Lock()
+	w.ended = append(w.ended, fmt.Sprintf("consumer %d: %s", s.consumer.Number, s.consumer.Log.Tail(2)))
+	w.mu.Unlock()
+	s.consumer = w.place.Start(w.t)
+}
+
+// take gives a fault a consumer that no other has, which has partitions if one has. nil:
+// all are taken.
+func (w *world) take(r *rand.Rand) *slot {
+	for _, busy := range []bool{true, false} {
+		for _, n := range r.Perm(len(w.slots)) {
+			s := w.slots[n]
+			s.mu.Lock()
+			if !s.held && s.consumer.Running() && (!busy || s.has() > 0) {
+				s.held = true
+				s.mu.Unlock()
+				return s
+			}
+			s.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// giveBack ends what take began, with another consumer where the first has ended.
+func (w *world) giveBack(s *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.consumer.Running() {
+		s.consumer = w.place.Start(w.t)
+	}
+	s.held = false
+}
+
+// has is the number of partitions that a consumer got last.
+func (s *slot) has() int {
+	_, partitions := generation(s.consumer)
+	return partitions
+}
+
+// generation is the last one that a consumer says it is in.
+func generation(c *harness.Consumer) (id, partitions int) {
+	for _, line := range c.Log.Lines() {
+		if line.Message == "generation began" {
+			n, _ := line.Fields["generation"].(float64)
+			m, _ := line.Fields["partitions"].(float64)
+			id, partitions = int(n), int(m)
+		}
+	}
+	return id, partitions
+}
+
+// latest is the group's last generation that a consumer has told of.
+func (w *world) latest() int {
+	last := 0
+	for _, s := range w.slots {
+		s.mu.Lock()
+		c := s.consumer
+		s.mu.Unlock()
+		id, _ := generation(c)
+		last = max(last, id)
+	}
+	return last
+}
+
+// ends are the log's ends now. Kafka may be on its way back.
+func (w *world) ends(ctx context.Context) (map[int]int64, error) {
+	deadline := time.Now().Add(recoveredWithin)
+	for {
+		ends, err := w.place.TryEnds(ctx)
+		if err == nil || time.Now().After(deadline) {
+			return ends, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// recovered waits until all counts that was in the log when it was called, and says how
+// long that took.
+func (w *world) recovered() (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), recoveredWithin)
+	defer cancel()
+	begun := time.Now()
+	ends, err := w.ends(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		short := w.short(ctx, ends)
+		if short == "" {
+			return time.Since(begun), nil
+		}
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("not recovered after %v: %s", recoveredWithin, short)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// short says which partition's ledger is short of these ends.
+func (w *world) short(ctx context.Context, ends map[int]int64) string {
+	master := w.store.master(ctx)
+	ledger := master.ledger(ctx, w.place)
+	for partition, end := range ends {
+		if at, found := ledger[fmt.Sprintf("%s/%d", w.place.Topic, partition)]; !found || at < end {
+			return fmt.Sprintf("the ledger at %s has %v, and %s/%d was to reach %d", master.server.Addr(), ledger, w.place.Topic, partition, end)
+		}
+	}
+	return ""
+}
+
+// counting is the sum of the ledger's positions on the server that holds it now.
+func (w *world) counting(ctx context.Context) (int64, bool) {
+	ledger := w.store.master(ctx).ledger(ctx, w.place)
+	sum := int64(0)
+	for _, at := range ledger {
+		sum += at
+	}
+	return sum, len(ledger) > 0
+}
+
+// keepLogs writes what the consumers said to a directory, and returns it.
+func (w *world) keepLogs() string {
+	dir, err := os.MkdirTemp("", "standings-chaos-"+w.mode+"-")
+	if err != nil {
+		return err.Error()
+	}
+	for _, c := range w.place.Consumers() {
+		name := filepath.Join(dir, fmt.Sprintf("consumer-%03d.log", c.Number))
+		if err := os.WriteFile(name, []byte(c.Log.Text()), 0o600); err != nil {
+			return err.Error()
+		}
+	}
+	return dir
+}
