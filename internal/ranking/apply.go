@@ -30,13 +30,13 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	if t := s.touched.Load(); t != nil {
-		t.note(p)
-	}
 	began, flying := time.Now(), s.flying.Add(1)
 	reply, err := s.run(ctx, applyScript, keys, e.args)
 	took := time.Since(began) / time.Duration(flying)
 	s.flying.Add(-1)
+	if t := s.touched.Load(); t != nil {
+		t.note(p)
+	}
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}

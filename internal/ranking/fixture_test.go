@@ -197,3 +197,5 @@ func (f *fixture) unchanged(t tester, do func()) {
 	do()
 	require.Equal(t, before, contents(t, f.client, f.prefix))
 }
+
+func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }

@@ -4,7 +4,6 @@ package ranking
 // beginning of every window.
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -149,9 +148,7 @@ func (r *Rebuild) plan(ctx context.Context, c Choice) (*Plan, error) {
 			p.Windows = append(p.Windows, w)
 		}
 	}
-	slices.SortFunc(p.Windows, func(a, b Planned) int {
-		return cmp.Or(cmp.Compare(a.Board, b.Board), cmp.Compare(a.Period, b.Period), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(p.Windows, comparePlanned)
 	was, err := origins(live.origins)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ type Store struct {
 	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
 	// boards, whose keys live as long as their windows.
 	lease string
-	// touched is told of every piece before it is sent; nil but in a shadow that is being
+	// touched is told of every piece that was sent; nil but in a shadow that is being
 	// compared.
 	touched atomic.Pointer[touched]
 

@@ -1,0 +1,104 @@
+package ranking
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+func (f *fixture) compare(t testing.TB, r *Rebuild) *Comparison {
+	t.Helper()
+	c, err := r.Compare(t.Context(), Choice{}, 100_000, 0, nil)
+	require.NoError(t, err)
+	return c
+}
+
+func TestAComparisonListsEveryStandingThatDiffers(t *testing.T) {
+	f, r := rebuilding(t)
+	c := f.compare(t, r)
+	require.NoError(t, c.Update(t.Context()))
+	require.True(t, c.Exact())
+	all := c.Windows()
+	require.Len(t, all, 3)
+	for _, w := range all {
+		require.Equal(t, []int{2, 1, 0}, []int{w.Differ, w.OnlyA, w.OnlyB}, w.Listing())
+	}
+	list, err := c.Differences(3)
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	require.Equal(t, "u1", list[0].Member)
+	require.Equal(t, []int64{10, 7}, []int64{list[0].A.Points, list[0].B.Points})
+	require.Equal(t, list[0].A.ReachedAt, list[0].B.ReachedAt)
+	require.Equal(t, "u2", list[1].Member)
+	require.True(t, list[1].A.There)
+	require.Equal(t, Row{}, list[1].B)
+	require.Equal(t, "u1", list[2].Member)
+}
+
+func TestAComparisonThatFindsMoreThanItMayKeepSaysSo(t *testing.T) {
+	_, r := rebuilding(t)
+	c, err := r.Compare(t.Context(), Choice{}, 5, 0, nil)
+	require.NoError(t, err)
+	require.False(t, c.Exact())
+	list, err := c.Differences(100)
+	require.NoError(t, err)
+	require.Len(t, list, 5)
+}
+
+// A live board and its rebuild are written by turns and at once, by pieces of the same
+// log, while they are compared: at the end exactly what was tampered with differs.
+func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
+	f := someone(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	const members, pieces = 3000, 60
+	var log []ledger.Piece
+	for n := range pieces {
+		p := f.newPiece()
+		p.Expected, p.Next = ledger.At(10+10*int64(n)), ledger.At(20+10*int64(n))
+		taken := map[int]bool{}
+		g := ledger.Group{Windows: []int{0, 1, 2}}
+		for range 100 {
+			if m := random.IntN(members); !taken[m] {
+				taken[m] = true
+				g.Members = append(g.Members, f.member(fmt.Sprint("m", m), random.Int64N(50)-20))
+			}
+		}
+		p.Groups = []ledger.Group{g}
+		log = append(log, p)
+	}
+	apply := func(s *Store, pieces []ledger.Piece) {
+		for i := range pieces {
+			a, _, err := s.Apply(t.Context(), &pieces[i])
+			require.NoError(t, err)
+			require.Equal(t, ledger.Applied, a.Outcome)
+		}
+	}
+	apply(f.store, log[:30])
+	r := f.rebuild(t, f.member("u1", 10))
+	apply(r.Shadow(), log[:10])
+	require.NoError(t, f.client.ZAdd(t.Context(), f.key(1), redisZ(3, "m7"), redisZ(4, "stranger")).Err())
+	require.NoError(t, f.client.ZRem(t.Context(), f.key(2), "m8").Err())
+	apply(f.store, log[30:31])
+
+	var both sync.WaitGroup
+	both.Go(func() { apply(f.store, log[31:]); apply(r.Shadow(), log[10:]) })
+	c := f.compare(t, r)
+	for range 3 {
+		require.NoError(t, c.Update(t.Context()))
+	}
+	both.Wait()
+	require.NoError(t, c.Update(t.Context()))
+	require.True(t, c.Exact())
+	list, err := c.Differences(100)
+	require.NoError(t, err)
+	seen := map[string][]string{}
+	for _, d := range list {
+		seen[d.Member] = append(seen[d.Member], d.Period)
+	}
+	require.Equal(t, map[string][]string{"m7": {"monthly"}, "stranger": {"monthly"}, "m8": {"yearly"}}, seen)
+}
