@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
 
@@ -74,7 +76,7 @@ func (p *program) showCheck(r *checkReport, asJSON bool) error {
 		return writeJSON(p.stdout, r)
 	}
 	width := checkWidth
-	if columns, ok := terminal(p.stdout); ok {
+	if columns, ok := terminal.Width(p.stdout); ok {
 		width = min(max(columns, checkNarrowest), checkWidest)
 	}
 	return writeCheck(p.stdout, r, width)
@@ -86,7 +88,7 @@ const longWait = 2 * time.Second
 // sayIfLong tells a person at a terminal what goes on, once it takes long. The
 // function that it returns takes the line away.
 func (p *program) sayIfLong(what string) (done func()) {
-	if _, ok := terminal(p.stderr); !ok {
+	if _, ok := terminal.Width(p.stderr); !ok {
 		return func() {}
 	}
 	var mu sync.Mutex
@@ -149,7 +151,7 @@ func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
 		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory), maxEventBytes: cfg.MaxEventBytes,
 		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
-	r := &checkReport{At: isoMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
+	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
 	r.Findings = slices.Concat(judgeConfig(configured, time.Now()), judgeKafka(kafkaSide, want),
 		judgeRedis(redisSide, cfg.Kafka.Topics, cfg.MaxFuture))
 	r.Result = conclude(r.Findings)

@@ -148,7 +148,7 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 }
 
 func judgeCluster(s *section, f *kafkaFacts) {
-	text := fmt.Sprintf("%s, %s", f.cluster, plural(int64(len(f.brokers)), "broker"))
+	text := fmt.Sprintf("%s, %s", f.cluster, units.Plural(int64(len(f.brokers)), "broker"))
 	if f.version != "" {
 		text += ", Kafka " + f.version + " by what it offers"
 	}
@@ -267,14 +267,14 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 	case len(g.members) == 0:
 		s.ok(check, name, "no members; "+strings.ToLower(g.state))
 	case g.kind != groupKind:
-		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", plural(int64(len(g.members)), "member"), g.kind), "use another kafka.group")
+		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", units.Plural(int64(len(g.members)), "member"), g.kind), "use another kafka.group")
 	case g.deals != "" && g.deals != groupDeals:
 		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",
-			plural(int64(len(g.members)), "member"), g.deals, groupDeals, membersOf(g.members)),
+			units.Plural(int64(len(g.members)), "member"), g.deals, groupDeals, membersOf(g.members)),
 			"they are another program's: use another kafka.group")
 	default:
 		s.ok(check, name, fmt.Sprintf("%s, %s: %s; another one shares its partitions",
-			plural(int64(len(g.members)), "member"), strings.ToLower(g.state), membersOf(g.members)))
+			units.Plural(int64(len(g.members)), "member"), strings.ToLower(g.state), membersOf(g.members)))
 	}
 }
 

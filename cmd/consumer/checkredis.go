@@ -205,7 +205,7 @@ func judgeReplicas(s *section, m *serverFacts) {
 		return
 	}
 	least, _ := strconv.Atoi(m.settings["min-replicas-to-write"])
-	text := plural(int64(n), "replica")
+	text := units.Plural(int64(n), "replica")
 	if n == 0 {
 		text = "none"
 	}

@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"slices"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // outcome is how a check came out.
@@ -112,7 +114,7 @@ func (r *checkReport) count() string {
 			text += ", "
 		}
 		if o == outcomeWarning {
-			text += plural(int64(n), string(o))
+			text += units.Plural(int64(n), string(o))
 		} else {
 			text += fmt.Sprintf("%d %s", n, o)
 		}

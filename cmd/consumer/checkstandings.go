@@ -60,7 +60,7 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s, %s listed", plural(int64(len(st.Ledger)), "position"), plural(int64(st.Windows), "window"))
+	text := fmt.Sprintf("%s, %s listed", units.Plural(int64(len(st.Ledger)), "position"), units.Plural(int64(st.Windows), "window"))
 	if len(st.Ledger) == 0 && st.Windows == 0 {
 		text = "nothing yet"
 	}
@@ -108,7 +108,7 @@ func judgeWorkers(s *section, st *ledger.State) {
 	}
 	var names []string
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
-		names = append(names, fmt.Sprintf("%s (%s)", owner, plural(int64(owners[owner]), "partition")))
+		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
 	}
 	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(staleAfter), membersOf(names)))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -46,7 +47,7 @@ func (r *startReport) addOutlook(o *ingest.Outlook) {
 	lag := max(0, *r.LogEnd-o.At)
 	r.Offset, r.Lag = &o.At, &lag
 	if o.Partial > 0 {
-		at := isoMS(o.Partial)
+		at := units.TimeMS(o.Partial)
 		r.PartialBefore = &at
 	}
 }
@@ -112,7 +113,7 @@ func (on *startingAlike) String() string {
 	if on.n == 1 {
 		what = "partition "
 	}
-	return fmt.Sprintf("%s%s%s; %s to read", what, strings.Join(shown, ", "), more, plural(on.lag, "record"))
+	return fmt.Sprintf("%s%s%s; %s to read", what, strings.Join(shown, ", "), more, units.Plural(on.lag, "record"))
 }
 
 func (on *startingAlike) judge(s *section, t *topicFacts, why ingest.Why, start string) {
@@ -174,5 +175,5 @@ func (t *topicFacts) ranges() string {
 			committed++
 		}
 	}
-	return fmt.Sprintf("the log holds %s; %d of %d partitions have committed offsets", plural(records, "record"), committed, len(t.logs))
+	return fmt.Sprintf("the log holds %s; %d of %d partitions have committed offsets", units.Plural(records, "record"), committed, len(t.logs))
 }

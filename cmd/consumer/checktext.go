@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
 // The width of lines: as wide as the terminal within these, else the default.
@@ -27,7 +29,7 @@ func writeCheck(w io.Writer, r *checkReport, width int) error {
 	}
 	name = min(name, width/4)
 	result := uniseg.StringWidth(string(outcomeUnchecked))
-	rest := width - name - result - 3*tableGap
+	rest := width - name - result - 3*terminal.Gap
 	l := checkLayout{[4]int{name, result, (rest + 1) / 2, rest / 2}}
 
 	l.line(&b, [4]string{"CHECK", "RESULT", "FOUND", "WHAT TO DO"})
@@ -57,7 +59,7 @@ func (f finding) name() string {
 	if f.Subject == "" {
 		return f.Check
 	}
-	return plain(f.Subject) + ": " + f.Check
+	return terminal.Plain(f.Subject) + ": " + f.Check
 }
 
 // mergeSubjects makes one of findings that follow each other and differ only in what
@@ -89,9 +91,9 @@ type checkLayout struct{ widths [4]int }
 func (l checkLayout) row(b *strings.Builder, f finding) {
 	found := l.widths[2]
 	if f.ToDo == "" {
-		found += tableGap + l.widths[3]
+		found += terminal.Gap + l.widths[3]
 	}
-	cells := [4][]string{wrap(f.name(), l.widths[0]), {string(f.Result)}, wrap(plain(f.Found), found), wrap(plain(f.ToDo), l.widths[3])}
+	cells := [4][]string{wrap(f.name(), l.widths[0]), {string(f.Result)}, wrap(terminal.Plain(f.Found), found), wrap(terminal.Plain(f.ToDo), l.widths[3])}
 	for i := range max(len(cells[0]), len(cells[2]), len(cells[3])) {
 		var line [4]string
 		for c := range cells {
@@ -107,7 +109,7 @@ func (l checkLayout) line(b *strings.Builder, cells [4]string) {
 	line := ""
 	for i, cell := range cells {
 		if i > 0 {
-			line += strings.Repeat(" ", tableGap)
+			line += strings.Repeat(" ", terminal.Gap)
 		}
 		line += cell + strings.Repeat(" ", max(0, l.widths[i]-uniseg.StringWidth(cell)))
 	}

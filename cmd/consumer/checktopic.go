@@ -96,7 +96,7 @@ func judgePartitions(s *section, t *topicFacts) {
 			replicas = f.replicas
 		}
 	}
-	text := fmt.Sprintf("%s, replication factor %d", plural(int64(len(t.partitions)), "partition"), replicas)
+	text := fmt.Sprintf("%s, replication factor %d", units.Plural(int64(len(t.partitions)), "partition"), replicas)
 	least, err := strconv.Atoi(t.settings["min.insync.replicas"])
 	if err == nil {
 		text += fmt.Sprintf(", min.insync.replicas %d", least)
@@ -229,7 +229,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	d := t.deadLetters
 	switch {
 	case errors.Is(d.err, errNoTopic):
-		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", plural(int64(len(t.partitions)), "partition")))
+		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", units.Plural(int64(len(t.partitions)), "partition")))
 		return
 	case deniedBy(d.err):
 		s.wrong(check, d.name, "this user may not see it, or it doesn't exist", "let this user describe and write it: a bad event would halt its partition")
@@ -244,7 +244,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 		s.warn(check, d.name, found, todo)
 	}
 	if len(d.partitions) < len(t.partitions) {
-		warn(fmt.Sprintf("it has %s, and its source %d: some would be added", plural(int64(len(d.partitions)), "partition"), len(t.partitions)),
+		warn(fmt.Sprintf("it has %s, and its source %d: some would be added", units.Plural(int64(len(d.partitions)), "partition"), len(t.partitions)),
 			"add them, or let this user alter the topic: a bad event goes to its source's partition")
 	}
 	if policy := d.settings["cleanup.policy"]; strings.Contains(policy, "compact") {
@@ -257,7 +257,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 			"raise it to its source's")
 	}
 	if clean {
-		text := plural(int64(len(d.partitions)), "partition")
+		text := units.Plural(int64(len(d.partitions)), "partition")
 		if kept, limited := d.settings.Retention(); limited {
 			text += ", kept for " + days(kept)
 		} else if d.settings != nil {

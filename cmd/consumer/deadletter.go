@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 )
 
@@ -144,10 +145,10 @@ func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 		line = appendText(append(line, `,"event_id":`...), l.eventID)
 	}
 	line = appendText(append(line, `,"letter":`...), l.at())
-	line = appendText(append(line, `,"written":`...), isoMS(l.written))
+	line = appendText(append(line, `,"written":`...), units.TimeMS(l.written))
 	line = append(line, '}')
 	if withTime && l.time > 0 && l.time < year10000 {
-		line = appendText(append(line, `,"time":`...), isoMS(l.time))
+		line = appendText(append(line, `,"time":`...), units.TimeMS(l.time))
 	}
 	return append(l.appendRecord(append(line, ',')), '}')
 }
@@ -159,7 +160,7 @@ func (l *deadLetter) asJSON() []byte {
 	}
 	line := appendText([]byte(`{"record":`), l.at())
 	line = appendText(append(line, `,"problem":`...), l.fault)
-	line = appendText(append(line, `,"written":`...), isoMS(l.written))
+	line = appendText(append(line, `,"written":`...), units.TimeMS(l.written))
 	return append(l.appendRecord(append(line, ',')), '}')
 }
 

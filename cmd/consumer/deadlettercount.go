@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // letterFilter says which letters are meant. A zero time is no bound.
@@ -95,7 +97,7 @@ func (c *letterCounts) add(l *deadLetter) {
 func (c *letterCounts) rows() []letterCount {
 	rows := []letterCount{}
 	for _, n := range c.by {
-		n.First, n.Last = isoMS(n.first), isoMS(n.last)
+		n.First, n.Last = units.TimeMS(n.first), units.TimeMS(n.last)
 		rows = append(rows, *n)
 	}
 	slices.SortFunc(rows, func(a, b letterCount) int {

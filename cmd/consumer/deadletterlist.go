@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
@@ -32,9 +33,9 @@ func dlqNames(topics []string) string {
 // readLetters gives every letter that the filter takes. On a terminal that isn't written
 // to otherwise it shows how far it has come.
 func (p *program) readLetters(ctx context.Context, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
-	if _, ok := terminal(p.stderr); ok && !quiet {
-		shown := showProgress(p.stderr, "reading dead letters", r.total, r.passed.Load)
-		defer shown.stop()
+	if _, ok := terminal.Width(p.stderr); ok && !quiet {
+		shown := terminal.ShowProgress(p.stderr, "reading dead letters", r.total, r.passed.Load)
+		defer shown.Stop()
 	}
 	return r.each(ctx, func(l *deadLetter) error {
 		if !filter.takes(l) {
@@ -99,7 +100,7 @@ func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope l
 	}
 	defer func() { err = finish(err) }()
 
-	_, onTerminal := terminal(p.stdout)
+	_, onTerminal := terminal.Width(p.stdout)
 	seen, written, others := seenLetters{}, int64(0), int64(0)
 	without := int64(0) // their values
 	var line []byte
@@ -130,16 +131,16 @@ func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope l
 // noteExport says on stderr what the lines don't.
 func (p *program) noteExport(r *letterReader, written, others, without int64, out string) {
 	if out != "" {
-		fmt.Fprintf(p.stderr, "exported %s to %s\n", plural(written, "dead letter"), out)
+		fmt.Fprintf(p.stderr, "exported %s to %s\n", units.Plural(written, "dead letter"), out)
 	}
 	if none := nothingOf(r.none); none != "" {
 		fmt.Fprintln(p.stderr, "note: "+none)
 	}
 	if others > 0 {
-		fmt.Fprintf(p.stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", plural(others, "record"))
+		fmt.Fprintf(p.stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", units.Plural(others, "record"))
 	}
 	if without > 0 {
-		fmt.Fprintf(p.stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", plural(without, "letter"))
+		fmt.Fprintf(p.stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
 	}
 }
 
@@ -188,8 +189,8 @@ const notALetter = "(no dead letter)"
 func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone string) error {
 	zone := zoneOf(timeZone)
 	var b strings.Builder
-	table := newTable("partition", "reason", "events", "letters", "first", "last")
-	table.right[2], table.right[3] = true, true
+	table := terminal.NewTable("partition", "reason", "events", "letters", "first", "last")
+	table.Right[2], table.Right[3] = true, true
 	var events, letters, others int64
 	for _, n := range rows {
 		reason, count := n.Reason, units.Thousands(n.Events)
@@ -200,15 +201,15 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 			events += n.Events
 			letters += n.Letters
 		}
-		table.add(plain(n.Topic)+"/"+strconv.Itoa(n.Partition), reason, count, units.Thousands(n.Letters), timeIn(n.first, zone), timeIn(n.last, zone))
+		table.Add(terminal.Plain(n.Topic)+"/"+strconv.Itoa(n.Partition), reason, count, units.Thousands(n.Letters), timeIn(n.first, zone), timeIn(n.last, zone))
 	}
 	if len(rows) > 0 {
-		table.write(&b)
+		table.Write(&b)
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s in %s", plural(events, "event"), plural(letters, "letter"))
+	fmt.Fprintf(&b, "%s in %s", units.Plural(events, "event"), units.Plural(letters, "letter"))
 	if others > 0 {
-		fmt.Fprintf(&b, ", and %s that no consumer wrote as a dead letter", plural(others, "record"))
+		fmt.Fprintf(&b, ", and %s that no consumer wrote as a dead letter", units.Plural(others, "record"))
 	}
 	fmt.Fprintf(&b, "; times are those of %s\n", zone)
 	if text := nothingOf(none); text != "" {
@@ -222,24 +223,24 @@ func writeLetterList(w io.Writer, list *letterList, none []string, timeZone stri
 	const message, key = 40, 24 // columns
 	zone := zoneOf(timeZone)
 	var b strings.Builder
-	table := newTable("original", "in dlq", "written", "reason", "times", "key", "message")
-	table.right[1], table.right[4] = true, true
+	table := terminal.NewTable("original", "in dlq", "written", "reason", "times", "key", "message")
+	table.Right[1], table.Right[4] = true, true
 	for _, l := range list.listed {
 		written := timeIn(l.written, zone)
 		if l.fault != "" {
-			table.add(l.dlq+"/"+strconv.Itoa(l.partition), strconv.FormatInt(l.offset, 10), written, notALetter, "-", cut(keyText(l.key), key), l.fault)
+			table.Add(l.dlq+"/"+strconv.Itoa(l.partition), strconv.FormatInt(l.offset, 10), written, notALetter, "-", terminal.Cut(keyText(l.key), key), l.fault)
 			continue
 		}
-		table.add(l.source.String(), strconv.FormatInt(l.offset, 10), written, l.reason, strconv.Itoa(l.times), cut(keyText(l.key), key), cut(plain(l.message), message))
+		table.Add(l.source.String(), strconv.FormatInt(l.offset, 10), written, l.reason, strconv.Itoa(l.times), terminal.Cut(keyText(l.key), key), terminal.Cut(terminal.Plain(l.message), message))
 	}
 	if len(list.listed) > 0 {
-		if width, ok := terminal(w); ok {
-			table.narrow(6, width)
+		if width, ok := terminal.Width(w); ok {
+			table.Narrow(6, width)
 		}
-		table.write(&b)
+		table.Write(&b)
 		b.WriteByte('\n')
 	}
-	fmt.Fprint(&b, plural(int64(len(list.listed)), "event"))
+	fmt.Fprint(&b, units.Plural(int64(len(list.listed)), "event"))
 	if list.more > 0 {
 		fmt.Fprintf(&b, ", and %s more: see --limit and export", units.Thousands(list.more))
 	}
@@ -255,7 +256,7 @@ func keyText(key []byte) string {
 	if key == nil {
 		return "-"
 	}
-	return plain(string(key))
+	return terminal.Plain(string(key))
 }
 
 // writeLetterJSON writes what export writes of each letter, and how often it is there.

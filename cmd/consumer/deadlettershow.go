@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
 
@@ -81,7 +83,7 @@ func writeLetter(w io.Writer, l *deadLetter, stands []int64, timeZone string) er
 	} else {
 		field("original", l.source.String())
 		field("reason", l.reason)
-		field("message", plain(l.message))
+		field("message", terminal.Plain(l.message))
 		field("letter", l.at()+lettersText(stands))
 	}
 	field("written", exactly(l.written, zone))
@@ -92,7 +94,7 @@ func writeLetter(w io.Writer, l *deadLetter, stands []int64, timeZone string) er
 			field("time", "none")
 		}
 		if l.eventID != "" {
-			field("event id", plain(l.eventID))
+			field("event id", terminal.Plain(l.eventID))
 		}
 	}
 	field("key", bytesText(l.key))
@@ -101,7 +103,7 @@ func writeLetter(w io.Writer, l *deadLetter, stands []int64, timeZone string) er
 		if i == 0 {
 			name = "headers"
 		}
-		field(name, plain(h.Key)+": "+bytesText(h.Value))
+		field(name, terminal.Plain(h.Key)+": "+bytesText(h.Value))
 	}
 	b.WriteString(valueText(l.value))
 	_, err := io.WriteString(w, b.String())
@@ -139,12 +141,12 @@ func bytesText(b []byte) string {
 	case !utf8.Valid(b):
 		return "hex " + hex.EncodeToString(b)
 	}
-	return plain(string(b))
+	return terminal.Plain(string(b))
 }
 
 // valueText is the value with a head line: JSON indented, text as it is, and else a dump.
 func valueText(value []byte) string {
-	size := plural(int64(len(value)), "byte")
+	size := units.Plural(int64(len(value)), "byte")
 	switch {
 	case value == nil:
 		return "value      none: it was too large for a dead letter, and stands at the original's position\n"

@@ -11,6 +11,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -60,7 +61,7 @@ func (f *demoFrame) lines() []string {
 
 // line fits a plain text into the width.
 func (f *demoFrame) line(style, text string) string {
-	if text = cut(text, f.width); style != "" {
+	if text = terminal.Cut(text, f.width); style != "" {
 		return style + text + reset
 	}
 	return text
@@ -107,9 +108,9 @@ func (f *demoFrame) boards(rows int) []string {
 func (f *demoFrame) board(b ranking.Board, rows, width int) []string {
 	head := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
 	if width >= 30 {
-		head += "   " + plural(b.Members, "member")
+		head += "   " + units.Plural(b.Members, "member")
 	}
-	cells := []string{bold + pad(cut(head, width), width) + reset}
+	cells := []string{bold + pad(terminal.Cut(head, width), width) + reset}
 	for i := range rows {
 		if i >= len(b.Standings) {
 			cells = append(cells, strings.Repeat(" ", width))
@@ -125,7 +126,7 @@ func (f *demoFrame) board(b ranking.Board, rows, width int) []string {
 		}
 		points := units.Thousands(st.Points)
 		room := max(1, width-len("10 ^ ")-len(points)-1)
-		name := pad(cut(plain(st.Member), room), room)
+		name := pad(terminal.Cut(terminal.Plain(st.Member), room), room)
 		cells = append(cells, fmt.Sprintf("%2d %s%s%s %s %s", st.Rank, style, mark, reset, name, points))
 	}
 	return cells
@@ -169,7 +170,7 @@ func (f *demoFrame) hints() []string {
 		"In another terminal (Ctrl-C here ends it all):",
 		"  . " + f.stage.environmentPath() + "   # where the servers are",
 		"  " + me + " top eu monthly --window previous",
-		"  " + me + " rank global weekly " + plain(member) + " --around 2",
+		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",
 		"  " + me + " status",
 		"  redis-cli -p " + port + " ZREVRANGE 'lb:{0}:global:weekly:" + window + "' 0 4 WITHSCORES",
 		"  " + me + " produce --rate 20000 --duration 10s --spread 45d",

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -35,7 +36,7 @@ func (p *program) showDemo(ctx context.Context, f *demoFlags, stage *demoStage, 
 		return err
 	}
 	defer watch.close()
-	if _, ok := terminal(p.stdout); !ok || f.plain {
+	if _, ok := terminal.Width(p.stdout); !ok || f.plain {
 		return p.demoLines(ctx, stage, watch)
 	}
 	file := p.stdout.(*os.File)
@@ -92,7 +93,7 @@ func (p *program) demoLines(ctx context.Context, stage *demoStage, watch *demoWa
 		line := fmt.Sprintf("%ds   %s   %s", int(time.Since(watch.begun).Seconds()), counts[0], counts[1])
 		for _, b := range watch.last().boards {
 			if len(b.Standings) > 0 {
-				line += fmt.Sprintf("   %s %s %s", b.Window.Name, plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
+				line += fmt.Sprintf("   %s %s %s", b.Window.Name, terminal.Plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
 			}
 		}
 		if trouble := watch.last().trouble; trouble != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/periods"
@@ -80,7 +81,7 @@ func (w *demoWatch) look(ctx context.Context) {
 		err = w.lookAtLag(ctx, v)
 	}
 	if err != nil && v.trouble == "" {
-		v.trouble = plain(err.Error())
+		v.trouble = terminal.Plain(err.Error())
 	}
 	w.past = append(w.past, v)
 	if len(w.past) > demoPast {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
 // newLogger writes to w as log.level and log.format say.
@@ -21,7 +22,7 @@ func newLogger(cfg *config.Config, w io.Writer) (*zap.Logger, error) {
 	format := cfg.LogFormat
 	if format == "auto" {
 		format = "json"
-		if _, ok := terminal(w); ok {
+		if _, ok := terminal.Width(w); ok {
 			format = "console"
 		}
 	}

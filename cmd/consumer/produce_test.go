@@ -387,23 +387,6 @@ func TestARateIsKept(t *testing.T) {
 	})
 }
 
-func TestProgressIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		n := int64(0)
-		p := showProgress(&out, "publishing to points", 2_000_000, func() int64 { n += 50_000; return n })
-		time.Sleep(11 * time.Second)
-		p.note("consumer: something\nhappened")
-		synctest.Wait()
-		p.stop()
-		want := "publishing to points: 50,000 of 2,000,000 events, 10,000/s\n" +
-			"publishing to points: 100,000 of 2,000,000 events, 10,000/s\nconsumer: something happened\n"
-		if out.String() != want {
-			t.Errorf("got\n%swant\n%s", &out, want)
-		}
-	})
-}
-
 func TestWhatIsSentAgain(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	read := &net.OpError{Op: "read", Err: errors.New("reset")}

@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/sample"
@@ -75,8 +76,8 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Conf
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
 	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
-	shown := showProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
-	pub.say = func(line string) { shown.note("consumer: " + line) }
+	shown := terminal.ShowProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
+	pub.say = func(line string) { shown.Note("consumer: " + line) }
 	begun := time.Now()
 	if f.duration > 0 {
 		defer time.AfterFunc(f.duration, enough).Stop()
@@ -85,7 +86,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Conf
 	fed := f.feed(feeding, src, pub)
 	sent := pub.close()
 	took := time.Since(begun)
-	shown.stop()
+	shown.Stop()
 	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
 func newStatusCommand(p *program) *cobra.Command {
@@ -67,7 +68,7 @@ const watchEvery = 2 * time.Second
 
 // watchStatus goes on through outages: they are what one watches for.
 func (p *program) watchStatus(ctx context.Context, cfg *config.Config, asJSON bool) error {
-	_, redraw := terminal(p.stdout)
+	_, redraw := terminal.Width(p.stdout)
 	for {
 		s, err := gatherStatus(ctx, cfg)
 		if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -54,7 +55,7 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 	}
 
 	s := &statusReport{
-		At: isoMS(time.Now().UnixMilli()), Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix,
+		At: units.TimeMS(time.Now().UnixMilli()), Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix,
 		Problems: log.problems, Partitions: []partitionReport{}, Incomplete: []incompleteReport{},
 	}
 	if noState != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -155,7 +156,7 @@ func (p *partitionReport) addLine(text string, now time.Time) {
 		p.What = &what
 		return
 	}
-	at := isoMS(line.At.UnixMilli())
+	at := units.TimeMS(line.At.UnixMilli())
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, &at
 	for to, from := range map[**string]*string{&p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
 		if *from != "" {

@@ -9,15 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
 func writeStatus(w io.Writer, s *statusReport) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "group %s, prefix %s: %s\n", plain(s.Group), s.Prefix, s.summary())
+	fmt.Fprintf(&b, "group %s, prefix %s: %s\n", terminal.Plain(s.Group), s.Prefix, s.summary())
 	if len(s.Partitions) > 0 {
 		b.WriteByte('\n')
-		s.table().write(&b)
+		s.table().Write(&b)
 	}
 	for _, section := range [][]string{s.halts(), s.incomplete(), s.rest()} {
 		if len(section) > 0 {
@@ -46,14 +47,14 @@ func (s *statusReport) summary() string {
 	if len(s.Partitions) == 0 {
 		return "no partition is known"
 	}
-	text := plural(int64(len(s.Partitions)), "partition")
+	text := units.Plural(int64(len(s.Partitions)), "partition")
 	for _, state := range []string{"running", "waiting", "halted", "stale"} {
 		if n := states[state]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, state)
 		}
 	}
 	if unknown < len(s.Partitions) {
-		text += fmt.Sprintf("; lag %s, %s behind", plural(lag, "record"), units.ShortDuration(time.Duration(oldest)*time.Millisecond))
+		text += fmt.Sprintf("; lag %s, %s behind", units.Plural(lag, "record"), units.ShortDuration(time.Duration(oldest)*time.Millisecond))
 	}
 	if unknown > 0 {
 		text += fmt.Sprintf("; lag of %d unknown", unknown)
@@ -69,28 +70,28 @@ func (p *partitionReport) state() string {
 	case p.Stale:
 		return "stale"
 	}
-	return plain(*p.State)
+	return terminal.Plain(*p.State)
 }
 
 func (p *partitionReport) name() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
 
-func (s *statusReport) table() *table {
-	t := newTable("partition", "log start", "log end", "position", "committed", "lag", "behind", "state", "owner")
-	for i := range t.right[1:7] {
-		t.right[i+1] = true
+func (s *statusReport) table() *terminal.Table {
+	t := terminal.NewTable("partition", "log start", "log end", "position", "committed", "lag", "behind", "state", "owner")
+	for i := range t.Right[1:7] {
+		t.Right[i+1] = true
 	}
 	for _, p := range s.Partitions {
 		position, owner, behind := "-", "-", "-"
 		if p.Position != nil {
-			position = brief(plain(*p.Position))
+			position = brief(terminal.Plain(*p.Position))
 		}
 		if p.Owner != nil {
-			owner = plain(*p.Owner)
+			owner = terminal.Plain(*p.Owner)
 		}
 		if p.BehindMS != nil {
 			behind = units.ShortDuration(time.Duration(*p.BehindMS) * time.Millisecond)
 		}
-		t.add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
+		t.Add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
 	}
 	return t
 }
@@ -140,20 +141,20 @@ func (p *partitionReport) trouble() string {
 	switch {
 	case p.Stale:
 		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
-			units.ShortDuration(p.staleFor.Truncate(time.Second)), plain(*p.State))
+			units.ShortDuration(p.staleFor.Truncate(time.Second)), terminal.Plain(*p.State))
 	case p.State != nil && *p.State != "running":
-		text = plain(*p.State)
+		text = terminal.Plain(*p.State)
 	case p.State == nil && p.What != nil:
 		text = "unknown"
 	}
 	if p.Reason != nil {
-		text += " (" + plain(*p.Reason) + ")"
+		text += " (" + terminal.Plain(*p.Reason) + ")"
 	}
 	if p.What != nil {
-		text += ": " + plain(*p.What)
+		text += ": " + terminal.Plain(*p.What)
 	}
 	if p.Remedy != nil {
-		text += "\n  to do: " + plain(*p.Remedy)
+		text += "\n  to do: " + terminal.Plain(*p.Remedy)
 	}
 	return text
 }
@@ -164,7 +165,7 @@ func (s *statusReport) incomplete() []string {
 	if len(s.Incomplete) == 0 {
 		return nil
 	}
-	t := &table{right: make([]bool, 3)}
+	t := &terminal.Table{Right: make([]bool, 3)}
 	for i := 0; i < len(s.Incomplete); {
 		first := s.Incomplete[i]
 		last := first
@@ -175,10 +176,10 @@ func (s *statusReport) incomplete() []string {
 		if last.Window != first.Window {
 			windows = last.Window + " to " + first.Window
 		}
-		t.add("  "+first.Period, windows, strings.Join(first.Partitions, ", "))
+		t.Add("  "+first.Period, windows, strings.Join(first.Partitions, ", "))
 	}
 	var b strings.Builder
-	t.write(&b)
+	t.Write(&b)
 	return []string{"incomplete, as they began before the first event that was read:", strings.TrimSuffix(b.String(), "\n")}
 }
 
@@ -188,7 +189,7 @@ func (s *statusReport) rest() []string {
 		lines = append(lines, "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out")
 	}
 	if s.Schema != nil {
-		lines = append(lines, plain(*s.Schema))
+		lines = append(lines, terminal.Plain(*s.Schema))
 	}
 	return lines
 }

@@ -6,8 +6,8 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"time"
 
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -36,23 +36,20 @@ type standingReport struct {
 func reportBoard(b ranking.Board, zone string) boardReport {
 	r := boardReport{
 		Board: b.Name, Period: string(b.Window.Period), Window: b.Window.Name,
-		Start: isoMS(b.Window.Start), End: isoMS(b.Window.End), TimeZone: zone,
+		Start: units.TimeMS(b.Window.Start), End: units.TimeMS(b.Window.End), TimeZone: zone,
 		TickMS: b.Tick.Milliseconds(), Members: b.Members, Counted: b.Listed,
 		Incomplete: append([]string{}, b.Incomplete...), Standings: []standingReport{},
 	}
 	for _, st := range b.Standings {
 		row := standingReport{Member: st.Member}
 		if st.Rank > 0 {
-			at := isoMS(st.ReachedAt.UnixMilli())
+			at := units.TimeMS(st.ReachedAt.UnixMilli())
 			row.Rank, row.Points, row.ReachedAt = &st.Rank, &st.Points, &at
 		}
 		r.Standings = append(r.Standings, row)
 	}
 	return r
 }
-
-// isoMS writes Unix milliseconds as RFC 3339.
-func isoMS(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 func writeJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(w)

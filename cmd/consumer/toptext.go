@@ -8,11 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/rivo/uniseg"
-
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -30,7 +27,7 @@ func newBoardText(out io.Writer, zone string) *boardText {
 	if z, err := time.LoadLocation(zone); err == nil {
 		t.zone = z
 	}
-	t.width, _ = terminal(out)
+	t.width, _ = terminal.Width(out)
 	return t
 }
 
@@ -56,28 +53,28 @@ func (t *boardText) header(s *strings.Builder, b ranking.Board) {
 	const minute = "2006-01-02 15:04"
 	start, end := time.UnixMilli(b.Window.Start).In(t.zone), time.UnixMilli(b.Window.End).In(t.zone)
 	fmt.Fprintf(s, "%s %s %s  [%s, %s) %s  %s\n", b.Name, b.Window.Period, b.Window.Name,
-		start.Format(minute), end.Format(minute), t.zone, plural(b.Members, "member"))
+		start.Format(minute), end.Format(minute), t.zone, units.Plural(b.Members, "member"))
 }
 
 func (t *boardText) rows(s *strings.Builder, b ranking.Board) {
 	form := timeForm(b.Tick)
-	table := newTable("rank", "member", "points", "reached at")
-	table.right[0], table.right[2] = true, true
+	table := terminal.NewTable("rank", "member", "points", "reached at")
+	table.Right[0], table.Right[2] = true, true
 	for _, st := range b.Standings {
 		mark := ""
 		if t.marked != "" && st.Member == t.marked && len(b.Standings) > 1 {
 			mark = "> " // before the rank: in the member's column it could be part of an id
 		}
 		if st.Rank == 0 {
-			table.add("-", plain(st.Member), "-", "-")
+			table.Add("-", terminal.Plain(st.Member), "-", "-")
 			continue
 		}
-		table.add(mark+units.Thousands(st.Rank), plain(st.Member), units.Thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
+		table.Add(mark+units.Thousands(st.Rank), terminal.Plain(st.Member), units.Thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
 	}
 	if t.width > 0 {
-		table.narrow(1, t.width)
+		table.Narrow(1, t.width)
 	}
-	table.write(s)
+	table.Write(s)
 }
 
 // notes are what a reader would otherwise take for granted.
@@ -105,122 +102,4 @@ func timeForm(tick time.Duration) string {
 		return time.DateTime
 	}
 	return "2006-01-02 15:04"
-}
-
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return units.Thousands(n) + " " + what + "s"
-}
-
-// plain is a text that a terminal shows as it stands: what isn't visible is
-// escaped, and so is the backslash, so that no two texts look the same for it.
-func plain(text string) string {
-	first, last := 0, len(text)-1
-	for first < len(text) && text[first] == ' ' {
-		first++
-	}
-	for last >= 0 && text[last] == ' ' {
-		last--
-	}
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\\':
-			b.WriteString(`\\`)
-		case r == ' ' && (i < first || i > last):
-			b.WriteString(`\x20`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// table is aligned text. Its cells are plain; what counts is how wide a terminal
-// shows them.
-type table struct {
-	right []bool // columns whose cells end in line
-	cells [][]string
-}
-
-func newTable(heads ...string) *table {
-	for i, h := range heads {
-		heads[i] = strings.ToUpper(h)
-	}
-	return &table{right: make([]bool, len(heads)), cells: [][]string{heads}}
-}
-
-func (t *table) add(cells ...string) { t.cells = append(t.cells, cells) }
-
-const tableGap = 2
-
-func (t *table) widths() []int {
-	widths := make([]int, len(t.right))
-	for _, row := range t.cells {
-		for i, cell := range row {
-			widths[i] = max(widths[i], uniseg.StringWidth(cell))
-		}
-	}
-	return widths
-}
-
-// narrow cuts a column's cells so that lines keep within a width, if that is
-// enough to do it.
-func (t *table) narrow(column, width int) {
-	widths := t.widths()
-	over := -width + tableGap*(len(widths)-1)
-	for _, w := range widths {
-		over += w
-	}
-	room := widths[column] - over
-	if over <= 0 || room < 8 {
-		return
-	}
-	for _, row := range t.cells {
-		row[column] = cut(row[column], room)
-	}
-}
-
-// cut shortens a text to a width, and shows that it did.
-func cut(text string, width int) string {
-	if uniseg.StringWidth(text) <= width {
-		return text
-	}
-	kept, rest, state := 0, text, -1
-	for used := 0; ; {
-		var w int
-		_, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if used += w; used > width-1 {
-			return text[:kept] + "…"
-		}
-		kept = len(text) - len(rest)
-	}
-}
-
-func (t *table) write(s *strings.Builder) {
-	widths := t.widths()
-	for _, row := range t.cells {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-			if t.right[i] {
-				cell = pad + cell
-			} else {
-				cell += pad
-			}
-			if i > 0 {
-				line += strings.Repeat(" ", tableGap)
-			}
-			line += cell
-		}
-		s.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
 }

@@ -1,4 +1,4 @@
-// Package units is sizes, durations and counts as people write and read them.
+// Package units is sizes, durations, times and counts as people write and read them.
 package units
 
 import (
@@ -153,3 +153,14 @@ func ShortBytes(n int64) string {
 	}
 	return fmt.Sprintf("%.1fGiB", float64(n)/GiB)
 }
+
+// Plural writes 1 member, 2 members.
+func Plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Thousands(n) + " " + what + "s"
+}
+
+// TimeMS writes Unix milliseconds as RFC 3339.
+func TimeMS(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -1,6 +1,6 @@
-package main
+package terminal
 
-// How far publishing has come: a bar for a person, lines for a log.
+// How far something that takes long has come: a bar for a person, lines for a log.
 
 import (
 	"fmt"
@@ -18,17 +18,17 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// progress shows a count that others raise, until stop.
-type progress struct {
+// Progress shows a count that others raise, until stop.
+type Progress struct {
 	stopped chan struct{}
 	done    chan struct{}
 	notes   chan string
 }
 
-// showProgress starts to show count, of total where that is above 0, on w.
-func showProgress(w io.Writer, what string, total int64, count func() int64) *progress {
-	p := &progress{stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
-	if _, ok := terminal(w); ok {
+// ShowProgress starts to show count, of total where that is above 0, on w.
+func ShowProgress(w io.Writer, what string, total int64, count func() int64) *Progress {
+	p := &Progress{stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
+	if _, ok := Width(w); ok {
 		go p.bar(w, what, total, count)
 	} else {
 		go p.lines(w, what, total, count)
@@ -36,22 +36,22 @@ func showProgress(w io.Writer, what string, total int64, count func() int64) *pr
 	return p
 }
 
-// note shows a line between. It never waits: in a storm of failures some go
+// Note shows a line between. It never waits: in a storm of failures some go
 // unsaid.
-func (p *progress) note(line string) {
+func (p *Progress) Note(line string) {
 	select {
 	case p.notes <- strings.ReplaceAll(line, "\n", " "):
 	default:
 	}
 }
 
-// stop returns when nothing more is written.
-func (p *progress) stop() {
+// Stop returns when nothing more is written.
+func (p *Progress) Stop() {
 	close(p.stopped)
 	<-p.done
 }
 
-func (p *progress) bar(w io.Writer, what string, total int64, count func() int64) {
+func (p *Progress) bar(w io.Writer, what string, total int64, count func() int64) {
 	defer close(p.done)
 	if total <= 0 {
 		total = -1 // a spinner
@@ -77,7 +77,7 @@ func (p *progress) bar(w io.Writer, what string, total int64, count func() int64
 	}
 }
 
-func (p *progress) lines(w io.Writer, what string, total int64, count func() int64) {
+func (p *Progress) lines(w io.Writer, what string, total int64, count func() int64) {
 	defer close(p.done)
 	tick := time.NewTicker(lineEvery)
 	defer tick.Stop()
