@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 )
 
-func newCheckCommand(p *program) *cobra.Command {
+func newCheckCommand(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
@@ -43,19 +44,19 @@ looked at.
 
 The exit code is 0 if run would work, 1 if something is wrong, and 2 if the
 configuration is: then nothing is looked at.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
-			done := p.sayIfLong("asking Kafka and Redis")
+			done := sayIfLong(p, "asking Kafka and Redis")
 			r, err := check(c.Context(), l)
 			done()
 			if err != nil {
 				return err
 			}
-			if err := p.showCheck(r, asJSON); err != nil {
+			if err := showCheck(p, r, asJSON); err != nil {
 				return err
 			}
 			if r.Result == outcomeWrong {
@@ -71,15 +72,15 @@ configuration is: then nothing is looked at.`,
 // errFound makes the exit code 1. It says nothing: the report has said it.
 var errFound = errors.New("")
 
-func (p *program) showCheck(r *checkReport, asJSON bool) error {
+func showCheck(p *cli.Program, r *checkReport, asJSON bool) error {
 	if asJSON {
-		return writeJSON(p.stdout, r)
+		return cli.WriteJSON(p.Stdout, r)
 	}
 	width := checkWidth
-	if columns, ok := terminal.Width(p.stdout); ok {
+	if columns, ok := terminal.Width(p.Stdout); ok {
 		width = min(max(columns, checkNarrowest), checkWidest)
 	}
-	return writeCheck(p.stdout, r, width)
+	return writeCheck(p.Stdout, r, width)
 }
 
 // longWait is how long a person waits without a word.
@@ -87,8 +88,8 @@ const longWait = 2 * time.Second
 
 // sayIfLong tells a person at a terminal what goes on, once it takes long. The
 // function that it returns takes the line away.
-func (p *program) sayIfLong(what string) (done func()) {
-	if _, ok := terminal.Width(p.stderr); !ok {
+func sayIfLong(p *cli.Program, what string) (done func()) {
+	if _, ok := terminal.Width(p.Stderr); !ok {
 		return func() {}
 	}
 	var mu sync.Mutex
@@ -97,7 +98,7 @@ func (p *program) sayIfLong(what string) (done func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = true
-		fmt.Fprintf(p.stderr, "%s…", what)
+		fmt.Fprintf(p.Stderr, "%s…", what)
 	})
 	return func() {
 		if timer.Stop() {
@@ -106,7 +107,7 @@ func (p *program) sayIfLong(what string) (done func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if said {
-			fmt.Fprint(p.stderr, "\r\x1b[K")
+			fmt.Fprint(p.Stderr, "\r\x1b[K")
 		}
 	}
 }

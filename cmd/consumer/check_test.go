@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -100,7 +101,7 @@ func checkWith(t *testing.T, environ []string) *checkReport {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("code %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if wrong := code != exitOK; wrong != (r.Result == outcomeWrong) || code == exitUsage || stderr != "" {
+	if wrong := code != cli.ExitOK; wrong != (r.Result == outcomeWrong) || code == cli.ExitUsage || stderr != "" {
 		t.Errorf("code %d of a result that is %s, and %q", code, r.Result, stderr)
 	}
 	return &r
@@ -158,7 +159,7 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	return func() {
 		t.Helper()
 		cancel()
-		if code := <-ended; code != exitOK {
+		if code := <-ended; code != cli.ExitOK {
 			t.Errorf("run ended with %d: %s", code, &log)
 		}
 	}
@@ -234,7 +235,7 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	r.said(t, "group", "standings", "no members; empty")
 
 	code, stdout, stderr := execute(t, w.environ, "check")
-	if code != exitOK || stderr != "" || !strings.Contains(stdout, "\nThe consumer would work: 1 warning, ") {
+	if code != cli.ExitOK || stderr != "" || !strings.Contains(stdout, "\nThe consumer would work: 1 warning, ") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
@@ -370,7 +371,7 @@ func (w *checked) user(t *testing.T, rules ...string) {
 
 func TestCheckOfAConfigurationThatIsWrongLooksAtNothing(t *testing.T) {
 	code, stdout, stderr := execute(t, []string{"STANDINGS_MAX_POINTS=x", "STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)}, "check")
-	if code != exitUsage || stdout != "" || !strings.Contains(stderr, "max_points") {
+	if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "max_points") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -12,11 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
-func newConfigCommand(p *program) *cobra.Command {
+func newConfigCommand(p *cli.Program) *cobra.Command {
 	var asJSON, asMarkdown bool
 	c := &cobra.Command{
 		Use:   "config",
@@ -24,12 +25,12 @@ func newConfigCommand(p *program) *cobra.Command {
 		Long: `Shows every setting, its value, and whether that is the default or came from the
 file or the environment; then what the score layouts come to for each enabled
 period. All that is wrong is listed, and the exit code is 2.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			if asMarkdown {
-				return config.WriteMarkdown(p.stdout)
+				return config.WriteMarkdown(p.Stdout)
 			}
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
@@ -38,9 +39,9 @@ period. All that is wrong is listed, and the exit code is 2.`,
 				return err
 			}
 			if asJSON {
-				return writeConfigJSON(p.stdout, l, layouts, warnings)
+				return writeConfigJSON(p.Stdout, l, layouts, warnings)
 			}
-			return writeConfigTable(p.stdout, l, layouts, warnings)
+			return writeConfigTable(p.Stdout, l, layouts, warnings)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 )
 
@@ -135,7 +136,7 @@ func TestNoFormOfTheConfigurationShowsASecret(t *testing.T) {
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
 		for _, variable := range []string{"STANDINGS_REDIS_PASSWORD=" + secret, "STANDINGS_REDIS_PASSWORD_FILE=" + writeConfig(t, secret)} {
 			code, out, errs := execute(t, []string{variable}, args...)
-			if code != exitOK || strings.Contains(out+errs, secret) || !strings.Contains(out, "(hidden)") {
+			if code != cli.ExitOK || strings.Contains(out+errs, secret) || !strings.Contains(out, "(hidden)") {
 				t.Errorf("%v with %s: exit code %d\n%s%s", args, variable, code, out, errs)
 			}
 		}

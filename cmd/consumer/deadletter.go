@@ -12,6 +12,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -185,15 +186,15 @@ func parsePosition(text string) (original, error) {
 	place, offset, ok := strings.Cut(text, "@")
 	slash := strings.LastIndexByte(place, '/')
 	if !ok || slash < 0 || config.CheckTopic(place[:slash]) != nil {
-		return original{}, usagef(form, text)
+		return original{}, cli.Usagef(form, text)
 	}
 	p, err := strconv.ParseInt(place[slash+1:], 10, 32)
 	if err != nil || p < 0 {
-		return original{}, usagef(form, text)
+		return original{}, cli.Usagef(form, text)
 	}
 	o, err := strconv.ParseInt(offset, 10, 64)
 	if err != nil || o < 0 {
-		return original{}, usagef(form, text)
+		return original{}, cli.Usagef(form, text)
 	}
 	return original{place[:slash], int(p), o}, nil
 }

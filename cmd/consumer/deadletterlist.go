@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -32,9 +33,9 @@ func dlqNames(topics []string) string {
 
 // readLetters gives every letter that the filter takes. On a terminal that isn't written
 // to otherwise it shows how far it has come.
-func (p *program) readLetters(ctx context.Context, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
-	if _, ok := terminal.Width(p.stderr); ok && !quiet {
-		shown := terminal.ShowProgress(p.stderr, "reading dead letters", r.total, r.passed.Load)
+func readLetters(ctx context.Context, p *cli.Program, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
+	if _, ok := terminal.Width(p.Stderr); ok && !quiet {
+		shown := terminal.ShowProgress(p.Stderr, "reading dead letters", r.total, r.passed.Load)
 		defer shown.Stop()
 	}
 	return r.each(ctx, func(l *deadLetter) error {
@@ -45,48 +46,48 @@ func (p *program) readLetters(ctx context.Context, r *letterReader, filter lette
 	})
 }
 
-func (p *program) countLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, asJSON bool) error {
+func countLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope letterScope, filter letterFilter, asJSON bool) error {
 	r, err := openLetters(ctx, &cfg.Kafka, scope)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	counts := newLetterCounts()
-	err = p.readLetters(ctx, r, filter, false, func(l *deadLetter) error { counts.add(l); return nil })
+	err = readLetters(ctx, p, r, filter, false, func(l *deadLetter) error { counts.add(l); return nil })
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return writeJSON(p.stdout, struct {
+		return cli.WriteJSON(p.Stdout, struct {
 			Counts []letterCount `json:"counts"`
 		}{counts.rows()})
 	}
-	return writeLetterCounts(p.stdout, counts.rows(), r.none, cfg.TimeZone)
+	return writeLetterCounts(p.Stdout, counts.rows(), r.none, cfg.TimeZone)
 }
 
-func (p *program) listLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
+func listLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
 	r, err := openLetters(ctx, &cfg.Kafka, scope)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	list := newLetterList(limit)
-	err = p.readLetters(ctx, r, filter, false, func(l *deadLetter) error { list.add(l); return nil })
+	err = readLetters(ctx, p, r, filter, false, func(l *deadLetter) error { list.add(l); return nil })
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return writeLetterJSON(p.stdout, list)
+		return writeLetterJSON(p.Stdout, list)
 	}
-	return writeLetterList(p.stdout, list, r.none, cfg.TimeZone)
+	return writeLetterList(p.Stdout, list, r.none, cfg.TimeZone)
 }
 
 // exportLetters writes to out, or to stdout where that is empty. A file is there only
 // once it is whole.
-func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope letterScope, filter letterFilter, out string, withTime bool) (err error) {
+func exportLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope letterScope, filter letterFilter, out string, withTime bool) (err error) {
 	if out != "" {
 		if _, err := os.Lstat(out); err == nil {
-			return usagef("--out %s exists already: name another file, or remove it", out)
+			return cli.Usagef("--out %s exists already: name another file, or remove it", out)
 		}
 	}
 	r, err := openLetters(ctx, &cfg.Kafka, scope)
@@ -94,17 +95,17 @@ func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope l
 		return err
 	}
 	defer r.close()
-	to, finish, err := exportTo(p.stdout, out)
+	to, finish, err := exportTo(p.Stdout, out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = finish(err) }()
 
-	_, onTerminal := terminal.Width(p.stdout)
+	_, onTerminal := terminal.Width(p.Stdout)
 	seen, written, others := seenLetters{}, int64(0), int64(0)
 	without := int64(0) // their values
 	var line []byte
-	err = p.readLetters(ctx, r, filter, out == "" && onTerminal, func(l *deadLetter) error {
+	err = readLetters(ctx, p, r, filter, out == "" && onTerminal, func(l *deadLetter) error {
 		switch {
 		case l.fault != "":
 			others++
@@ -124,23 +125,23 @@ func (p *program) exportLetters(ctx context.Context, cfg *config.Config, scope l
 	if err != nil {
 		return fmt.Errorf("%w; the export isn't complete", err)
 	}
-	p.noteExport(r, written, others, without, out)
+	noteExport(p, r, written, others, without, out)
 	return nil
 }
 
 // noteExport says on stderr what the lines don't.
-func (p *program) noteExport(r *letterReader, written, others, without int64, out string) {
+func noteExport(p *cli.Program, r *letterReader, written, others, without int64, out string) {
 	if out != "" {
-		fmt.Fprintf(p.stderr, "exported %s to %s\n", units.Plural(written, "dead letter"), out)
+		fmt.Fprintf(p.Stderr, "exported %s to %s\n", units.Plural(written, "dead letter"), out)
 	}
 	if none := nothingOf(r.none); none != "" {
-		fmt.Fprintln(p.stderr, "note: "+none)
+		fmt.Fprintln(p.Stderr, "note: "+none)
 	}
 	if others > 0 {
-		fmt.Fprintf(p.stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", units.Plural(others, "record"))
+		fmt.Fprintf(p.Stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", units.Plural(others, "record"))
 	}
 	if without > 0 {
-		fmt.Fprintf(p.stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
+		fmt.Fprintf(p.Stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
 	}
 }
 
@@ -153,7 +154,7 @@ func exportTo(stdout io.Writer, out string) (w io.Writer, finish func(error) err
 	}
 	file, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
 	if err != nil {
-		return nil, nil, usagef("--out: %w", err)
+		return nil, nil, cli.Usagef("--out: %w", err)
 	}
 	to := bufio.NewWriterSize(file, 64*units.KiB)
 	return to, func(err error) error {
@@ -272,5 +273,5 @@ func writeLetterJSON(w io.Writer, list *letterList) error {
 	for _, l := range list.listed {
 		all.Letters = append(all.Letters, listed{l.times, l.asJSON()})
 	}
-	return writeJSON(w, all)
+	return cli.WriteJSON(w, all)
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/event"
 )
 
-func newDeadLettersCommand(p *program) *cobra.Command {
+func newDeadLettersCommand(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letters",
 		Short: "List, show and export the events that couldn't be counted",
@@ -30,7 +31,7 @@ begins is read, once; no offsets are committed and nothing is changed.
 
 docs/operations.md says how letters are mended and published again, and how an event
 is kept from counting twice.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newLettersListCommand(p), newLettersShowCommand(p), newLettersExportCommand(p))
@@ -76,21 +77,21 @@ func (f *letterFlags) complete(c *cobra.Command, cfg *config.Config) (letterScop
 	}
 	for i, topic := range scope.topics {
 		if err := config.CheckTopic(topic); err != nil {
-			return scope, filter, usagef("--topic %s %w", topic, err)
+			return scope, filter, cli.Usagef("--topic %s %w", topic, err)
 		}
 		if slices.Contains(scope.topics[:i], topic) {
-			return scope, filter, usagef("--topic names %s twice", topic)
+			return scope, filter, cli.Usagef("--topic names %s twice", topic)
 		}
 	}
 	if c.Flags().Changed("partition") {
 		if f.partition < 0 {
-			return scope, filter, usagef("--partition can't be negative")
+			return scope, filter, cli.Usagef("--partition can't be negative")
 		}
 		scope.partition = &f.partition
 	}
 	for _, r := range f.reasons {
 		if !slices.Contains(event.Reasons(), event.Reason(r)) {
-			return scope, filter, usagef("--reason %s isn't one of %s", r, reasonsText())
+			return scope, filter, cli.Usagef("--reason %s isn't one of %s", r, reasonsText())
 		}
 	}
 	now := time.Now()
@@ -102,7 +103,7 @@ func (f *letterFlags) complete(c *cobra.Command, cfg *config.Config) (letterScop
 		return scope, filter, err
 	}
 	if !filter.since.IsZero() && !filter.until.IsZero() && !filter.since.Before(filter.until) {
-		return scope, filter, usagef("--since has to be before --until")
+		return scope, filter, cli.Usagef("--since has to be before --until")
 	}
 	scope.since = filter.since
 	return scope, filter, nil
@@ -118,12 +119,12 @@ func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	}
 	ago, err := units.ParseDuration(text)
 	if err != nil {
-		return time.Time{}, usagef("--%s %s is neither a time such as 2026-11-21T08:15:30Z nor how long ago, such as 2h or 3d", flag, text)
+		return time.Time{}, cli.Usagef("--%s %s is neither a time such as 2026-11-21T08:15:30Z nor how long ago, such as 2h or 3d", flag, text)
 	}
 	return now.Add(-ago), nil
 }
 
-func newLettersListCommand(p *program) *cobra.Command {
+func newLettersListCommand(p *cli.Program) *cobra.Command {
 	f := &letterFlags{}
 	var limit int
 	var counts, asJSON bool
@@ -140,12 +141,12 @@ are shown escaped.`,
 		Example: `  consumer dead-letters list
   consumer dead-letters list --reason invalid --since 2h
   consumer dead-letters list --topic points --partition 3 --limit 100 --json`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxListed {
-				return usagef("--limit has to be 1 to %d; export has no limit", maxListed)
+				return cli.Usagef("--limit has to be 1 to %d; export has no limit", maxListed)
 			}
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
@@ -154,9 +155,9 @@ are shown escaped.`,
 				return err
 			}
 			if counts || !f.given(c) && !c.Flags().Changed("limit") {
-				return p.countLetters(c.Context(), l.Config, scope, filter, asJSON)
+				return countLetters(c.Context(), p, l.Config, scope, filter, asJSON)
 			}
-			return p.listLetters(c.Context(), l.Config, scope, filter, limit, asJSON)
+			return listLetters(c.Context(), p, l.Config, scope, filter, limit, asJSON)
 		},
 	}
 	f.declare(c)
@@ -169,7 +170,7 @@ are shown escaped.`,
 // maxListed is how many letters are held at once, at up to a record's size each.
 const maxListed = 10_000
 
-func newLettersShowCommand(p *program) *cobra.Command {
+func newLettersShowCommand(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "show TOPIC/PARTITION@OFFSET",
@@ -180,24 +181,24 @@ where it is JSON, in hexadecimal where it isn't text. Of several letters of one
 original the last is shown.`,
 		Example: `  consumer dead-letters show points/3@480
   consumer dead-letters show points.dlq/3@17 --json`,
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			at, err := parsePosition(args[0])
 			if err != nil {
 				return err
 			}
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
-			return p.showLetter(c.Context(), l.Config, at, asJSON)
+			return showLetter(c.Context(), p, l.Config, at, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON, as export does")
 	return c
 }
 
-func newLettersExportCommand(p *program) *cobra.Command {
+func newLettersExportCommand(p *cli.Program) *cobra.Command {
 	f := &letterFlags{}
 	var out string
 	var noTime bool
@@ -216,9 +217,9 @@ and told.`,
 		Example: `  consumer dead-letters export --reason invalid --since 1d --out letters.ndjson
   jq -c '.value.points |= tonumber' letters.ndjson > mended.ndjson
   consumer produce --file mended.ndjson`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
@@ -226,7 +227,7 @@ and told.`,
 			if err != nil {
 				return err
 			}
-			return p.exportLetters(c.Context(), l.Config, scope, filter, out, !noTime)
+			return exportLetters(c.Context(), p, l.Config, scope, filter, out, !noTime)
 		},
 	}
 	f.declare(c)

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -258,8 +259,8 @@ func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	someLetters(t, c.ListenAddrs())
-	p := &program{environ: environ, stdout: io.Discard, stderr: io.Discard}
-	l, err := p.configuration()
+	p := &cli.Program{Environ: environ, Stdout: io.Discard, Stderr: io.Discard}
+	l, err := p.Configuration()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -23,7 +24,7 @@ import (
 
 // showLetter finds the letter of an original, or the one at a position of a dead-letter
 // topic. A topic that is read is never taken for a dead-letter topic.
-func (p *program) showLetter(ctx context.Context, cfg *config.Config, at original, asJSON bool) error {
+func showLetter(ctx context.Context, p *cli.Program, cfg *config.Config, at original, asJSON bool) error {
 	source, isDLQ := strings.CutSuffix(at.topic, ingest.DeadLetterTopic(""))
 	isDLQ = isDLQ && source != "" && !slices.Contains(cfg.Kafka.Topics, at.topic)
 	if !isDLQ {
@@ -40,7 +41,7 @@ func (p *program) showLetter(ctx context.Context, cfg *config.Config, at origina
 	}
 	var last *deadLetter
 	var stands []int64
-	err = p.readLetters(ctx, r, letterFilter{}, false, func(l *deadLetter) error {
+	err = readLetters(ctx, p, r, letterFilter{}, false, func(l *deadLetter) error {
 		if isDLQ && l.offset == at.offset || !isDLQ && l.fault == "" && l.source == at {
 			l.keep()
 			last = l
@@ -55,9 +56,9 @@ func (p *program) showLetter(ctx context.Context, cfg *config.Config, at origina
 		return fmt.Errorf("%w: nothing of %s in [%d, %d) of %s/%d", errNoSuchLetter, at, log.from, log.end, log.dlq, log.partition)
 	}
 	if asJSON {
-		return writeJSON(p.stdout, jsontext.Value(last.asJSON()))
+		return cli.WriteJSON(p.Stdout, jsontext.Value(last.asJSON()))
 	}
-	return writeLetter(p.stdout, last, stands, cfg.TimeZone)
+	return writeLetter(p.Stdout, last, stands, cfg.TimeZone)
 }
 
 // only narrows what is read to one offset, or to nothing where that isn't there.

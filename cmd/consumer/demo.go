@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
@@ -30,7 +31,7 @@ type demoFlags struct {
 	plain    bool
 }
 
-func newDemoCommand(p *program) *cobra.Command {
+func newDemoCommand(p *cli.Program) *cobra.Command {
 	f := &demoFlags{}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -43,25 +44,25 @@ kept. While it runs, other commands can be tried on it from another terminal.
 Events go back 45 days by occurred_at, so that the boards differ. The demo
 has the default configuration, but for addresses and a lateness to match; it reads
 neither a file nor the environment.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if p.configPath != "" {
-				return usagef("demo has a configuration of its own: leave --config out")
+			if p.ConfigPath != "" {
+				return cli.Usagef("demo has a configuration of its own: leave --config out")
 			}
 			if !(f.rate >= 0 && f.rate <= 1e6) {
-				return usagef("--rate has to be 0 to 1000000")
+				return cli.Usagef("--rate has to be 0 to 1000000")
 			}
 			if f.members < 1 || f.members > 1_000_000 {
-				return usagef("--members has to be 1 to 1000000")
+				return cli.Usagef("--members has to be 1 to 1000000")
 			}
-			return p.demo(c.Context(), f)
+			return runDemo(c.Context(), p, f)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.Float64Var(&f.rate, "rate", 0, "events a second (default: 2000, or 1000 where a stand-in has to do for Redis)")
 	flags.IntVar(&f.members, "members", 500, "how many players there are")
-	flags.Var(durationFlag{&f.duration}, "duration", "end by itself after this `time`, such as 30s")
+	flags.Var(cli.Duration(&f.duration), "duration", "end by itself after this `time`, such as 30s")
 	flags.Uint64Var(&f.seed, "seed", 1, "other players, another game")
 	flags.BoolVar(&f.plain, "plain", false, "lines instead of a screen, as where there is no terminal")
 	return c
@@ -93,7 +94,7 @@ type demoStage struct {
 	cfg   *config.Config
 }
 
-func (p *program) demo(ctx context.Context, f *demoFlags) error {
+func runDemo(ctx context.Context, p *cli.Program, f *demoFlags) error {
 	stage, err := setDemo(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -107,7 +108,7 @@ func (p *program) demo(ctx context.Context, f *demoFlags) error {
 			f.rate = demoStandInRate
 		}
 	}
-	err = p.playDemo(ctx, f, stage)
+	err = playDemo(ctx, p, f, stage)
 	stage.close()
 	return stage.strike(err)
 }
@@ -187,7 +188,7 @@ func (s *demoStage) close() {
 
 // playDemo runs players and consumer until the context or the duration ends, then
 // lets the consumer finish, and returns once all has ended.
-func (p *program) playDemo(ctx context.Context, f *demoFlags, stage *demoStage) (err error) {
+func playDemo(ctx context.Context, p *cli.Program, f *demoFlags, stage *demoStage) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(demoMemory))
 	logFile, err := os.Create(stage.logPath())
 	if err != nil {
@@ -223,7 +224,7 @@ func (p *program) playDemo(ctx context.Context, f *demoFlags, stage *demoStage) 
 		played <- err
 	}()
 
-	shown := p.showDemo(playing, f, stage, game) // until playing ends, unless there is nowhere to show it
+	shown := showDemo(playing, p, f, stage, game) // until playing ends, unless there is nowhere to show it
 	enough()
 	err = errors.Join(shown, <-played)
 	if err == nil {
@@ -231,7 +232,7 @@ func (p *program) playDemo(ctx context.Context, f *demoFlags, stage *demoStage) 
 	}
 	stop()
 	if err = errors.Join(err, <-consumed); err == nil {
-		fmt.Fprint(p.stdout, game.summary())
+		fmt.Fprint(p.Stdout, game.summary())
 	}
 	return err
 }

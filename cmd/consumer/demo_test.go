@@ -17,6 +17,7 @@ import (
 	"github.com/rivo/uniseg"
 	"go.uber.org/goleak"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/periods"
@@ -198,8 +199,8 @@ func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	stage.cfg.Redis.AssumeNoeviction = false // so that the consumer refuses the stand-in
-	p := &program{stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)}
-	err = p.playDemo(t.Context(), &demoFlags{rate: 100, members: 10}, stage)
+	p := &cli.Program{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)}
+	err = playDemo(t.Context(), p, &demoFlags{rate: 100, members: 10}, stage)
 	stage.close()
 	if err = stage.strike(err); err == nil || !strings.Contains(err.Error(), "noeviction") ||
 		!strings.Contains(err.Error(), "the log, "+stage.logPath()+", ends with:\n{") {

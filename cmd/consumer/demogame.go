@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -42,7 +43,7 @@ func newDemoGame(f *demoFlags) (*demoGame, error) {
 		Bad: 0.01, Corrections: 0.03, PointsMin: 1, PointsMax: 100, Now: time.Now(),
 	})
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	first, _ := events.Next(nil)
 	return &demoGame{

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 )
@@ -30,16 +31,16 @@ const (
 
 // showDemo shows the game until ctx ends. The terminal is as it was before when it
 // returns, whatever comes after.
-func (p *program) showDemo(ctx context.Context, f *demoFlags, stage *demoStage, game *demoGame) error {
+func showDemo(ctx context.Context, p *cli.Program, f *demoFlags, stage *demoStage, game *demoGame) error {
 	watch, err := newDemoWatch(stage.cfg, game)
 	if err != nil {
 		return err
 	}
 	defer watch.close()
-	if _, ok := terminal.Width(p.stdout); !ok || f.plain {
-		return p.demoLines(ctx, stage, watch)
+	if _, ok := terminal.Width(p.Stdout); !ok || f.plain {
+		return demoLines(ctx, p, stage, watch)
 	}
-	file := p.stdout.(*os.File)
+	file := p.Stdout.(*os.File)
 	if _, err := io.WriteString(file, screenEnter); err != nil {
 		return err
 	}
@@ -70,11 +71,11 @@ func (p *program) showDemo(ctx context.Context, f *demoFlags, stage *demoStage, 
 const demoLinesEvery = 2 * time.Second
 
 // demoLines is the demo in a log: what to try once, then the figures.
-func (p *program) demoLines(ctx context.Context, stage *demoStage, watch *demoWatch) error {
-	fmt.Fprintf(p.stdout, "%s\n%s\nthe consumer's log: %s\n",
+func demoLines(ctx context.Context, p *cli.Program, stage *demoStage, watch *demoWatch) error {
+	fmt.Fprintf(p.Stdout, "%s\n%s\nthe consumer's log: %s\n",
 		stage.title(clock(0)), strings.Join(stage.environment(), "\n"), stage.logPath())
 	for _, hint := range (&demoFrame{watch: watch, stage: stage}).hints() {
-		fmt.Fprintln(p.stdout, hint)
+		fmt.Fprintln(p.Stdout, hint)
 	}
 	watch.look(ctx)
 	tick := time.NewTicker(demoLinesEvery)
@@ -99,7 +100,7 @@ func (p *program) demoLines(ctx context.Context, stage *demoStage, watch *demoWa
 		if trouble := watch.last().trouble; trouble != "" {
 			line += "   " + trouble
 		}
-		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, line); err != nil {
 			return err
 		}
 	}

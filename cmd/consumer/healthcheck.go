@@ -15,13 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 )
 
 // healthLimit bounds the answer, which is a few lines a reason, in bytes.
 const healthLimit = 1 << 20
 
-func newHealthcheckCommand(p *program) *cobra.Command {
+func newHealthcheckCommand(p *cli.Program) *cobra.Command {
 	var ready bool
 	timeout := 3 * time.Second
 	c := &cobra.Command{
@@ -33,12 +34,12 @@ its work, and if not, why. Prints the answer; the exit code is 0 for yes and 1 f
 or for no answer.`,
 		Example: `  consumer healthcheck
   docker exec standings-consumer /consumer healthcheck --ready`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if timeout <= 0 {
-				return usagef("--timeout has to be above 0")
+				return cli.Usagef("--timeout has to be above 0")
 			}
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
@@ -52,25 +53,25 @@ or for no answer.`,
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			return askHealth(ctx, url, p.stdout)
+			return askHealth(ctx, url, p.Stdout)
 		},
 	}
 	c.Flags().BoolVar(&ready, "ready", false, "ask for /readyz")
-	c.Flags().Var(durationFlag{&timeout}, "timeout", "wait this `time` for the answer")
+	c.Flags().Var(cli.Duration(&timeout), "timeout", "wait this `time` for the answer")
 	return c
 }
 
 // healthURL is where a process that listens so can be asked from beside it.
 func healthURL(listen, path string) (string, error) {
 	if listen == config.Off {
-		return "", usagef("listen is off: there is no port to ask")
+		return "", cli.Usagef("listen is off: there is no port to ask")
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", usagef("listen %s isn't host:port", listen)
+		return "", cli.Usagef("listen %s isn't host:port", listen)
 	}
 	if port == "0" {
-		return "", usagef("listen %s is any free port: only the consumer's log says which", listen)
+		return "", cli.Usagef("listen %s is any free port: only the consumer's log says which", listen)
 	}
 	// All addresses are no address that can be dialed everywhere.
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
@@ -83,7 +84,7 @@ func healthURL(listen, path string) (string, error) {
 func askHealth(ctx context.Context, url string, out io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	// Straight there: a proxy, or a redirect, would answer for somebody else.
 	client := http.Client{

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/cmd/consumer/cli"
 )
 
 // healthcheck runs the command against a consumer that listens so.
@@ -38,7 +40,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 		want string
 	}{{nil, "GET /healthz\n"}, {[]string{"--ready"}, "GET /readyz\n"}} {
 		code, out, errs := healthcheck(t, answering(t, http.StatusOK), tc.args...)
-		require.Equal(t, exitOK, code, errs)
+		require.Equal(t, cli.ExitOK, code, errs)
 		require.Equal(t, tc.want, out)
 		require.Empty(t, errs)
 	}
@@ -47,7 +49,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusNotFound, http.StatusFound, http.StatusAccepted} {
 		code, out, errs := healthcheck(t, answering(t, status), "--ready")
-		require.Equal(t, exitFailure, code, "%d", status)
+		require.Equal(t, cli.ExitFailure, code, "%d", status)
 		require.Equal(t, "GET /readyz\n", out)
 		require.Contains(t, errs, "/readyz answers ")
 		require.Contains(t, errs, http.StatusText(status))
@@ -57,7 +59,7 @@ func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
 	address := aClosedPort(t)
 	code, out, errs := healthcheck(t, address)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, cli.ExitFailure, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, address)
 }
@@ -68,7 +70,7 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	begun := time.Now()
 	code, _, errs := healthcheck(t, listener.Addr().String(), "--timeout", "50ms")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, cli.ExitFailure, code)
 	require.Contains(t, errs, "doesn't answer in time")
 	require.Less(t, time.Since(begun), 3*time.Second)
 }
@@ -91,10 +93,10 @@ func TestWhereAConsumerIsAsked(t *testing.T) {
 func TestAPortThatCannotBeKnownIsAWrongUse(t *testing.T) {
 	for _, listen := range []string{"off", ":0", "127.0.0.1:0"} {
 		code, _, errs := healthcheck(t, listen)
-		require.Equal(t, exitUsage, code, listen)
+		require.Equal(t, cli.ExitUsage, code, listen)
 		require.Contains(t, errs, "listen", listen)
 	}
 	code, _, errs := healthcheck(t, ":8080", "--timeout", "0s")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "--timeout")
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/cmd/consumer/cli"
 )
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
@@ -48,8 +50,8 @@ func TestTwoSignalsThatComeTogetherAreOneOrder(t *testing.T) {
 		}
 	}
 	_ = p.Wait() // the exit code is looked at below
-	if got := p.ProcessState.ExitCode(); got != exitFailure {
-		t.Errorf("exit code %d, want %d, that of an orderly end", got, exitFailure)
+	if got := p.ProcessState.ExitCode(); got != cli.ExitFailure {
+		t.Errorf("exit code %d, want %d, that of an orderly end", got, cli.ExitFailure)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )
 
@@ -40,7 +40,7 @@ type produceFlags struct {
 // defaultRate keeps a bare `consumer produce` from flooding a cluster.
 const defaultRate = 1000
 
-func newProduceCommand(p *program) *cobra.Command {
+func newProduceCommand(p *cli.Program) *cobra.Command {
 	f := &produceFlags{}
 	c := &cobra.Command{
 		Use:   "produce",
@@ -65,16 +65,16 @@ there twice; how many is told.`,
   consumer produce --rate 10 --format cloudevents
   some-program | consumer produce --file -
   consumer produce --file mended.ndjson`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
 			if err := f.complete(c, l.Config); err != nil {
 				return err
 			}
-			return p.produce(c.Context(), f, l.Config)
+			return publish(c.Context(), p, f, l.Config)
 		},
 	}
 	f.declare(c)
@@ -91,12 +91,12 @@ func (f *produceFlags) declare(c *cobra.Command) {
 	flags.StringVar(&f.format, "format", formatPlain, "plain, cloudevents (binary mode) or cloudevents-structured")
 	flags.Float64Var(&f.rate, "rate", 0, "events a second; 0 is as fast as it goes (default: 1000, or 0 with --count or --file)")
 	flags.Int64Var(&f.count, "count", 0, "stop after this many events (default: never)")
-	flags.Var(durationFlag{&f.duration}, "duration", "stop after this `time`, such as 30s")
+	flags.Var(cli.Duration(&f.duration), "duration", "stop after this `time`, such as 30s")
 	flags.IntVar(&f.sample.Members, "members", 1000, "how many members there are")
 	flags.Float64Var(&f.sample.Skew, "skew", 1.1, "how uneven they are: Zipf's exponent, 0 for all alike")
 	flags.StringSliceVar(&f.sample.Boards, "boards", nil, "the `boards` to choose from (default: boards of the configuration, else global)")
 	flags.IntVar(&f.sample.BoardsPerEvent, "boards-per-event", 1, "at most this many boards an event, 1 to 8")
-	flags.Var(durationFlag{&f.spread}, "spread", "how far back occurred_at goes, evenly, such as `35d`")
+	flags.Var(cli.Duration(&f.spread), "spread", "how far back occurred_at goes, evenly, such as `35d`")
 	flags.BoolVar(&f.sample.NoOccurredAt, "no-occurred-at", false, "leave occurred_at out: the record's time counts")
 	flags.Int64Var(&f.sample.PointsMax, "points", 100, "points of an event are 1 to this")
 	flags.Float64Var(&f.sample.Bad, "bad", 0, "`share` of bad events, 0 to 1")
@@ -115,43 +115,43 @@ func (f *produceFlags) complete(c *cobra.Command, cfg *config.Config) error {
 	}
 	for _, b := range f.brokers {
 		if err := config.CheckAddress(b); err != nil {
-			return usagef("--brokers %s %w", b, err)
+			return cli.Usagef("--brokers %s %w", b, err)
 		}
 	}
 	if f.topic == "" && len(cfg.Kafka.Topics) > 1 {
-		return usagef("say which --topic: the configuration has %s", strings.Join(cfg.Kafka.Topics, ", "))
+		return cli.Usagef("say which --topic: the configuration has %s", strings.Join(cfg.Kafka.Topics, ", "))
 	}
 	if f.topic == "" {
 		f.topic = cfg.Kafka.Topics[0]
 	}
 	if err := config.CheckTopic(f.topic); err != nil {
-		return usagef("--topic %s %w", f.topic, err)
+		return cli.Usagef("--topic %s %w", f.topic, err)
 	}
 	if len(f.sample.Boards) == 0 {
 		f.sample.Boards = cfg.Boards
 	}
 	if !slices.Contains(compressions, f.compression) {
-		return usagef("--compression %s isn't one of %s", f.compression, strings.Join(compressions, ", "))
+		return cli.Usagef("--compression %s isn't one of %s", f.compression, strings.Join(compressions, ", "))
 	}
 	if !slices.Contains(formats, f.format) {
-		return usagef("--format %s isn't one of %s", f.format, strings.Join(formats, ", "))
+		return cli.Usagef("--format %s isn't one of %s", f.format, strings.Join(formats, ", "))
 	}
 	f.run = rand.Text()
 	if f.rate < 0 || f.count < 0 || f.createTopic < 0 {
-		return usagef("--rate, --count and --create-topic can't be negative")
+		return cli.Usagef("--rate, --count and --create-topic can't be negative")
 	}
 	if !c.Flags().Changed("rate") && f.count == 0 && f.file == "" {
 		f.rate = defaultRate
 	}
 	if f.raw && f.file == "" {
-		return usagef("--raw is for --file")
+		return cli.Usagef("--raw is for --file")
 	}
 	f.sample.Seed, f.sample.Spread, f.sample.PointsMin = f.seed, f.spread, 1
 	f.sample.Now = time.Now()
 	if f.now != "" {
 		now, err := time.Parse(time.RFC3339, f.now)
 		if err != nil {
-			return usagef("--now %s isn't a time such as 2026-11-21T08:15:30Z", f.now)
+			return cli.Usagef("--now %s isn't a time such as 2026-11-21T08:15:30Z", f.now)
 		}
 		f.sample.Now = now
 	}
@@ -164,21 +164,3 @@ func (f *produceFlags) codec() kafka.Compression {
 	// In the order of kafka's numbers: none, gzip, snappy, lz4, zstd.
 	return map[string]kafka.Compression{"gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd}[f.compression]
 }
-
-// durationFlag is a duration on the command line, days and weeks included.
-type durationFlag struct{ p *time.Duration }
-
-func (d durationFlag) String() string {
-	if d.p == nil || *d.p == 0 {
-		return ""
-	}
-	return units.FormatDuration(*d.p)
-}
-func (d durationFlag) Set(text string) error {
-	given, err := units.ParseDuration(text)
-	if err == nil {
-		*d.p = given
-	}
-	return err
-}
-func (durationFlag) Type() string { return "duration" }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -21,28 +22,28 @@ import (
 )
 
 // open is the source of what is published, and a function that closes it.
-func (p *program) open(ctx context.Context, f *produceFlags) (source, func(), error) {
+func openSource(ctx context.Context, p *cli.Program, f *produceFlags) (source, func(), error) {
 	switch f.file {
 	case "":
 		generator, err := sample.New(f.sample)
 		if err != nil {
-			return nil, nil, usagef("%w", err)
+			return nil, nil, cli.Usagef("%w", err)
 		}
 		return &samples{generator: generator, fixed: f.now != "", bad: make(map[string]int64)}, func() {}, nil
 	case "-":
-		return newLines(interruptible(ctx, p.stdin), f.topic, f.raw), func() {}, nil
+		return newLines(interruptible(ctx, p.Stdin), f.topic, f.raw), func() {}, nil
 	}
 	file, err := os.Open(f.file)
 	if err != nil {
-		return nil, nil, usagef("--file: %w", err)
+		return nil, nil, cli.Usagef("--file: %w", err)
 	}
 	return newLines(file, f.topic, f.raw), func() { _ = file.Close() }, nil
 }
 
-func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Config) error {
+func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.Config) error {
 	feeding, enough := context.WithCancel(ctx)
 	defer enough()
-	src, closeSource, err := p.open(feeding, f)
+	src, closeSource, err := openSource(feeding, p, f)
 	if err != nil {
 		return err
 	}
@@ -62,11 +63,11 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Conf
 		return err
 	}
 	if f.file == "" && f.spread > cfg.Lateness {
-		fmt.Fprintf(p.stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
+		fmt.Fprintf(p.Stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
 			units.FormatDuration(f.spread), units.FormatDuration(cfg.Lateness))
 	}
 	if f.file == "" && cfg.Fields != config.Defaults().Fields {
-		fmt.Fprintln(p.stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
+		fmt.Fprintln(p.Stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
 	}
 
 	// What is under way may end in order after ctx, for as long as a shutdown may
@@ -76,7 +77,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Conf
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
 	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
-	shown := terminal.ShowProgress(p.stderr, "publishing to "+f.topic, f.count, pub.events.Load)
+	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, f.count, pub.events.Load)
 	pub.say = func(line string) { shown.Note("consumer: " + line) }
 	begun := time.Now()
 	if f.duration > 0 {
@@ -87,7 +88,7 @@ func (p *program) produce(ctx context.Context, f *produceFlags, cfg *config.Conf
 	sent := pub.close()
 	took := time.Since(begun)
 	shown.Stop()
-	p.summarize(pub, src, f.topic, took, ctx.Err() != nil)
+	summarize(p, pub, src, f.topic, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
 		return explainKafka(ctx, sent, &there, f.topic)
@@ -198,7 +199,7 @@ func (p *pacer) wait(ctx context.Context, made int64) time.Time {
 }
 
 // summarize says on stdout what was acknowledged.
-func (p *program) summarize(pub *publisher, src source, topic string, took time.Duration, interrupted bool) {
+func summarize(p *cli.Program, pub *publisher, src source, topic string, took time.Duration, interrupted bool) {
 	events, bytes := pub.events.Load(), pub.bytes.Load()
 	end := ""
 	if interrupted {
@@ -208,10 +209,10 @@ func (p *program) summarize(pub *publisher, src source, topic string, took time.
 	if bytes < units.MiB {
 		volume = fmt.Sprintf("%.1f KiB", float64(bytes)/units.KiB)
 	}
-	fmt.Fprintf(p.stdout, "published %s events to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
+	fmt.Fprintf(p.Stdout, "published %s events to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
 		units.Thousands(events), topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), volume, end)
 	if n := pub.resends.Load(); n > 0 {
-		fmt.Fprintf(p.stdout, "up to %s of them may be there twice: they were sent again for want of an answer\n", units.Thousands(n))
+		fmt.Fprintf(p.Stdout, "up to %s of them may be there twice: they were sent again for want of an answer\n", units.Thousands(n))
 	}
 	made, ok := src.(*samples)
 	if !ok || len(made.bad) == 0 {
@@ -221,5 +222,5 @@ func (p *program) summarize(pub *publisher, src source, topic string, took time.
 	for _, reason := range []string{sample.Malformed, sample.Invalid, sample.UnknownBoard, sample.BadTime} {
 		parts = append(parts, fmt.Sprintf("%s %s", units.Thousands(made.bad[reason]), reason))
 	}
-	fmt.Fprintf(p.stdout, "bad ones made: %s\n", strings.Join(parts, ", "))
+	fmt.Fprintf(p.Stdout, "bad ones made: %s\n", strings.Join(parts, ", "))
 }

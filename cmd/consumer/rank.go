@@ -7,10 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/periods"
 )
 
-func newRankCommand(p *program) *cobra.Command {
+func newRankCommand(p *cli.Program) *cobra.Command {
 	var window string
 	var around int
 	var asJSON bool
@@ -22,24 +23,24 @@ above and below too. A member without points in the window is shown as such, and
 the exit code is 0. An id that begins with a dash goes after --.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 2 --window previous`,
-		Args: exactArgs(3),
+		Args: cli.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			member := args[2]
 			if len(member) < 1 || len(member) > 256 {
-				return usagef("a member's id has 1 to 256 bytes, not %d", len(member))
+				return cli.Usagef("a member's id has 1 to 256 bytes, not %d", len(member))
 			}
 			if around < 0 || around > 1000 {
-				return usagef("--around has to be 0 to 1000")
+				return cli.Usagef("--around has to be 0 to 1000")
 			}
-			return p.board(c.Context(), args[0], args[1], window, func(r *boardReader, w periods.Window) error {
+			return showBoard(c.Context(), p, args[0], args[1], window, func(r *boardReader, w periods.Window) error {
 				b, err := r.rank(c.Context(), args[0], w, member, around)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, reportBoard(b, r.cfg.TimeZone))
+					return cli.WriteJSON(p.Stdout, reportBoard(b, r.cfg.TimeZone))
 				}
-				text := newBoardText(p.stdout, r.cfg.TimeZone)
+				text := newBoardText(p.Stdout, r.cfg.TimeZone)
 				text.marked = member
 				none := ""
 				if b.Standings[0].Rank == 0 && b.Listed {
@@ -57,8 +58,8 @@ the exit code is 0. An id that begins with a dash goes after --.`,
 
 // board does what top and rank share: it checks what is asked for before anything
 // is dialled, and finds the window.
-func (p *program) board(ctx context.Context, board, period, window string, show func(*boardReader, periods.Window) error) error {
-	l, err := p.configuration()
+func showBoard(ctx context.Context, p *cli.Program, board, period, window string, show func(*boardReader, periods.Window) error) error {
+	l, err := p.Configuration()
 	if err != nil {
 		return err
 	}

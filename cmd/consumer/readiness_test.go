@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
@@ -94,8 +95,8 @@ func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"run"}, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, strings.NewReader(""), &out, &errs)
-	if want := "consumer: open the operations port " + taken.Addr().String(); code != exitFailure || !strings.Contains(errs.String(), want) {
-		t.Errorf("code %d, want %d and %q:\n%s", code, exitFailure, want, errs.String())
+	if want := "consumer: open the operations port " + taken.Addr().String(); code != cli.ExitFailure || !strings.Contains(errs.String(), want) {
+		t.Errorf("code %d, want %d and %q:\n%s", code, cli.ExitFailure, want, errs.String())
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
@@ -26,20 +27,20 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-func newRunCommand(p *program) *cobra.Command {
+func newRunCommand(p *cli.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Consume events and keep the standings",
 		Long: `run joins the consumer group and keeps the standings in Redis until SIGTERM or
 SIGINT: then it finishes the pieces in flight, commits, leaves the group and
 exits with 0. Replicas share the partitions.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
-			log, err := newLogger(l.Config, p.stderr)
+			log, err := newLogger(l.Config, p.Stderr)
 			if err != nil {
 				return err
 			}

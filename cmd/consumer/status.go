@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
-func newStatusCommand(p *program) *cobra.Command {
+func newStatusCommand(p *cli.Program) *cobra.Command {
 	var asJSON, watch bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -36,20 +37,20 @@ incomplete, a hold, and a configuration that isn't the one in Redis.
 
 Where only Kafka or only Redis can be reached it shows what it can, and the exit
 code is 1. A halted partition doesn't change the exit code: see the JSON.`,
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.configuration()
+			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
 			if watch {
-				return p.watchStatus(c.Context(), l.Config, asJSON)
+				return watchStatus(c.Context(), p, l.Config, asJSON)
 			}
 			s, err := gatherStatus(c.Context(), l.Config)
 			if err != nil {
 				return err
 			}
-			return errors.Join(p.showStatus(s, asJSON), s.unreachable())
+			return errors.Join(showStatus(p, s, asJSON), s.unreachable())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
@@ -57,18 +58,18 @@ code is 1. A halted partition doesn't change the exit code: see the JSON.`,
 	return c
 }
 
-func (p *program) showStatus(s *statusReport, asJSON bool) error {
+func showStatus(p *cli.Program, s *statusReport, asJSON bool) error {
 	if asJSON {
-		return writeJSON(p.stdout, s)
+		return cli.WriteJSON(p.Stdout, s)
 	}
-	return writeStatus(p.stdout, s)
+	return writeStatus(p.Stdout, s)
 }
 
 const watchEvery = 2 * time.Second
 
 // watchStatus goes on through outages: they are what one watches for.
-func (p *program) watchStatus(ctx context.Context, cfg *config.Config, asJSON bool) error {
-	_, redraw := terminal.Width(p.stdout)
+func watchStatus(ctx context.Context, p *cli.Program, cfg *config.Config, asJSON bool) error {
+	_, redraw := terminal.Width(p.Stdout)
 	for {
 		s, err := gatherStatus(ctx, cfg)
 		if ctx.Err() != nil {
@@ -78,13 +79,13 @@ func (p *program) watchStatus(ctx context.Context, cfg *config.Config, asJSON bo
 			return err
 		}
 		if redraw && !asJSON {
-			fmt.Fprint(p.stdout, "\x1b[H\x1b[2J")
+			fmt.Fprint(p.Stdout, "\x1b[H\x1b[2J")
 		}
-		if err := p.showStatus(s, asJSON); err != nil {
+		if err := showStatus(p, s, asJSON); err != nil {
 			return err
 		}
 		if err := s.unreachable(); err != nil && !asJSON {
-			fmt.Fprintf(p.stdout, "\n%v\n", err)
+			fmt.Fprintf(p.Stdout, "\n%v\n", err)
 		}
 		select {
 		case <-time.After(watchEvery):
@@ -92,7 +93,7 @@ func (p *program) watchStatus(ctx context.Context, cfg *config.Config, asJSON bo
 			return nil
 		}
 		if !redraw && !asJSON {
-			fmt.Fprintln(p.stdout)
+			fmt.Fprintln(p.Stdout)
 		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
 )
 
 const windowHelp = "the `window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
 
-func newTopCommand(p *program) *cobra.Command {
+func newTopCommand(p *cli.Program) *cobra.Command {
 	var window string
 	var limit, offset int
 	var asJSON bool
@@ -28,24 +29,24 @@ Control characters and the like in a member's id are shown escaped; with --json
 the id is as it is.`,
 		Example: `  consumer top global weekly
   consumer top eu monthly --window previous --limit 100 --json`,
-		Args: exactArgs(2),
+		Args: cli.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 || offset < 0 || offset > math.MaxInt32 || limit > 1_000_000 {
-				return usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
+				return cli.Usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
 			}
-			return p.board(c.Context(), args[0], args[1], window, func(r *boardReader, w periods.Window) error {
+			return showBoard(c.Context(), p, args[0], args[1], window, func(r *boardReader, w periods.Window) error {
 				b, err := r.top(c.Context(), args[0], w, offset, limit)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, reportBoard(b, r.cfg.TimeZone))
+					return cli.WriteJSON(p.Stdout, reportBoard(b, r.cfg.TimeZone))
 				}
 				none := ""
 				if b.Listed && len(b.Standings) == 0 {
 					none = "no member has a rank above " + units.Thousands(int64(offset))
 				}
-				return newBoardText(p.stdout, r.cfg.TimeZone).write(b, none)
+				return newBoardText(p.Stdout, r.cfg.TimeZone).write(b, none)
 			})
 		},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -48,10 +49,10 @@ func (r *boardReader) close() { _ = r.client.Close() } // nothing is in flight
 // checkBoard refuses a board that no event can name.
 func checkBoard(cfg *config.Config, board string) error {
 	if err := config.CheckBoard(board); err != nil {
-		return usagef("%q %w", board, err)
+		return cli.Usagef("%q %w", board, err)
 	}
 	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
-		return usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
+		return cli.Usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
 	}
 	return nil
 }
@@ -68,9 +69,9 @@ func enabledPeriod(cfg *config.Config, name string) (periods.Period, error) {
 		}
 	}
 	if _, err := periods.Parse(name); err != nil {
-		return "", usageError{err}
+		return "", cli.Usagef("%w", err)
 	}
-	return "", usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+	return "", cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
 }
 
 // Windows that are meant relative to Redis's clock.
@@ -84,7 +85,7 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 	if name != windowCurrent && name != windowPrevious {
 		w, err := r.calendar.Named(p, name)
 		if err != nil {
-			return periods.Window{}, usagef("%w; or current, or previous", err)
+			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
 		}
 		return w, nil
 	}
@@ -101,7 +102,7 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 	}
 	before, ok := r.calendar.Previous(w)
 	if !ok {
-		return periods.Window{}, usagef("there is no %s window before %s", p, w.Name)
+		return periods.Window{}, cli.Usagef("there is no %s window before %s", p, w.Name)
 	}
 	return before, nil
 }

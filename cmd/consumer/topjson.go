@@ -4,9 +4,6 @@ package main
 // isn't there is null.
 
 import (
-	"encoding/json"
-	"io"
-
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -49,11 +46,4 @@ func reportBoard(b ranking.Board, zone string) boardReport {
 		r.Standings = append(r.Standings, row)
 	}
 	return r
-}
-
-func writeJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
 }

@@ -1,0 +1,95 @@
+// Package cli is what every command is made with: what a process is given, how a
+// wrong command line is told from a failure, and how an error becomes lines and an
+// exit code.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/config"
+)
+
+// Exit codes. A second signal ends with 128 + its number, from main.
+const (
+	ExitOK      = 0
+	ExitFailure = 1 // it was tried and failed
+	ExitUsage   = 2 // the command line or the configuration is wrong: nothing was tried
+)
+
+// Program is what a process is given: all that main knows and a test replaces.
+type Program struct {
+	Environ []string // NAME=value, as os.Environ returns it
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+
+	ConfigPath string // --config
+}
+
+// Configuration is what the file and the environment say, validated. Its error holds
+// every problem, one a line.
+func (p *Program) Configuration() (*config.Loaded, error) {
+	return config.Load(p.ConfigPath, p.Environ)
+}
+
+// Run carries out a command line on root and returns the exit code, once everything
+// that was started has ended. Cancelling ctx ends it in order, as a first SIGTERM does.
+func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if line != "" {
+			fmt.Fprintf(p.Stderr, "consumer: %s\n", line)
+		}
+	}
+	if errors.Is(err, ErrUsage) || errors.Is(err, config.ErrInvalid) {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// Root is the command consumer with its subcommands, all of which are made for p.
+func (p *Program) Root(version string, commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "consumer",
+		Short: "Leaderboards in Redis from events in Kafka, exactly once",
+		Long: `consumer reads points-earned events from Kafka and keeps weekly, monthly and
+yearly leaderboards in Redis sorted sets: no point lost, none counted twice,
+equal points ranked by who got there first.`,
+		Version:       version,
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return Usagef("%w (see %s --help)", err, c.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&p.ConfigPath, "config", "",
+		"read the configuration from this YAML `file` (environment: "+config.FileVariable+")")
+	root.AddCommand(commands...)
+	return root
+}
+
+// WriteJSON writes v for programs, and for people who look at it.
+func WriteJSON(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}
