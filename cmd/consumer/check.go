@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -125,11 +126,11 @@ func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
 		return nil, err
 	}
 	defer reader.close()
-	client, err := newKafkaClient(&cfg.Kafka, checkedTopics(cfg)...)
+	client, err := clients.NewKafka(&cfg.Kafka, checkedTopics(cfg)...)
 	if err != nil {
 		return nil, err
 	}
-	defer closeKafkaClient(client)
+	defer clients.CloseKafka(client)
 
 	var kafkaSide *kafkaFacts
 	var redisSide *redisFacts
@@ -165,7 +166,7 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 		t := &k.topics[i]
 		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
 			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, *r.state, t.logs, t.committed)
-			t.outlookErr = explainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
+			t.outlookErr = clients.ExplainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
 		}
 	}
 }
@@ -173,7 +174,7 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 // dryConsumer is the consumer that run would start. Nobody starts it.
 func dryConsumer(r *boardReader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
 	cfg := r.cfg
-	store, err := newStore(cfg, r.client, cluster)
+	store, err := clients.NewStore(cfg, r.client, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -185,5 +186,5 @@ func dryConsumer(r *boardReader, client *kafka.Client, cluster string) (*ingest.
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return newConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
+	return clients.NewConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
 }

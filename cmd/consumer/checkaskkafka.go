@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 )
@@ -89,7 +90,7 @@ func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
 	}
 	var err error
 	if f.missing, err = ingest.Missing(ctx, a.client, needs); err != nil {
-		f.rightsErr = explainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
+		f.rightsErr = clients.ExplainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 	}
 }
 
@@ -120,7 +121,7 @@ func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Metada
 func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) error {
 	there := a.cfg.Kafka
 	there.Brokers = []string{address}
-	return explainKafka(ctx, err, &there, there.Topics[0])
+	return clients.ExplainKafka(ctx, err, &there, there.Topics[0])
 }
 
 func (a *kafkaAsker) topics() []string { return checkedTopics(a.cfg) }
@@ -213,7 +214,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 	t := topicFacts{name: name}
 	switch {
 	case found == nil, errors.Is(found.Error, kafka.UnknownTopicOrPartition), found.Error == nil && len(found.Partitions) == 0:
-		t.err = errNoTopic
+		t.err = clients.ErrNoTopic
 		return t
 	case found.Error != nil:
 		t.err = fmt.Errorf("topic %s: %w", name, found.Error)
@@ -227,7 +228,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 }
 
 func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
-	explain := func(err error) error { return explainKafka(ctx, err, &a.cfg.Kafka, t.name) }
+	explain := func(err error) error { return clients.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
 		if one.err == nil {
 			one.settings, one.settingsErr = ingest.Settings(ctx, a.client, one.name)
@@ -264,7 +265,7 @@ func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 	defer cancel()
 	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{name}})
 	if err != nil {
-		g.err = explainKafka(ctx, fmt.Errorf("describe group %s: %w", name, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
+		g.err = clients.ExplainKafka(ctx, fmt.Errorf("describe group %s: %w", name, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 		return
 	}
 	described, ok := r.(*describegroups.Response)

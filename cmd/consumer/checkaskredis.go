@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -26,7 +27,7 @@ func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
 		f.kind = "the Sentinels' master " + cfg.Redis.Sentinel.Master
 	}
 	state, err := r.store.State(ctx)
-	f.noState = explainRedis(ctx, err, cfg)
+	f.noState = clients.ExplainRedis(ctx, err, cfg)
 	_, misfit := errors.AsType[*ranking.MisfitError](f.noState)
 	switch {
 	case misfit, ranking.Unreachable(err), errors.Is(err, context.DeadlineExceeded):
@@ -44,7 +45,7 @@ func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
 		return nil
 	})
 	if err != nil {
-		f.err = explainRedis(ctx, err, cfg)
+		f.err = clients.ExplainRedis(ctx, err, cfg)
 		return f
 	}
 	slices.SortFunc(f.servers, func(x, y serverFacts) int { return strings.Compare(x.address, y.address) })
@@ -70,7 +71,7 @@ func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverF
 	conn := c.Conn()
 	defer conn.Close() //nolint:errcheck // it goes back to its pool
 	if err := m.askClock(ctx, conn); err != nil {
-		m.err = explainRedis(ctx, err, cfg)
+		m.err = clients.ExplainRedis(ctx, err, cfg)
 		return m
 	}
 	m.eviction = ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)

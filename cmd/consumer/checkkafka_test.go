@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
@@ -82,7 +83,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"no SyncGroup", func(f *kafkaFacts, _ *wanted) { delete(f.brokers[0].offered, protocol.SyncGroup) },
 			"versions", "wrong: SyncGroup isn't offered; only 0 is spoken"},
 
-		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = errNoTopic }, "topic", "wrong: it doesn't exist → create it"},
+		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = clients.ErrNoTopic }, "topic", "wrong: it doesn't exist → create it"},
 		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: this user may not see it"},
 		{"a topic", func(*kafkaFacts, *wanted) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},
 		{"one copy", func(f *kafkaFacts, _ *wanted) {
@@ -123,7 +124,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"max.message.bytes", "warning: 16.0MiB: …would halt its partition → raise fold_memory to 257MiB"},
 
 		{"dead letters", func(*kafkaFacts, *wanted) {}, "dead letters", "ok: 2 partitions, kept without end"},
-		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = errNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
+		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = clients.ErrNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
 		{"dead letters that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafka.TopicAuthorizationFailed }, "dead letters", "wrong: this user may not see it"},
 		{"fewer dead letters", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].deadLetters.partitions = f.topics[0].deadLetters.partitions[:1]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -59,7 +60,7 @@ func deniedBy(err error) bool {
 func judgeTopic(s *section, t *topicFacts, want *wanted) {
 	const check = "topic"
 	switch {
-	case errors.Is(t.err, errNoTopic):
+	case errors.Is(t.err, clients.ErrNoTopic):
 		s.wrong(check, t.name, "it doesn't exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
 		return
 	case deniedBy(t.err):
@@ -228,7 +229,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	const check = "dead letters"
 	d := t.deadLetters
 	switch {
-	case errors.Is(d.err, errNoTopic):
+	case errors.Is(d.err, clients.ErrNoTopic):
 		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", units.Plural(int64(len(t.partitions)), "partition")))
 		return
 	case deniedBy(d.err):

@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -62,7 +63,7 @@ func openLetters(ctx context.Context, c *config.Kafka, scope letterScope) (*lett
 	for _, topic := range scope.topics {
 		dlqs = append(dlqs, ingest.DeadLetterTopic(topic))
 	}
-	client, err := newKafkaClient(c, dlqs...)
+	client, err := clients.NewKafka(c, dlqs...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func openLetters(ctx context.Context, c *config.Kafka, scope letterScope) (*lett
 			if ctx.Err() != nil {
 				return nil, errInterrupted
 			}
-			return nil, explainKafka(ctx, err, c, dlqs[i])
+			return nil, clients.ExplainKafka(ctx, err, c, dlqs[i])
 		}
 	}
 	return r, nil
@@ -81,11 +82,11 @@ func openLetters(ctx context.Context, c *config.Kafka, scope letterScope) (*lett
 
 var errInterrupted = errors.New("interrupted")
 
-func (r *letterReader) close() { closeKafkaClient(r.client) }
+func (r *letterReader) close() { clients.CloseKafka(r.client) }
 
 func (r *letterReader) find(ctx context.Context, topic, dlq string, scope letterScope) error {
-	n, err := topicPartitions(ctx, r.client, dlq)
-	if errors.Is(err, errNoTopic) && !scope.needed {
+	n, err := clients.TopicPartitions(ctx, r.client, dlq)
+	if errors.Is(err, clients.ErrNoTopic) && !scope.needed {
 		r.none = append(r.none, topic)
 		return nil
 	}
@@ -101,7 +102,7 @@ func (r *letterReader) find(ctx context.Context, topic, dlq string, scope letter
 		return err
 	}
 	if scope.partition != nil && *scope.partition >= n {
-		return &kafkaError{fmt.Sprintf("%s has no partition %d: it has %d", dlq, *scope.partition, n), errNoTopic}
+		return &clients.KafkaError{Line: fmt.Sprintf("%s has no partition %d: it has %d", dlq, *scope.partition, n), Err: clients.ErrNoTopic}
 	}
 	logs, err := ingest.Logs(ctx, r.client, dlq, n)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *letterReader) each(ctx context.Context, take func(*deadLetter) error) e
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
-			return explainKafka(ctx, err, r.kafka, part.dlq)
+			return clients.ExplainKafka(ctx, err, r.kafka, part.dlq)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -55,17 +56,17 @@ func newDemoGame(f *demoFlags) (*demoGame, error) {
 // acknowledged.
 func (g *demoGame) play(ctx context.Context, cfg *config.Config) error {
 	topic := cfg.Kafka.Topics[0]
-	client, err := newKafkaClient(&cfg.Kafka, topic)
+	client, err := clients.NewKafka(&cfg.Kafka, topic)
 	if err != nil {
 		return err
 	}
-	defer closeKafkaClient(client)
+	defer clients.CloseKafka(client)
 	pub := &publisher{client: client, topic: topic, patience: cfg.ShutdownTimeout, say: func(string) {}}
 	pub.start(context.WithoutCancel(ctx), demoPartitions)
 	g.deal(ctx, pub)
 	err = pub.close()
 	g.published.Store(pub.events.Load())
-	return explainKafka(ctx, err, &cfg.Kafka, topic)
+	return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 }
 
 func (g *demoGame) deal(ctx context.Context, pub *publisher) {

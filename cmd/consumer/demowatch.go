@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -53,7 +54,7 @@ func newDemoWatch(cfg *config.Config, game *demoGame) (*demoWatch, error) {
 	own := *cfg
 	own.Redis.Timeout = min(cfg.Redis.Timeout, demoPatience)
 	own.Kafka.Timeout = min(cfg.Kafka.Timeout, demoPatience)
-	client, err := newKafkaClient(&own.Kafka, cfg.Kafka.Topics...)
+	client, err := clients.NewKafka(&own.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func newDemoWatch(cfg *config.Config, game *demoGame) (*demoWatch, error) {
 
 func (w *demoWatch) close() {
 	w.reader.close()
-	closeKafkaClient(w.client)
+	clients.CloseKafka(w.client)
 }
 
 // look asks Redis and Kafka. What can't be asked stays out, and trouble says so.
@@ -115,12 +116,12 @@ func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
 	topic := cfg.Kafka.Topics[0]
 	logs, err := ingest.Logs(ctx, w.client, topic, demoPartitions)
 	if err != nil {
-		return explainKafka(ctx, err, &cfg.Kafka, topic)
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 	}
 	// Redis last: a position that has passed the end that was seen is no lag.
 	state, err := w.reader.store.State(ctx)
 	if err != nil {
-		return explainRedis(ctx, err, cfg)
+		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	v.lag = 0
 	for p, log := range logs {

@@ -16,15 +16,16 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/sample"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
+
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }

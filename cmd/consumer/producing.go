@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -50,11 +51,11 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 	defer closeSource()
 	there := cfg.Kafka
 	there.Brokers = f.brokers
-	client, err := newKafkaClient(&there, f.topic)
+	client, err := clients.NewKafka(&there, f.topic)
 	if err != nil {
 		return err
 	}
-	defer closeKafkaClient(client)
+	defer clients.CloseKafka(client)
 	partitions, err := findTopic(ctx, client, &there, f)
 	if ctx.Err() != nil {
 		return errors.New("interrupted before anything was published")
@@ -91,7 +92,7 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 	summarize(p, pub, src, f.topic, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return explainKafka(ctx, sent, &there, f.topic)
+		return clients.ExplainKafka(ctx, sent, &there, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // an end that was asked for
 	}
@@ -101,10 +102,10 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 // findTopic is the number of the topic's partitions; it creates the topic if the
 // flags say so. One that this user can't write is an error.
 func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f *produceFlags) (int, error) {
-	n, err := topicPartitions(ctx, client, f.topic)
-	if errors.Is(err, errNoTopic) && f.createTopic > 0 {
-		if err = createTopic(ctx, client, f.topic, f.createTopic); err == nil {
-			n, err = topicPartitions(ctx, client, f.topic)
+	n, err := clients.TopicPartitions(ctx, client, f.topic)
+	if errors.Is(err, clients.ErrNoTopic) && f.createTopic > 0 {
+		if err = clients.CreateTopic(ctx, client, f.topic, f.createTopic); err == nil {
+			n, err = clients.TopicPartitions(ctx, client, f.topic)
 		}
 	}
 	if err == nil {
@@ -124,8 +125,8 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 	if err == nil {
 		return n, nil
 	}
-	explained := explainKafka(ctx, err, there, f.topic)
-	if errors.Is(err, errNoTopic) {
+	explained := clients.ExplainKafka(ctx, err, there, f.topic)
+	if errors.Is(err, clients.ErrNoTopic) {
 		return 0, fmt.Errorf("%w; --create-topic PARTITIONS creates it", explained)
 	}
 	return 0, explained

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -220,8 +222,8 @@ func (p *publisher) deliver(ctx context.Context, partition int, b *batch, from, 
 		second, err := p.deliver(ctx, partition, b, middle, to)
 		return reusable && first && second, err
 	case errors.Is(err, kafka.MessageSizeTooLarge):
-		return false, &kafkaError{fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)",
-			b.volume(from, to), p.topic), err}
+		return false, &clients.KafkaError{Line: fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)",
+			b.volume(from, to), p.topic), Err: err}
 	}
 	return false, fmt.Errorf("publish to %s/%d: %w", p.topic, partition, err)
 }
@@ -258,4 +260,32 @@ func drain(c chan struct{}) {
 	case <-c:
 	default:
 	}
+}
+
+// sendAgain reports whether a failed produce call may succeed later. The table is
+// our own: kafka-go's Temporary leaves out codes that pass by themselves.
+func sendAgain(err error) bool {
+	code, ok := errors.AsType[kafka.Error](err)
+	if !ok {
+		return true // the network, a deadline, no leader known yet
+	}
+	switch code {
+	case kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable, kafka.NotLeaderForPartition, kafka.RequestTimedOut,
+		kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable, kafka.NetworkException, kafka.NotEnoughReplicas,
+		kafka.NotEnoughReplicasAfterAppend, kafka.KafkaStorageError, kafka.FencedLeaderEpoch, kafka.UnknownLeaderEpoch:
+		return true
+	}
+	return false
+}
+
+// mayBeWritten reports whether the records of a failed call can be in the log all
+// the same: sending them again puts them there twice.
+func mayBeWritten(err error) bool {
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		return code == kafka.RequestTimedOut || code == kafka.NotEnoughReplicasAfterAppend || code == kafka.NetworkException
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op != "dial"
+	}
+	return true
 }

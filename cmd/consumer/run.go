@@ -6,8 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -19,10 +17,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/connect"
-	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -57,7 +55,7 @@ func consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		return err
 	}
 	var consumer atomic.Pointer[ingest.Consumer]
-	client, err := newRedisClient(cfg, func(ctx context.Context, conn *redis.Conn) error {
+	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		if c := consumer.Load(); c != nil {
 			c.Reconnected()
 		}
@@ -79,21 +77,21 @@ func consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	if err != nil {
 		return err
 	}
-	transport := newTransport(cfg, way)
+	transport := clients.NewTransport(cfg, way)
 	defer transport.CloseIdleConnections()
 	cluster, partitions, err := awaitKafka(ctx, cfg, way, transport, log, ops.waitsForKafka)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	limitMemory(cfg, partitions, log)
-	store, err := newStore(cfg, client, cluster)
+	store, err := clients.NewStore(cfg, client, cluster)
 	if err != nil {
 		return err
 	}
 	if err := awaitRedis(ctx, cfg, store, log, ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}
-	c, err := newConsumer(cfg, way, transport, store, log, stats)
+	c, err := clients.NewConsumer(cfg, way, transport, store, log, stats)
 	if err != nil {
 		return err
 	}
@@ -117,7 +115,7 @@ func consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	if _, answered := errors.AsType[kafka.Error](err); answered {
-		return explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	}
 	return err
 }
@@ -177,14 +175,6 @@ func limitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
 
-func newTransport(cfg *config.Config, way connect.Way) *kafka.Transport {
-	var topics []string
-	for _, t := range cfg.Kafka.Topics {
-		topics = append(topics, t, ingest.DeadLetterTopic(t))
-	}
-	return way.Transport(time.Second, topics...) // a leader that moved is seen this soon
-}
-
 // sayEvery is how often a wait that goes on is told.
 const sayEvery = 5 * time.Second
 
@@ -221,7 +211,7 @@ func awaitKafka(ctx context.Context, cfg *config.Config, way connect.Way, transp
 	err = await(ctx, log, "Kafka", ingest.AtStart, waits, func() error {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 		if err != nil {
-			return explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+			return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 		}
 		// The rest of the work is with the addresses that the cluster advertises.
 		if err := way.Diagnose(ctx, cfg.Kafka.Brokers...); err != nil {
@@ -239,80 +229,10 @@ func awaitKafka(ctx context.Context, cfg *config.Config, way connect.Way, transp
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
 func awaitRedis(ctx context.Context, cfg *config.Config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
 	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error {
-		return explainRedis(ctx, store.Try(ctx, cfg.Redis.AssumeNoeviction), cfg)
+		return clients.ExplainRedis(ctx, store.Try(ctx, cfg.Redis.AssumeNoeviction), cfg)
 	})
 	if err == nil && store.Trusted() {
 		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")
 	}
 	return err
-}
-
-func newConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
-	calendar, err := cfg.Calendar()
-	if err != nil {
-		return nil, err
-	}
-	start, err := parseStart(cfg.Start)
-	if err != nil {
-		return nil, err
-	}
-	onGap := ingest.GapHalts
-	if cfg.OnGap == "continue" {
-		onGap = ingest.GapContinues
-	}
-	events, err := cfg.EventRules()
-	if err != nil {
-		return nil, err
-	}
-	kept := cfg.Retentions()
-	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
-	for _, p := range cfg.Periods {
-		if p.Enabled {
-			rules.Periods = append(rules.Periods, p.Name)
-		}
-	}
-	return ingest.New(ingest.Config{
-		Brokers: cfg.Kafka.Brokers, Transport: transport,
-		Dialer:  way.Dialer(),
-		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.Kafka.Brokers...) },
-		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: owner(),
-		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
-		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
-		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
-		Events:     events,
-		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
-		Standings: redisStandings{store}, Log: log, Stats: stats,
-	}), nil
-}
-
-// redisStandings is the store as ingest needs it: with what its errors mean.
-type redisStandings struct{ *ranking.Store }
-
-// Meaning says what an error of Redis asks for.
-func (redisStandings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
-
-func parseStart(text string) (ingest.Start, error) {
-	switch text {
-	case "window":
-		return ingest.Start{From: ingest.FromWindow}, nil
-	case "earliest":
-		return ingest.Start{From: ingest.FromEarliest}, nil
-	case "latest":
-		return ingest.Start{From: ingest.FromLatest}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return ingest.Start{}, fmt.Errorf("start: %w", err)
-	}
-	return ingest.Start{From: ingest.FromTime, Time: at}, nil
-}
-
-// owner names this process in status.
-func owner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }

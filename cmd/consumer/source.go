@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
+
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -30,11 +31,11 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 		return nil, err
 	}
 	defer r.close()
-	client, err := newKafkaClient(&cfg.Kafka, cfg.Kafka.Topics...)
+	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
 	}
-	defer closeKafkaClient(client)
+	defer clients.CloseKafka(client)
 
 	var log kafkaStatus
 	var state *ledger.State
@@ -44,7 +45,7 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 	both.Go(func() {
 		found, err := r.store.State(ctx)
 		if err != nil {
-			noState = explainRedis(ctx, err, cfg)
+			noState = clients.ExplainRedis(ctx, err, cfg)
 			return
 		}
 		state = &found
@@ -93,12 +94,12 @@ func (r *boardReader) difference(cluster, found string) *string {
 // checkSchema is a *ranking.SchemaError where the configuration differs from what the
 // scores were written with. Without Kafka, whatever cluster there was is right.
 func (r *boardReader) checkSchema(cluster, found string) error {
-	store, err := newStore(r.cfg, r.client, cluster)
+	store, err := clients.NewStore(r.cfg, r.client, cluster)
 	if err == nil {
 		err = store.CheckSchema(found)
 	}
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && cluster == "" {
-		err = whateverCluster(other)
+		err = clients.WhateverCluster(other)
 		if other, ok = errors.AsType[*ranking.SchemaError](err); ok && other.Wanted == other.Found {
 			err = nil
 		}
@@ -117,20 +118,20 @@ func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kaf
 	s := kafkaStatus{partitions: map[partitionID]logFacts{}, problems: []string{}}
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
-		s.problems = append(s.problems, explainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
+		s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
 		return s
 	}
 	s.cluster = m.ClusterID
 	for _, topic := range cfg.Kafka.Topics {
 		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
-			s.problems = append(s.problems, explainKafka(ctx, err, &cfg.Kafka, topic).Error())
+			s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
 	}
 	return s
 }
 
 func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *kafka.Client, topic string) error {
-	n, err := topicPartitions(ctx, client, topic)
+	n, err := clients.TopicPartitions(ctx, client, topic)
 	if err != nil {
 		return err
 	}

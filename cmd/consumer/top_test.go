@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -39,7 +40,7 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 	}
 	t.Cleanup(w.reader.close)
 	// As the consumer does, who knows the cluster.
-	if w.store, err = newStore(l.Config, w.reader.client, "some-cluster"); err != nil {
+	if w.store, err = clients.NewStore(l.Config, w.reader.client, "some-cluster"); err != nil {
 		t.Fatal(err)
 	}
 	var all []ledger.Beginning

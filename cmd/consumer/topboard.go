@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -33,11 +33,11 @@ func newBoardReader(cfg *config.Config) (*boardReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := newRedisClient(cfg, nil)
+	client, err := clients.NewRedis(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	store, err := newStore(cfg, client, "")
+	store, err := clients.NewStore(cfg, client, "")
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -91,7 +91,7 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 	}
 	now, err := r.store.Now(ctx)
 	if err != nil {
-		return periods.Window{}, explainRedis(ctx, err, r.cfg)
+		return periods.Window{}, clients.ExplainRedis(ctx, err, r.cfg)
 	}
 	w, err := r.calendar.At(p, now.UnixMilli())
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *boardReader) read(ctx context.Context, board string, w periods.Window, 
 		return ranking.Board{Name: board, Window: w, Tick: r.tick(w.Period)}, nil
 	}
 	if err != nil {
-		return ranking.Board{}, explainRedis(ctx, err, r.cfg)
+		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.cfg)
 	}
 	return found, nil
 }
@@ -159,19 +159,4 @@ func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, 
 		return page, nil
 	}
 	return b, nil // the member moved further than that in between: their own row is right
-}
-
-// whateverCluster leaves the Kafka cluster out of a difference: who only reads
-// doesn't know it.
-func whateverCluster(e *ranking.SchemaError) error {
-	var wanted, found map[string]json.RawMessage
-	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {
-		return e
-	}
-	wanted["cluster"] = found["cluster"]
-	text, err := json.Marshal(wanted)
-	if err != nil {
-		return e
-	}
-	return &ranking.SchemaError{Prefix: e.Prefix, Wanted: string(text), Found: e.Found}
 }

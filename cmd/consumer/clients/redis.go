@@ -1,10 +1,11 @@
-package main
+package clients
 
 // Redis as it is configured: how it is dialled, and what its errors mean for whoever
 // wrote the configuration.
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -32,9 +33,9 @@ func dialRedis(cfg *config.Config) (ranking.Dial, error) {
 	}, nil
 }
 
-// newRedisClient dials as configured. connected, which may be nil, is called with
+// NewRedis dials as configured. connected, which may be nil, is called with
 // every new connection before it is used.
-func newRedisClient(cfg *config.Config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+func NewRedis(cfg *config.Config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	d, err := dialRedis(cfg)
 	if err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(silent{}) } // before any client has a goroutine that reads it
 
-// explainRedis says in one line what an error of Redis means for the user.
+// ExplainRedis says in one line what an error of Redis means for the user.
 // Where the error alone doesn't tell, the servers are asked again.
-func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
+func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if err == nil {
 		return nil
 	}
@@ -67,7 +68,7 @@ func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 		return redisError{strings.TrimSpace(name + " " + oneLine(misfit)), err}
 	}
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
-		return whateverCluster(other)
+		return WhateverCluster(other)
 	}
 	if evicts, ok := errors.AsType[*ranking.EvictionError](err); ok {
 		if evicts.Server == "" {
@@ -101,3 +102,18 @@ func (e redisError) Error() string { return e.line }
 func (e redisError) Unwrap() error { return e.err }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
+
+// WhateverCluster leaves the Kafka cluster out of a difference: who only reads
+// doesn't know it.
+func WhateverCluster(e *ranking.SchemaError) error {
+	var wanted, found map[string]json.RawMessage
+	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {
+		return e
+	}
+	wanted["cluster"] = found["cluster"]
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return e
+	}
+	return &ranking.SchemaError{Prefix: e.Prefix, Wanted: string(text), Found: e.Found}
+}

@@ -1,4 +1,4 @@
-package main
+package clients
 
 // What the configuration comes to for the standings in Redis: a client, the
 // calendar and the layouts.
@@ -13,9 +13,9 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// newStore is the standings under the configured prefix. The cluster is the Kafka
+// NewStore is the standings under the configured prefix. The cluster is the Kafka
 // cluster's id; who only reads leaves it empty.
-func newStore(cfg *config.Config, client redis.UniversalClient, cluster string) (*ranking.Store, error) {
+func NewStore(cfg *config.Config, client redis.UniversalClient, cluster string) (*ranking.Store, error) {
 	calendar, err := cfg.Calendar()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package clients
 
 // Talking to Kafka outside of the consumer's own loop: a client with deadlines,
 // what a topic looks like, and one clear line for what went wrong.
@@ -20,9 +20,9 @@ import (
 	"github.com/standings/standings/internal/ingest/connect"
 )
 
-// newKafkaClient is a client for some topics, each call of it at most kafka.timeout
-// long. Its connections are closed by closeKafkaClient.
-func newKafkaClient(c *config.Kafka, topics ...string) (*kafka.Client, error) {
+// NewKafka is a client for some topics, each call of it at most kafka.timeout
+// long. Its connections are closed by CloseKafka.
+func NewKafka(c *config.Kafka, topics ...string) (*kafka.Client, error) {
 	way, err := c.Connection()
 	if err != nil {
 		return nil, err
@@ -30,30 +30,31 @@ func newKafkaClient(c *config.Kafka, topics ...string) (*kafka.Client, error) {
 	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: way.Transport(2*time.Second, topics...)}, nil
 }
 
-func closeKafkaClient(c *kafka.Client) {
+// CloseKafka closes the connections of a client of NewKafka.
+func CloseKafka(c *kafka.Client) {
 	if t, ok := c.Transport.(*kafka.Transport); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// errNoTopic says that a topic doesn't exist.
-var errNoTopic = errors.New("doesn't exist")
+// ErrNoTopic says that a topic doesn't exist.
+var ErrNoTopic = errors.New("doesn't exist")
 
-// kafkaError is an error from Kafka in one line: what was being done, and
+// KafkaError is an error from Kafka in one line: what was being done, and
 // which of brokers, topic and rights is wrong.
-type kafkaError struct {
-	line string
-	err  error
+type KafkaError struct {
+	Line string
+	Err  error
 }
 
-func (p *kafkaError) Error() string { return p.line }
-func (p *kafkaError) Unwrap() error { return p.err }
+func (p *KafkaError) Error() string { return p.Line }
+func (p *KafkaError) Unwrap() error { return p.Err }
 
-// explainKafka says what an error means for the user. Where it may be about being let
+// ExplainKafka says what an error means for the user. Where it may be about being let
 // in at all, the brokers are asked: a *connect.Refusal says which and why.
-func explainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
+func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
 	if errors.Is(err, kafka.GroupAuthorizationFailed) {
-		return &kafkaError{"not authorized for group " + c.Group + ": the user needs the right to Read it", err}
+		return &KafkaError{"not authorized for group " + c.Group + ": the user needs the right to Read it", err}
 	}
 	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
 		return kafkaLine(err, c.Brokers, topic)
@@ -67,7 +68,7 @@ func explainKafka(ctx context.Context, err error, c *config.Kafka, topic string)
 	}
 	if errors.Is(err, kafka.SASLAuthenticationFailed) {
 		// What kafka-go makes of a broker that ends while a user is being proven.
-		return &kafkaError{"lost the connection to Kafka at " + strings.Join(c.Brokers, ", "), io.ErrUnexpectedEOF}
+		return &KafkaError{"lost the connection to Kafka at " + strings.Join(c.Brokers, ", "), io.ErrUnexpectedEOF}
 	}
 	return kafkaLine(err, c.Brokers, topic)
 }
@@ -88,7 +89,7 @@ func aboutConnecting(err error) bool {
 
 // explained reports whether err says clearly what is wrong.
 func explained(err error) bool {
-	return errors.As(err, new(*kafkaError)) || errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*ingest.RightsError))
+	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*ingest.RightsError))
 }
 
 // kafkaLine says so by the error alone.
@@ -97,7 +98,7 @@ func kafkaLine(err error, brokers []string, topic string) error {
 		return err
 	}
 	line := func(format string, args ...any) error {
-		return &kafkaError{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
+		return &KafkaError{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
 	}
 	at := strings.Join(brokers, ", ")
 	if code, ok := errors.AsType[kafka.Error](err); ok {
@@ -156,9 +157,9 @@ func innermost(err error) error {
 	return err
 }
 
-// topicPartitions is how many partitions a topic has. It creates nothing, and
+// TopicPartitions is how many partitions a topic has. It creates nothing, and
 // asks metadata first because other calls hide the cause of a failure.
-func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, error) {
+func TopicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, error) {
 	response, err := c.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 	if err != nil {
 		return 0, fmt.Errorf("ask for topic %s: %w", topic, err)
@@ -168,7 +169,7 @@ func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, e
 			continue
 		}
 		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
-			return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(errNoTopic, t.Error))
+			return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(ErrNoTopic, t.Error))
 		}
 		if t.Error != nil {
 			return 0, fmt.Errorf("topic %s: %w", topic, t.Error)
@@ -182,13 +183,13 @@ func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, e
 			return len(t.Partitions), nil
 		}
 	}
-	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(errNoTopic, kafka.UnknownTopicOrPartition))
+	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(ErrNoTopic, kafka.UnknownTopicOrPartition))
 }
 
-// createTopic makes a topic with the cluster's default replication, and returns
+// CreateTopic makes a topic with the cluster's default replication, and returns
 // once it can be written. Someone else may have made it meanwhile: that is as
 // good.
-func createTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
+func CreateTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
 	response, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1}},
 	})
@@ -203,35 +204,7 @@ func createTopic(ctx context.Context, c *kafka.Client, topic string, partitions 
 	defer cancel()
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(time.Second))
 	return backoff.Retry(func() error {
-		_, err := topicPartitions(ctx, c, topic)
+		_, err := TopicPartitions(ctx, c, topic)
 		return err
 	}, backoff.WithContext(wait, ctx))
-}
-
-// sendAgain reports whether a failed produce call may succeed later. The table is
-// our own: kafka-go's Temporary leaves out codes that pass by themselves.
-func sendAgain(err error) bool {
-	code, ok := errors.AsType[kafka.Error](err)
-	if !ok {
-		return true // the network, a deadline, no leader known yet
-	}
-	switch code {
-	case kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable, kafka.NotLeaderForPartition, kafka.RequestTimedOut,
-		kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable, kafka.NetworkException, kafka.NotEnoughReplicas,
-		kafka.NotEnoughReplicasAfterAppend, kafka.KafkaStorageError, kafka.FencedLeaderEpoch, kafka.UnknownLeaderEpoch:
-		return true
-	}
-	return false
-}
-
-// mayBeWritten reports whether the records of a failed call can be in the log all
-// the same: sending them again puts them there twice.
-func mayBeWritten(err error) bool {
-	if code, ok := errors.AsType[kafka.Error](err); ok {
-		return code == kafka.RequestTimedOut || code == kafka.NotEnoughReplicasAfterAppend || code == kafka.NetworkException
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op != "dial"
-	}
-	return true
 }

@@ -1,0 +1,103 @@
+// Package clients makes of a configuration what talks to Kafka and Redis, and says in
+// one line what an error of theirs means for whoever wrote the configuration.
+package clients
+
+// The consumer, as it is configured.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// NewConsumer is the consumer. It doesn't run yet.
+func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+	calendar, err := cfg.Calendar()
+	if err != nil {
+		return nil, err
+	}
+	start, err := parseStart(cfg.Start)
+	if err != nil {
+		return nil, err
+	}
+	onGap := ingest.GapHalts
+	if cfg.OnGap == "continue" {
+		onGap = ingest.GapContinues
+	}
+	events, err := cfg.EventRules()
+	if err != nil {
+		return nil, err
+	}
+	kept := cfg.Retentions()
+	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
+	for _, p := range cfg.Periods {
+		if p.Enabled {
+			rules.Periods = append(rules.Periods, p.Name)
+		}
+	}
+	return ingest.New(ingest.Config{
+		Brokers: cfg.Kafka.Brokers, Transport: transport,
+		Dialer:  way.Dialer(),
+		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.Kafka.Brokers...) },
+		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: owner(),
+		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
+		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
+		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
+		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
+		Events:     events,
+		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
+		Standings: redisStandings{store}, Log: log, Stats: stats,
+	}), nil
+}
+
+// redisStandings is the store as ingest needs it: with what its errors mean.
+type redisStandings struct{ *ranking.Store }
+
+// Meaning says what an error of Redis asks for.
+func (redisStandings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+
+func parseStart(text string) (ingest.Start, error) {
+	switch text {
+	case "window":
+		return ingest.Start{From: ingest.FromWindow}, nil
+	case "earliest":
+		return ingest.Start{From: ingest.FromEarliest}, nil
+	case "latest":
+		return ingest.Start{From: ingest.FromLatest}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return ingest.Start{}, fmt.Errorf("start: %w", err)
+	}
+	return ingest.Start{From: ingest.FromTime, Time: at}, nil
+}
+
+// owner names this process in status.
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// NewTransport is how the consumer reaches Kafka: it knows the sources and their dead
+// letters.
+func NewTransport(cfg *config.Config, way connect.Way) *kafka.Transport {
+	var topics []string
+	for _, t := range cfg.Kafka.Topics {
+		topics = append(topics, t, ingest.DeadLetterTopic(t))
+	}
+	return way.Transport(time.Second, topics...) // a leader that moved is seen this soon
+}
