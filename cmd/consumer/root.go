@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/rebuild"
 )
 
 // run is the whole program: it returns when everything it started has ended.
@@ -25,6 +26,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		newRankCommand(p),
 		newStatusCommand(p),
 		newDeadLettersCommand(p),
+		rebuild.Command(p),
 		newHealthcheckCommand(p),
 		newDemoCommand(p),
 	)

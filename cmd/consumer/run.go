@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +82,7 @@ func consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	limitMemory(cfg, partitions, log)
+	clients.LimitMemory(cfg, partitions, log)
 	store, err := clients.NewStore(cfg, client, cluster)
 	if err != nil {
 		return err
@@ -156,23 +155,6 @@ func retire(ctx context.Context, store *ranking.Store, log *zap.Logger) {
 			return
 		}
 	}
-}
-
-// What the process needs beside fold_memory, in bytes: as much as it has when
-// idle, and a connection and some goroutines for each partition.
-const (
-	besideAll       = 8 << 20
-	besidePartition = 96 << 10
-)
-
-// limitMemory tells the garbage collector what it may use, unless the operator has
-// (GOMEMLIMIT): so that what batches have let go of is collected before the process
-// grows past fold_memory. Any replica may come to have all partitions.
-func limitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
-	if debug.SetMemoryLimit(-1) == 1<<63-1 {
-		debug.SetMemoryLimit(cfg.FoldMemory + besideAll + besidePartition*int64(max(partitions, 16)))
-	}
-	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
 
 // sayEvery is how often a wait that goes on is told.

@@ -39,14 +39,6 @@ func NewReplay(c Config) *Replay {
 	return &Replay{consumer: New(c), watched: w, workers: map[string]*worker{}}
 }
 
-// Applying has f called with every piece before it is sent. f is called by several
-// goroutines, and mustn't keep the piece.
-func (r *Replay) Applying(f func(*ledger.Piece)) {
-	r.watched.mu.Lock()
-	defer r.watched.mu.Unlock()
-	r.watched.applying = f
-}
-
 // Through is how many offsets of a partition are in since where it began: of a sweep
 // the share that is.
 func (r *Replay) Through(field string, begin int64) int64 {
@@ -160,9 +152,8 @@ func (r *Replay) Stats() *Stats { return r.consumer.Stats }
 type watched struct {
 	Standings
 
-	mu       sync.Mutex
-	applying func(*ledger.Piece)
-	at       map[string]ledger.Position
+	mu sync.Mutex
+	at map[string]ledger.Position
 }
 
 func (w *watched) reached(field string, at ledger.Position) {
@@ -172,12 +163,6 @@ func (w *watched) reached(field string, at ledger.Position) {
 }
 
 func (w *watched) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
-	w.mu.Lock()
-	tell := w.applying
-	w.mu.Unlock()
-	if tell != nil {
-		tell(p)
-	}
 	a, took, err := w.Standings.Apply(ctx, p)
 	if err == nil && a.Outcome == ledger.Applied {
 		w.reached(ledger.Field(p.Topic, p.Partition), p.Next)

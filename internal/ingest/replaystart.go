@@ -56,20 +56,27 @@ func (r *Replay) Fields(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Ends is where the logs of partitions end now.
-func (r *Replay) Ends(ctx context.Context, fields ...string) (map[string]int64, error) {
+// Committed is how far partitions had come by the group's offsets in Kafka, within what
+// the log has now: its start where the group has none. Dead letters are written before
+// that is committed, so those of what lies behind are still to come.
+func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int64, error) {
 	topics, err := byTopic(fields)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]int64{}
 	for topic, partitions := range topics {
-		logs, err := r.consumer.kafka.bounds(ctx, topic, partitions...)
+		k := r.consumer.kafka
+		committed, err := Committed(ctx, k.client, k.group, topic, slices.Max(partitions)+1)
+		if err != nil {
+			return nil, err
+		}
+		logs, err := k.bounds(ctx, topic, partitions...)
 		if err != nil {
 			return nil, err
 		}
 		for p, log := range logs {
-			all[ledger.Field(topic, p)] = log.end
+			all[ledger.Field(topic, p)] = min(max(committed[p], log.start), log.end)
 		}
 	}
 	return all, nil

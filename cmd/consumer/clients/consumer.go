@@ -23,13 +23,30 @@ import (
 
 // NewConsumer is the consumer. It doesn't run yet.
 func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
-	calendar, err := cfg.Calendar()
+	c, err := consumerConfig(cfg, way, transport, store, log, stats)
 	if err != nil {
 		return nil, err
 	}
-	start, err := parseStart(cfg.Start)
+	return ingest.New(c), nil
+}
+
+// NewReplay reads again as the consumer does, into a store of its own.
+func NewReplay(cfg *config.Config, way connect.Way, transport *kafka.Transport, shadow *ranking.Store, log *zap.Logger) (*ingest.Replay, error) {
+	c, err := consumerConfig(cfg, way, transport, shadow, log, new(ingest.Stats))
 	if err != nil {
 		return nil, err
+	}
+	return ingest.NewReplay(c), nil
+}
+
+func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
+	calendar, err := cfg.Calendar()
+	if err != nil {
+		return ingest.Config{}, err
+	}
+	start, err := parseStart(cfg.Start)
+	if err != nil {
+		return ingest.Config{}, err
 	}
 	onGap := ingest.GapHalts
 	if cfg.OnGap == "continue" {
@@ -37,7 +54,7 @@ func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport
 	}
 	events, err := cfg.EventRules()
 	if err != nil {
-		return nil, err
+		return ingest.Config{}, err
 	}
 	kept := cfg.Retentions()
 	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
@@ -46,11 +63,11 @@ func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport
 			rules.Periods = append(rules.Periods, p.Name)
 		}
 	}
-	return ingest.New(ingest.Config{
+	return ingest.Config{
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
 		Dialer:  way.Dialer(),
 		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.Kafka.Brokers...) },
-		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: owner(),
+		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(),
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
@@ -58,7 +75,7 @@ func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport
 		Events:     events,
 		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: redisStandings{store}, Log: log, Stats: stats,
-	}), nil
+	}, nil
 }
 
 // redisStandings is the store as ingest needs it: with what its errors mean.
@@ -83,8 +100,8 @@ func parseStart(text string) (ingest.Start, error) {
 	return ingest.Start{From: ingest.FromTime, Time: at}, nil
 }
 
-// owner names this process in status.
-func owner() string {
+// Owner names this process for others: in status, and as whose rebuild it is.
+func Owner() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -90,7 +90,11 @@ func (p *Progress) lines(w io.Writer, what string, total int64, count func() int
 		select {
 		case <-tick.C:
 			now := count()
-			fmt.Fprintf(w, "%s: %s%s events, %s/s\n", what, units.Thousands(now), of, units.Thousands((now-last)/int64(lineEvery/time.Second)))
+			rate, left := (now-last)/int64(lineEvery/time.Second), ""
+			if total > 0 && rate > 0 {
+				left = fmt.Sprintf(", %s left", time.Duration(max(0, total-now)/rate)*time.Second)
+			}
+			fmt.Fprintf(w, "%s: %s%s events, %s/s%s\n", what, units.Thousands(now), of, units.Thousands(rate), left)
 			last = now
 		case line := <-p.notes:
 			fmt.Fprintln(w, line)

@@ -1,0 +1,197 @@
+// Package rebuild is the command rebuild: it has the boards rebuilt, and shows how that
+// goes.
+package rebuild
+
+// consumer rebuild: the boards from the log, in place, while consumers run.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rebuild"
+)
+
+const (
+	// shortestHold is the least that a swap and what leads to it may need.
+	shortestHold = 100 * time.Millisecond
+	longestHold  = time.Minute
+	// lease is how long what a rebuild has in Redis outlives it.
+	lease = time.Minute
+)
+
+// flags are the command line of a rebuild.
+type flags struct {
+	from             string
+	boards           []string
+	dryRun           bool
+	acceptIncomplete bool
+	maxHold          time.Duration
+	asJSON           bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Rebuild the boards from the log while consumers run",
+		Long: `Reads the log again, by the rules that are configured, into a shadow of the boards,
+and swaps the two in one step once they hold the very same events. Consumers go on
+meanwhile and are held up only for the last of it; readers never see a board that is
+half one and half the other. It settles a shard that is torn, a board that is lost, and
+a score that something else wrote.
+
+Reading begins where --from says:
+
+  (nothing)     the first offset that can hold an event of a window that lives, but no
+                earlier than the boards themselves began
+  window        the same, however the boards began
+  earliest      the log's start
+  a time        the first record of that time or later, as 2026-11-01T00:00:00Z
+  a file        the offsets that it gives, in lines of topic,partition,offset, as
+                kafka-consumer-groups --reset-offsets --from-file takes them
+
+A window is replaced if it starts no earlier than what was read in every partition;
+the others are kept, and named. Only one rebuild can be under way; it can be stopped, or
+killed, at any time: the boards are then as they were, and what it leaves in Redis
+expires within a minute. It commits nothing and writes no dead letters.
+
+The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, and
+2 if the command line or the configuration is wrong.`,
+		Example: `  consumer rebuild --dry-run
+  consumer rebuild --from 2026-11-01T00:00:00Z --board eu`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.maxHold < shortestHold || f.maxHold > longestHold {
+				return cli.Usagef("--max-hold has to be %s to %s", units.FormatDuration(shortestHold), units.FormatDuration(longestHold))
+			}
+			from, err := parseFrom(f.from)
+			if err != nil {
+				return cli.Usagef("%w", err)
+			}
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			return run(c.Context(), p, l.Config, &f, from)
+		},
+	}
+	c.Flags().StringVar(&f.from, "from", "", "`where` to begin: window, earliest, a time or a file of offsets")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "rebuild this `board` alone; can be repeated")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "do everything but the swap")
+	c.Flags().BoolVar(&f.acceptIncomplete, "accept-incomplete", false, "go on where windows that the log no longer has lack events, and show them as incomplete")
+	c.Flags().DurationVar(&f.maxHold, "max-hold", 2*time.Second, "hold ingestion up for no longer than this at a `time`")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+// run does it, and says how it goes on stderr and what came of it on stdout.
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from ingest.ReplayFrom) error {
+	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
+		return ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
+	})
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	way, err := cfg.Kafka.Connection()
+	if err != nil {
+		return err
+	}
+	transport := clients.NewTransport(cfg, way)
+	defer transport.CloseIdleConnections()
+	asked, err := metadataOf(ctx, cfg, transport)
+	if err != nil {
+		return err
+	}
+	store, err := clients.NewStore(cfg, client, asked.ClusterID)
+	if err != nil {
+		return err
+	}
+	if err := store.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if err := store.TryRebuild(ctx); err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	shown := &show{w: p.Stderr, zone: cfg.TimeZone}
+	log := zap.New(noteLog{shown.note})
+	clients.LimitMemory(cfg, allPartitions(asked), log)
+	job := &rebuild.Job{
+		Live: store, From: from, Owner: clients.Owner(),
+		Choice:  ranking.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete},
+		MaxHold: f.maxHold, Lease: lease, DryRun: f.dryRun,
+		Replay: func(shadow *ranking.Store) (*ingest.Replay, error) {
+			return clients.NewReplay(cfg, way, transport, shadow, log)
+		},
+		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
+	}
+	result, err := job.Run(ctx)
+	if err != nil && !result.Swapped {
+		return explain(ctx, err, cfg)
+	}
+	if f.asJSON {
+		err = errors.Join(err, cli.WriteJSON(p.Stdout, reportOf(result, f.dryRun)))
+	} else {
+		writeResult(p.Stdout, result, f.dryRun)
+	}
+	return err
+}
+
+// metadataOf learns which cluster it is, and whether the topics are there.
+func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+	if err != nil {
+		return nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	}
+	for _, t := range m.Topics {
+		if t.Error != nil {
+			return nil, clients.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
+		}
+	}
+	return m, nil
+}
+
+func allPartitions(m *kafka.MetadataResponse) int {
+	n := 0
+	for _, t := range m.Topics {
+		n += len(t.Partitions)
+	}
+	return n
+}
+
+// explain says what the end of a rebuild means. None of them changed a board.
+func explain(ctx context.Context, err error, cfg *config.Config) error {
+	halt, halted := errors.AsType[*ingest.Halt](err)
+	_, answered := errors.AsType[kafka.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: the boards are as they were")
+	case errors.Is(err, ranking.ErrLost), errors.Is(err, ingest.ErrShadowLost):
+		return fmt.Errorf("the boards are as they were, and what was rebuilt is gone: %w", err)
+	case errors.Is(err, rebuild.ErrNothing), halted:
+		if halted {
+			return halt
+		}
+		return err
+	case answered:
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	case ranking.Unreachable(err):
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	return err
+}

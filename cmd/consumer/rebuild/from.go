@@ -1,0 +1,81 @@
+package rebuild
+
+// Where a rebuild begins, by the command line.
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// parseFrom reads what --from says. What is none of the words and no time is a
+// file.
+func parseFrom(text string) (ingest.ReplayFrom, error) {
+	switch text {
+	case "":
+		return ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true}, nil
+	case "window":
+		return ingest.ReplayFrom{From: ingest.FromWindow}, nil
+	case "earliest":
+		return ingest.ReplayFrom{From: ingest.FromEarliest}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return ingest.ReplayFrom{From: ingest.FromTime, Time: at}, nil
+	}
+	file, err := os.Open(text)
+	if err != nil {
+		return ingest.ReplayFrom{}, fmt.Errorf("--from %q is neither window, earliest, a time like 2026-11-01T00:00:00Z, nor a file that can be read: %w", text, err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	offsets, err := readOffsets(file)
+	if err != nil {
+		return ingest.ReplayFrom{}, fmt.Errorf("--from %s: %w", text, err)
+	}
+	return ingest.ReplayFrom{Offsets: offsets}, nil
+}
+
+// readOffsets reads lines of topic,partition,offset, as kafka-consumer-groups writes and
+// takes them, by fields of the ledger.
+func readOffsets(r io.Reader) (map[string]int64, error) {
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord = -1
+	lines.TrimLeadingSpace = true
+	all := map[string]int64{}
+	for {
+		record, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			if len(all) == 0 {
+				return nil, errors.New("it has no line: want topic,partition,offset")
+			}
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, _ := lines.FieldPos(0)
+		if len(record) != 3 {
+			return nil, fmt.Errorf("line %d has %d fields: want topic,partition,offset", n, len(record))
+		}
+		partition, err := strconv.ParseInt(strings.TrimSpace(record[1]), 10, 32)
+		if err != nil || partition < 0 || record[0] == "" {
+			return nil, fmt.Errorf("line %d: %q of %q is no partition", n, record[1], record[0])
+		}
+		offset, err := strconv.ParseInt(strings.TrimSpace(record[2]), 10, 64)
+		if err != nil || offset < 0 {
+			return nil, fmt.Errorf("line %d: %q is no offset", n, record[2])
+		}
+		field := ledger.Field(strings.TrimSpace(record[0]), int(partition))
+		if _, twice := all[field]; twice {
+			return nil, fmt.Errorf("line %d: %s is there twice", n, field)
+		}
+		all[field] = offset
+	}
+}

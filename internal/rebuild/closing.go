@@ -1,0 +1,211 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Coming close to a ledger that moves: rounds, each up to where the live ledger stands as
+// it begins, get shorter and shorter as long as reading is faster than what comes. Once
+// one is short, ingestion is held and what is left is about as short.
+
+// reading shows how far the rounds have come while they go on.
+func (a *attempt) reading(ctx context.Context) error {
+	if a.Watch.Reading != nil {
+		begun, until := cloned(a.begun), cloned(a.until)
+		total := int64(0)
+		for field, at := range begun {
+			total += until[field] - at
+		}
+		ended := a.Watch.Reading(total, func() int64 {
+			n := int64(0)
+			for field, at := range begun {
+				n += min(a.replay.Through(field, at), until[field]-at)
+			}
+			return n
+		})
+		defer ended()
+	}
+	return a.close(ctx)
+}
+
+// near is how long a round may take that is followed by the hold.
+func (a *attempt) near() time.Duration { return min(a.MaxHold/4, 300*time.Millisecond) }
+
+// outrun is how many rounds that don't get short are waited for in silence.
+const outrun = 20
+
+// close goes round by round until one was short.
+func (a *attempt) close(ctx context.Context) error {
+	for n := 1; ; n++ {
+		began := time.Now()
+		limits, err := a.limits(ctx, false)
+		if err != nil {
+			return err
+		}
+		if err := a.replay.To(ctx, limits); err != nil {
+			return err
+		}
+		if time.Since(began) <= a.near() {
+			return nil
+		}
+		if n%outrun == 0 {
+			a.Watch.note("the consumers are about as fast as this rebuild: %d rounds, and it isn't close yet", n)
+		}
+	}
+}
+
+// limits are where partitions are to be read to now: where the live ledger stands. What it
+// has and the shadow hasn't, as a partition that was added, begins now.
+//
+// To read into the middle of a sweep is to read all of its events, and to read them again
+// once the sweep goes on. So a sweep is left for later unless it stands still, as one whose
+// worker is halted or gone, or is held (exact).
+func (a *attempt) limits(ctx context.Context, exact bool) (map[string]ledger.Position, error) {
+	live, err := a.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last := a.last
+	a.last = live.Ledger
+	limits := map[string]ledger.Position{}
+	if a.orphaned {
+		if len(live.Ledger) > 0 {
+			return nil, fmt.Errorf("the ledger that was lost is there again: %w", ingest.ErrWentBack)
+		}
+		for field, end := range a.until {
+			limits[field] = ledger.At(end)
+		}
+		return limits, nil
+	}
+	if err := a.take(ctx, live); err != nil {
+		return nil, err
+	}
+	for field, text := range live.Ledger {
+		at, err := ledger.Counted(text)
+		if err != nil {
+			return nil, fmt.Errorf("the ledger of %s: %w", field, err)
+		}
+		stands := a.replay.Position(field)
+		if !ingest.Leads(stands, at) {
+			return nil, fmt.Errorf("%s stands at %v, and the rebuild at %v: %w", field, at, stands, ingest.ErrWentBack)
+		}
+		if at.Sweeping() && !exact && last[field] != text {
+			if at = ledger.At(at.From); !ingest.Leads(stands, at) {
+				continue // it is in that sweep already
+			}
+		}
+		limits[field] = at
+	}
+	return limits, nil
+}
+
+// take begins the partitions that the live ledger has had since.
+func (a *attempt) take(ctx context.Context, live ledger.State) error {
+	for field := range a.begun {
+		if _, ok := live.Ledger[field]; !ok {
+			return fmt.Errorf("%s is gone from the live ledger: %w", field, ingest.ErrWentBack)
+		}
+	}
+	var added []string
+	for field := range live.Ledger {
+		if _, ok := a.begun[field]; !ok {
+			added = append(added, field)
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	slices.Sort(added)
+	starts, err := a.begin(ctx, live, added)
+	if err != nil {
+		return err
+	}
+	a.result.Plan.Starts = append(a.result.Plan.Starts, starts...)
+	return nil
+}
+
+// finish holds ingestion, reads what is left, and swaps; again until that works.
+func (a *attempt) finish(ctx context.Context) error {
+	for n := 1; ; n++ {
+		done, err := a.held(ctx)
+		if done || err != nil {
+			return err
+		}
+		if n%5 == 0 {
+			a.Watch.note("ingestion was held %d times for up to %v, and the rest wasn't read by then: trying again", n, a.MaxHold)
+		}
+		if err := a.close(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// held is one hold. It reports false where it was let go of without a swap.
+func (a *attempt) held(ctx context.Context) (done bool, err error) {
+	began := time.Now()
+	if err := retry(ctx, func() error { return a.Hold(ctx, a.MaxHold) }); err != nil {
+		if errors.Is(err, ranking.ErrUnheld) {
+			return false, sleep(ctx, 100*time.Millisecond)
+		}
+		return false, err
+	}
+	a.result.Holds++
+	defer func() {
+		if !a.result.Swapped {
+			// Where this fails the hold lapses.
+			_ = a.Release(context.WithoutCancel(ctx))
+		}
+	}()
+	inTime, cancel := context.WithDeadline(ctx, began.Add(a.MaxHold))
+	defer cancel()
+	limits, err := a.limits(inTime, true)
+	if err == nil {
+		err = a.replay.To(inTime, limits)
+	}
+	switch {
+	case err != nil && inTime.Err() != nil && ctx.Err() == nil:
+		return false, nil // not in time
+	case err != nil:
+		return false, err
+	case a.DryRun:
+		_, err := a.plan(ctx, a.result.Plan.Starts)
+		a.result.Held = time.Since(began)
+		return true, err
+	}
+	return a.swap(ctx, began)
+}
+
+// swap is tried until its outcome is known.
+func (a *attempt) swap(ctx context.Context, began time.Time) (done bool, err error) {
+	var plan *ranking.Plan
+	// Told to stop, it still asks: else nobody would know whether it had swapped.
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	err = retry(asking, func() (err error) { plan, err = a.Swap(asking, a.Choice); return err })
+	_, moved := errors.AsType[*ranking.MovedError](err)
+	switch {
+	case err == nil:
+		a.result.Held, a.result.Swapped = time.Since(began), true
+		a.result.Plan.Plan = plan
+		return true, nil
+	case moved, errors.Is(err, ranking.ErrUnheld):
+		return false, nil
+	}
+	return false, err
+}
+
+func cloned(m map[string]int64) map[string]int64 {
+	all := make(map[string]int64, len(m))
+	for k, v := range m {
+		all[k] = v
+	}
+	return all
+}

@@ -1,0 +1,208 @@
+// Package rebuild runs `consumer rebuild` as a process beside consumers, producers and
+// readers, on a real Kafka and a real Redis: what it swaps in is what the oracle says, no
+// read sees anything between, and killed or paused at any point it leaves the live boards
+// as they were.
+package rebuild
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/embedded/child"
+	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Most of a test's time goes by in waiting.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("4"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	harness.Main(m)
+}
+
+// within is how long anything may take on a machine that is busy.
+const within = 90 * time.Second
+
+// newPlace is a place on the shared Kafka with a Redis of its own.
+func newPlace(t *testing.T, o harness.Options) *harness.Place {
+	t.Helper()
+	if o.Kafka == nil {
+		o.Kafka = testenv.RealKafka(t, "what a log, its offsets and a group do beside a rebuild")
+	}
+	if o.Redis == nil {
+		o.Redis = testenv.PrivateRedis(t)
+	}
+	settings := map[string]string{"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms"}
+	maps.Copy(settings, o.Settings)
+	o.Settings = settings
+	return harness.New(t, o)
+}
+
+// rebuilding is a rebuild as a process.
+type rebuilding struct {
+	t       *testing.T
+	process *child.Process
+	out     bytes.Buffer
+	err     harness.Log
+}
+
+// report is what it prints.
+type report struct {
+	Swapped    bool  `json:"swapped"`
+	Records    int64 `json:"records"`
+	HeldMS     int64 `json:"held_ms"`
+	TookMS     int64 `json:"took_ms"`
+	Partitions []struct {
+		Partition string `json:"partition"`
+		From      int64  `json:"from"`
+	} `json:"partitions"`
+	Windows []struct {
+		Board      string `json:"board"`
+		Period     string `json:"period"`
+		Window     string `json:"window"`
+		Fate       string `json:"fate"`
+		Why        string `json:"why"`
+		Incomplete bool   `json:"incomplete"`
+	} `json:"windows"`
+}
+
+// fates counts the windows by what became of them.
+func (r *report) fates() map[string]int {
+	n := map[string]int{}
+	for _, w := range r.Windows {
+		n[w.Fate]++
+	}
+	return n
+}
+
+// startRebuild starts a rebuild. It is killed at the test's end if it still runs.
+func startRebuild(t *testing.T, place *harness.Place, args ...string) *rebuilding {
+	t.Helper()
+	cmd := exec.Command(harness.Binary(t), append([]string{"rebuild", "--json"}, args...)...)
+	cmd.Env = place.Environment(place.Settings)
+	r := &rebuilding{t: t}
+	cmd.Stdout, cmd.Stderr = &r.out, &r.err
+	cmd.WaitDelay = 5 * time.Second
+	process, err := child.Start(cmd, "")
+	must(t, err)
+	r.process = process
+	t.Cleanup(process.Kill)
+	return r
+}
+
+// ended waits for its end and returns the exit code, or 128 and the signal's number.
+func (r *rebuilding) ended() int {
+	r.t.Helper()
+	select {
+	case <-r.process.Done():
+	case <-time.After(within):
+		r.t.Fatalf("the rebuild still runs after %v:\n%s", within, r.err.Text())
+	}
+	err := r.process.Err()
+	if err == nil {
+		return 0
+	}
+	exit, ok := err.(*exec.ExitError) //nolint:errorlint // it comes bare
+	if !ok {
+		r.t.Fatal(err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// swapped waits for its end, which has to be in order, and returns what it reports.
+func (r *rebuilding) swapped() *report {
+	r.t.Helper()
+	if code := r.ended(); code != 0 {
+		r.t.Fatalf("the rebuild ended with code %d:\n%s", code, r.err.Text())
+	}
+	var said report
+	if err := json.Unmarshal(r.out.Bytes(), &said); err != nil {
+		r.t.Fatalf("%v in %q", err, r.out.String())
+	}
+	return &said
+}
+
+// refused waits for its end, which has to be with a line that says all of these.
+func (r *rebuilding) refused(says ...string) {
+	r.t.Helper()
+	if code := r.ended(); code != 1 {
+		r.t.Fatalf("the rebuild ended with code %d, want 1:\n%s%s", code, r.err.Text(), r.out.String())
+	}
+	for _, text := range says {
+		if !strings.Contains(r.err.Text(), text) {
+			r.t.Errorf("the rebuild doesn't say %q:\n%s", text, r.err.Text())
+		}
+	}
+}
+
+// earned are events of members over partitions, repeatable by their seed: corrections,
+// two boards, times in the last hours, and a bad one in a hundred.
+func earned(seed uint64, events, members, partitions int) []*kgo.Record {
+	random := rand.New(rand.NewPCG(seed, 1))
+	records := make([]*kgo.Record, events)
+	now := time.Now()
+	for i := range records {
+		member := random.IntN(members)
+		board, points := "global", random.IntN(500)-50
+		if random.IntN(4) == 0 {
+			board = "eu"
+		}
+		at := now.Add(-time.Duration(random.IntN(4*3600*1000)) * time.Millisecond).UnixMilli()
+		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
+		if random.IntN(100) == 0 {
+			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
+		}
+		records[i] = harness.Record(member%partitions, value)
+	}
+	return records
+}
+
+// finish ends everything in order, and holds all that is there against the oracle.
+func finish(t *testing.T, place *harness.Place) {
+	t.Helper()
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+// window is the latest window that is listed of a board and a period.
+func window(t *testing.T, place *harness.Place, board, period string) string {
+	t.Helper()
+	found := ""
+	for name := range place.Hash(t, "windows") {
+		if strings.HasPrefix(name, board+":"+period+":") {
+			found = max(found, name)
+		}
+	}
+	if found == "" {
+		t.Fatalf("no %s window of %s is listed", period, board)
+	}
+	return found
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
