@@ -55,6 +55,7 @@ func newEngine() *engine {
 	e.lua.SetGlobal("cjson", e.lua.SetFuncs(e.lua.NewTable(), map[string]lua.LGFunction{
 		"decode": decodeJSON, "encode": encodeJSON,
 	}))
+	e.lua.SetGlobal("tostring", e.lua.NewFunction(textOf(e.lua.GetGlobal("tostring"))))
 	guard := e.lua.SetFuncs(e.lua.NewTable(), map[string]lua.LGFunction{
 		"__index": func(l *lua.LState) int {
 			l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.Get(2).String())
@@ -67,6 +68,21 @@ func newEngine() *engine {
 	})
 	e.lua.SetMetatable(e.lua.G.Global, guard)
 	return e
+}
+
+// textOf is tostring with 14 digits, as Lua has it: who writes a score by it loses some.
+func textOf(other lua.LValue) lua.LGFunction {
+	return func(l *lua.LState) int {
+		v := l.CheckAny(1)
+		if n, is := v.(lua.LNumber); is {
+			l.Push(lua.LString(digits(float64(n), 14)))
+			return 1
+		}
+		l.Push(other)
+		l.Push(v)
+		l.Call(1, 1)
+		return 1
+	}
 }
 
 func (e *engine) run(t *tx, proto *lua.FunctionProto, keys, args []string) (any, error) {
@@ -100,7 +116,7 @@ func (e *engine) call(raises bool) int {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = formatNumber(float64(v))
+			args[i] = digits(float64(v), 17)
 		default:
 			l.RaiseError("Lua redis lib command arguments must be strings or integers")
 		}
@@ -119,9 +135,6 @@ func (e *engine) call(raises bool) int {
 	l.Error(table, 0)
 	return 0
 }
-
-// formatNumber is a Lua number as redis.call passes it on: exact.
-func formatNumber(f float64) string { return formatScore(f) }
 
 func single(name string) lua.LGFunction {
 	return func(l *lua.LState) int {

@@ -98,7 +98,7 @@ func (z *zset) add(member string, score float64) bool {
 		z.scores = map[string]float64{}
 	}
 	_, there := z.scores[member]
-	z.scores[member] = score
+	z.scores[member] = score + 0 // a small set has one zero
 	z.order = nil
 	return !there
 }

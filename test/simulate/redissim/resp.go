@@ -40,7 +40,10 @@ func flat(reply any) any {
 
 // formatScore is a score as text: 17 digits, as every Redis before 7.2 writes it, and
 // exact.
-func formatScore(f float64) string {
+func formatScore(f float64) string { return digits(f, 17) }
+
+// digits is C's %.<n>g.
+func digits(f float64, n int) string {
 	switch {
 	case math.IsInf(f, 1):
 		return "inf"
@@ -49,7 +52,7 @@ func formatScore(f float64) string {
 	case math.IsNaN(f):
 		return "nan"
 	}
-	return strconv.FormatFloat(f, 'g', 17, 64)
+	return strconv.FormatFloat(f, 'g', n, 64)
 }
 
 func appendReply(b []byte, reply any, proto int) []byte {
