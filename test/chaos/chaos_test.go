@@ -124,6 +124,9 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) bool {
 	time.Sleep(between(plan, 200*time.Millisecond, 2*time.Second))
 	if w.mode == rdb && (len(w.store.dumps) == 0 || plan.IntN(2) == 0) {
+		if plan.IntN(2) == 0 { // to go back into a sweep
+			w.sweeping(w.t.Context())
+		}
 		w.store.keep()
 	}
 	together := []fault{first}
@@ -132,7 +135,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	}
 	effects, wrong := make([]func() string, len(together)), make([]error, len(together))
 	w.disturbed.Add(1)
-	begun := time.Now()
+	begun, stale := time.Now(), w.stale.total()
 	var on sync.WaitGroup
 	for i, f := range together {
 		r := rand.New(rand.NewPCG(plan.Uint64(), 0))
@@ -148,6 +151,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	lasted := time.Since(begun)
 	took, err := w.recovered()
 	w.disturbed.Add(1)
+	stale = w.stale.total() - stale
 	for i, f := range together {
 		effect := effects[i]()
 		if wrong[i] != nil {
@@ -155,10 +159,12 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 		}
 		entry := m.add(f.kind, effect)
 		if i == 0 && err == nil && effect != "" {
-			entry.took(took)
+			entry.Recovery.add(took)
+			entry.Stale.add(stale)
 		}
-		w.tell(number, i, f.kind, effect, lasted, took)
+		w.tell(number, i, f.kind, effect)
 	}
+	fmt.Printf("%s on for %s, recovered in %s, stale for %s\n", w.margin(number), seconds(lasted), seconds(took), seconds(stale))
 	if err != nil {
 		m.Differences = append(m.Differences, fmt.Sprintf("after %s: %v", first.kind, err))
 	}
@@ -166,17 +172,18 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 }
 
 // tell shows progress.
-func (w *world) tell(round, i int, kind, effect string, lasted, took time.Duration) {
+func (w *world) tell(round, i int, kind, effect string) {
 	if effect == "" {
 		effect = "no effect"
 	}
-	what := fmt.Sprintf("%5.0f s  %s %3d  ", time.Since(w.began).Seconds(), w.mode, round)
+	begin := fmt.Sprintf("%s %3d ", w.mode, round)
 	if i > 0 {
-		what = strings.Repeat(" ", len(what)-5) + "and  "
+		begin = w.margin(round)
 	}
-	fmt.Printf("%s%s: %s", what, kind, effect)
-	if i == 0 {
-		fmt.Printf("; on for %.1f s, recovered in %.1f s", lasted.Seconds(), took.Seconds())
-	}
-	fmt.Println()
+	fmt.Printf("%s %4.0f s  %s: %s\n", begin, time.Since(w.began).Seconds(), kind, effect)
+}
+
+// margin is as wide as what a round's line begins with.
+func (w *world) margin(round int) string {
+	return strings.Repeat(" ", len(fmt.Sprintf("%s %3d ", w.mode, round)))
 }

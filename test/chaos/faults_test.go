@@ -30,6 +30,7 @@ const (
 var faults = slices.Concat([]fault{
 	{kind: "consumer: kill -9", group: ofConsumers, do: killConsumer},
 	{kind: "consumers: kill -9, all of them", group: ofConsumers, do: killConsumers},
+	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
 }, redisFaults, kafkaFaults, networkFaults)
@@ -74,12 +75,27 @@ func killConsumer(w *world, r *rand.Rand) (func() string, error) {
 	return saw("consumer %d gone, with %d partitions", s.consumer.Number, had), nil
 }
 
+// killInSweep kills all consumers while a batch of one of them is in by half.
+func killInSweep(w *world, r *rand.Rand) (func() string, error) {
+	ctx := w.t.Context()
+	all := w.takeAll(r)
+	w.sweeping(ctx)
+	for _, s := range all {
+		s.consumer.Kill()
+	}
+	at := w.store.master(ctx).sweep(ctx, w.place)
+	for _, s := range all {
+		w.giveBack(s)
+	}
+	if at == "" || len(all) < len(w.slots) {
+		return nothing, nil
+	}
+	return saw("all were gone, and the ledger stood at %s", at), nil
+}
+
 func killConsumers(w *world, r *rand.Rand) (func() string, error) {
 	gone, had := 0, 0
-	var all []*slot
-	for s := w.take(r); s != nil; s = w.take(r) {
-		all = append(all, s)
-	}
+	all := w.takeAll(r)
 	for _, s := range all {
 		had += s.has()
 		s.consumer.Kill()

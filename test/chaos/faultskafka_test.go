@@ -44,7 +44,7 @@ func pauseKafka(w *world, r *rand.Rand) (func() string, error) {
 
 // pingKafka asks a broker for anything.
 func pingKafka(ctx context.Context, address string, within time.Duration) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(within), kgo.RequestRetries(0))
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(within), kgo.RequestRetries(0), kgo.DialTimeout(within), kgo.RequestTimeoutOverhead(within))
 	if err != nil {
 		return err
 	}

@@ -214,12 +214,12 @@ func flushScripts(w *world, _ *rand.Rand) (func() string, error) {
 	if err := n.direct.ScriptFlush(ctx).Err(); err != nil {
 		return nothing, fmt.Errorf("flush scripts: %w", err)
 	}
-	return func() string {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if met := n.errors(ctx, "NOSCRIPT") - before; met > 0 {
-			return fmt.Sprintf("%d calls met no script", met)
+			return saw("%d calls met no script", met), nil
 		}
-		return ""
-	}, nil
+	}
+	return nothing, nil
 }
 
 func killClients(w *world, r *rand.Rand) (func() string, error) {

@@ -89,6 +89,7 @@ type producers struct {
 	place      *harness.Place
 	published  *published
 	partitions atomic.Int32  // that every producer knows of
+	wanted     atomic.Int32  // events of a burst that somebody waits for
 	ending     chan struct{} // closed when they shall end
 	once       sync.Once
 	running    sync.WaitGroup
@@ -137,7 +138,7 @@ func (p *producers) client(more ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(p.place.Kafka.Addr()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(p.place.Topic),
 		kgo.MetadataMinAge(100 * time.Millisecond), kgo.MetadataMaxAge(time.Second),
-		kgo.RecordDeliveryTimeout(time.Minute), kgo.MaxBufferedRecords(3 * eventsInBurst),
+		kgo.RecordDeliveryTimeout(time.Minute), kgo.MaxBufferedRecords(4 * eventsInBurst),
 	}, more...)...)
 }
 
@@ -157,6 +158,7 @@ func (p *producers) plain(t *testing.T, r *rand.Rand) {
 		if r.IntN(250) == 0 {
 			events = eventsInBurst/2 + r.IntN(eventsInBurst/2)
 		}
+		events += int(p.wanted.Swap(0))
 		p.published.give(events)
 		waiting.Add(events)
 		for range events {
@@ -233,6 +235,9 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 	}
 	return err == nil && !failed
 }
+
+// burst has a plain producer publish many events at once, soon.
+func (p *producers) burst() { p.wanted.Store(3 * eventsInBurst) }
 
 // grew tells the producers of partitions that were added, once all of them know.
 func (p *producers) grew(total int) {

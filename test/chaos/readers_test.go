@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -33,7 +34,8 @@ func startReaders(t *testing.T, w *world, seed uint64) *readers {
 	done := make(chan struct{})
 	rs := &readers{stop: func() { cancel(); <-done }}
 	random := rand.New(rand.NewPCG(seed, 200))
-	binary, environment := harness.Binary(t), w.place.Environment(w.place.Settings)
+	// Not in the consumers' hurry: a look has a master's whole absence to wait for.
+	binary, environment := harness.Binary(t), w.place.Environment(with(w.place.Settings, map[string]string{"redis.timeout": "5s"}))
 	go func() {
 		defer close(done)
 		for {
@@ -42,17 +44,28 @@ func startReaders(t *testing.T, w *world, seed uint64) *readers {
 				return
 			case <-time.After(between(random, 200*time.Millisecond, 1200*time.Millisecond)):
 			}
-			rs.read(ctx, w, binary, environment, random)
+			board, period := strings.Split(boards, ",")[random.IntN(3)], []string{"weekly", "monthly", "yearly"}[random.IntN(3)]
+			// On a busy machine one look may be too slow for its deadline, but not two.
+			if refused := rs.read(ctx, w, binary, environment, board, period); refused != "" {
+				if again := rs.read(ctx, w, binary, environment, board, period); again != "" {
+					rs.note(refused + "\nand again: " + again)
+				}
+			}
 		}
 	}()
 	t.Cleanup(rs.stop)
 	return rs
 }
 
-// read is one look at a board by the built program.
-func (rs *readers) read(ctx context.Context, w *world, binary string, environment []string, r *rand.Rand) {
-	board := strings.Split(boards, ",")[r.IntN(3)]
-	period := []string{"weekly", "monthly", "yearly"}[r.IntN(3)]
+func (rs *readers) note(wrong string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.wrong = append(rs.wrong, wrong)
+}
+
+// read is one look at a board by the built program. It says how it was refused where
+// nothing was wrong.
+func (rs *readers) read(ctx context.Context, w *world, binary string, environment []string, board, period string) (refused string) {
 	disturbed := w.disturbed.Load()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -61,21 +74,27 @@ func (rs *readers) read(ctx context.Context, w *world, binary string, environmen
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ""
+	}
 	calm := disturbed%2 == 0 && disturbed == w.disturbed.Load()
+	if err == nil {
+		if wrong := notABoard(out); wrong != "" {
+			rs.note(fmt.Sprintf("consumer top %s %s showed %s:\n%s", board, period, wrong, out))
+		}
+	}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	switch {
 	case err == nil:
 		rs.reads.Answered++
-		if wrong := notABoard(out); wrong != "" {
-			rs.wrong = append(rs.wrong, fmt.Sprintf("consumer top %s %s showed %s:\n%s", board, period, wrong, out))
-		}
-	case ctx.Err() != nil && !calm, ctx.Err() == context.Canceled: // given up
 	case calm:
-		rs.wrong = append(rs.wrong, fmt.Sprintf("consumer top %s %s, while nothing was wrong: %v: %s", board, period, err, stderr.Bytes()))
+		rs.reads.TooSlow++
+		return fmt.Sprintf("consumer top %s %s, while nothing was wrong: %v: %s", board, period, err, stderr.Bytes())
 	default:
 		rs.reads.Refused++
 	}
+	return ""
 }
 
 // notABoard says what is wrong with the upper end of a board.

@@ -43,18 +43,43 @@ type ModeReport struct {
 	Logs        string         `json:"logs,omitempty"` // a directory, where there is a difference
 }
 
-// FaultReport is of a kind of fault. Times to recover are from the fault's end until all
-// counts that the log had then.
+// FaultReport is of a kind of fault, and of the rounds that it began and had an effect
+// in. What a second fault of a round adds to their times isn't told apart.
 type FaultReport struct {
-	Kind       string  `json:"kind"`
-	Tried      int     `json:"tried"`
-	TookEffect int     `json:"took_effect"`
-	Recovered  int     `json:"recovered"` // rounds whose time was taken: not those of a second fault
-	Median     float64 `json:"recovery_median_seconds"`
-	Worst      float64 `json:"recovery_worst_seconds"`
-	Effect     string  `json:"effect"` // the last one
+	Kind       string `json:"kind"`
+	Tried      int    `json:"tried"`
+	TookEffect int    `json:"took_effect"`
+	// Recovery is from the fault's end until all counted that the log had then.
+	Recovery Times `json:"recovery"`
+	// Stale is how long, all through, the standings lacked what the log had a second before.
+	Stale  Times  `json:"stale"`
+	Effect string `json:"effect"` // the last one
+}
 
-	times []time.Duration
+// Times are those of several rounds.
+type Times struct {
+	Rounds int     `json:"rounds"`
+	Median float64 `json:"median_seconds"`
+	Worst  float64 `json:"worst_seconds"`
+
+	all []time.Duration
+}
+
+func (t *Times) add(more ...time.Duration) {
+	t.all = append(t.all, more...)
+	if len(t.all) == 0 {
+		return
+	}
+	slices.Sort(t.all)
+	t.Rounds = len(t.all)
+	t.Median, t.Worst = t.all[len(t.all)/2].Seconds(), t.all[len(t.all)-1].Seconds()
+}
+
+func (t *Times) String() string {
+	if t.Rounds == 0 {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%.1f s\t%.1f s", t.Median, t.Worst)
 }
 
 // Events are what producers were told.
@@ -72,7 +97,8 @@ type Events struct {
 // Reads are those of boards.
 type Reads struct {
 	Answered int `json:"answered"`
-	Refused  int `json:"refused"` // while a fault was on
+	Refused  int `json:"refused"`  // while a fault was on
+	TooSlow  int `json:"too_slow"` // while none was: answered when asked again, if there is no difference
 }
 
 // add notes a fault.
@@ -91,15 +117,7 @@ func (m *ModeReport) add(kind, effect string) *FaultReport {
 	return f
 }
 
-func (f *FaultReport) took(d time.Duration) {
-	f.times = append(f.times, d)
-	slices.Sort(f.times)
-	f.Recovered = len(f.times)
-	f.Median = f.times[len(f.times)/2].Seconds()
-	f.Worst = f.times[len(f.times)-1].Seconds()
-}
-
-// merge has the kinds of all modes, those of the most modes first.
+// merge has the kinds of all modes, in the order of the list of faults.
 func (r *Report) merge() []FaultReport {
 	all := ModeReport{}
 	for _, f := range faults {
@@ -114,9 +132,8 @@ func (r *Report) merge() []FaultReport {
 				if g.Effect != "" {
 					into.TookEffect--
 				}
-				for _, d := range g.times {
-					into.took(d)
-				}
+				into.Recovery.add(g.Recovery.all...)
+				into.Stale.add(g.Stale.all...)
 			}
 		}
 	}
@@ -136,14 +153,10 @@ func (r *Report) differences() int {
 func (r *Report) write(w io.Writer) {
 	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis, r.Consumer)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED: MEDIAN\tWORST\tFOR INSTANCE")
+	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED AFTER\tWORST\tSTALE FOR\tWORST\tFOR INSTANCE")
 	tried, took := 0, 0
 	for _, f := range r.merge() {
-		median, worst := "-", "-"
-		if f.Recovered > 0 {
-			median, worst = fmt.Sprintf("%.1f s", f.Median), fmt.Sprintf("%.1f s", f.Worst)
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\n", f.Kind, f.Tried, f.TookEffect, median, worst, f.Effect)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%v\t%v\t%s\n", f.Kind, f.Tried, f.TookEffect, &f.Recovery, &f.Stale, f.Effect)
 		tried, took = tried+f.Tried, took+f.TookEffect
 	}
 	fmt.Fprintf(t, "all\t%d\t%d\n", tried, took)
@@ -168,6 +181,7 @@ func (r *Report) write(w io.Writer) {
 	})
 	row("reads answered", func(m ModeReport) any { return m.Reads.Answered })
 	row("  refused during a fault", func(m ModeReport) any { return m.Reads.Refused })
+	row("  too slow without one", func(m ModeReport) any { return m.Reads.TooSlow })
 	row("consumers started", func(m ModeReport) any { return m.Consumers })
 	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
 	row("generations", func(m ModeReport) any { return m.Rebalances })

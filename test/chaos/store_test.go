@@ -79,7 +79,7 @@ func newNode(t *testing.T, name string, args ...string) *node {
 	_, port, _ := strings.Cut(address, ":")
 	server := testenv.LocalRedis(t, append([]string{"--replica-announce-ip", "127.0.0.1", "--replica-announce-port", port}, args...)...)
 	direct := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1,
+		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: time.Second,
 	})
 	t.Cleanup(func() { _ = direct.Close() })
@@ -213,6 +213,16 @@ func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int6
 		at[field], _ = strconv.ParseInt(from, 10, 64)
 	}
 	return at
+}
+
+// sweep is a position in the middle of a sweep that a server's ledger has; none: "".
+func (n *node) sweep(ctx context.Context, place *harness.Place) string {
+	for field, position := range n.direct.HGetAll(ctx, place.Key("ledger")).Val() {
+		if strings.Contains(position, "..") {
+			return strings.TrimPrefix(field, place.Topic) + " " + position
+		}
+	}
+	return ""
 }
 
 // behind is by how many offsets one ledger is behind another, over all partitions that

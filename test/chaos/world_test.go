@@ -43,6 +43,7 @@ type world struct {
 	store     *store
 	producers *producers
 	readers   *readers
+	stale     *staleness
 	slots     []*slot
 	began     time.Time
 
@@ -78,6 +79,7 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.watch(t)
 	w.producers = startProducers(t, w.place, seed, partitions)
 	w.readers = startReaders(t, w, seed)
+	w.stale = startStaleness(t, w)
 	return w
 }
 
@@ -140,6 +142,27 @@ func (w *world) take(r *rand.Rand) *slot {
 		}
 	}
 	return nil
+}
+
+// takeAll gives a fault all that no other has.
+func (w *world) takeAll(r *rand.Rand) []*slot {
+	var all []*slot
+	for s := w.take(r); s != nil; s = w.take(r) {
+		all = append(all, s)
+	}
+	return all
+}
+
+// sweeping has much published, and waits until a batch is in by half. It gives up soon:
+// what a fault meets isn't promised.
+func (w *world) sweeping(ctx context.Context) {
+	w.producers.burst()
+	n := w.store.master(ctx)
+	for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if n.sweep(ctx, w.place) != "" {
+			return
+		}
+	}
 }
 
 // giveBack ends what take began, with another consumer where the first has ended.
