@@ -62,6 +62,7 @@ func init() { // a script calls commands, and EVAL is one
 		"zrank":     {do: func(t *tx, a []string) any { return zrank(t, a, false) }, least: 2},
 		"zrevrank":  {do: func(t *tx, a []string) any { return zrank(t, a, true) }, least: 2},
 		"zrange":    {do: func(t *tx, a []string) any { return zrange(t, a, false) }, least: 3, most: 4},
+		"zscan":     {do: zscan, least: 2, most: 6},
 		"zrevrange": {do: func(t *tx, a []string) any { return zrange(t, a, true) }, least: 3, most: 4},
 	}
 }

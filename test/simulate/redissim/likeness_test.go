@@ -120,7 +120,7 @@ func draw(t *rapid.T, key func(*rapid.T, string) string) []string {
 	switch name := rapid.SampledFrom([]string{
 		"GET", "SET", "SETPX", "EXISTS", "DEL", "RENAME", "TYPE", "PERSIST", "PEXPIREAT", "PTTL", "LPUSH",
 		"HGET", "HSET", "HSET", "HDEL", "HLEN", "HGETALL", "HKEYS", "HSCAN",
-		"ZADD", "ZADD", "ZADD", "ZREM", "ZCARD", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZRANGE", "ZREVRANGE", "WITHSCORES",
+		"ZADD", "ZADD", "ZADD", "ZREM", "ZCARD", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZRANGE", "ZREVRANGE", "WITHSCORES", "ZSCAN",
 		"EVAL", "EVAL", "NOSUCH", "FEW",
 	}).Draw(t, "command"); name {
 	case "GET", "TYPE", "PERSIST", "PTTL", "HLEN", "HGETALL", "HKEYS", "ZCARD":
@@ -143,7 +143,7 @@ func draw(t *rapid.T, key func(*rapid.T, string) string) []string {
 		return append([]string{name, k()}, several(t, word, word)...)
 	case "HDEL", "ZREM", "ZMSCORE":
 		return append([]string{name, k()}, several(t, word)...)
-	case "HSCAN":
+	case "HSCAN", "ZSCAN":
 		return []string{name, k(), "0", "COUNT", "100"}
 	case "ZADD":
 		return append([]string{name, k()}, several(t, number, word)...)
@@ -195,7 +195,7 @@ func answered(client *redis.Client, args []string) string {
 	if ms, is := reply.(int64); is && args[0] == "PTTL" {
 		return fmt.Sprint("lives ", min(ms, 1))
 	}
-	scored := args[0] == "ZSCORE" || args[0] == "ZMSCORE" || args[0] == "ZREVRANGE" ||
+	scored := args[0] == "ZSCORE" || args[0] == "ZMSCORE" || args[0] == "ZREVRANGE" || args[0] == "ZSCAN" ||
 		args[0] == "EVAL" && (strings.Contains(args[1], "SCORE") || strings.Contains(args[1], "WITHSCORES"))
 	return shown(reply, scored)
 }

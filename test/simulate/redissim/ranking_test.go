@@ -24,7 +24,7 @@ import (
 const rankingDir = "../../../internal/ranking"
 
 // Files of tests that need no server of their own.
-var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "start_test.go"}
+var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "rebuild_test.go", "start_test.go", "compare_test.go"}
 
 func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
 	var names []string
