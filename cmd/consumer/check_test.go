@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -275,13 +276,13 @@ func (w *checked) findsFaults(t *testing.T) {
 			client.PollRecords(t.Context(), 1)
 		}, []string{"STANDINGS_KAFKA_GROUP=theirs"}, []string{one, "group theirs: wrong"}},
 		{"a long session", func(*testing.T) {}, []string{"STANDINGS_KAFKA_SESSION_TIMEOUT=25s"}, []string{one, "session timeout broker 1: wrong"}},
-		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
-		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)},
+		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
+		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t)},
 			[]string{"", "cluster: not checked", "topics: not checked", "group: not checked", "start: not checked"}},
-		{"Redis away", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + aClosedPort(t)}, []string{
+		{"Redis away", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}, []string{
 			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
 			"rights: not checked", "schema: not checked", "ledger: not checked"}},
-		{"Redis silent", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + aSilentPort(t), "STANDINGS_REDIS_TIMEOUT=200ms"}, []string{
+		{"Redis silent", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.SilentPort(t), "STANDINGS_REDIS_TIMEOUT=200ms"}, []string{
 			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
 			"rights: not checked", "schema: not checked", "ledger: not checked"}},
 		{"a wrong password", func(*testing.T) {}, []string{"STANDINGS_REDIS_USERNAME=nobody", "STANDINGS_REDIS_PASSWORD=wrong"}, []string{
@@ -370,14 +371,14 @@ func (w *checked) user(t *testing.T, rules ...string) {
 }
 
 func TestCheckOfAConfigurationThatIsWrongLooksAtNothing(t *testing.T) {
-	code, stdout, stderr := execute(t, []string{"STANDINGS_MAX_POINTS=x", "STANDINGS_KAFKA_BROKERS=" + aClosedPort(t)}, "check")
+	code, stdout, stderr := execute(t, []string{"STANDINGS_MAX_POINTS=x", "STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t)}, "check")
 	if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "max_points") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 }
 
 func TestCheckWorksOnEmbeddedServersToo(t *testing.T) {
-	_, environ := fakeKafka(t)
+	_, environ := clitest.FakeKafka(t)
 	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t), "STANDINGS_LISTEN=off",
 		"STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
 	r := checkWith(t, environ)

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 )
 
@@ -18,15 +18,6 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 	var out, errs bytes.Buffer
 	code = run(t.Context(), args, environ, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
-}
-
-func writeConfig(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "standings.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestAPasswordIsNeverShown(t *testing.T) {
@@ -49,7 +40,7 @@ func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
 	if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 3 || strings.Count(stderr, "consumer: ") != 3 {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
-	for name, file := range map[string]string{"absent": filepath.Join(t.TempDir(), "absent.yaml"), "not YAML": writeConfig(t, "a: [\nb: :")} {
+	for name, file := range map[string]string{"absent": filepath.Join(t.TempDir(), "absent.yaml"), "not YAML": clitest.Config(t, "a: [\nb: :")} {
 		code, _, stderr = execute(t, nil, "config", "--config", file)
 		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) {
 			t.Errorf("%s file: code %d: %s", name, code, stderr)
@@ -77,7 +68,7 @@ func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
 }
 
 func TestConfigAsJSONHasTheSameValues(t *testing.T) {
-	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + writeConfig(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
+	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + clitest.Config(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
 	var got struct {
 		Settings []struct{ Key, Value, From, Name, Environment string }
 		Layouts  []config.LayoutReport
@@ -134,7 +125,7 @@ func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 func TestNoFormOfTheConfigurationShowsASecret(t *testing.T) {
 	const secret = "hunter2"
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
-		for _, variable := range []string{"STANDINGS_REDIS_PASSWORD=" + secret, "STANDINGS_REDIS_PASSWORD_FILE=" + writeConfig(t, secret)} {
+		for _, variable := range []string{"STANDINGS_REDIS_PASSWORD=" + secret, "STANDINGS_REDIS_PASSWORD_FILE=" + clitest.Config(t, secret)} {
 			code, out, errs := execute(t, []string{variable}, args...)
 			if code != cli.ExitOK || strings.Contains(out+errs, secret) || !strings.Contains(out, "(hidden)") {
 				t.Errorf("%v with %s: exit code %d\n%s%s", args, variable, code, out, errs)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 )
 
 // healthcheck runs the command against a consumer that listens so.
@@ -57,7 +58,7 @@ func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 }
 
 func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
-	address := aClosedPort(t)
+	address := clitest.ClosedPort(t)
 	code, out, errs := healthcheck(t, address)
 	require.Equal(t, cli.ExitFailure, code)
 	require.Empty(t, out)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 )
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
@@ -68,7 +69,7 @@ func built(t *testing.T) string {
 // lasts as long as it may.
 func refused(t *testing.T, binary, shutdownTimeout string) *exec.Cmd {
 	t.Helper()
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	refusing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 	t.Cleanup(cancel)

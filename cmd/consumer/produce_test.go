@@ -22,6 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/sample"
@@ -29,18 +30,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
-
-// fakeKafka is a broker of the test's own, and the environment that leads there.
-func fakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
-	t.Helper()
-	options = append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(4, "points")}, options...)
-	c, err := kfake.NewCluster(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c, []string{"STANDINGS_KAFKA_BROKERS=" + strings.Join(c.ListenAddrs(), ",")}
-}
 
 // logOf is all that a topic holds, by partition.
 func logOf(t *testing.T, c *kfake.Cluster, topic string) map[int32][]*kgo.Record {
@@ -75,7 +64,7 @@ func count(log map[int32][]*kgo.Record) (n int) {
 func TestProducePublishesWhatTheGeneratorMakesInTheOrderOfEachMember(t *testing.T) {
 	for _, compression := range compressions {
 		t.Run(compression, func(t *testing.T) {
-			c, environ := fakeKafka(t)
+			c, environ := clitest.FakeKafka(t)
 			const n = 5_000
 			begun := time.Now().Truncate(time.Millisecond)
 			code, stdout, stderr := execute(t, environ, "produce", "--count", strconv.Itoa(n), "--compression", compression,
@@ -127,7 +116,7 @@ func TestProducePublishesCloudEventsThatSayTheSameAsPlainOnes(t *testing.T) {
 	told := map[string][]string{}
 	ids := map[string]string{}
 	for _, format := range formats {
-		c, environ := fakeKafka(t)
+		c, environ := clitest.FakeKafka(t)
 		code, stdout, stderr := execute(t, environ, "produce", "--count", strconv.Itoa(n), "--format", format, "--compression", "none",
 			"--seed", "9", "--now", "2026-11-21T08:00:00.5Z", "--no-occurred-at", "--bad", "0.1")
 		if code != 0 || !strings.HasPrefix(stdout, "published 20,000 events to points in ") {
@@ -172,7 +161,7 @@ func TestProducePublishesCloudEventsThatSayTheSameAsPlainOnes(t *testing.T) {
 }
 
 func TestProduceSaysWhereTheConfigurationLooksForFieldsElsewhere(t *testing.T) {
-	_, environ := fakeKafka(t)
+	_, environ := clitest.FakeKafka(t)
 	code, _, stderr := execute(t, append(environ, "STANDINGS_EVENT_FIELDS_USER_ID=player.id"), "produce", "--count", "1")
 	if code != 0 || !strings.HasPrefix(stderr, "note: sample events have fields by their own names; ") {
 		t.Errorf("code %d: %s", code, stderr)
@@ -180,7 +169,7 @@ func TestProduceSaysWhereTheConfigurationLooksForFieldsElsewhere(t *testing.T) {
 }
 
 func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
-	c, environ := fakeKafka(t, kfake.SeedTopics(1, "forbidden", "readonly", "compacted"))
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(1, "forbidden", "readonly", "compacted"))
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "forbidden", Err: kerr.TopicAuthorizationFailed, Count: -1},
 		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "readonly", Err: kerr.TopicAuthorizationFailed, Count: -1},
 		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "compacted", Err: kerr.InvalidRecord, Count: -1})
@@ -217,7 +206,7 @@ func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
 }
 
 func TestProduceCreatesAMissingTopicWhenAskedTo(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	for range 2 { // the second time it is there
 		if code, _, stderr := execute(t, environ, "produce", "--count", "10", "--topic", "fresh", "--create-topic", "3"); code != 0 {
 			t.Fatalf("code %d: %s", code, stderr)
@@ -232,7 +221,7 @@ func TestProduceCreatesAMissingTopicWhenAskedTo(t *testing.T) {
 }
 
 func TestProduceTriesAgainUntilABrokerRecovers(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: 20})
 	code, stdout, stderr := execute(t, environ, "produce", "--count", "1000")
 	if code != 0 || !strings.HasPrefix(stdout, "published 1,000 events") || strings.Contains(stdout, "twice") {
@@ -247,7 +236,7 @@ func TestProduceTriesAgainUntilABrokerRecovers(t *testing.T) {
 }
 
 func TestProduceSaysHowManyEventsMayBeThereTwice(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	// Written, and answered with an error.
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 1})
 	code, stdout, stderr := execute(t, environ, "produce", "--count", "100", "--members", "1")
@@ -260,7 +249,7 @@ func TestProduceSaysHowManyEventsMayBeThereTwice(t *testing.T) {
 }
 
 func TestProduceSplitsBatchesThatTheBrokerFindsTooLarge(t *testing.T) {
-	c, environ := fakeKafka(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "3000"}))
+	c, environ := clitest.FakeKafka(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "3000"}))
 	code, stdout, stderr := execute(t, environ, "produce", "--count", "2000", "--compression", "none")
 	if code != 0 || count(logOf(t, c, "points")) != 2000 {
 		t.Errorf("code %d, %d records\n%s%s", code, count(logOf(t, c, "points")), stdout, stderr)
@@ -276,7 +265,7 @@ func TestProduceSplitsBatchesThatTheBrokerFindsTooLarge(t *testing.T) {
 }
 
 func TestProducePublishesTheLinesOfAFile(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	path := filepath.Join(t.TempDir(), "events.ndjson")
 	var text strings.Builder
 	for i := range 1000 {
@@ -313,7 +302,7 @@ func TestProducePublishesTheLinesOfAFile(t *testing.T) {
 }
 
 func TestAnInterruptedProduceHasPublishedWhatItSays(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
@@ -334,7 +323,7 @@ func TestAnInterruptedProduceHasPublishedWhatItSays(t *testing.T) {
 }
 
 func TestAnInterruptedProduceDoesNotWaitForAPipe(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	stdin, writer := io.Pipe()
 	defer writer.Close() //nolint:errcheck // never fails
 	ctx, cancel := context.WithCancel(t.Context())
@@ -354,7 +343,7 @@ func TestAnInterruptedProduceDoesNotWaitForAPipe(t *testing.T) {
 }
 
 func TestAnInterruptedProduceGivesUpOnAnAbsentBrokerInTime(t *testing.T) {
-	c, environ := fakeKafka(t)
+	c, environ := clitest.FakeKafka(t)
 	refusing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -428,8 +417,8 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 		`invalid argument "1y" for "--spread"`:   {"--spread", "1y"},
 		"share of bad events must be 0 to 1":     {"--bad", "2"},
 		"no such file":                           {"--file", "/absent"},
-		"kafka.group: hasn't":                    {"--config", writeConfig(t, "kafka: {group: ''}")},
-		"say which --topic: the configuration h": {"--config", writeConfig(t, "kafka: {topics: [a, b]}")},
+		"kafka.group: hasn't":                    {"--config", clitest.Config(t, "kafka: {group: ''}")},
+		"say which --topic: the configuration h": {"--config", clitest.Config(t, "kafka: {topics: [a, b]}")},
 	} {
 		code, stdout, stderr := execute(t, nil, append([]string{"produce"}, args...)...)
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {

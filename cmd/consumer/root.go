@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/deadletters"
 	"github.com/standings/standings/cmd/consumer/rebuild"
 )
 
@@ -25,7 +26,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		newTopCommand(p),
 		newRankCommand(p),
 		newStatusCommand(p),
-		newDeadLettersCommand(p),
+		deadletters.Command(p),
 		rebuild.Command(p),
 		newHealthcheckCommand(p),
 		newDemoCommand(p),

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/deadletters"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
 )
@@ -103,9 +104,9 @@ func (l *lines) next() (outgoing, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if looksLikeLetter(line) {
+		if deadletters.LooksLikeLetter(line) {
 			o, err := l.letter(line)
-			if !errors.Is(err, errNoLetter) {
+			if !errors.Is(err, deadletters.ErrNoLetter) {
 				return o, err
 			}
 		}
@@ -128,25 +129,25 @@ func (l *lines) next() (outgoing, error) {
 // letter is the mended copy of a dead letter. A line that was begun as one and is
 // broken isn't published as an event, not even raw. errNoLetter says that it is none.
 func (l *lines) letter(line []byte) (outgoing, error) {
-	m, err := parseLetterLine(line)
-	if errors.Is(err, errNoLetter) && !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`{"`+letterName+`"`)) {
+	m, err := deadletters.ParseLine(line)
+	if errors.Is(err, deadletters.ErrNoLetter) && !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`{"`+deadletters.Name+`"`)) {
 		return outgoing{}, err
 	}
 	switch {
-	case errors.Is(err, errNoLetter):
-		_, err := objectOf(line)
+	case errors.Is(err, deadletters.ErrNoLetter):
+		_, err := deadletters.ObjectOf(line)
 		return outgoing{}, fmt.Errorf("line %d was a dead letter and isn't JSON any more: %w", l.number, err)
 	case err != nil:
 		// Without the sentinel: it is a letter, though not one that can be read.
 		return outgoing{}, fmt.Errorf("line %d is a dead letter that can't be published: %v", l.number, err) //nolint:errorlint // as said
-	case m.topic != l.topic:
-		return outgoing{}, fmt.Errorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.topic, l.topic)
+	case m.Topic != l.topic:
+		return outgoing{}, fmt.Errorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
 	}
-	if m.isText && !l.raw && !isObject(m.value) {
-		return outgoing{}, fmt.Errorf("line %d: the value of %s isn't mended, it is no JSON object (--raw publishes it all the same)", l.number, m.origin())
+	if m.IsText && !l.raw && !deadletters.IsObject(m.Value) {
+		return outgoing{}, fmt.Errorf("line %d: the value of %s isn't mended, it is no JSON object (--raw publishes it all the same)", l.number, m.Origin())
 	}
-	headers := append(m.headers, kafka.Header{Key: mendsHeader, Value: []byte(m.origin())})
-	return outgoing{key: m.key, value: m.value, letter: true, headers: headers, at: m.at}, nil
+	headers := append(m.Headers, kafka.Header{Key: deadletters.MendsHeader, Value: []byte(m.Origin())})
+	return outgoing{key: m.Key, value: m.Value, letter: true, headers: headers, at: m.At}, nil
 }
 
 // user is the user_id of an object, as the consumer will read it: text, or an

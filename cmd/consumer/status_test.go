@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
@@ -163,7 +164,7 @@ func asStatus(t *testing.T, stdout string) statusReport {
 }
 
 func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
-	c, kafkaThere := fakeKafka(t, kfake.SeedTopics(2, "other"))
+	c, kafkaThere := clitest.FakeKafka(t, kfake.SeedTopics(2, "other"))
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	if err := w.store.Report(t.Context(), "other", 1, lineOf(ingest.Line{Owner: "me:1", State: "running", At: time.Now()})); err != nil {
 		t.Fatal(err)
 	}
-	closed := aClosedPort(t)
+	closed := clitest.ClosedPort(t)
 	status := func(want int, change ...string) (statusReport, string) {
 		t.Helper()
 		environ := append(append([]string{"STANDINGS_KAFKA_TOPICS=other"}, w.environ...), kafkaThere...)
@@ -249,7 +250,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 }
 
 func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
-	_, environ := fakeKafka(t)
+	_, environ := clitest.FakeKafka(t)
 	environ = append(environ, "STANDINGS_KAFKA_TOPICS=nowhere,points", "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t))
 	code, stdout, stderr := execute(t, environ, "status")
 	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
@@ -258,8 +259,8 @@ func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
 }
 
 func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
-	_, environ := fakeKafka(t)
-	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+aClosedPort(t))
+	_, environ := clitest.FakeKafka(t)
+	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, w := io.Pipe()

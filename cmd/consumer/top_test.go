@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -292,7 +292,7 @@ func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
 }
 
 func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
-	closed, silent := aClosedPort(t), aSilentPort(t)
+	closed, silent := clitest.ClosedPort(t), clitest.SilentPort(t)
 	for address, want := range map[string]string{
 		closed: "can't connect to Redis at " + closed,
 		silent: "no answer from Redis at " + silent + " within redis.timeout, 100ms",
@@ -344,28 +344,4 @@ func TestTimesAreAsExactAsTheTick(t *testing.T) {
 			t.Errorf("%v: %s", tick, got)
 		}
 	}
-}
-
-// aClosedPort is an address where nobody listens.
-func aClosedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
-}
-
-// aSilentPort is an address that takes connections and never answers.
-func aSilentPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l.Addr().String()
 }

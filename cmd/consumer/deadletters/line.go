@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // A dead letter as a line of JSON, which is mended by hand or by jq and published again
 // by `consumer produce --file`: what the record was, and where it stood.
@@ -24,57 +24,58 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// mendsHeader is what the mended copy of a dead letter has beside the original's
+// MendsHeader is what the mended copy of a dead letter has beside the original's
 // headers: where the original stands, as topic/partition@offset. Nothing is decided by
 // it; it is how copies are found again.
-const mendsHeader = "standings-mends"
+const MendsHeader = "standings-mends"
 
-// letterLine is what a line says.
-type letterLine struct {
-	topic     string // where the original stands
-	partition int64
-	offset    int64
-	at        time.Time // the record's; zero for the time at which it is published
-	key       []byte    // nil is none
-	headers   []kafka.Header
-	value     []byte // nil where the letter came without it
-	isText    bool   // of the value: it was given as text or base64
+// Line is what a line says.
+type Line struct {
+	Topic     string // where the original stands
+	Partition int64
+	Offset    int64
+	At        time.Time // the record's; zero for the time at which it is published
+	Key       []byte    // nil is none
+	Headers   []kafka.Header
+	Value     []byte // nil where the letter came without it
+	IsText    bool   // of the value: it was given as text or base64
 }
 
-func (l *letterLine) origin() string { return positionText(l.topic, l.partition, l.offset) }
+// Origin is where the original stands: topic/partition@offset.
+func (l *Line) Origin() string { return positionText(l.Topic, l.Partition, l.Offset) }
 
 func positionText(topic string, partition, offset int64) string {
 	return topic + "/" + strconv.FormatInt(partition, 10) + "@" + strconv.FormatInt(offset, 10)
 }
 
-// letterName is the name that tells a dead letter from an event.
-const letterName = "dead_letter"
+// Name is the name that tells a dead letter from an event.
+const Name = "dead_letter"
 
-// looksLikeLetter is quick: it may say so of an event, and never misses a line that was
+// LooksLikeLetter is quick: it may say so of an event, and never misses a line that was
 // exported.
-func looksLikeLetter(line []byte) bool { return bytes.Contains(line, []byte(`"`+letterName+`"`)) }
+func LooksLikeLetter(line []byte) bool { return bytes.Contains(line, []byte(`"`+Name+`"`)) }
 
-// errNoLetter says that a line has no dead_letter of its own: it is an event.
-var errNoLetter = errors.New("no " + letterName)
+// ErrNoLetter says that a line has no dead_letter of its own: it is an event.
+var ErrNoLetter = errors.New("no " + Name)
 
-// parseLetterLine reads a line. It returns errNoLetter for what isn't an object of JSON
+// ParseLine reads a line. It returns errNoLetter for what isn't an object of JSON
 // with a dead_letter, and another error for one that can't be published.
-func parseLetterLine(line []byte) (*letterLine, error) {
-	names, err := objectOf(line)
+func ParseLine(line []byte) (*Line, error) {
+	names, err := ObjectOf(line)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoLetter, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoLetter, err)
 	}
-	from, ok := names[letterName]
+	from, ok := names[Name]
 	if !ok {
-		return nil, errNoLetter
+		return nil, ErrNoLetter
 	}
-	l := &letterLine{}
+	l := &Line{}
 	if err := l.parseFrom(from); err != nil {
 		return nil, err
 	}
 	for name := range names {
 		switch name {
-		case letterName, "time", "headers", "key", "key_base64", "value", "value_text", "value_base64":
+		case Name, "time", "headers", "key", "key_base64", "value", "value_text", "value_base64":
 		default:
 			return nil, fmt.Errorf("a dead letter has no %q; what an event has goes into its value", name)
 		}
@@ -82,7 +83,7 @@ func parseLetterLine(line []byte) (*letterLine, error) {
 	if err := l.parseTime(names["time"]); err != nil {
 		return nil, err
 	}
-	if l.key, err = bytesOf(names, "key", "key", "key_base64"); err != nil {
+	if l.Key, err = bytesOf(names, "key", "key", "key_base64"); err != nil {
 		return nil, err
 	}
 	if err := l.parseHeaders(names["headers"]); err != nil {
@@ -91,25 +92,25 @@ func parseLetterLine(line []byte) (*letterLine, error) {
 	return l, l.parseValue(names)
 }
 
-func (l *letterLine) parseFrom(text jsontext.Value) error {
-	from, err := objectOf(text)
+func (l *Line) parseFrom(text jsontext.Value) error {
+	from, err := ObjectOf(text)
 	if err != nil {
-		return fmt.Errorf("%s isn't an object", letterName)
+		return fmt.Errorf("%s isn't an object", Name)
 	}
 	topic := from["topic"]
 	if topic.Kind() != '"' {
-		return fmt.Errorf("%s has no topic", letterName)
+		return fmt.Errorf("%s has no topic", Name)
 	}
-	l.topic = unquoted(topic)
-	for name, p := range map[string]*int64{"partition": &l.partition, "offset": &l.offset} {
+	l.Topic = unquoted(topic)
+	for name, p := range map[string]*int64{"partition": &l.Partition, "offset": &l.Offset} {
 		if *p, err = strconv.ParseInt(string(from[name]), 10, 64); err != nil || *p < 0 {
-			return fmt.Errorf("%s has no %s", letterName, name)
+			return fmt.Errorf("%s has no %s", Name, name)
 		}
 	}
 	return nil
 }
 
-func (l *letterLine) parseTime(text jsontext.Value) error {
+func (l *Line) parseTime(text jsontext.Value) error {
 	if absent(text) {
 		return nil
 	}
@@ -117,11 +118,11 @@ func (l *letterLine) parseTime(text jsontext.Value) error {
 	if err != nil || at.UnixMilli() <= 0 {
 		return fmt.Errorf("time %s isn't one such as \"2026-11-21T08:15:30.123Z\"; without it the record has the time at which it is published", text)
 	}
-	l.at = at
+	l.At = at
 	return nil
 }
 
-func (l *letterLine) parseHeaders(text jsontext.Value) error {
+func (l *Line) parseHeaders(text jsontext.Value) error {
 	if absent(text) {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (l *letterLine) parseHeaders(text jsontext.Value) error {
 		return errors.New("headers isn't a list")
 	}
 	for i, item := range list {
-		names, err := objectOf(item)
+		names, err := ObjectOf(item)
 		if err != nil {
 			return fmt.Errorf("header %d isn't an object", i+1)
 		}
@@ -145,12 +146,12 @@ func (l *letterLine) parseHeaders(text jsontext.Value) error {
 		if err != nil {
 			return fmt.Errorf("header %d: %w", i+1, err)
 		}
-		l.headers = append(l.headers, kafka.Header{Key: string(key), Value: value})
+		l.Headers = append(l.Headers, kafka.Header{Key: string(key), Value: value})
 	}
 	return nil
 }
 
-func (l *letterLine) parseValue(names map[string]jsontext.Value) error {
+func (l *Line) parseValue(names map[string]jsontext.Value) error {
 	value := names["value"]
 	if !absent(value) {
 		if value.Kind() != '{' {
@@ -161,14 +162,14 @@ func (l *letterLine) parseValue(names map[string]jsontext.Value) error {
 				return fmt.Errorf("it has both value and %s: leave one of them", other)
 			}
 		}
-		l.value = value
+		l.Value = value
 		return nil
 	}
 	var err error
-	l.isText = true
-	l.value, err = bytesOf(names, "value", "value_text", "value_base64")
-	if err == nil && l.value == nil {
-		err = fmt.Errorf("it has no value; the original stands at %s", l.origin())
+	l.IsText = true
+	l.Value, err = bytesOf(names, "value", "value_text", "value_base64")
+	if err == nil && l.Value == nil {
+		err = fmt.Errorf("it has no value; the original stands at %s", l.Origin())
 	}
 	return err
 }
@@ -204,8 +205,8 @@ func unquoted(v jsontext.Value) string {
 	return string(text)
 }
 
-// objectOf reads all of an object of JSON; of a repeated name the last counts.
-func objectOf(text []byte) (map[string]jsontext.Value, error) {
+// ObjectOf reads all of an object of JSON; of a repeated name the last counts.
+func ObjectOf(text []byte) (map[string]jsontext.Value, error) {
 	names := map[string]jsontext.Value{}
 	return names, eachOf(text, '{', func(d *jsontext.Decoder) error {
 		name, err := d.ReadToken()
@@ -272,7 +273,7 @@ func appendValue(line, value []byte) []byte {
 	switch {
 	case value == nil:
 		return append(line, `"value":null`...)
-	case brackets(value) <= maxBrackets && isObject(value):
+	case brackets(value) <= maxBrackets && IsObject(value):
 		line = append(line, `"value":`...)
 		at := len(line)
 		line = append(line, bytes.TrimSpace(value)...)
@@ -296,7 +297,8 @@ func brackets(value []byte) int {
 	return bytes.Count(value, []byte("{")) + bytes.Count(value, []byte("["))
 }
 
-func isObject(value []byte) bool {
+// IsObject reports whether value is one object of JSON, and nothing else.
+func IsObject(value []byte) bool {
 	return eachOf(value, '{', func(d *jsontext.Decoder) error {
 		if err := d.SkipValue(); err != nil {
 			return err

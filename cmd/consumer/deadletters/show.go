@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // consumer dead-letters show at work: one letter in full.
 
@@ -153,7 +153,7 @@ func valueText(value []byte) string {
 		return "value      none: it was too large for a dead letter, and stands at the original's position\n"
 	case len(value) == 0:
 		return "value      (empty)\n"
-	case isObject(value):
+	case IsObject(value):
 		indented := jsontext.Value(slices.Clone(value))
 		if err := indented.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true)); err == nil {
 			return "value      JSON, " + size + "\n" + visible(string(indented)) + "\n"

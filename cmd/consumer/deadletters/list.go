@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // consumer dead-letters list and export at work.
 

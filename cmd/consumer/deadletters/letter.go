@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // What a dead letter is: the record as it was, and the headers that say why it couldn't
 // be counted and where it stands.

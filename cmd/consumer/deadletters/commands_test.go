@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 import (
 	"bytes"
@@ -21,8 +21,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/testenv"
 )
+
+func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return clitest.Execute(t, Command, environ, args...)
+}
 
 // begun is when the first letter of these tests was written.
 var begun = time.UnixMilli(1795248930000)
@@ -116,13 +122,13 @@ func lettersAre(t *testing.T, environ []string, want string, args ...string) {
 }
 
 func TestLettersAreChosenByPartitionReasonAndTime(t *testing.T) {
-	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	choosesLetters(t, c.ListenAddrs(), environ)
 }
 
 func TestLettersOfARealKafkaAreChosenByPartitionReasonAndTime(t *testing.T) {
 	k := testenv.PrivateKafka(t, nil)
-	k.CreateTopic(t, "points.dlq", 4, forever)
+	k.CreateTopic(t, "points.dlq", 4, map[string]string{"retention.ms": "-1"})
 	choosesLetters(t, k.Addresses(), []string{"STANDINGS_KAFKA_BROKERS=" + k.Addr()})
 }
 
@@ -193,7 +199,7 @@ func choosesLetters(t *testing.T, addresses, environ []string) {
 }
 
 func TestAnExportIsWholeOrNotThere(t *testing.T) {
-	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	someLetters(t, c.ListenAddrs())
 	dir := t.TempDir()
 	out := filepath.Join(dir, "letters.ndjson")
@@ -225,7 +231,7 @@ func TestAnExportIsWholeOrNotThere(t *testing.T) {
 }
 
 func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
-	_, environ := fakeKafka(t)
+	_, environ := clitest.FakeKafka(t)
 	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
 	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\nnothing of points was ever dead-lettered: there is no points.dlq\n" {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
@@ -242,7 +248,7 @@ func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 		"2 consumer: --partition can't be negative":    {"list", "--partition", "-1"},
 		"2 consumer: --limit has to be 1 to 10000":     {"list", "--limit", "0"},
 		"2 consumer: --topic names points twice":       {"list", "--topic", "points,points"},
-		"1 consumer: can't connect to Kafka at ":       {"list", "--config", writeConfig(t, "kafka: {brokers: ['"+aClosedPort(t)+"']}")},
+		"1 consumer: can't connect to Kafka at ":       {"list", "--config", clitest.Config(t, "kafka: {brokers: ['"+clitest.ClosedPort(t)+"']}")},
 	} {
 		with := environ
 		if strings.Contains(want, "connect") {
@@ -257,7 +263,7 @@ func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 
 // What is written, and what retention takes, after the start doesn't matter: it ends.
 func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
-	c, environ := fakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	someLetters(t, c.ListenAddrs())
 	p := &cli.Program{Environ: environ, Stdout: io.Discard, Stderr: io.Discard}
 	l, err := p.Configuration()

@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 import (
 	"bytes"
@@ -80,7 +80,7 @@ func TestAnExportedLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
 		if bytes.ContainsAny(line, "\n\r") || !json.Valid(line) && !bytes.Contains(line, []byte("[1e400")) && len(line) < 10_000 {
 			t.Fatalf("not a line of JSON: %s", line)
 		}
-		m, err := parseLetterLine(line)
+		m, err := ParseLine(line)
 		if value == nil {
 			if err == nil || !strings.Contains(err.Error(), "it has no value; the original stands at "+at.String()) {
 				t.Fatalf("without a value: %v", err)
@@ -94,18 +94,18 @@ func TestAnExportedLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
 		if ms > 0 {
 			wantTime = time.UnixMilli(ms)
 		}
-		if m.origin() != at.String() || !m.at.Equal(wantTime) || !same(m.key, key) || len(m.headers) != len(own) {
+		if m.Origin() != at.String() || !m.At.Equal(wantTime) || !same(m.Key, key) || len(m.Headers) != len(own) {
 			t.Fatalf("%s: %+v", line, m)
 		}
-		for i, h := range m.headers {
+		for i, h := range m.Headers {
 			if h.Key != own[i].Key || !same(h.Value, own[i].Value) {
 				t.Fatalf("header %d is %+v, was %+v", i, h, own[i])
 			}
 		}
 		// Line breaks outside of strings, and space around, are the same to JSON.
 		was := bytes.TrimSpace(value)
-		if !m.isText && !bytes.Equal(bytes.Map(withoutBreaks, was), m.value) || m.isText && !bytes.Equal(m.value, value) {
-			t.Fatalf("value %q, was %q", m.value, value)
+		if !m.IsText && !bytes.Equal(bytes.Map(withoutBreaks, was), m.Value) || m.IsText && !bytes.Equal(m.Value, value) {
+			t.Fatalf("value %q, was %q", m.Value, value)
 		}
 	})
 }

@@ -1,7 +1,6 @@
-package main
-
-// consumer dead-letters: its command lines. What couldn't be counted is listed, shown and
-// exported, to be mended and published again.
+// Package deadletters is `consumer dead-letters`: it lists, shows and exports what
+// couldn't be counted, and reads the lines that an export was mended to.
+package deadletters
 
 import (
 	"errors"
@@ -18,7 +17,8 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 )
 
-func newDeadLettersCommand(p *cli.Program) *cobra.Command {
+// Command is the command with its subcommands.
+func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letters",
 		Short: "List, show and export the events that couldn't be counted",

@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // Which dead letters are looked at, which of them are of the same original, and how
 // many there are by partition and reason.

@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // Reading dead-letter topics: a partition at a time, at read_committed, up to the end as
 // of the start, and no more of it in memory than a response.

@@ -1,4 +1,4 @@
-package main
+package deadletters
 
 // A set of offsets that takes two or three bytes each where they are added nearly in
 // order, as those of dead letters are: a partition is read in order, and goes back only

@@ -1,0 +1,72 @@
+// Package clitest runs commands as main does, and has what they are tried on.
+package clitest
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+)
+
+// Execute carries out a command line on nothing but its arguments, in a program that
+// has the one command.
+func Execute(t *testing.T, command func(*cli.Program) *cobra.Command, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := &cli.Program{Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	code = p.Run(t.Context(), p.Root("unknown", command(p)), args)
+	return code, out.String(), errs.String()
+}
+
+// Config writes a configuration file and returns its path.
+func Config(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "standings.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// FakeKafka is a broker of the test's own, and the environment that leads there.
+func FakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
+	t.Helper()
+	options = append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(4, "points")}, options...)
+	c, err := kfake.NewCluster(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, []string{"STANDINGS_KAFKA_BROKERS=" + strings.Join(c.ListenAddrs(), ",")}
+}
+
+// ClosedPort is an address where nothing listens.
+func ClosedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// SilentPort is an address that takes connections and never answers.
+func SilentPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
