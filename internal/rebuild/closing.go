@@ -132,6 +132,35 @@ func (a *attempt) take(ctx context.Context, live ledger.State) error {
 	return nil
 }
 
+const (
+	mostDifferent = 1 << 20 // members that are remembered to differ: 100 MB or so
+	comparePause  = time.Millisecond
+)
+
+// compare pages through the boards and what takes their place. What changes meanwhile is
+// asked for again under the hold.
+func (a *attempt) compare(ctx context.Context) error {
+	a.Watch.note("comparing the boards with what takes their place")
+	var err error
+	if a.compared, err = a.Rebuild.Compare(ctx, a.Choice, mostDifferent, comparePause, nil); err != nil {
+		return err
+	}
+	if err := a.close(ctx); err != nil {
+		return err
+	}
+	return a.compared.Update(ctx) // what is left is for the hold
+}
+
+// differences takes what the comparison came to.
+func (a *attempt) differences() (err error) {
+	if a.compared == nil {
+		return nil
+	}
+	a.result.Differ, a.result.Exact = a.compared.Windows(), a.compared.Exact()
+	a.result.Differences, err = a.compared.Differences(a.List)
+	return err
+}
+
 // finish holds ingestion, reads what is left, and swaps; again until that works.
 func (a *attempt) finish(ctx context.Context) error {
 	for n := 1; ; n++ {
@@ -170,17 +199,25 @@ func (a *attempt) held(ctx context.Context) (done bool, err error) {
 	if err == nil {
 		err = a.replay.To(inTime, limits)
 	}
+	if err == nil && a.compared != nil {
+		err = a.compared.Update(inTime)
+	}
 	switch {
 	case err != nil && inTime.Err() != nil && ctx.Err() == nil:
 		return false, nil // not in time
 	case err != nil:
 		return false, err
 	case a.DryRun:
-		_, err := a.plan(ctx, a.result.Plan.Starts)
 		a.result.Held = time.Since(began)
+		if _, err = a.plan(ctx, a.result.Plan.Starts); err == nil {
+			err = a.differences()
+		}
 		return true, err
 	}
-	return a.swap(ctx, began)
+	if done, err = a.swap(ctx, began); done && err == nil {
+		err = a.differences()
+	}
+	return done, err
 }
 
 // swap is tried until its outcome is known.

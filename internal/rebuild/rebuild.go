@@ -41,6 +41,10 @@ type Job struct {
 	Lease   time.Duration // what the rebuild has in Redis lives so long without it
 
 	DryRun bool // everything but the swap
+	// Compare has the boards compared with what takes their place, and so many standings
+	// that differ listed.
+	Compare bool
+	List    int
 
 	Watch Watch
 }
@@ -87,6 +91,12 @@ type Result struct {
 	Holds   int           // how often it was held
 	Records int64         // that were read
 	Took    time.Duration
+	// Differ are the windows that were compared, and Differences the first standings that
+	// differ: A is the live one, B the rebuilt. Exact is false where there were more than
+	// could be remembered.
+	Differ      []ranking.WindowDifference
+	Differences []ranking.Difference
+	Exact       bool
 }
 
 // ErrNothing says that there is nothing to rebuild.
@@ -120,6 +130,7 @@ type attempt struct {
 	orphaned bool             // the live ledger is empty: the group's offsets stand for it
 	until    map[string]int64
 	last     map[string]string // the live ledger as of the round before
+	compared *ranking.Comparison
 }
 
 func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
@@ -236,6 +247,9 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 	}
 	err = a.reading(ctx)
 	a.result.Records = a.replay.Stats().Records.Load()
+	if err == nil && a.Job.Compare {
+		err = a.compare(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/oracle"
 )
 
 func TestMain(m *testing.M) {
@@ -81,6 +82,15 @@ type report struct {
 		Why        string `json:"why"`
 		Incomplete bool   `json:"incomplete"`
 	} `json:"windows"`
+	Differ *struct {
+		Standings int   `json:"standings"`
+		Exact     bool  `json:"exact"`
+		Windows   []any `json:"windows"`
+		List      []struct {
+			Board, Period, Window, Member string
+			Live, Log                     *struct{ Points int64 }
+		} `json:"list"`
+	} `json:"differ"`
 }
 
 // fates counts the windows by what became of them.
@@ -204,5 +214,15 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same holds boards against what they were.
+func same(t *testing.T, was, is map[string]map[string]uint64) {
+	t.Helper()
+	d := &oracle.Differences{}
+	d.Boards(was, is)
+	if text := d.String(); text != "" {
+		t.Errorf("the boards aren't what they were:\n%s", text)
 	}
 }

@@ -15,6 +15,7 @@ func TestUnderLiveTrafficTheResultIsTheOracles(t *testing.T) {
 	place.Start(t)
 	place.Start(t)
 	place.Publish(t, earned(20, 20_000, 3000, 4)...)
+	place.AwaitCaughtUp(t, within)
 	ctx, stop := context.WithCancel(t.Context())
 	var traffic sync.WaitGroup
 	traffic.Go(func() {

@@ -30,13 +30,16 @@ const (
 	longestHold  = time.Minute
 	// lease is how long what a rebuild has in Redis outlives it.
 	lease = time.Minute
+	// mostListed is the most standings that are listed.
+	mostListed = 1_000_000
 )
 
 // flags are the command line of a rebuild.
 type flags struct {
 	from             string
 	boards           []string
-	dryRun           bool
+	dryRun, diff     bool
+	limit            int
 	acceptIncomplete bool
 	maxHold          time.Duration
 	asJSON           bool
@@ -69,14 +72,21 @@ the others are kept, and named. Only one rebuild can be under way; it can be sto
 killed, at any time: the boards are then as they were, and what it leaves in Redis
 expires within a minute. It commits nothing and writes no dead letters.
 
+--dry-run does everything but the swap, the short hold too, and says how many standings
+would change; --diff lists them, with or without it.
+
 The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, and
 2 if the command line or the configuration is wrong.`,
 		Example: `  consumer rebuild --dry-run
+  consumer rebuild --dry-run --diff --limit 20
   consumer rebuild --from 2026-11-01T00:00:00Z --board eu`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.maxHold < shortestHold || f.maxHold > longestHold {
 				return cli.Usagef("--max-hold has to be %s to %s", units.FormatDuration(shortestHold), units.FormatDuration(longestHold))
+			}
+			if f.limit < 1 || f.limit > mostListed {
+				return cli.Usagef("--limit has to be 1 to %d", mostListed)
 			}
 			from, err := parseFrom(f.from)
 			if err != nil {
@@ -92,6 +102,8 @@ The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they were
 	c.Flags().StringVar(&f.from, "from", "", "`where` to begin: window, earliest, a time or a file of offsets")
 	c.Flags().StringArrayVar(&f.boards, "board", nil, "rebuild this `board` alone; can be repeated")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "do everything but the swap")
+	c.Flags().BoolVar(&f.diff, "diff", false, "list the standings that differ")
+	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings`")
 	c.Flags().BoolVar(&f.acceptIncomplete, "accept-incomplete", false, "go on where windows that the log no longer has lack events, and show them as incomplete")
 	c.Flags().DurationVar(&f.maxHold, "max-hold", 2*time.Second, "hold ingestion up for no longer than this at a `time`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
@@ -100,6 +112,10 @@ The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they were
 
 // run does it, and says how it goes on stderr and what came of it on stdout.
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from ingest.ReplayFrom) error {
+	zone, err := time.LoadLocation(cfg.TimeZone)
+	if err != nil {
+		return fmt.Errorf("time_zone: %w", err)
+	}
 	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		return ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
@@ -127,26 +143,30 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	if err := store.TryRebuild(ctx); err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
-	shown := &show{w: p.Stderr, zone: cfg.TimeZone}
+	shown := &show{w: p.Stderr}
 	log := zap.New(noteLog{shown.note})
 	clients.LimitMemory(cfg, allPartitions(asked), log)
 	job := &rebuild.Job{
 		Live: store, From: from, Owner: clients.Owner(),
 		Choice:  ranking.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete},
 		MaxHold: f.maxHold, Lease: lease, DryRun: f.dryRun,
+		Compare: f.dryRun || f.diff,
 		Replay: func(shadow *ranking.Store) (*ingest.Replay, error) {
 			return clients.NewReplay(cfg, way, transport, shadow, log)
 		},
 		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
+	}
+	if f.diff {
+		job.List = f.limit
 	}
 	result, err := job.Run(ctx)
 	if err != nil && !result.Swapped {
 		return explain(ctx, err, cfg)
 	}
 	if f.asJSON {
-		err = errors.Join(err, cli.WriteJSON(p.Stdout, reportOf(result, f.dryRun)))
+		err = errors.Join(err, cli.WriteJSON(p.Stdout, reportOf(result, f)))
 	} else {
-		writeResult(p.Stdout, result, f.dryRun)
+		writeResult(p.Stdout, result, f, zone)
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -22,7 +21,6 @@ import (
 // show tells a person how it goes.
 type show struct {
 	w        io.Writer
-	zone     string
 	progress atomic.Pointer[terminal.Progress] // while there is one
 }
 
@@ -44,14 +42,15 @@ func (s *show) reading(total int64, through func() int64) (ended func()) {
 }
 
 func (s *show) planned(p *rebuild.Plan) {
-	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PARTITION\tFROM\tTO\tRECORDS\tCOMPLETE SINCE")
+	t := terminal.NewTable("PARTITION", "FROM", "TO", "RECORDS", "COMPLETE SINCE")
+	t.Right[1], t.Right[2], t.Right[3] = true, true, true
 	for _, start := range p.Starts {
 		until := p.Until[start.Field]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", start.Field, units.Thousands(start.At), units.Thousands(until), units.Thousands(until-start.At), completeSince(start))
+		t.Add(start.Field, units.Thousands(start.At), units.Thousands(until), units.Thousands(until-start.At), completeSince(start))
 	}
-	_ = t.Flush() // to a terminal that is gone there is nobody to tell
-	fmt.Fprintf(s.w, "\n%s\n\n", sayFates(p, true))
+	var b strings.Builder
+	t.Write(&b)
+	fmt.Fprintf(s.w, "%s\n%s\n\n", b.String(), sayFates(p, true))
 }
 
 func completeSince(s ingest.ReplayStart) string {
@@ -92,17 +91,18 @@ func sayFates(p *rebuild.Plan, ahead bool) string {
 		return b.String() + "."
 	}
 	b.WriteString(":\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := terminal.NewTable("WINDOW", "IS", "WHY")
 	for _, w := range kept[:min(len(kept), mostKept)] {
 		why := w.Why
 		if w.Incomplete {
 			why = strings.TrimPrefix(why+"; shown as incomplete", "; ")
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", w.Listing(), w.Fate, why)
+		t.Add(w.Listing(), w.Fate.String(), why)
 	}
-	_ = t.Flush() // into memory
+	b.WriteString("\n")
+	t.Write(&b)
 	if more := len(kept) - mostKept; more > 0 {
-		fmt.Fprintf(&b, "  and %s more: --json has all of them\n", units.Thousands(int64(more)))
+		fmt.Fprintf(&b, "and %s more: --json has all of them\n", units.Thousands(int64(more)))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -115,24 +115,78 @@ func windowsText(n int) string {
 }
 
 // writeResult says what came of it.
-func writeResult(w io.Writer, r *rebuild.Result, dry bool) {
-	held := ""
-	if r.Holds > 0 {
-		held = fmt.Sprintf(" Ingestion was held for %s.", r.Held.Round(time.Millisecond))
-		if r.Holds > 1 {
-			held = fmt.Sprintf(" Ingestion was held %d times, at last for %s.", r.Holds, r.Held.Round(time.Millisecond))
-		}
-	}
-	switch {
-	case r.Swapped:
-		fmt.Fprintf(w, "%s\nRead %s records in %s.%s\n", sayFates(r.Plan, false), units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
-	case r.Holds == 0:
+func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) {
+	if r.Holds == 0 && !r.Swapped {
 		fmt.Fprintln(w, "Nothing is to be replaced.")
-	case dry:
-		fmt.Fprintf(w, "%s\nRead %s records in %s.%s Nothing was changed: this was a dry run.\n",
-			sayFates(r.Plan, true), units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
+		return
+	}
+	fmt.Fprintln(w, sayFates(r.Plan, !r.Swapped))
+	if f.dryRun || f.diff {
+		writeDifferences(w, r, f.diff, zone)
+	}
+	held := fmt.Sprintf("Ingestion was held for %s.", r.Held.Round(time.Millisecond))
+	if r.Holds > 1 {
+		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, r.Held.Round(time.Millisecond))
+	}
+	fmt.Fprintf(w, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
+	if !r.Swapped {
+		fmt.Fprintln(w, "Nothing was changed: this was a dry run.")
 	}
 }
+
+// writeDifferences says how many standings differ, where, and which if they were asked
+// for.
+func writeDifferences(w io.Writer, r *rebuild.Result, list bool, zone *time.Location) {
+	n, windows := 0, 0
+	t := terminal.NewTable("WINDOW", "DIFFER", "ONLY LIVE", "ONLY IN THE LOG")
+	t.Right[1], t.Right[2], t.Right[3] = true, true, true
+	for i := range r.Differ {
+		d := &r.Differ[i]
+		if d.Differ == 0 {
+			continue
+		}
+		n += d.Differ
+		windows++
+		t.Add(d.Listing(), thousands(d.Differ), thousands(d.OnlyA), thousands(d.OnlyB))
+	}
+	atLeast := ""
+	if !r.Exact {
+		atLeast = "at least "
+	}
+	fmt.Fprintf(w, "%s%s standings differ in %s.\n", atLeast, thousands(n), windowsText(windows))
+	if n == 0 {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	t.Write(&b)
+	b.WriteString("\n")
+	if list {
+		rows := terminal.NewTable("WINDOW", "MEMBER", "LIVE", "IN THE LOG")
+		for i := range r.Differences {
+			d := &r.Differences[i]
+			rows.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), rowText(d.A, zone), rowText(d.B, zone))
+		}
+		rows.Write(&b)
+		if more := n - len(r.Differences); more > 0 {
+			fmt.Fprintf(&b, "and %s more: --limit\n", thousands(more))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprint(w, b.String())
+}
+
+func rowText(r ranking.Row, zone *time.Location) string {
+	switch {
+	case !r.There:
+		return "-"
+	case r.Foreign:
+		return fmt.Sprintf("%v, which is no score of this layout", r.Score)
+	}
+	return thousands(int(r.Points)) + " at " + r.ReachedAt.In(zone).Format("2006-01-02 15:04:05.000")
+}
+
+func thousands(n int) string { return units.Thousands(int64(n)) }
 
 // report is the result as JSON.
 type report struct {
@@ -144,6 +198,65 @@ type report struct {
 	Holds      int                `json:"holds"`
 	Partitions []rebuiltPartition `json:"partitions"`
 	Windows    []rebuiltWindow    `json:"windows"`
+	// Of a dry run, and with --diff.
+	Differ *difference `json:"differ,omitempty"`
+}
+
+type difference struct {
+	Standings int                `json:"standings"`
+	Exact     bool               `json:"exact"` // false: at least so many
+	Windows   []windowDifference `json:"windows"`
+	List      []rowDifference    `json:"list,omitempty"`
+}
+
+type windowDifference struct {
+	Board     string `json:"board"`
+	Period    string `json:"period"`
+	Window    string `json:"window"`
+	Standings int    `json:"standings"`
+	OnlyLive  int    `json:"only_live"`
+	OnlyLog   int    `json:"only_log"`
+}
+
+type rowDifference struct {
+	Board  string   `json:"board"`
+	Period string   `json:"period"`
+	Window string   `json:"window"`
+	Member string   `json:"member"`
+	Live   *oneSide `json:"live"` // null where the member isn't there
+	Log    *oneSide `json:"log"`
+}
+
+type oneSide struct {
+	Points    int64   `json:"points"`
+	ReachedAt string  `json:"reached_at,omitempty"`
+	Foreign   float64 `json:"foreign_score,omitempty"` // then nothing else is known
+}
+
+func sideOf(r ranking.Row) *oneSide {
+	switch {
+	case !r.There:
+		return nil
+	case r.Foreign:
+		return &oneSide{Foreign: r.Score}
+	}
+	return &oneSide{Points: r.Points, ReachedAt: r.ReachedAt.Format("2006-01-02T15:04:05.000Z07:00")}
+}
+
+func differenceOf(r *rebuild.Result) *difference {
+	all := &difference{Exact: r.Exact, Windows: []windowDifference{}}
+	for i := range r.Differ {
+		d := &r.Differ[i]
+		if d.Differ > 0 {
+			all.Standings += d.Differ
+			all.Windows = append(all.Windows, windowDifference{d.Board, d.Period, d.Name, d.Differ, d.OnlyA, d.OnlyB})
+		}
+	}
+	for i := range r.Differences {
+		d := &r.Differences[i]
+		all.List = append(all.List, rowDifference{d.Board, d.Period, d.Window, d.Member, sideOf(d.A), sideOf(d.B)})
+	}
+	return all
 }
 
 type rebuiltPartition struct {
@@ -162,9 +275,9 @@ type rebuiltWindow struct {
 	Incomplete bool   `json:"incomplete,omitempty"`
 }
 
-func reportOf(r *rebuild.Result, dry bool) *report {
+func reportOf(r *rebuild.Result, f *flags) *report {
 	all := &report{
-		Swapped: r.Swapped, DryRun: dry, Records: r.Records, TookMS: r.Took.Milliseconds(), HeldMS: r.Held.Milliseconds(), Holds: r.Holds,
+		Swapped: r.Swapped, DryRun: f.dryRun, Records: r.Records, TookMS: r.Took.Milliseconds(), HeldMS: r.Held.Milliseconds(), Holds: r.Holds,
 		Partitions: []rebuiltPartition{}, Windows: []rebuiltWindow{},
 	}
 	for _, s := range r.Plan.Starts {
@@ -177,6 +290,9 @@ func reportOf(r *rebuild.Result, dry bool) *report {
 	for i := range r.Plan.Windows {
 		w := &r.Plan.Windows[i]
 		all.Windows = append(all.Windows, rebuiltWindow{w.Board, w.Period, w.Name, w.Fate.String(), w.Why, w.Incomplete})
+	}
+	if r.Holds > 0 && (f.dryRun || f.diff) {
+		all.Differ = differenceOf(r)
 	}
 	return all
 }

@@ -1,0 +1,44 @@
+package rebuild
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/test/harness"
+)
+
+func TestADryRunSaysWhichStandingsDifferAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	place.Start(t)
+	place.Publish(t, earned(30, 2000, 200, 2)...)
+	place.AwaitCaughtUp(t, within)
+	ctx, client := t.Context(), place.RedisClient()
+	weekly, yearly := place.Key(window(t, place, "global", "weekly")), place.Key(window(t, place, "eu", "yearly"))
+	must(t, client.ZIncrBy(ctx, weekly, 25, "m3").Err())
+	must(t, client.ZAdd(ctx, weekly, redis.Z{Score: 12.5, Member: "ghost"}).Err())
+	must(t, client.ZRem(ctx, yearly, "m5").Err())
+	before := place.Boards(t)
+
+	said := startRebuild(t, place, "--dry-run", "--diff").swapped()
+	if said.Swapped || said.Differ == nil || !said.Differ.Exact || said.Differ.Standings != 3 || len(said.Differ.Windows) != 2 {
+		t.Fatalf("the dry run says %+v", said)
+	}
+	list := said.Differ.List
+	if len(list) != 3 || list[0].Member != "m5" || list[0].Live != nil || list[0].Log == nil ||
+		list[1].Member != "ghost" || list[1].Live == nil || list[1].Log != nil ||
+		list[2].Member != "m3" || list[2].Live.Points != list[2].Log.Points+25 {
+		t.Errorf("the standings that differ are %+v", list)
+	}
+	same(t, before, place.Boards(t))
+
+	// The same with a swap, and then nothing differs any more.
+	if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.Differ.Standings != 3 {
+		t.Errorf("the rebuild says %+v", said)
+	}
+	if said := startRebuild(t, place, "--dry-run").swapped(); said.Differ.Standings != 0 || !said.Differ.Exact {
+		t.Errorf("the dry run after it says %+v", said.Differ)
+	}
+	finish(t, place)
+}
