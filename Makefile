@@ -41,6 +41,6 @@ fuzz: ## every fuzz target in turn; FUZZTIME=10s each
 model: ## search the large worlds of the ledger's protocol: minutes, and 6 GB of memory
 	go test -run=WhateverHappens -v -timeout=60m ./test/model -large
 
-chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= REPORT=file
+chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= FAULTS=regexp REPORT=file
 	@STANDINGS_TEST_DEMAND=processes go test -v -count=1 -timeout=0 -run=WhateverGoesWrong ./test/chaos \
-		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) $(if $(REPORT),-report=$(abspath $(REPORT)))
+		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))

@@ -5,6 +5,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ const (
 	ofConsumers = "consumers"
 	ofRedis     = "redis"
 	ofKafka     = "kafka"
+	ofRebuilds  = "rebuilds"
 )
 
 var faults = slices.Concat([]fault{
@@ -33,12 +35,13 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, kafkaFaults, networkFaults)
+}, redisFaults, kafkaFaults, networkFaults, rebuildFaults)
 
-// of are the faults of a mode.
+// of are the faults of a mode, as far as they were asked for.
 func of(mode string) []fault {
+	asked := regexp.MustCompile(*only)
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
-		return len(f.modes) > 0 && !slices.Contains(f.modes, mode)
+		return len(f.modes) > 0 && !slices.Contains(f.modes, mode) || !asked.MatchString(f.kind)
 	})
 }
 

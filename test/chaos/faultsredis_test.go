@@ -62,11 +62,12 @@ func loseRedisTail(w *world, r *rand.Rand) (func() string, error) {
 		n.server.Start()
 		return err
 	})
-	return wentBack(back, err)
+	return wentBack(w, back, err)
 }
 
 // wentBack is the effect of a past that came back.
-func wentBack(back int64, err error) (func() string, error) {
+func wentBack(w *world, back int64, err error) (func() string, error) {
+	w.mayBeLocked()
 	if err != nil || back == 0 {
 		return nothing, err
 	}
@@ -77,13 +78,13 @@ func goBack(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	dump := w.store.dumps[r.IntN(len(w.store.dumps))]
 	_, back, err := restarted(w, n, between(r, 0, 2*time.Second), func() error { n.server.Restart(dump); return nil })
-	return wentBack(back, err)
+	return wentBack(w, back, err)
 }
 
 func wipe(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	_, back, err := restarted(w, n, between(r, 0, 2*time.Second), func() error { n.server.Restart(nil); return nil })
-	return wentBack(back, err)
+	return wentBack(w, back, err)
 }
 
 // ready waits until a failover is possible: the last one's loser follows by now.
@@ -154,6 +155,7 @@ func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, erro
 	}
 	back := behind(next.ledger(ctx, w.place), master.ledger(ctx, w.place))
 	master.server.Kill()
+	w.mayBeLocked()
 	after, err := succeeds(w, next)
 	time.Sleep(between(r, 0, 2*time.Second))
 	master.server.Start() // empty; it is told that it is a replica now

@@ -47,13 +47,14 @@ type world struct {
 	slots     []*slot
 	began     time.Time
 
-	// disturbed counts how often a fault has begun or been recovered from: odd while
-	// one is on.
+	// disturbed counts how often something has gone wrong or been recovered from: odd
+	// while it is wrong. A rebuild is nothing wrong: no read may be refused for it.
 	disturbed atomic.Int64
 
 	mu         sync.Mutex
 	partitions int
-	ended      []string // consumers that ended by themselves, and how
+	locked     time.Time // when a rebuild last left its lock behind
+	ended      []string  // consumers that ended by themselves, and how
 }
 
 // slot is where one consumer runs; when it ends, another one follows.
