@@ -347,6 +347,22 @@ func TestFlushedScriptsAreAskedForAgain(t *testing.T) {
 	})
 }
 
+func TestAScriptIsRunAsItIsRewritten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server.FlushScripts()
+		w.server.Rewrite = func(source string) string {
+			if strings.HasPrefix(source, "-- apply.lua ") {
+				return "return {'moved', 'elsewhere'}"
+			}
+			return source
+		}
+		a, err := w.apply(t, nil)
+		require.NoError(t, err)
+		require.Equal(t, ledger.Answer{Outcome: ledger.Moved, Found: "elsewhere"}, a)
+		require.Contains(t, w.server.Dump(), `"events/0"="0"`)
+	})
+}
+
 func TestAServerThatIsAwayLetsNobodyIn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server.Refuse = func(from string) error {

@@ -36,6 +36,9 @@ type Server struct {
 	// Refuse is asked before a connection opens; its error is the dialer's. nil lets
 	// all in.
 	Refuse func(from string) error
+	// Rewrite gives the text that is run in place of a script: a broken one, to see
+	// who notices. nil runs it as it is.
+	Rewrite func(source string) string
 	// Policy is the maxmemory-policy that INFO tells; noeviction at first.
 	Policy string
 

@@ -19,11 +19,9 @@ import (
 func eval(t *tx, a []string) any {
 	sha := shaOf(a[0])
 	if _, known := t.scripts[sha]; !known {
-		if _, err := compiled(a[0]); err != nil {
-			return Error("ERR Error compiling script (new function): " + oneLine(err.Error()))
+		if failed := t.load(sha, a[0]); failed != nil {
+			return failed
 		}
-		t.scripts[sha] = a[0]
-		t.names[sha] = nameOf(a[0])
 	}
 	return t.call(sha, a[1:])
 }
@@ -42,11 +40,10 @@ func scripts(t *tx, a []string) any {
 		clear(t.scripts)
 		return ok
 	case sub == "load" && len(a) == 2:
-		if _, err := compiled(a[1]); err != nil {
-			return Error("ERR Error compiling script (new function): " + oneLine(err.Error()))
-		}
 		sha := shaOf(a[1])
-		t.scripts[sha], t.names[sha] = a[1], nameOf(a[1])
+		if failed := t.load(sha, a[1]); failed != nil {
+			return failed
+		}
 		return sha
 	case sub == "exists":
 		all := []any{}
@@ -57,6 +54,19 @@ func scripts(t *tx, a []string) any {
 		return all
 	}
 	return Error("ERR unknown subcommand or wrong number of arguments for '" + a[0] + "'.")
+}
+
+// load makes a script known, or says what is wrong with it.
+func (t *tx) load(sha, source string) any {
+	run := source
+	if t.Rewrite != nil {
+		run = t.Rewrite(source)
+	}
+	if _, err := compiled(run); err != nil {
+		return Error("ERR Error compiling script (new function): " + oneLine(err.Error()))
+	}
+	t.scripts[sha], t.names[sha] = run, nameOf(source)
+	return nil
 }
 
 func shaOf(source string) string {
