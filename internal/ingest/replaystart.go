@@ -121,23 +121,43 @@ func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live ledger.State,
 	return all, nil
 }
 
+// addedFor is how long a partition of the ledger is looked for in Kafka: what brokers say
+// of one that was just added is behind by a moment.
+const addedFor = 5 * time.Second
+
+// await counts a topic's partitions, once a partition is among them.
+func (r *Replay) await(ctx context.Context, topic string, partition int) (int, error) {
+	wait := newWait()
+	for began := time.Now(); ; {
+		there, err := r.consumer.kafka.metadata(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		n := there[topic]
+		if partition < n {
+			return n, nil
+		}
+		if time.Since(began) > addedFor {
+			return 0, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again",
+				ledger.Field(topic, partition), n, topic)
+		}
+		if err := wait.next(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
 func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, from ReplayFrom, asked int64, live ledger.State) ([]ReplayStart, error) {
-	there, err := r.consumer.kafka.metadata(ctx, topic)
+	there, err := r.await(ctx, topic, slices.Max(partitions))
 	if err != nil {
 		return nil, err
-	}
-	for _, p := range partitions {
-		if p >= there[topic] {
-			return nil, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again",
-				ledger.Field(topic, p), there[topic], topic)
-		}
 	}
 	w := r.consumer.worker(topic, 0, nil)
 	kind := from.From
 	if from.Offsets != nil {
 		kind = FromEarliest
 	}
-	beginnings, err := w.beginnings(ctx, kind, there[topic], asked)
+	beginnings, err := w.beginnings(ctx, kind, there, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -195,3 +195,11 @@ func (p *Place) board(ctx context.Context, t testing.TB, key string) map[string]
 		}
 	}
 }
+
+// Board is a sorted set by its name in the listing: the bits of every member's score.
+func (p *Place) Board(t testing.TB, name string) map[string]uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	return p.board(ctx, t, p.Key(name))
+}

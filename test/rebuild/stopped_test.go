@@ -1,0 +1,252 @@
+package rebuild
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/harness"
+)
+
+// scores are the live boards, member by member, whatever a rebuild has beside them.
+func scores(t *testing.T, place *harness.Place) map[string]map[string]uint64 {
+	t.Helper()
+	all := map[string]map[string]uint64{}
+	for name := range place.Hash(t, "windows") {
+		all[name] = place.Board(t, name)
+	}
+	return all
+}
+
+// beside are the keys that a rebuild has beside the live ones.
+func beside(t *testing.T, place *harness.Place) []string {
+	t.Helper()
+	keys := place.RedisClient().Scan(t.Context(), 0, place.Key("~*"), 1000).Iterator()
+	var all []string
+	for keys.Next(t.Context()) {
+		all = append(all, keys.Val())
+	}
+	must(t, keys.Err())
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// lapse has everything that a rebuild has in Redis expire, as its lease would.
+func lapse(t *testing.T, place *harness.Place) {
+	t.Helper()
+	ctx := t.Context()
+	for _, key := range append(beside(t, place), place.Key("hold")) {
+		left, err := place.RedisClient().PTTL(ctx, key).Result()
+		must(t, err)
+		// What a swap has put aside, and its mark, live for ten minutes.
+		if left == -1 || left > time.Minute && !strings.Contains(key, "~old:") && !strings.HasSuffix(key, ":schema") || left > 10*time.Minute {
+			t.Errorf("%s lives for %v: it doesn't go by itself in time", key, left)
+		}
+		must(t, place.RedisClient().Unlink(ctx, key).Err())
+	}
+}
+
+func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *testing.T) {
+	t.Parallel()
+	// Small pieces, so that there are many moments.
+	place := newPlace(t, harness.Options{Partitions: 3, Settings: map[string]string{"piece_time": "500us"}})
+	place.Start(t)
+	place.Publish(t, earned(40, 20_000, 5000, 3)...)
+	place.AwaitCaughtUp(t, within)
+	was := scores(t, place)
+	swapped, leftovers := 0, 0
+	for range 25 {
+		r := startRebuild(t, place)
+		select {
+		case <-time.After(time.Duration(rand.IntN(600)) * time.Millisecond):
+			r.process.Kill()
+		case <-r.process.Done():
+		}
+		if r.ended() == 0 {
+			swapped++
+		}
+		same(t, was, scores(t, place))
+		if len(beside(t, place)) > 0 {
+			leftovers++
+		}
+		lapse(t, place)
+		// Whatever was held goes on.
+		more := earned(uint64(41), 1, 1, 1)
+		place.Publish(t, more...)
+		place.AwaitCaughtUp(t, within)
+		was = scores(t, place)
+	}
+	t.Logf("%d of 25 came to their end, %d left something", swapped, leftovers)
+	if leftovers == 0 {
+		t.Error("no rebuild was killed with anything in Redis")
+	}
+	startRebuild(t, place).swapped()
+	finish(t, place)
+}
+
+// awaitShadow waits until a rebuild has a ledger of its own.
+func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
+	t.Helper()
+	harness.Eventually(t, within, func() string {
+		for _, key := range beside(t, place) {
+			if strings.HasSuffix(key, ":ledger") {
+				shadow = key
+				return ""
+			}
+		}
+		return "no rebuild has a ledger yet"
+	})
+	return shadow
+}
+
+// paused starts a rebuild that is stopped before it can swap: someone else has the hold.
+func paused(t *testing.T, place *harness.Place, args ...string) (r *rebuilding, goOn func()) {
+	t.Helper()
+	must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
+	r = startRebuild(t, place, args...)
+	shadow := awaitShadow(t, place)
+	harness.Eventually(t, within, func() string {
+		stands, err := place.RedisClient().HGetAll(t.Context(), shadow).Result()
+		must(t, err)
+		for partition, at := range place.Ledger(t) {
+			if stands[ledger.Field(place.Topic, partition)] != at {
+				return "the rebuild hasn't come close yet"
+			}
+		}
+		return ""
+	})
+	must(t, r.process.Signal(syscall.SIGSTOP))
+	must(t, place.RedisClient().Del(t.Context(), place.Key("hold")).Err())
+	return r, func() { must(t, r.process.Signal(syscall.SIGCONT)) }
+}
+
+func TestARebuildThatSleptThroughItsLeaseSwapsNothing(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	place.Start(t)
+	place.Publish(t, earned(50, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	r, goOn := paused(t, place)
+	lapse(t, place)
+	place.Publish(t, earned(51, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	was := scores(t, place)
+	goOn()
+	r.refused("the boards are as they were")
+	same(t, was, scores(t, place))
+	finish(t, place)
+}
+
+func TestASecondRebuildSaysWhoseTurnItIsAndStops(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	place.Start(t)
+	place.Publish(t, earned(52, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	first, goOn := paused(t, place)
+	startRebuild(t, place).refused("a rebuild of", "is under way already: by", "its lock ends at")
+	startRebuild(t, place, "--dry-run").refused("is under way already")
+	goOn()
+	if !first.swapped().Swapped {
+		t.Error("the first one didn't swap")
+	}
+	finish(t, place)
+}
+
+func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	place.Start(t)
+	place.Publish(t, earned(53, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	was := scores(t, place)
+	r, goOn := paused(t, place)
+	must(t, r.process.Signal(syscall.SIGTERM))
+	goOn()
+	if code := r.ended(); code == 0 {
+		t.Log("it had swapped before it was told")
+	} else if !strings.Contains(r.err.Text(), "interrupted: the boards are as they were") {
+		t.Errorf("it says %s", r.err.Text())
+	}
+	if left := beside(t, place); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
+	same(t, was, scores(t, place))
+	finish(t, place)
+}
+
+func TestARedisThatGoesBackHasTheRebuildBeginAnew(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	c := place.Start(t)
+	place.Publish(t, earned(54, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	c.Terminate(t)
+	goBack := dumped(t, place)
+	c = place.Start(t)
+	place.Publish(t, earned(55, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	c.Terminate(t)
+	r, goOn := paused(t, place)
+	goBack()
+	goOn()
+	if !r.swapped().Swapped || !strings.Contains(r.err.Text(), "beginning anew") {
+		t.Errorf("it didn't begin anew, or didn't swap:\n%s", r.err.Text())
+	}
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+// dumped keeps what is live; the function that it returns brings it back.
+func dumped(t *testing.T, place *harness.Place) (restore func()) {
+	t.Helper()
+	ctx, client := t.Context(), place.RedisClient()
+	names := []string{"ledger", "origin", "schema", "windows"}
+	for name := range place.Hash(t, "windows") {
+		names = append(names, name)
+	}
+	type kept struct {
+		text string
+		left time.Duration
+	}
+	all := map[string]kept{}
+	for _, name := range names {
+		text, err := client.Dump(ctx, place.Key(name)).Result()
+		must(t, err)
+		left, err := client.PTTL(ctx, place.Key(name)).Result()
+		must(t, err)
+		all[name] = kept{text, max(left, 0)}
+	}
+	return func() {
+		pipe := client.TxPipeline()
+		for name, k := range all {
+			pipe.RestoreReplace(context.WithoutCancel(ctx), place.Key(name), k.left, k.text)
+		}
+		_, err := pipe.Exec(ctx)
+		must(t, err)
+	}
+}
+
+func TestPartitionsThatAreAddedMeanwhileAreTakenIn(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t, harness.Options{Partitions: 2})
+	place.Start(t)
+	place.Publish(t, earned(56, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, within)
+	r, goOn := paused(t, place)
+	place.AddPartitions(t, 4)
+	place.Publish(t, earned(57, 2000, 300, 4)...)
+	place.AwaitCaughtUp(t, within)
+	goOn()
+	if said := r.swapped(); !said.Swapped || len(said.Partitions) != 4 {
+		t.Errorf("it says %+v", said)
+	}
+	finish(t, place)
+}
