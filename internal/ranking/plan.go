@@ -111,6 +111,9 @@ func (r *Rebuild) plan(ctx context.Context, c Choice) (*Plan, error) {
 	if shadow.schema == swappedMark {
 		return nil, errSwapped
 	}
+	if err := r.whole(&shadow); err != nil {
+		return nil, err
+	}
 	if live.schema != r.live.schema && (live.schema != "" || len(live.ledger) > 0) {
 		return nil, &SchemaError{Prefix: r.live.prefix, Wanted: r.live.schema, Found: live.schema}
 	}
@@ -235,17 +238,14 @@ func (p *Plan) settle(c Choice, was, since map[string]ledger.Origin) map[string]
 			until = max(until, w.Start+1)
 		}
 	}
+	whole := len(c.Boards) == 0
 	for field, o := range since {
 		had, ok := was[field]
-		switch {
-		case p.concerns(field, o):
-			if !ok || had.Time < until {
-				write[field] = ledger.Origin{Offset: o.Offset, Time: until}.String()
-			}
-		case p.Orphaned:
+		switch concerned := p.concerns(field, o); {
+		case p.Orphaned && !concerned:
 			write[field] = o.String()
-		case len(c.Boards) == 0 && ok && had.Time > p.From:
-			write[field] = ledger.Origin{Offset: o.Offset, Time: p.From}.String()
+		case concerned && (!ok || had.Time < until), whole && ok && had.Time > until:
+			write[field] = ledger.Origin{Offset: o.Offset, Time: until}.String()
 		}
 	}
 	return write

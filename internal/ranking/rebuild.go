@@ -127,17 +127,17 @@ func (r *Rebuild) Renew(ctx context.Context) error {
 func (r *Rebuild) renew(ctx context.Context) error {
 	keys := []any{nil, nil, nil, r.live.keys.rebuild()}
 	r.mu.Lock()
-	begun, swapped := r.begun, r.swapped
+	swapped := r.swapped
 	r.mu.Unlock()
 	if !swapped {
 		_, shadow, err := r.both(ctx)
+		if err == nil {
+			err = r.whole(&shadow)
+		}
 		if err != nil {
 			return err
 		}
-		if begun || len(shadow.ledger) > 0 {
-			r.mu.Lock()
-			r.begun = true
-			r.mu.Unlock()
+		if len(shadow.ledger) > 0 {
 			k := r.shadow.keys
 			keys = append(keys, k.ledger(), k.schema(), k.origin())
 			if len(shadow.windows) > 0 {
@@ -167,6 +167,18 @@ func (r *Rebuild) renew(ctx context.Context) error {
 		return fmt.Errorf("%w (%s)", ErrLost, words[1])
 	}
 	return faultf("an unexpected reply: %q", words)
+}
+
+// whole reports that the shadow has lost its ledger.
+func (r *Rebuild) whole(shadow *side) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(shadow.ledger) > 0 {
+		r.begun = true
+	} else if r.begun && !r.swapped && shadow.schema != swappedMark {
+		return fmt.Errorf("%w (%s)", ErrLost, r.shadow.keys.ledger())
+	}
+	return nil
 }
 
 // Hold stops all ingestion of the shard until it is released, swapped, or lease is over.
