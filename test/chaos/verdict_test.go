@@ -71,7 +71,7 @@ func (w *world) judge(m *ModeReport) {
 		s.mu.Unlock()
 	}
 	found(w.place.TerminateAll)
-	found(w.nothingLeft)
+	found(w.nothingStays)
 	found(w.place.Check)
 	found(w.accounted)
 	w.sum(m)
