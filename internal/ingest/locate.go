@@ -101,6 +101,8 @@ func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
 	case w.starting <- struct{}{}:
 		defer func() { <-w.starting }()
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // the one before may have let go because of that
 		return context.Cause(ctx)
 	}
 	state, err := w.states.get(ctx)

@@ -13,16 +13,18 @@ type pace struct {
 const (
 	minWidth = 32
 	maxWidth = 4000
-	// firstWidth is tried before anything was measured.
-	firstWidth = 500
+	// firstCost is taken for a member-window's before anything was measured: with the
+	// usual 5 ms a first piece is of 500.
+	firstCost = 10 * time.Microsecond
 )
 
 // width is the size of the next piece, in member-windows.
 func (p *pace) width() int {
-	if p.cost == 0 {
-		return firstWidth
+	cost := p.cost
+	if cost == 0 {
+		cost = float64(firstCost)
 	}
-	return int(min(max(float64(p.target)/p.cost, minWidth), maxWidth))
+	return int(min(max(float64(p.target)/cost, minWidth), maxWidth))
 }
 
 // observe takes the time of a call into account. A small call is mostly its

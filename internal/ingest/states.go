@@ -40,6 +40,7 @@ func (s *states) get(ctx context.Context) (ledger.State, error) {
 	s.mu.Unlock()
 	if first {
 		s.call(ctx, a)
+		return a.state, a.err
 	}
 	select {
 	case <-a.done:
@@ -57,6 +58,8 @@ func (s *states) call(ctx context.Context, a *asked) {
 	case s.calling <- struct{}{}:
 		defer func() { <-s.calling }()
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // the one before may have let go because of that
 		a.err = context.Cause(ctx)
 	}
 	s.mu.Lock()

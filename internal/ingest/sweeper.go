@@ -44,23 +44,8 @@ func (s *sweeper) run(ctx context.Context) error {
 	defer cancel()
 	s.calls = calls
 	connections := s.reconnected.Load()
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case b := <-s.batches.slot:
-			err = s.sweep(ctx, b)
-		case b := <-s.batches.closed:
-			err = s.sweep(ctx, b)
-		case swept := <-s.batches.quiet:
-			if b := s.batches.open(); b != nil {
-				err = s.sweep(ctx, b)
-			}
-			close(swept)
-		case <-look.C:
-			err = s.look(ctx)
-		}
+	for ctx.Err() == nil {
+		err := s.next(ctx, look.C)
 		if err == nil && s.reconnected.Load() != connections {
 			// Behind a new connection there may be another Redis.
 			connections = s.reconnected.Load()
@@ -69,6 +54,33 @@ func (s *sweeper) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	return context.Cause(ctx)
+}
+
+// next waits for what is to be done, and does it. A look that is due goes first: where
+// batches never end, chance would put it off.
+func (s *sweeper) next(ctx context.Context, look <-chan time.Time) error {
+	select {
+	case <-look:
+		return s.look(ctx)
+	default:
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case b := <-s.batches.slot:
+		return s.sweep(ctx, b)
+	case b := <-s.batches.closed:
+		return s.sweep(ctx, b)
+	case swept := <-s.batches.quiet:
+		defer close(swept)
+		if b := s.batches.open(); b != nil {
+			return s.sweep(ctx, b)
+		}
+		return nil
+	case <-look:
+		return s.look(ctx)
 	}
 }
 
