@@ -3,6 +3,7 @@
 FUZZTIME ?= 10s
 BENCHTIME ?= 1s
 PACKAGES ?= ./...
+N ?= 10000
 DURATION ?= 10m
 SEED ?= $(shell date +%s)
 MODES ?= plain,sentinel,rdb
@@ -12,7 +13,7 @@ MODES ?= plain,sentinel,rdb
 GOLANGCI_LINT_VERSION = v2.15.0
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-.PHONY: help run build test lint bench fuzz model chaos
+.PHONY: help run build test lint bench fuzz model simulate chaos
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -44,3 +45,6 @@ model: ## search the large worlds of the ledger's protocol: minutes, and 6 GB of
 chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= FAULTS=regexp REPORT=file
 	@STANDINGS_TEST_DEMAND=processes go test -v -count=1 -timeout=0 -run=WhateverGoesWrong ./test/chaos \
 		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))
+
+simulate: ## worlds in which everything goes wrong; N=10000, or the one of SEED= as a story
+	go test -run=WhateverHappens -v -timeout=60m ./test/simulate -n $(N) $(if $(filter command environment,$(origin SEED)),-seed $(SEED))

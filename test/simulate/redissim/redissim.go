@@ -15,12 +15,14 @@ package redissim
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -190,14 +192,20 @@ func (s *Server) shut(c *session) {
 func (s *Server) Cut(from string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
-	for c, conn := range s.conns {
+	var all []*session
+	for c := range s.conns {
 		if from == "" || c.from == from {
-			_ = conn.Close()
-			n++
+			all = append(all, c)
 		}
 	}
-	return n
+	// In an order of its own, not the map's: who notices first is no chance.
+	slices.SortFunc(all, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.number, b.number))
+	})
+	for _, c := range all {
+		_ = s.conns[c].Close()
+	}
+	return len(all)
 }
 
 // Close cuts all connections and waits until their goroutines have ended: whatever the

@@ -1,0 +1,345 @@
+package simulate
+
+// What has to be true at the end of a world, by the oracle.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/oracle"
+)
+
+func (w *world) oracle() *oracle.Oracle {
+	zone, err := time.LoadLocation(w.setup.Zone)
+	if err != nil {
+		panic(err)
+	}
+	first := map[string]time.Weekday{"monday": time.Monday, "sunday": time.Sunday}[w.setup.WeekStart]
+	c := oracle.Config{
+		Zone: zone, WeekStart: first, MaxPoints: w.setup.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
+	}
+	for _, name := range w.setup.Periods {
+		c.Periods = append(c.Periods, oracle.Period{Name: name, Layout: w.setup.Layout, Retention: retention[name]})
+	}
+	return oracle.New(c)
+}
+
+// records are what has to be counted: all that is committed, from where the partitions
+// began, but what a skip went over.
+func (w *world) records(do func(partition int, r *stored)) {
+	for _, p := range w.kafka.partitions {
+		p.visible(w.starts[p.id], func(r *stored) {
+			if !w.isLost(p.id, r) {
+				do(p.id, r)
+			}
+		})
+	}
+}
+
+// isLost reports whether a skip went over the record before it counted.
+func (w *world) isLost(partition int, r *stored) bool {
+	for _, g := range w.lost {
+		if g.partition == partition && r.offset >= g.from && r.offset < g.to {
+			if user, ok := userOf(r.value); !ok || hashOf(user) >= g.hash {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func userOf(value []byte) (string, bool) {
+	var e struct {
+		User string `json:"user_id"`
+	}
+	err := json.Unmarshal(value, &e)
+	return e.User, err == nil && e.User != ""
+}
+
+func asked_(partition int, r *stored, overflow bool) oracle.Record {
+	o := oracle.Record{Partition: partition, Offset: r.offset, Time: r.time, Value: r.value, Overflow: overflow}
+	for _, h := range r.headers {
+		o.Headers = append(o.Headers, oracle.Header{Key: h.Key, Value: h.Value})
+	}
+	return o
+}
+
+// check compares everything.
+func (w *world) check() {
+	lettered := map[oracle.At]string{}
+	for _, l := range w.kafka.letters {
+		lettered[oracle.At{Partition: l.partition, Offset: l.offset}] = l.reason
+	}
+	refused := w.refusedPoints(lettered)
+	o := w.oracle()
+	w.records(func(p int, r *stored) {
+		o.Add(asked_(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
+	})
+	want, err := o.Expected(time.Now().Add(w.skew))
+	if err != nil {
+		w.fail("the oracle: %v", err)
+		return
+	}
+	var d oracle.Differences
+	d.Boards(want.Boards, w.boards())
+	listed := w.hash(windowsKey)
+	for name := range listed {
+		if _, live := want.Windows[name]; !live && w.over(listed[name]) {
+			delete(listed, name) // its life is over; nobody has to drop it yet
+		}
+	}
+	d.Texts("listing", want.Windows, listed)
+	if text := d.String(); text != "" {
+		w.fail("the standings differ from the oracle's:\n%s", text)
+	}
+	w.checkLetters(o, lettered, refused)
+	w.checkCommits()
+	w.checkAccounts(o)
+}
+
+// over reports whether a listing's window has lived: "start end expires".
+func (w *world) over(listing string) bool {
+	f := strings.Fields(listing)
+	if len(f) != 3 {
+		return false
+	}
+	expires, err := strconv.ParseInt(f[2], 10, 64)
+	return err == nil && expires <= time.Now().Add(w.skew).UnixMilli()
+}
+
+// boards are the sorted sets that are listed.
+func (w *world) boards() map[string]map[string]uint64 {
+	all := map[string]map[string]uint64{}
+	for listing, text := range w.hash(windowsKey) {
+		if w.over(text) {
+			continue
+		}
+		members := map[string]uint64{}
+		reply, ok := w.redis.Do("ZRANGE", boardKeys+listing, "0", "-1", "WITHSCORES").([]any)
+		if !ok {
+			continue
+		}
+		for i := 0; i+1 < len(reply); i += 2 {
+			score, err := strconv.ParseFloat(fmt.Sprint(reply[i+1]), 64)
+			if err != nil {
+				panic(err)
+			}
+			members[fmt.Sprint(reply[i])] = math.Float64bits(score)
+		}
+		all[listing] = members
+	}
+	return all
+}
+
+// refusedPoints finds which events were refused for their points. That depends on the
+// order and on cuts, so the dead letters say it: an event without one counts, and of
+// those with one some may count all the same, where an owner wrote the letter and
+// another, who cut otherwise, found room. Some choice has to fit the standings.
+func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool {
+	type mine struct {
+		all   []oracle.Record
+		doubt []oracle.At
+	}
+	members := map[string]*mine{}
+	w.records(func(p int, r *stored) {
+		user, ok := userOf(r.value)
+		if !ok {
+			return
+		}
+		if members[user] == nil {
+			members[user] = &mine{}
+		}
+		m := members[user]
+		m.all = append(m.all, asked_(p, r, false))
+		if at := (oracle.At{Partition: p, Offset: r.offset}); lettered[at] == "overflow" {
+			m.doubt = append(m.doubt, at)
+		}
+	})
+	refused := map[oracle.At]bool{}
+	boards := w.boards()
+	for _, user := range slices.Sorted(maps.Keys(members)) {
+		m := members[user]
+		if len(m.doubt) == 0 || len(m.doubt) > 12 {
+			continue
+		}
+		for choice := 1<<len(m.doubt) - 1; choice >= 0; choice-- {
+			chosen := map[oracle.At]bool{}
+			for i, at := range m.doubt {
+				chosen[at] = choice>>i&1 == 1
+			}
+			if w.fits(user, m.all, chosen, boards) || choice == 0 {
+				maps.Copy(refused, chosen)
+				break
+			}
+		}
+	}
+	return refused
+}
+
+// fits reports whether a member's standings are what the events come to without those
+// that were refused.
+func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]bool, boards map[string]map[string]uint64) bool {
+	o := w.oracle()
+	for _, r := range all {
+		r.Overflow = refused[oracle.At{Partition: r.Partition, Offset: r.Offset}]
+		o.Add(r)
+	}
+	want, err := o.Expected(time.Now().Add(w.skew))
+	if err != nil {
+		return false
+	}
+	for listing, members := range boards {
+		w, expected := want.Boards[listing][user]
+		g, found := members[user]
+		if expected != found || w != g {
+			return false
+		}
+	}
+	return true
+}
+
+// checkLetters holds the dead letters against the bad events: each once or more, and
+// nothing else. Those of events that a later history skips or starts past may be there.
+func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string, refused map[oracle.At]bool) {
+	bad := o.Bad()
+	for at, reason := range bad {
+		if lettered[at] == "" {
+			w.fail("the event at %v is bad (%s), and has no dead letter", at, reason)
+			return
+		}
+	}
+	for _, l := range w.kafka.letters {
+		at := oracle.At{Partition: l.partition, Offset: l.offset}
+		var is *stored
+		w.kafka.partitions[l.partition].visible(l.offset, func(r *stored) {
+			if r.offset == l.offset {
+				is = r
+			}
+		})
+		if is == nil {
+			w.fail("a dead letter is about %v, where no event is", at)
+			return
+		}
+		reason := o.Judge(asked_(l.partition, is, false))
+		switch {
+		case reason == l.reason:
+		case l.reason == "overflow" && reason == "": // see refusedPoints
+		default:
+			w.fail("a dead letter calls the event at %v %s, and it is %q", at, l.reason, reason)
+			return
+		}
+		if string(l.key) != string(is.key) || string(l.value) != string(is.value) {
+			w.fail("the dead letter of %v isn't the event as it came", at)
+			return
+		}
+	}
+}
+
+// checkCommits holds that monitors see no lag where there is none.
+func (w *world) checkCommits() {
+	for p, text := range w.ledger() {
+		if got := fmt.Sprint(w.kafka.committed[p]); got != text {
+			w.fail("partition %d is through at %s, and offset %s is committed", p, text, got)
+		}
+	}
+}
+
+// checkAccounts holds that every process's accounting adds up, and, where no outcome was
+// unknown and nothing went back, that they count what the oracle counts.
+func (w *world) checkAccounts(o *oracle.Oracle) {
+	var total ingest.Count
+	dead := int64(0)
+	for _, p := range w.processes {
+		c := p.stats.Count()
+		bad := int64(0)
+		for _, n := range c.Dead {
+			bad += n
+		}
+		if sum := c.Applied + c.Late + c.Skipped + c.Repeated + bad; sum != c.Consumed {
+			w.fail("process %d consumed %d events, and counts %d: %+v", p.id, c.Consumed, sum, c)
+		}
+		total.Applied += c.Applied
+		total.Late += c.Late
+		total.Skipped += c.Skipped
+		total.Repeated += c.Repeated
+		dead += bad
+	}
+	if w.unknown || w.disturbed() {
+		return
+	}
+	want := o.Counts()
+	if total.Applied != want.Applied || total.Late != want.Late || total.Skipped != want.Skipped || dead != want.DeadLettered() {
+		w.fail("the processes count %d applied, %d late, %d skipped, %d dead, %d repeated; the oracle %+v",
+			total.Applied, total.Late, total.Skipped, dead, total.Repeated, want)
+	}
+	w.count("accounting compared with the oracle's")
+}
+
+// disturbed reports whether something made events be read again after they counted, or
+// never.
+func (w *world) disturbed() bool {
+	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, cutOff, zombie} {
+		if w.counts[kind] > 0 {
+			return true
+		}
+	}
+	for kind := range w.counts {
+		if strings.HasPrefix(kind, dies) || strings.HasPrefix(kind, crash) || strings.HasPrefix(kind, "halt") || strings.HasPrefix(kind, silence) || strings.HasPrefix(kind, cutBefore) {
+			return true
+		}
+	}
+	return false
+}
+
+// startsWell holds where a partition's start was written against what was asked for.
+func (w *world) startsWell(partition int, at int64, added bool) {
+	p := w.kafka.partitions[partition]
+	from, since := w.setup.Start, w.setup.StartTime
+	if added {
+		from = ingest.FromWindow
+	}
+	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
+		if from == ingest.FromLatest || from == ingest.FromTime {
+			from = ingest.FromWindow // perhaps: Redis was lost
+			return
+		}
+	}
+	switch from {
+	case ingest.FromEarliest:
+		since = math.MinInt64
+	case ingest.FromWindow:
+		since = w.liveSince()
+	case ingest.FromTime:
+	case ingest.FromLatest:
+		return
+	}
+	p.visible(p.start, func(r *stored) {
+		if r.offset < at && r.time >= since {
+			w.fail("partition %d starts at offset %d, and the event at %d would count too", partition, at, r.offset)
+		}
+	})
+}
+
+// liveSince is no later than the start of the earliest window that lives, less what
+// events may lie in the future.
+func (w *world) liveSince() int64 {
+	earliest := int64(math.MaxInt64)
+	now := time.Now().Add(w.skew)
+	for _, name := range w.setup.Periods {
+		at := now
+		window, err := w.calendar.At(periods.Period(name), at.UnixMilli())
+		for err == nil && window.End+retention[name].Milliseconds() > now.UnixMilli() {
+			earliest = min(earliest, window.Start)
+			window, err = w.calendar.At(periods.Period(name), window.Start-1)
+		}
+	}
+	return earliest - maxFuture.Milliseconds()
+}

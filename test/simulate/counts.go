@@ -1,0 +1,84 @@
+package simulate
+
+// The count of what took effect, over all worlds.
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// report is what came of many worlds.
+type report struct {
+	Worlds int
+	Steps  int
+	Failed map[int64]string // by seed: what went wrong
+	Counts map[string]int
+}
+
+func (r *report) add(w *world) {
+	r.Worlds++
+	r.Steps += w.step
+	if w.failed != "" {
+		r.Failed[w.plan.seed] = w.failed
+	}
+	for kind, n := range w.counts {
+		r.Counts[kind] += n
+	}
+}
+
+func (r *report) merge(o *report) {
+	r.Worlds += o.Worlds
+	r.Steps += o.Steps
+	maps.Copy(r.Failed, o.Failed)
+	for kind, n := range o.Counts {
+		r.Counts[kind] += n
+	}
+}
+
+func newReport() *report { return &report{Failed: map[int64]string{}, Counts: map[string]int{}} }
+
+// String is a table.
+func (r *report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d worlds, %d steps, %d failed\n", r.Worlds, r.Steps, len(r.Failed))
+	for _, kind := range slices.Sorted(maps.Keys(r.Counts)) {
+		fmt.Fprintf(&b, "  %-72s %8d\n", kind, r.Counts[kind])
+	}
+	return b.String()
+}
+
+// missing are the kinds that never took effect.
+func (r *report) missing() (all []string) {
+	for _, kind := range kinds() {
+		if r.Counts[kind] == 0 {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// kinds are all that have to take effect in some thousand worlds.
+func kinds() (all []string) {
+	for _, call := range []string{"apply", "begin", "state", "position", "report", "fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"} {
+		all = append(all, crash+": "+call, cutBefore+": "+call, lostAnswer+": "+call, silence+": "+call, slow+": "+call)
+	}
+	for _, call := range []string{"fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"} {
+		all = append(all, "Kafka answers an error: "+call)
+	}
+	for _, t := range troubles {
+		all = append(all, "Redis answers "+t.name)
+	}
+	return append(all,
+		crash+": apply, in the middle of a sweep",
+		lateDone+": apply", lateDone+": apply, which was still in order", lateDone+": begin", lateDone+": produce",
+		dies+": apply", dies+": begin",
+		publish, endOpen, stop, start, cutOff, zombie, reunite, rebalance, rollback, rollback+", and nothing comes after", wipe, evict, hold, clock, flush, grow,
+		truncate, gapOpens, wait,
+		"apply answers moved", "apply answers held", "apply answers overflow", "apply answers lost",
+		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
+		"a sweep goes on at another process", "memory was waited for", "events are lost in a gap, as on_gap says",
+		"accounting compared with the oracle's",
+	)
+}

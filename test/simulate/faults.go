@@ -1,0 +1,117 @@
+package simulate
+
+// Faults: what can go wrong in a world, when, and to whom.
+
+import (
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+// fault is one thing that goes wrong, from a step on.
+type fault struct {
+	at   int    // the step from which it is due
+	kind string // one of the table below
+	on   string // the kind of call that it strikes; none where it isn't about a call
+	n    int    // chooses among what the kind leaves open: a key, a delay, a size
+}
+
+func (f fault) String() string {
+	if f.on == "" {
+		return fmt.Sprintf("step %d: %s (%d)", f.at, f.kind, f.n)
+	}
+	return fmt.Sprintf("step %d: %s on %s (%d)", f.at, f.kind, f.on, f.n)
+}
+
+// Kinds, by the words of the report.
+const (
+	cutBefore  = "connection cut, nothing done"
+	lostAnswer = "done, answer lost"
+	silence    = "never done, no answer"
+	lateDone   = "done after the caller gave up"
+	slow       = "slow, others first"
+	refused    = "error answer"
+	dies       = "script dies midway"
+	crash      = "crash"
+
+	publish   = "records are published"
+	endOpen   = "open transactions end"
+	stop      = "a process is told to stop"
+	start     = "a process is added"
+	cutOff    = "a process is cut off, and others take over"
+	zombie    = "a zombie beside its successor"
+	rebalance = "rebalance"
+	rollback  = "Redis goes back"
+	wipe      = "Redis is wiped"
+	evict     = "Redis evicts a key"
+	hold      = "a hold on the boards"
+	clock     = "Redis's clock jumps"
+	flush     = "scripts flushed"
+	grow      = "a partition is added"
+	truncate  = "retention moves the log's start"
+	gapOpens  = "retention overtakes the consumer"
+	wait      = "everybody waits for long"
+)
+
+var redisCalls = []string{"apply", "apply", "apply", "apply", "begin", "state", "position", "report"}
+var kafkaCalls = []string{"fetch", "fetch", "fetch", "produce", "produce", "commit", "metadata", "offsets", "committed", "join", "sync", "leave", "config"}
+
+// faults draws what goes wrong. Each world leaves some kinds out: together they would
+// hide each other.
+func (d *drawer) faults(p *plan) {
+	const steps = 220
+	for i := p.first; i < len(p.sendings); i++ {
+		p.events = append(p.events, fault{at: d.IntN(120), kind: publish, n: i})
+	}
+	p.events = append(p.events, fault{at: 60 + d.IntN(80), kind: endOpen, n: d.IntN(100)})
+	if d.IntN(12) == 0 {
+		return // a quiet world: its accounting has to be exact
+	}
+	all := []string{
+		cutBefore, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
+		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait,
+	}
+	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:3+d.IntN(8)]
+	for range 1 + d.IntN(10) {
+		f := fault{at: d.IntN(d.pick(40, 100, steps)), kind: pick(d, all...), n: d.IntN(1 << 16)}
+		switch f.kind {
+		case cutBefore, lostAnswer, silence, slow, crash, refused:
+			f.on = pick(d, redisCalls...)
+			if d.IntN(2) == 0 {
+				f.on = pick(d, kafkaCalls...)
+			}
+		case lateDone:
+			// Not a commit: those of a generation go by one connection, in order.
+			f.on = pick(d, "apply", "apply", "apply", "begin", "produce")
+		case dies:
+			f.on = pick(d, "apply", "apply", "apply", "begin")
+		}
+		p.events = append(p.events, f)
+	}
+}
+
+// Answers of a Redis in trouble, and how each is told.
+var troubles = []struct {
+	name  string
+	fault redissim.Fault
+}{
+	{"OOM", redissim.Fault{Write: redissim.OutOfMemory}},
+	{"LOADING", redissim.Fault{Refuse: redissim.Loading}},
+	{"READONLY", redissim.Fault{Write: redissim.ReadOnly}},
+	{"BUSY", redissim.Fault{Refuse: redissim.Busy}},
+	{"MISCONF", redissim.Fault{Write: redissim.Misconf}},
+	{"MASTERDOWN", redissim.Fault{Refuse: redissim.MasterDown}},
+}
+
+// Errors that brokers answer, and that pass.
+var kafkaErrors = []kafka.Error{
+	kafka.NotLeaderForPartition, kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable,
+	kafka.RequestTimedOut, kafka.NotEnoughReplicas, kafka.KafkaStorageError, kafka.Unknown,
+}
+
+var groupErrors = []kafka.Error{
+	kafka.RebalanceInProgress, kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup, kafka.UnknownMemberId,
+}

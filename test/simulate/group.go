@@ -1,0 +1,287 @@
+package simulate
+
+// The simulated consumer group: members, generations, and the coordinator that deals
+// out partitions by the leader's own balancer.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+const sessionTimeout = 10 * time.Second
+
+// coordinator is the group. What it holds is under the world's lock.
+type coordinator struct {
+	generation int32
+	joins      int
+	members    []*member // in the order of joining: the first leads
+	since      time.Time // of the rebalance under way; zero: none
+}
+
+// member is a process's membership.
+type member struct {
+	w       *world
+	from    *process
+	config  kafka.ConsumerGroupConfig
+	name    string
+	in      bool        // the coordinator counts it
+	waits   bool        // has joined, and waits to be dealt to
+	dealt   *generation // and hasn't learned
+	current *generation // the one it believes in
+	expires time.Time   // its session runs out then; zero: it is alive
+}
+
+// generation is one, as a member sees it.
+type generation struct {
+	*ingest.Generation
+	ending
+
+	mu      sync.Mutex
+	running int
+	over    chan struct{} // closed once it has ended and its functions have
+	isOver  bool
+}
+
+// ending is a context like that of kafka-go's generations. Those that the standard
+// library makes tell their children in the order of a map, which is chance.
+type ending struct {
+	once *sync.Once
+	done chan struct{}
+}
+
+func newEnding() ending { return ending{new(sync.Once), make(chan struct{})} }
+
+func (e ending) end() { e.once.Do(func() { close(e.done) }) }
+
+func (e ending) Done() <-chan struct{}       { return e.done }
+func (e ending) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (e ending) Value(any) any               { return nil }
+func (e ending) Err() error {
+	select {
+	case <-e.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (p *process) join(config kafka.ConsumerGroupConfig) (ingest.Group, error) {
+	p.member = &member{w: p.w, from: p, config: config}
+	return p.member, nil
+}
+
+// Next joins, and waits to be dealt to.
+func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
+	m.w.mu.Lock()
+	g := m.current
+	m.w.mu.Unlock()
+	if g != nil {
+		select {
+		case <-g.over:
+		case <-outer.Done():
+			return nil, outer.Err()
+		}
+	}
+	ctx, cancel := context.WithTimeout(outer, 2*sessionTimeout) // as its connection has
+	defer cancel()
+	joined := &call{from: m.from, server: ofKafka, kind: "join", what: "join the group", writes: true}
+	joined.do = func() (any, error) { m.w.group.join(m); return nil, nil }
+	if _, err := m.w.park(ctx, joined); err != nil {
+		return nil, err
+	}
+	deal := &call{from: m.from, server: ofKafka, kind: "sync", what: "learn what was dealt to it"}
+	deal.ready = func() bool { return m.dealt != nil || !m.waits }
+	deal.do = func() (any, error) {
+		switch {
+		case !m.in:
+			return nil, kafka.UnknownMemberId
+		case m.dealt == nil:
+			return nil, kafka.RebalanceInProgress
+		}
+		m.current = m.dealt
+		m.dealt = nil
+		return m.current.Generation, nil
+	}
+	value, err := m.w.park(ctx, deal)
+	if err != nil {
+		m.w.mu.Lock()
+		defer m.w.mu.Unlock()
+		m.waits, m.dealt, m.current = false, nil, nil
+		return nil, err
+	}
+	dealt, ok := value.(*ingest.Generation)
+	if !ok {
+		panic("simulate: no generation was dealt")
+	}
+	return dealt, nil
+}
+
+// Close leaves.
+func (m *member) Close() error {
+	m.w.mu.Lock()
+	g := m.current
+	m.w.mu.Unlock()
+	if g != nil {
+		g.end()
+		<-g.over
+	}
+	c := &call{from: m.from, server: ofKafka, kind: "leave", what: "leave the group", writes: true}
+	c.do = func() (any, error) { m.w.group.expel(m); return nil, nil }
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	_, err := m.w.park(ctx, c)
+	return err
+}
+
+func (c *coordinator) join(m *member) {
+	if !m.in {
+		c.joins++
+		m.name, m.in = fmt.Sprintf("member-%d", c.joins), true
+		c.members = append(c.members, m)
+	}
+	m.waits, m.dealt, m.expires = true, nil, time.Time{}
+	if m.from.dead { // its last words
+		m.expires = time.Now().Add(sessionTimeout)
+	}
+	c.rebalance()
+}
+
+// rebalance has every member join again. They learn it by their next heartbeat; one
+// that is cut off doesn't.
+func (c *coordinator) rebalance() {
+	if c.since.IsZero() {
+		c.since = time.Now()
+	}
+	for _, m := range c.members {
+		m.dealt = nil
+		if !m.waits && m.current != nil && !m.from.deaf {
+			m.current.end()
+		}
+	}
+}
+
+// expel takes a member out, which may not know.
+func (c *coordinator) expel(m *member) {
+	if !m.in {
+		return
+	}
+	m.in, m.waits, m.dealt = false, false, nil
+	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+	c.rebalance()
+}
+
+// tick expels who is silent for too long, and deals once all members wait.
+func (c *coordinator) tick(w *world) {
+	now := time.Now()
+	for _, m := range slices.Clone(c.members) {
+		slow := !c.since.IsZero() && !m.waits && now.Sub(c.since) > sessionTimeout
+		if slow || !m.expires.IsZero() && !now.Before(m.expires) {
+			w.tell("the group gives up %s of process %d", m.name, m.from.id)
+			c.expel(m)
+		}
+	}
+	if c.since.IsZero() || len(c.members) == 0 {
+		return
+	}
+	for _, m := range c.members {
+		if !m.waits {
+			return
+		}
+	}
+	c.deal(w)
+}
+
+// deal shares the partitions out.
+func (c *coordinator) deal(w *world) {
+	c.generation++
+	c.since = time.Time{}
+	var members []kafka.GroupMember
+	for _, m := range c.members {
+		members = append(members, kafka.GroupMember{ID: m.name, Topics: []string{topic}})
+	}
+	var all []kafka.Partition
+	for i := range w.kafka.partitions {
+		all = append(all, kafka.Partition{Topic: topic, ID: i})
+	}
+	leader := c.members[0]
+	dealt := leader.config.GroupBalancers[0].AssignGroups(members, all)
+	var said []string
+	for _, m := range c.members {
+		g := &generation{ending: newEnding(), over: make(chan struct{})}
+		m.waits, m.dealt = false, g
+		assignments := map[string][]int{}
+		for t, partitions := range dealt[m.name] {
+			assignments[t] = slices.Sorted(slices.Values(partitions))
+		}
+		id, name := c.generation, m.name
+		g.Generation = &ingest.Generation{
+			ID: id, Member: name, Assignments: assignments, Start: g.start,
+			Commit: func(offsets map[string]map[int]int64) error { return m.commit(id, name, offsets) },
+		}
+		said = append(said, fmt.Sprintf("process %d has %v", m.from.id, assignments[topic]))
+	}
+	w.tell("generation %d: %s", c.generation, strings.Join(said, ", "))
+}
+
+// end tells all functions that it is over.
+func (g *generation) end() {
+	g.ending.end()
+	g.count(0)
+}
+
+// count notes that functions have begun or returned.
+func (g *generation) count(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running += n
+	if g.Err() != nil && g.running == 0 && !g.isOver {
+		g.isOver = true
+		close(g.over)
+	}
+}
+
+// start runs a function of the generation; its return ends the generation.
+func (g *generation) start(run func(context.Context)) {
+	counted := 1
+	if g.Err() != nil {
+		counted = 0
+	}
+	g.count(counted)
+	go func() {
+		run(g.ending)
+		g.end()
+		g.count(-counted)
+	}()
+}
+
+// commit notes offsets, if the coordinator still knows the generation.
+func (m *member) commit(generation int32, name string, offsets map[string]map[int]int64) error {
+	all := map[int]int64{}
+	for p, o := range offsets[topic] {
+		all[p] = o
+	}
+	c := &call{from: m.from, server: ofKafka, kind: "commit", writes: true, what: "commit " + positions(all)}
+	c.do = func() (any, error) {
+		g := &m.w.group
+		if !m.in || m.name != name || g.generation != generation {
+			return nil, kafka.IllegalGeneration
+		}
+		for p, o := range all {
+			m.w.kafka.committed[p] = o
+			m.w.committedUpTo(p, o)
+		}
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	_, err := m.w.park(ctx, c)
+	return err
+}

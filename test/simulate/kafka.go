@@ -1,0 +1,356 @@
+package simulate
+
+// The simulated brokers: what kafka-go's transport would carry, answered from memory.
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/createpartitions"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/segmentio/kafka-go/protocol/describeconfigs"
+	"github.com/segmentio/kafka-go/protocol/describegroups"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/segmentio/kafka-go/protocol/offsetfetch"
+	"github.com/segmentio/kafka-go/protocol/produce"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+const topic = "points"
+
+var deadLetterTopic = ingest.DeadLetterTopic(topic)
+
+// brokers are the cluster.
+type brokers struct {
+	partitions []*partition // of the topic
+	letters    []letter     // of its dead-letter topic
+	committed  map[int]int64
+	// empty counts fetches that are answered empty at once although there is more.
+	empty int
+	// furthest is how far each partition's ledger has ever stood: no commit may be past
+	// it.
+	violation string
+}
+
+// letter is a dead letter as it was written.
+type letter struct {
+	partition int
+	reason    string
+	offset    int64
+	key       []byte
+	value     []byte
+}
+
+// transport is one process's way to the brokers.
+type transport struct {
+	w    *world
+	from *process
+}
+
+// RoundTrip answers a request once the driver lets it.
+func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Request) (kafka.Response, error) {
+	c := &call{from: t.from, server: ofKafka}
+	switch r := request.(type) {
+	case protocol.RawExchanger:
+		return t.raw(ctx, c, r)
+	case *metadata.Request:
+		c.kind, c.what = "metadata", "metadata of "+strings.Join(r.TopicNames, " ")
+		c.do = func() (any, error) { return t.w.kafka.metadata(r), nil }
+	case *listoffsets.Request:
+		c.kind, c.what = "offsets", "offsets "+asked(r)
+		c.do = func() (any, error) { return t.w.kafka.listOffsets(r), nil }
+	case *offsetfetch.Request:
+		c.kind, c.what = "committed", fmt.Sprint("committed offsets of ", r.Topics[0].PartitionIndexes)
+		c.do = func() (any, error) { return t.w.kafka.offsetFetch(r), nil }
+	case *describegroups.Request:
+		c.kind, c.what = "rights", "rights on the group"
+		c.do = func() (any, error) {
+			return &describegroups.Response{Groups: []describegroups.ResponseGroup{{GroupID: r.Groups[0], AuthorizedOperations: -1}}}, nil
+		}
+	case *describeconfigs.Request:
+		c.kind, c.what = "config", "configuration of the topic"
+		c.do = func() (any, error) {
+			return &describeconfigs.Response{Resources: []describeconfigs.ResponseResource{{
+				ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: r.Resources[0].ResourceName,
+				ConfigEntries: []describeconfigs.ResponseConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "delete"}},
+			}}}, nil
+		}
+	case *createtopics.Request:
+		c.kind, c.what = "create", "create "+r.Topics[0].Name
+		c.do = func() (any, error) {
+			return &createtopics.Response{Topics: []createtopics.ResponseTopic{{Name: r.Topics[0].Name}}}, nil
+		}
+	case *createpartitions.Request:
+		c.kind, c.what = "create", "add partitions to "+r.Topics[0].Name
+		c.do = func() (any, error) {
+			return &createpartitions.Response{Results: []createpartitions.ResponseResult{{Name: r.Topics[0].Name}}}, nil
+		}
+	case *produce.Request:
+		letters, err := readLetters(r)
+		if err != nil {
+			return nil, err
+		}
+		c.kind, c.writes = "produce", true
+		c.what = fmt.Sprintf("%d dead letters of partition %d", len(letters), r.Topics[0].Partitions[0].Partition)
+		c.do = func() (any, error) {
+			t.w.kafka.letters = append(t.w.kafka.letters, letters...)
+			return &produce.Response{Topics: []produce.ResponseTopic{{
+				Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: r.Topics[0].Partitions[0].Partition}},
+			}}}, nil
+		}
+	default:
+		panic(fmt.Sprintf("simulate: a request of type %T", request))
+	}
+	value, err := t.w.park(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	response, ok := value.(kafka.Response)
+	if !ok {
+		panic(fmt.Sprintf("simulate: an answer of type %T", value))
+	}
+	return response, nil
+}
+
+func asked(r *listoffsets.Request) string {
+	var all []string
+	for _, p := range r.Topics[0].Partitions {
+		when := "end"
+		switch p.Timestamp {
+		case kafka.FirstOffset:
+			when = "start"
+		case kafka.LastOffset:
+		default:
+			when = "at " + time.UnixMilli(p.Timestamp).UTC().Format(time.RFC3339)
+		}
+		all = append(all, fmt.Sprintf("%d %s", p.Partition, when))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (k *brokers) metadata(r *metadata.Request) *metadata.Response {
+	out := &metadata.Response{ClusterID: "simulated", Brokers: []metadata.ResponseBroker{{NodeID: 1, Host: "broker", Port: 9092}}, ControllerID: 1}
+	for _, name := range r.TopicNames {
+		t := metadata.ResponseTopic{Name: name}
+		for i := range k.partitions {
+			t.Partitions = append(t.Partitions, metadata.ResponsePartition{PartitionIndex: int32(i), LeaderID: 1, ReplicaNodes: []int32{1}, IsrNodes: []int32{1}})
+		}
+		out.Topics = append(out.Topics, t)
+	}
+	return out
+}
+
+func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
+	out := &listoffsets.Response{Topics: []listoffsets.ResponseTopic{{Topic: r.Topics[0].Topic}}}
+	for _, p := range r.Topics[0].Partitions {
+		a := listoffsets.ResponsePartition{Partition: p.Partition, Timestamp: p.Timestamp}
+		if int(p.Partition) >= len(k.partitions) {
+			a.ErrorCode = int16(kafka.UnknownTopicOrPartition)
+		} else {
+			log := k.partitions[p.Partition]
+			switch p.Timestamp {
+			case kafka.FirstOffset:
+				a.Offset = log.start
+			case kafka.LastOffset:
+				a.Offset = log.stable()
+			default:
+				a.Offset = log.since(p.Timestamp)
+			}
+		}
+		out.Topics[0].Partitions = append(out.Topics[0].Partitions, a)
+	}
+	return out
+}
+
+func (k *brokers) offsetFetch(r *offsetfetch.Request) *offsetfetch.Response {
+	out := &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{Name: r.Topics[0].Name}}}
+	for _, p := range r.Topics[0].PartitionIndexes {
+		offset, ok := k.committed[int(p)]
+		if !ok {
+			offset = -1
+		}
+		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset})
+	}
+	return out
+}
+
+func readLetters(r *produce.Request) ([]letter, error) {
+	var all []letter
+	p := r.Topics[0].Partitions[0]
+	if r.Topics[0].Topic != deadLetterTopic {
+		panic("simulate: records for " + r.Topics[0].Topic)
+	}
+	for {
+		rec, err := p.RecordSet.Records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		l := letter{partition: int(p.Partition)}
+		if l.key, err = protocol.ReadAll(rec.Key); err != nil {
+			return nil, err
+		}
+		if l.value, err = protocol.ReadAll(rec.Value); err != nil {
+			return nil, err
+		}
+		for _, h := range rec.Headers {
+			switch h.Key {
+			case "standings-reason":
+				l.reason = string(h.Value)
+			case "standings-offset":
+				if _, err := fmt.Sscan(string(h.Value), &l.offset); err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, l)
+	}
+}
+
+// What the brokers speak, of what is asked for in bytes.
+var versions = map[protocol.ApiKey]int16{protocol.Fetch: 11, protocol.Metadata: 8}
+
+// raw answers a request that writes itself: a fetch, or the question for rights. It
+// parks once it is written, and its answer is read.
+func (t *transport) raw(ctx context.Context, c *call, r protocol.RawExchanger) (kafka.Response, error) {
+	r.Required(versions)
+	return r.RawExchange(&wire{transport: t, ctx: ctx, call: c})
+}
+
+// fetch says what is asked for. An empty answer is held back by the broker for the
+// time that the request says.
+func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
+	p := q.Topics[0].Partitions[0]
+	c.kind = "fetch"
+	c.what = fmt.Sprintf("fetch partition %d at offset %d", p.Partition, p.FetchOffset)
+	wait := time.Duration(q.MaxWaitMillis) * time.Millisecond
+	c.ready = func() bool {
+		if time.Since(c.came) >= wait || int(p.Partition) >= len(t.w.kafka.partitions) {
+			return true
+		}
+		log := t.w.kafka.partitions[p.Partition]
+		return p.FetchOffset < log.stable() || p.FetchOffset < log.start || p.FetchOffset > log.end
+	}
+	c.do = func() (any, error) { return t.w.kafka.fetch(q), nil }
+}
+
+// header skips a request's length and header: version 1 of it, without tags.
+func header(b []byte) (key, version int16, correlation int32, body []byte) {
+	key, version = int16(binary.BigEndian.Uint16(b[4:])), int16(binary.BigEndian.Uint16(b[6:]))
+	correlation = int32(binary.BigEndian.Uint32(b[8:]))
+	id := int(int16(binary.BigEndian.Uint16(b[12:])))
+	return key, version, correlation, b[14+max(id, 0):]
+}
+
+func readFetch(b []byte) *kmsg.FetchRequest {
+	_, version, _, body := header(b)
+	q := kmsg.NewPtrFetchRequest()
+	q.Version = version
+	if err := q.ReadFrom(body); err != nil {
+		panic(fmt.Sprintf("simulate: a fetch that can't be read: %v", err))
+	}
+	return q
+}
+
+// wire is a connection: what is written is a request, and the first read parks until
+// there is an answer.
+type wire struct {
+	*transport
+	ctx      context.Context //nolint:containedctx // of the one call that it is for
+	call     *call
+	request  bytes.Buffer
+	response *bytes.Reader
+}
+
+func (c *wire) Write(b []byte) (int, error) { return c.request.Write(b) }
+
+func (c *wire) Read(b []byte) (int, error) {
+	if c.response == nil {
+		out, err := c.exchange()
+		if err != nil {
+			return 0, err
+		}
+		c.response = bytes.NewReader(out)
+	}
+	return c.response.Read(b)
+}
+
+// exchange parks, and writes the answer out.
+func (c *wire) exchange() ([]byte, error) {
+	key, version, correlation, body := header(c.request.Bytes())
+	switch key {
+	case int16(protocol.Fetch):
+		c.fetch(c.call, readFetch(c.request.Bytes()))
+	case int16(protocol.Metadata):
+		c.call.kind, c.call.what = "rights", "rights on topics"
+		c.call.do = func() (any, error) { return rights(version, body), nil }
+	default:
+		panic(fmt.Sprintf("simulate: raw request %d", key))
+	}
+	value, err := c.w.park(c.ctx, c.call)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := value.(kmsg.Response)
+	if !ok {
+		panic(fmt.Sprintf("simulate: an answer of type %T", value))
+	}
+	a.SetVersion(version)
+	out := a.AppendTo(make([]byte, 8, 256))
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
+	binary.BigEndian.PutUint32(out[4:], uint32(correlation))
+	return out, nil
+}
+
+// rights are all, on every topic that is asked about.
+func rights(version int16, body []byte) kmsg.Response {
+	q, a := kmsg.NewPtrMetadataRequest(), kmsg.NewPtrMetadataResponse()
+	q.Version = version
+	if err := q.ReadFrom(body); err != nil {
+		panic(fmt.Sprintf("simulate: a metadata request that can't be read: %v", err))
+	}
+	for _, t := range q.Topics {
+		mt := kmsg.NewMetadataResponseTopic()
+		mt.Topic, mt.AuthorizedOperations = t.Topic, -1
+		a.Topics = append(a.Topics, mt)
+	}
+	return a
+}
+
+func (k *brokers) fetch(q *kmsg.FetchRequest) *kmsg.FetchResponse {
+	a := kmsg.NewPtrFetchResponse()
+	t := kmsg.NewFetchResponseTopic()
+	t.Topic = q.Topics[0].Topic
+	want := q.Topics[0].Partitions[0]
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.Partition = want.Partition
+	switch {
+	case int(want.Partition) >= len(k.partitions):
+		p.ErrorCode = int16(kafka.UnknownTopicOrPartition)
+	default:
+		log := k.partitions[want.Partition]
+		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = log.end, log.stable(), log.start
+		if want.FetchOffset < log.start || want.FetchOffset > log.end {
+			p.ErrorCode = int16(kafka.OffsetOutOfRange)
+		} else {
+			p.RecordBatches, p.AbortedTransactions = log.read(want.FetchOffset, int(want.PartitionMaxBytes))
+		}
+	}
+	t.Partitions = append(t.Partitions, p)
+	a.Topics = append(a.Topics, t)
+	return a
+}

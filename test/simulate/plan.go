@@ -1,0 +1,197 @@
+package simulate
+
+// Plans: all that a world is made of, drawn from its seed before it begins.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+const (
+	lateness      = 24 * time.Hour
+	maxFuture     = 5 * time.Minute
+	maxEventBytes = 4 << 10
+)
+
+const day = 24 * time.Hour
+
+var retention = map[string]time.Duration{
+	"daily": 14 * day, "weekly": 60 * day, "monthly": 400 * day, "yearly": 800 * day,
+}
+
+// plan is a world before it happens.
+type plan struct {
+	seed     int64
+	setup    setup
+	sendings []sending
+	first    int // of them that are in the log at the beginning; events send the others
+	events   []fault
+}
+
+// setup is how a world is configured.
+type setup struct {
+	Partitions      int
+	Zone, WeekStart string
+	Periods         []string
+	Layout          string
+	MaxPoints       int64
+	FetchBytes      int
+	Start           ingest.StartFrom
+	StartTime       int64 // Unix ms
+	Continue        bool  // over gaps
+	Processes       []size
+}
+
+// size is what a process has to fold in, and how long its pieces take.
+type size struct {
+	foldMemory int64
+	pieceTime  time.Duration
+}
+
+// Bubbles begin at midnight UTC 2000-01-01, at the border of every period.
+var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// draw makes the plan of a seed.
+func draw(seed int64) *plan {
+	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(seed), 0x5eed))}
+	p := &plan{seed: seed}
+	s := &p.setup
+	s.Partitions = d.pick(1, 1, 2, 2, 3)
+	s.Zone = pick(d, "UTC", "UTC", "Europe/Berlin", "America/Sao_Paulo")
+	s.WeekStart = pick(d, "monday", "monday", "sunday")
+	s.Periods = pick(d, []string{"weekly", "monthly"}, []string{"weekly", "monthly", "yearly"}, []string{"daily"}, []string{"daily", "yearly"})
+	s.Layout = pick(d, "readable", "wide")
+	s.MaxPoints = pick(d, int64(1000), 1000, 99_999_999)
+	s.FetchBytes = d.pick(1<<10, 4<<10, 64<<10)
+	s.Start = pick(d, ingest.FromWindow, ingest.FromWindow, ingest.FromEarliest, ingest.FromLatest, ingest.FromTime)
+	s.StartTime = beginning.Add(-time.Duration(d.IntN(20)) * time.Hour).UnixMilli()
+	s.Continue = d.IntN(3) == 0
+	d.small = d.IntN(3) == 0
+	for range d.pick(1, 1, 2) {
+		s.Processes = append(s.Processes, d.size())
+	}
+	d.records(p)
+	d.faults(p)
+	return p
+}
+
+type drawer struct {
+	*rand.Rand
+	small bool // memories are so small that long ids don't fit in
+	late  int64
+}
+
+func (d *drawer) pick(all ...int) int { return all[d.IntN(len(all))] }
+
+func pick[T any](d *drawer, all ...T) T { return all[d.IntN(len(all))] }
+
+func (d *drawer) size() size {
+	s := size{foldMemory: 32 << 20, pieceTime: time.Duration(d.pick(320, 320, 640, 5000)) * time.Microsecond}
+	if d.small {
+		s.foldMemory = int64(d.pick(256, 320, 512)) << 10
+	}
+	return s
+}
+
+// records draws what is sent.
+func (d *drawer) records(p *plan) {
+	at := beginning.Add(-30 * time.Hour).UnixMilli()
+	members := d.pick(6, 20, 60)
+	n := d.pick(2, 5, 9)
+	p.first = n - d.IntN(n/2+1)
+	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
+	transactions := d.IntN(2) == 0
+	for i := range n {
+		s := sending{partition: d.IntN(p.setup.Partitions)}
+		if d.IntN(4) == 0 && !d.small {
+			s.codec = int8(d.pick(1, 2, 3)) // zstd decoders are pooled with channels, which one bubble can not take over from another
+		}
+		s.appendTime = d.IntN(6) == 0
+		if transactions && d.IntN(2) == 0 {
+			s.outcome = pick(d, committed, committed, aborted, open)
+		}
+		if d.IntN(4) == 0 {
+			s.gap = int64(d.IntN(5))
+		}
+		if i >= p.first {
+			at = max(at, beginning.UnixMilli())
+		}
+		for range 1 + d.IntN(d.pick(3, 20, 20)) {
+			if d.IntN(3) == 0 {
+				at += int64(d.IntN(3_600_000))
+			}
+			if i < p.first { // nothing before the world begins is from after it
+				at = min(at, beginning.UnixMilli())
+			}
+			s.records = append(s.records, d.record(at, members, over))
+		}
+		if d.IntN(3) == 0 { // compaction has been here
+			for i := range s.records {
+				s.records[i].hole = d.IntN(3) == 0
+			}
+		}
+		p.sendings = append(p.sendings, s)
+	}
+}
+
+// record draws one.
+func (d *drawer) record(at int64, members int, over bool) record {
+	r := record{time: at - int64(d.IntN(1000))}
+	switch d.IntN(16) {
+	case 0: // a tombstone
+		r.key = []byte("k")
+		return r
+	case 1:
+		r.value = []byte(pick(d, "", "{", "[]", `{"user_id":"u"}`, `{"user_id":"u","points":1.5}`, `{"user_id":"u","points":1,"board":"-"}`,
+			`{"user_id":"u","points":1,"occurred_at":-5}`, "\xff", strings.Repeat("x", maxEventBytes+1)))
+		if len(r.value) > maxEventBytes && d.small {
+			r.value = []byte("poison")
+		}
+		if d.IntN(3) == 0 {
+			r.headers = []kmsg.Header{{Key: "h", Value: []byte("v")}}
+			r.key = []byte("k")
+		}
+		return r
+	case 2: // from too far in the future
+		r.value = fmt.Appendf(nil, `{"user_id":"u1","points":3,"occurred_at":%d}`, r.time+maxFuture.Milliseconds()+1)
+		return r
+	}
+	occurred := r.time - int64(d.IntN(3))*int64(d.IntN(3_600_000))
+	switch d.IntN(12) {
+	case 0:
+		occurred = r.time + int64(d.IntN(300_000))
+	case 1: // late for some windows
+		occurred = r.time - (25 * day).Milliseconds() - int64(d.IntN(1000))
+	case 2: // and for more of them
+		occurred = r.time - (500 * day).Milliseconds()
+	}
+	user, points := fmt.Sprint("u", d.IntN(members)), d.IntN(60)-10
+	if d.small && d.IntN(2) == 0 {
+		user += strings.Repeat("x", 200)
+	}
+	if over && d.IntN(12) == 0 { // two of them leave the range
+		user, points = fmt.Sprint("over", d.IntN(2)), 600
+	}
+	board := pick(d, "", "", `,"board":"eu"`, `,"board":["eu","us"]`, `,"board":["eu","global","us","eu"]`)
+	r.value = fmt.Appendf(nil, `{"user_id":%q,"points":%d,"occurred_at":%d%s}`, user, points, occurred, board)
+	return r
+}
+
+// clone is a copy whose parts can be left out.
+func (p *plan) clone() *plan {
+	c := *p
+	c.setup.Processes = slices.Clone(p.setup.Processes)
+	c.events = slices.Clone(p.events)
+	c.sendings = slices.Clone(p.sendings)
+	for i := range c.sendings {
+		c.sendings[i].records = slices.Clone(p.sendings[i].records)
+	}
+	return &c
+}

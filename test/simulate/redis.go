@@ -1,0 +1,315 @@
+package simulate
+
+// The simulated Redis, and what each process sends there: the real store, by go-redis,
+// over connections whose commands park like every other call.
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+const (
+	prefix       = "lb"
+	redisTimeout = 2 * time.Second
+)
+
+// Keys of the ledger's side, by their names in the design.
+const (
+	ledgerKey  = prefix + ":{0}:ledger"
+	schemaKey  = prefix + ":{0}:schema"
+	windowsKey = prefix + ":{0}:windows"
+	holdKey    = prefix + ":{0}:hold"
+	boardKeys  = prefix + ":{0}:"
+)
+
+// standings are a store with what its errors mean, as the process wires it.
+type standings struct{ *ranking.Store }
+
+// Meaning says what an error of Redis asks for.
+func (standings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+
+func (p *process) dial() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: "192.0.2.2:6379", Dialer: p.w.redis.Dialer(p.name()), OnConnect: p.connected,
+		MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1, PoolSize: 100,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		DisableIdentity: true, Protocol: 2,
+	})
+}
+
+func (p *process) connected(context.Context, *redis.Conn) error {
+	if p.consumer != nil {
+		p.consumer.Reconnected()
+	}
+	return nil
+}
+
+func (s *setup) store(client redis.UniversalClient, calendar periods.Calendar) *ranking.Store {
+	all := map[periods.Period]ranking.Period{}
+	for _, name := range s.Periods {
+		layout, err := codec.New(codec.Kind(s.Layout), periods.Period(name).Length(), s.MaxPoints)
+		if err != nil {
+			panic(err) // by the plan, which is wrong then
+		}
+		all[periods.Period(name)] = ranking.Period{Layout: layout, Retention: retention[name]}
+	}
+	return ranking.New(ranking.Config{Client: client, Prefix: prefix, Cluster: "simulated", Periods: all, Calendar: calendar, Timeout: redisTimeout})
+}
+
+// hook is called with every command, on its connection's goroutine.
+func (w *world) hook(command *redissim.Command) redissim.Answer {
+	p := w.named(command.From)
+	c := &call{from: p, server: ofRedis}
+	switch name := command.Name(); name {
+	case "apply.lua":
+		c.kind, c.writes = "apply", true
+		field, expected, next := piece(command.Args)
+		c.what = fmt.Sprintf("apply %s %s → %s", strings.TrimPrefix(field, topic+"/"), expected, next)
+		c.width = len(command.Args) / 3
+	case "start.lua":
+		c.kind, c.what, c.writes = "begin", "write where partitions start", true
+	case "state.lua":
+		c.kind, c.what = "state", "read the ledger"
+	case "HGET":
+		c.kind, c.what = "position", "look at the ledger of "+strings.TrimPrefix(command.Args[2], topic+"/")
+	case "HSET":
+		c.kind, c.what, c.writes = "report", "report "+command.Args[2], true
+	default: // greetings, and scripts that have to be sent first
+		if p.dead {
+			return redissim.Answer{Cut: true}
+		}
+		return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}
+	}
+	c.command = command
+	value, err := w.park(context.Background(), c)
+	if err != nil {
+		return redissim.Answer{Cut: true}
+	}
+	a, ok := value.(redissim.Answer)
+	if !ok {
+		panic(fmt.Sprintf("simulate: an answer of Redis of type %T", value))
+	}
+	return a
+}
+
+// arguments are those of a script, behind its keys.
+func arguments(args []string) []string {
+	keys, err := strconv.Atoi(args[2])
+	if err != nil {
+		panic(err)
+	}
+	return args[3+keys:]
+}
+
+func piece(args []string) (field, expected, next string) {
+	a := arguments(args)
+	return a[0], a[1], a[2]
+}
+
+// --- what is in it -------------------------------------------------------------------
+
+// history is what stands in Redis, with what the simulation knows of how it came there:
+// it goes back with it.
+type history struct {
+	redis  redissim.Snapshot
+	starts map[int]int64
+	lost   []gone
+	at     time.Time
+}
+
+// gone are events that a skip went over: of [from, to) those whose member's hash isn't
+// below the sweep's.
+type gone struct {
+	partition int
+	from, to  int64
+	hash      uint64
+}
+
+func (w *world) snapshot() history {
+	return history{w.redis.Snapshot(), maps.Clone(w.starts), slices.Clone(w.lost), time.Now()}
+}
+
+func (w *world) restore(h history) {
+	w.redis.Restore(h.redis)
+	w.starts, w.lost = maps.Clone(h.starts), slices.Clone(h.lost)
+}
+
+func (w *world) hash(key string) map[string]string {
+	all := map[string]string{}
+	reply, _ := w.redis.Do("HGETALL", key).([]any)
+	for i := 0; i+1 < len(reply); i += 2 {
+		all[fmt.Sprint(reply[i])] = fmt.Sprint(reply[i+1])
+	}
+	return all
+}
+
+func (w *world) has(key string) bool { return w.redis.Do("EXISTS", key) == int64(1) }
+
+// ledger is what stands in Redis, by partition.
+func (w *world) ledger() map[int]string {
+	all := map[int]string{}
+	for field, text := range w.hash(ledgerKey) {
+		p, err := strconv.Atoi(strings.TrimPrefix(field, topic+"/"))
+		if err != nil {
+			panic(err)
+		}
+		all[p] = text
+	}
+	return all
+}
+
+// executed is called after every command that was carried out, with what it answered.
+func (w *world) executed(c *call, r redissim.Result) {
+	if c.kind != "apply" && c.kind != "begin" {
+		return
+	}
+	if r.Torn() {
+		w.damaged = true
+		w.tell("the ledger is %s now", positions(w.ledger()))
+		return
+	}
+	list, _ := r.Reply.([]any)
+	if len(list) == 0 {
+		return
+	}
+	w.count(fmt.Sprint(c.kind, " answers ", list[0]))
+	if list[0] != "applied" {
+		return
+	}
+	if c.kind == "begin" {
+		w.begun(arguments(c.command.Args))
+	} else {
+		w.applied(c)
+	}
+	w.keep()
+}
+
+// applied notes a piece that is in.
+func (w *world) applied(c *call) {
+	field, expected, next := piece(c.command.Args)
+	if strings.Contains(expected, "@") && w.sweeps[field] != c.from {
+		w.count("a sweep goes on at another process")
+	}
+	w.sweeps[field] = c.from
+	if !strings.Contains(next, "@") {
+		w.reached(field, next)
+	}
+}
+
+// keep keeps a state that Redis may go back to.
+func (w *world) keep() {
+	if w.damaged {
+		return
+	}
+	const most = 40
+	if len(w.histories) == most {
+		w.histories = slices.Delete(w.histories, 1, 2)
+	}
+	w.histories = append(w.histories, w.snapshot())
+}
+
+// reached notes how far a partition's ledger has ever stood.
+func (w *world) reached(field, position string) {
+	p, err := strconv.Atoi(strings.TrimPrefix(field, topic+"/"))
+	if err != nil {
+		panic(err)
+	}
+	at, err := strconv.ParseInt(position, 10, 64)
+	if err != nil {
+		w.fail("the ledger of %d stands at %q", p, position)
+		return
+	}
+	w.furthest[p] = max(w.furthest[p], at)
+}
+
+// committedUpTo holds that nothing is committed before it counts.
+func (w *world) committedUpTo(partition int, offset int64) {
+	if offset > w.furthest[partition] {
+		w.fail("offset %d of partition %d is committed, and its ledger never stood past %d", offset, partition, w.furthest[partition])
+	}
+}
+
+// begun holds a start that was written against what the configuration asks for.
+func (w *world) begun(args []string) {
+	var said []string
+	var first []int
+	for i := 2; i+3 < len(args); i += 4 {
+		field, found, position := args[i], args[i+1], args[i+2]
+		p, err := strconv.Atoi(strings.TrimPrefix(field, topic+"/"))
+		if err != nil {
+			panic(err)
+		}
+		from, _, _ := parse(position)
+		said = append(said, fmt.Sprintf("%d at %s", p, position))
+		w.furthest[p] = max(w.furthest[p], from)
+		if found != "" {
+			w.skips(p, found, position)
+			continue
+		}
+		first = append(first, p)
+		w.starts[p] = from
+	}
+	w.tell("starts are written: %s", strings.Join(said, ", "))
+	alone := len(first) == len(w.hash(ledgerKey)) // nothing of the topic was there
+	if alone && len(first) < w.setup.Partitions {
+		w.fail("the start of %d partitions was resolved, and the topic has %d or more: they would start at different times", len(first), w.setup.Partitions)
+	}
+	for _, p := range first {
+		w.startsWell(p, w.starts[p], !alone)
+	}
+}
+
+// skips notes what a partition goes over, from one position to another: of a sweep the
+// members that it hadn't come to.
+func (w *world) skips(partition int, found, position string) {
+	from, to, hash := parse(found)
+	start, _, at := parse(position)
+	w.count("events are lost in a gap, as on_gap says")
+	w.lost = append(w.lost, gone{partition, from, min(max(to, from), start), hash})
+	if start > to {
+		w.lost = append(w.lost, gone{partition, to, start, 0})
+	} else if at != hash {
+		w.fail("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
+	}
+}
+
+// parse reads a position: 480, or 120..480@hash.
+func parse(position string) (from, to int64, hash uint64) {
+	bounds, h, sweeping := strings.Cut(position, "@")
+	first, last, _ := strings.Cut(bounds, "..")
+	from, _ = strconv.ParseInt(first, 10, 64)
+	to = from
+	if sweeping {
+		to, _ = strconv.ParseInt(last, 10, 64)
+		hash, _ = strconv.ParseUint(h, 16, 64)
+	}
+	return from, to, hash
+}
+
+func hashOf(user string) uint64 { return fold.Hash([]byte(user)) }
+
+// positions are a map's, sorted.
+func positions[V any](all map[int]V) string {
+	var said []string
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		said = append(said, fmt.Sprintf("%d: %v", p, all[p]))
+	}
+	if len(said) == 0 {
+		return "empty"
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,176 @@
+//go:debug randautoseed=0
+//go:debug randseednop=0
+
+package simulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	flagN    = flag.Int("n", 150, "worlds")
+	flagFrom = flag.Int64("from", 1, "the first world's seed")
+	flagSeed = flag.Int64("seed", 0, "live this world alone, and tell its story")
+	flagInto = flag.String("into", "", "write the report into this file")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	runtime.GOMAXPROCS(1) // who runs when is no chance then: see the package's comment
+	os.Exit(m.Run())
+}
+
+// live is the world of a plan, from its beginning to its end.
+func live(t *testing.T, p *plan) *world {
+	t.Helper()
+	defer func() {
+		if problem := recover(); problem != nil {
+			panic(fmt.Sprintf("seed %d: %v", p.seed, problem))
+		}
+	}()
+	var w *world
+	synctest.Test(t, func(*testing.T) {
+		w = newWorld(p)
+		w.run()
+	})
+	return w
+}
+
+// shrinkRuns is how often a world that fails is lived again, at most.
+const shrinkRuns = 400
+
+// explain tells of a failing world in as few words as are found.
+func explain(t *testing.T, seed int64) string {
+	t.Helper()
+	p, w := shrink(draw(seed), func(p *plan) *world { return live(t, p) }, shrinkRuns)
+	records := 0
+	for _, s := range p.sendings {
+		records += len(s.records)
+	}
+	return fmt.Sprintf("seed %d, with %d faults and %d records left of it (make simulate SEED=%d shows all):\n  %s", seed, len(p.events), records, seed, strings.Join(w.story, "\n  "))
+}
+
+func TestWhateverHappensEveryWorldEndsAsTheOracleSays(t *testing.T) {
+	if *flagSeed != 0 {
+		w := live(t, draw(*flagSeed))
+		t.Logf("seed %d:\n  %s", *flagSeed, strings.Join(w.story, "\n  "))
+		if w.failed != "" {
+			t.Errorf("%s", explain(t, *flagSeed))
+		}
+		return
+	}
+	began := time.Now()
+	r := newReport()
+	if *flagN < 2000 {
+		for i := range *flagN {
+			r.add(live(t, draw(*flagFrom+int64(i))))
+		}
+	} else {
+		r = spread(t, *flagN)
+	}
+	if *flagInto != "" {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(*flagInto, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return // who asked for it tells
+	}
+	t.Logf("%v\n%v, %.1f ms a world and processor", r, time.Since(began), time.Since(began).Seconds()*1000*float64(max(1, min(runtime.NumCPU(), *flagN/1000)))/float64(r.Worlds))
+	explained := 0
+	for seed, what := range r.Failed {
+		t.Errorf("seed %d: %s", seed, what)
+		if explained++; explained <= 3 {
+			t.Error(explain(t, seed))
+		}
+	}
+	if missing := r.missing(); r.Worlds >= 1000 && len(missing) > 0 {
+		t.Errorf("in %d worlds there never was: %s", r.Worlds, strings.Join(missing, "; "))
+	}
+}
+
+// spread lives worlds in a process a processor.
+func spread(t *testing.T, n int) *report {
+	t.Helper()
+	const each = 1000
+	var mu sync.Mutex
+	all := newReport()
+	slots := make(chan struct{}, runtime.NumCPU())
+	var running sync.WaitGroup
+	for from := 0; from < n; from += each {
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			into := filepath.Join(t.TempDir(), "report")
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=30m", "-into="+into,
+				fmt.Sprintf("-n=%d", min(each, n-from)), fmt.Sprintf("-from=%d", *flagFrom+int64(from)))
+			out, err := c.CombinedOutput()
+			text, unread := os.ReadFile(into)
+			r := newReport()
+			if err == nil {
+				err = unread
+			}
+			if err == nil {
+				err = json.Unmarshal(text, r)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("worlds from %d on: %v\n%s", from+1, err, out)
+			}
+			all.merge(r)
+		})
+	}
+	running.Wait()
+	return all
+}
+
+// A seed is worth something as long as its world comes out the same. What it rests on: one
+// processor, goroutines that run in the order in which they became ready, no two timers
+// that end at the same moment, and selects of the product in which one case is ready at a
+// time. What nobody can keep away is a machine that takes the processor away for 10 ms:
+// the runtime then puts another goroutine first. So a world that differs is lived again.
+func TestAWorldIsTheSameEveryTime(t *testing.T) {
+	const tries = 3
+	differed := 0
+	for seed := int64(1); seed <= 100; seed++ {
+		first := live(t, draw(seed))
+		for try := 1; ; try++ {
+			again := live(t, draw(seed))
+			if bytes.Equal(first.trace, again.trace) {
+				break
+			}
+			differed++
+			if try == tries {
+				t.Errorf("seed %d differs %d times: %s", seed, tries, difference(first, again))
+				break
+			}
+		}
+	}
+	t.Logf("%d of the repetitions differed", differed)
+}
+
+// difference is where two traces part.
+func difference(a, b *world) string {
+	x, y := strings.Split(string(a.trace), "\n"), strings.Split(string(b.trace), "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d of its trace:\n %s\n %s", i+1, x[i], y[i])
+		}
+	}
+	return "one is longer"
+}

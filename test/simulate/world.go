@@ -1,0 +1,273 @@
+// Package simulate runs the consumer in worlds of one seed each: the real worker, fold,
+// sweep, apply and start code, the real store and its scripts, between a simulated log,
+// group, Redis and clock.
+//
+//	plan (seed) ─▶ world ──▶ Consumer, Consumer, … (the product's own)
+//	                 ▲           │ every call to Kafka or Redis parks
+//	                 └─ driver ◀─┘ carries it out, late, never, or not well; crashes
+//	                               who asked; takes Redis back; moves the clock
+//
+// A world lives in a bubble of testing/synctest: its time is virtual, and the driver
+// acts only while everything else waits for it. So a seed's world is the same every
+// time, on one processor (see Determinism in the tests for what that rests on). After
+// its faults everything is let through, and standings, ledger, dead letters and
+// accounting have to be what the oracle says, which shares no code with the product.
+//
+// What goes wrong is a list of events, each with the step from which it is due. So a
+// failing world can be told in few words: events and records are left out as long as it
+// still fails.
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+// rewrite is what stands in the place of a script: only a test that breaks one sets it.
+var rewrite func(source string) string
+
+const callTimeout = 3 * time.Second
+
+// world is one simulated run.
+type world struct {
+	plan  *plan
+	setup *setup
+
+	mu       sync.Mutex
+	came     []*call // not looked at yet
+	numbered int
+	stirred  chan struct{}
+
+	// The driver's.
+	calls  []*call
+	late   []delayed // writes that are carried out later
+	events []fault
+	step   int
+	passed int
+	began  time.Time
+	ending bool // faults have stopped
+
+	processes []*process
+	kafka     brokers
+	group     coordinator
+	redis     *redissim.Server
+	skew      time.Duration // of Redis's clock
+	calendar  periods.Calendar
+
+	starts    map[int]int64 // where partitions began, as Redis has it
+	lost      []gone
+	histories []history
+	furthest  map[int]int64
+	sweeps    map[string]*process // who applied last, by field
+	damaged   bool                // Redis is in a state that only an operator can mend
+	unknown   bool                // somebody may never have learned an outcome: accounting differs
+
+	held   string // what was held last
+	story  []string
+	trace  []byte
+	counts map[string]int
+	failed string
+}
+
+// process is one consumer.
+type process struct {
+	w        *world
+	id       int
+	consumer *ingest.Consumer
+	stats    *ingest.Stats
+	client   *redis.Client
+	member   *member
+	ending   // of its context
+	done     chan struct{}
+	err      error
+	dead     bool
+	cut      bool // off from everybody
+	deaf     bool // to the group
+	stopped  bool // told to
+}
+
+func (p *process) name() string { return fmt.Sprint(p.id) }
+
+func (w *world) named(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.processes {
+		if p.name() == name {
+			return p
+		}
+	}
+	panic("simulate: nobody is called " + name)
+}
+
+// newWorld makes the world of a plan. It has to be called in its bubble.
+func newWorld(p *plan) *world {
+	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
+	w := &world{
+		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
+		starts: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{},
+		kafka: brokers{committed: map[int]int64{}},
+	}
+	w.events = slices.Clone(p.events)
+	w.redis = redissim.New(func() time.Time { return time.Now().Add(w.skew) })
+	w.redis.Hook, w.redis.Rewrite = w.hook, rewrite
+	var err error
+	if w.calendar, err = periods.NewCalendar(p.setup.Zone, p.setup.WeekStart); err != nil {
+		panic(err)
+	}
+	for i := range p.setup.Partitions {
+		w.kafka.partitions = append(w.kafka.partitions, &partition{id: i})
+	}
+	for i := range p.first {
+		w.send(&p.sendings[i])
+	}
+	w.histories = []history{w.snapshot()}
+	return w
+}
+
+func (w *world) send(s *sending) {
+	if s.partition < len(w.kafka.partitions) && len(s.records) > 0 {
+		w.kafka.partitions[s.partition].send(s)
+	}
+}
+
+// launch starts a process.
+func (w *world) launch(s size) *process {
+	p := &process{w: w, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	w.mu.Lock()
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
+	p.client = p.dial()
+	p.consumer = ingest.New(p.config(s))
+	p.ending = newEnding()
+	w.tell("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)
+	go func() {
+		defer close(p.done)
+		p.err = p.consumer.Run(p.ending)
+	}()
+	return p
+}
+
+func (p *process) config(s size) ingest.Config {
+	w, setup := p.w, p.w.setup
+	rules := fold.Rules{Calendar: w.calendar, Lateness: lateness.Milliseconds()}
+	kept := map[periods.Period]time.Duration{}
+	for _, name := range setup.Periods {
+		rules.Periods = append(rules.Periods, periods.Period(name))
+		kept[periods.Period(name)] = retention[name]
+	}
+	onGap := ingest.GapHalts
+	if setup.Continue {
+		onGap = ingest.GapContinues
+	}
+	return ingest.Config{
+		Brokers: []string{"192.0.2.1:9092"}, Transport: &transport{w, p},
+		Dialer:  &kafka.Dialer{},
+		Join:    p.join,
+		Refusal: func(context.Context) error { return nil },
+		Topics:  []string{topic}, Group: "group", Owner: p.name(),
+		FetchBytes: setup.FetchBytes, FetchWait: time.Second,
+		SessionTimeout: sessionTimeout, Heartbeat: time.Second, Timeout: callTimeout,
+		CommitInterval: 500 * time.Millisecond, ShutdownTime: 10 * time.Second,
+		Start: ingest.Start{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
+		Rules: rules, Retention: kept,
+		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
+		FoldMemory: s.foldMemory, PieceTime: s.pieceTime,
+		Standings: standings{setup.store(p.client, w.calendar)},
+		Log:       zap.New(&logCore{p: p}), Stats: p.stats,
+	}
+}
+
+// alive are the processes that neither crashed nor were stopped.
+func (w *world) alive() (all []*process) {
+	for _, p := range w.processes {
+		if !p.dead && !p.stopped {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// --- the story ------------------------------------------------------------------------
+
+// tell adds a sentence to the story.
+func (w *world) tell(format string, args ...any) {
+	line := fmt.Sprintf("%8.3f s  ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...)
+	w.story = append(w.story, line)
+	w.note("%s", line)
+}
+
+// note adds to the trace, which holds every step.
+func (w *world) note(format string, args ...any) {
+	w.trace = fmt.Appendf(w.trace, "%d %d ", w.step, time.Since(w.began))
+	w.trace = fmt.Appendf(w.trace, format+"\n", args...)
+}
+
+// fail ends the world.
+func (w *world) fail(format string, args ...any) {
+	if w.failed == "" {
+		w.failed = fmt.Sprintf(format, args...)
+		w.tell("WRONG: %s", w.failed)
+	}
+}
+
+// logCore takes what a process logs into the story: what it says is what an operator
+// would read.
+type logCore struct {
+	p      *process
+	fields []zapcore.Field
+}
+
+// Enabled is true from info on.
+func (*logCore) Enabled(l zapcore.Level) bool { return l >= zapcore.InfoLevel }
+
+// With adds fields.
+func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
+	return &logCore{c.p, append(slices.Clip(c.fields), fields...)}
+}
+
+// Check takes all.
+func (c *logCore) Check(e zapcore.Entry, into *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return into.AddCore(e, c)
+	}
+	return into
+}
+
+// Write adds a line.
+func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	text := zapcore.NewMapObjectEncoder()
+	for _, f := range slices.Concat(c.fields, fields) {
+		f.AddTo(text)
+	}
+	about := ""
+	for _, name := range []string{"partition", "position", "reason", "what", "offsets", "ledger", "error"} {
+		if v, ok := text.Fields[name]; ok {
+			about += fmt.Sprintf(" %s=%v", name, v)
+		}
+	}
+	if c.p.dead {
+		return nil
+	}
+	c.p.w.mu.Lock()
+	defer c.p.w.mu.Unlock()
+	c.p.w.tell("    process %d says: %s%s", c.p.id, e.Message, about)
+	return nil
+}
+
+// Sync does nothing.
+func (*logCore) Sync() error { return nil }
