@@ -9,8 +9,8 @@
 // oracle, to the last bit of a score. The difference has to be nil: everything that was
 // committed counts once, and nothing else does.
 //
-// The seed repeats the plan: the faults in their order, whom they hit and for how long,
-// and the events. It doesn't repeat the moments at which they meet.
+// The seed repeats the plan: which faults come in which order and together, and how long
+// each lasts. It doesn't repeat the moments at which they meet, nor whom each hits.
 package chaos
 
 import (
@@ -93,7 +93,11 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 		}
 	}
 	if n := report.differences(); n > 0 {
-		fmt.Printf("%d differences. Again: make chaos DURATION=%v SEED=%d MODES=%s\n", n, *duration, *seed, *modes)
+		again := ""
+		if *only != "" {
+			again = fmt.Sprintf(" FAULTS='%s'", *only)
+		}
+		fmt.Printf("%d differences. Again: make chaos DURATION=%v SEED=%d MODES=%s%s\n", n, *duration, *seed, *modes, again)
 	}
 }
 
