@@ -81,6 +81,7 @@ func newNode(t *testing.T, name string, args ...string) *node {
 	direct := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: time.Second,
+		PoolSize: 1000, // after so many failed dials it would answer nothing for a second
 	})
 	t.Cleanup(func() { _ = direct.Close() })
 	return &node{server: server, direct: direct, network: newNetwork(t, name, address, server.Addr())}
@@ -201,7 +202,8 @@ func (n *node) clients(ctx context.Context) map[string]bool {
 	return ids
 }
 
-// ledger is what a server itself has of the ledger: where each partition stands.
+// ledger is what a server itself has of the ledger: where each partition stands. nil:
+// it doesn't answer.
 func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int64 {
 	fields, err := n.direct.HGetAll(ctx, place.Key("ledger")).Result()
 	if err != nil {
@@ -226,9 +228,12 @@ func (n *node) sweep(ctx context.Context, place *harness.Place) string {
 }
 
 // behind is by how many offsets one ledger is behind another, over all partitions that
-// are behind.
+// are behind; 0 where one of them isn't known.
 func behind(now, before map[string]int64) int64 {
 	sum := int64(0)
+	if now == nil || before == nil {
+		return sum
+	}
 	for field, at := range before {
 		sum += max(0, at-now[field])
 	}
