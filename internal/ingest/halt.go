@@ -39,4 +39,4 @@ func HaltReasons() []string {
 
 func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
 
-const rebuildRemedy = "rebuild the boards from the log, or restore a backup of Redis"
+const rebuildRemedy = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"

@@ -257,7 +257,7 @@ func unreadable(err error, topic string, partition int, records *recordbatch.Rea
 	case !errors.Is(err, recordbatch.ErrCorrupt) && !errors.Is(err, recordbatch.ErrTruncated):
 		return err
 	}
-	return &Halt{HaltFormat, name, "see to the broker's disk and to what lies between it and here; if the record is lost, move the ledger past it by a rebuild"}
+	return &Halt{HaltFormat, name, "see to the broker's disk and to what lies between it and here; if the record is lost, delete the log up to behind it (kafka-delete-records) and set on_gap: continue"}
 }
 
 // one folds one record, or says that the batch has no room for it.

@@ -108,7 +108,7 @@ func gap(name string, from, start int64) *Halt {
 func truncated(name string, at ledger.Position, log bounds) *Halt {
 	return &Halt{HaltTruncated,
 		fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", name, log.end, at),
-		"for a recreated topic, use another redis.prefix and group; for a truncated one, " + rebuildRemedy}
+		"for a recreated topic, use another redis.prefix and group; for a truncated one, stop the consumers, delete the keys under the prefix and start them again: they read what the log has"}
 }
 
 // otherSchema is the halt where the standings aren't what this process writes.

@@ -82,8 +82,10 @@ func run() error {
 		return m.live(ctx)
 	case "delay":
 		return m.delay(ctx)
+	case "rebuild":
+		return m.rebuild(ctx)
 	}
-	return fmt.Errorf("what to measure: backlog, live or delay")
+	return fmt.Errorf("what to measure: backlog, live, delay or rebuild")
 }
 
 // backlog publishes everything first, and then has it consumed.
