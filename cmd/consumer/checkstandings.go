@@ -67,7 +67,7 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 	clean := true
 	if len(torn) > 0 {
 		clean = false
-		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", membersOf(torn)), "rebuild the boards from the log, or restore a backup of Redis")
+		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", membersOf(torn)), "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
 	}
 	if len(others) > 0 {
 		clean = false
