@@ -32,7 +32,7 @@ type ReplayStart struct {
 }
 
 // Beginning is the start as Begin takes it.
-func (s ReplayStart) Beginning() (ledger.Beginning, error) {
+func (s *ReplayStart) Beginning() (ledger.Beginning, error) {
 	topic, partition, err := ledger.ParseField(s.Field)
 	return ledger.Beginning{Topic: topic, Partition: partition, At: ledger.At(s.At), Origin: &s.Origin}, err
 }

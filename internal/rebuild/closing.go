@@ -27,7 +27,7 @@ func (a *attempt) reading(ctx context.Context) error {
 		ended := a.Watch.Reading(total, func() int64 {
 			n := int64(0)
 			for field, at := range begun {
-				n += min(a.replay.Through(field, at), until[field]-at)
+				n += min(a.reads.Through(field, at), until[field]-at)
 			}
 			return n
 		})
@@ -50,14 +50,14 @@ func (a *attempt) close(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := a.replay.To(ctx, limits); err != nil {
+		if err := a.reads.To(ctx, limits); err != nil {
 			return err
 		}
 		if time.Since(began) <= a.near() {
 			return nil
 		}
 		if n%outrun == 0 {
-			a.Watch.note("the consumers are about as fast as this rebuild: %d rounds, and it isn't close yet", n)
+			a.Watch.notef("the consumers are about as fast as this rebuild: %d rounds, and it isn't close yet", n)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (a *attempt) limits(ctx context.Context, exact bool) (map[string]ledger.Pos
 		if err != nil {
 			return nil, fmt.Errorf("the ledger of %s: %w", field, err)
 		}
-		stands := a.replay.Position(field)
+		stands := a.reads.Position(field)
 		if !ingest.Leads(stands, at) {
 			return nil, fmt.Errorf("%s stands at %v, and the rebuild at %v: %w", field, at, stands, ingest.ErrWentBack)
 		}
@@ -140,7 +140,7 @@ const (
 // compare pages through the boards and what takes their place. What changes meanwhile is
 // asked for again under the hold.
 func (a *attempt) compare(ctx context.Context) error {
-	a.Watch.note("comparing the boards with what takes their place")
+	a.Watch.notef("comparing the boards with what takes their place")
 	var err error
 	if a.compared, err = a.Rebuild.Compare(ctx, a.Choice, mostDifferent, comparePause, nil); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *attempt) finish(ctx context.Context) error {
 			return err
 		}
 		if n%5 == 0 {
-			a.Watch.note("ingestion was held %d times for up to %v, and the rest wasn't read by then: trying again", n, a.MaxHold)
+			a.Watch.notef("ingestion was held %d times for up to %v, and the rest wasn't read by then: trying again", n, a.MaxHold)
 		}
 		if err := a.close(ctx); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (a *attempt) held(ctx context.Context) (done bool, err error) {
 	defer cancel()
 	limits, err := a.limits(inTime, true)
 	if err == nil {
-		err = a.replay.To(inTime, limits)
+		err = a.reads.To(inTime, limits)
 	}
 	if err == nil && a.compared != nil {
 		err = a.compared.Update(inTime)

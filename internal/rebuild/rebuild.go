@@ -59,7 +59,7 @@ type Watch struct {
 	Note    func(string)
 }
 
-func (w *Watch) note(format string, args ...any) {
+func (w *Watch) notef(format string, args ...any) {
 	if w.Note != nil {
 		w.Note(fmt.Sprintf(format, args...))
 	}
@@ -116,7 +116,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		if try == tries || !errors.Is(err, ingest.ErrWentBack) && !errors.Is(err, ingest.ErrLogMoved) {
 			return r, err
 		}
-		j.Watch.note("beginning anew: %v", err)
+		j.Watch.notef("beginning anew: %v", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 type attempt struct {
 	*Job
 	*ranking.Rebuild
-	replay   *ingest.Replay
+	reads    *ingest.Replay
 	result   *Result
 	begun    map[string]int64 // by field, the first offset that is read
 	orphaned bool             // the live ledger is empty: the group's offsets stand for it
@@ -202,14 +202,14 @@ func (a *attempt) leave(ctx context.Context) {
 	const pause = 5 * time.Millisecond
 	err := errors.Join(a.Release(ctx), a.Unlink(ctx, pause, nil), a.Close(ctx))
 	if err != nil {
-		a.Watch.note("what the rebuild leaves in Redis expires by itself, within %v: %v", a.Lease, err)
+		a.Watch.notef("what the rebuild leaves in Redis expires by itself, within %v: %v", a.Lease, err)
 	}
 }
 
 // run reads the log and swaps.
 func (a *attempt) run(ctx context.Context, live ledger.State) error {
 	var err error
-	if a.replay, err = a.Job.Replay(a.Shadow()); err != nil {
+	if a.reads, err = a.Replay(a.Shadow()); err != nil {
 		return err
 	}
 	fields := slices.Sorted(maps.Keys(live.Ledger))
@@ -217,10 +217,10 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 		// Nothing says how far the boards had come, and any offset is right for them, since
 		// all are replaced and consumers go on from there. By the group's offsets no dead
 		// letter goes missing.
-		if fields, err = a.replay.Fields(ctx); err != nil {
+		if fields, err = a.reads.Fields(ctx); err != nil {
 			return err
 		}
-		committed, err := a.replay.Committed(ctx, fields)
+		committed, err := a.reads.Committed(ctx, fields)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 		return nil
 	}
 	err = a.reading(ctx)
-	a.result.Records = a.replay.Stats().Records.Load()
+	a.result.Records = a.reads.Stats().Records.Load()
 	if err == nil && a.Job.Compare {
 		err = a.compare(ctx)
 	}
@@ -265,7 +265,7 @@ func (p *Plan) idle() bool {
 
 // begin resolves where partitions begin and writes it into the shadow.
 func (a *attempt) begin(ctx context.Context, live ledger.State, fields []string) ([]ingest.ReplayStart, error) {
-	starts, err := a.replay.Starts(ctx, a.From, live, fields)
+	starts, err := a.reads.Starts(ctx, a.From, live, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (a *attempt) begin(ctx context.Context, live ledger.State, fields []string)
 		}
 		all = append(all, b)
 	}
-	if err := a.replay.Begin(ctx, all...); err != nil {
+	if err := a.reads.Begin(ctx, all...); err != nil {
 		return nil, err
 	}
 	for _, s := range starts {

@@ -105,10 +105,10 @@ func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
 }
 
 // paused starts a rebuild that is stopped before it can swap: someone else has the hold.
-func paused(t *testing.T, place *harness.Place, args ...string) (r *rebuilding, goOn func()) {
+func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
 	t.Helper()
 	must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
-	r = startRebuild(t, place, args...)
+	r = startRebuild(t, place)
 	shadow := awaitShadow(t, place)
 	harness.Eventually(t, within, func() string {
 		stands, err := place.RedisClient().HGetAll(t.Context(), shadow).Result()
