@@ -83,17 +83,18 @@ func ParseDuration(text string) (time.Duration, error) {
 		if err != nil || n < 0 || n > int64(math.MaxInt64/u.length) {
 			return 0, errDuration
 		}
-		sum, rest = sum+time.Duration(n)*u.length, after
+		part := time.Duration(n) * u.length
+		if part > math.MaxInt64-sum {
+			return 0, errDuration
+		}
+		sum, rest = sum+part, after
 	}
 	if rest != "" || text == "" {
 		d, err := time.ParseDuration(rest)
-		if err != nil {
+		if err != nil || d < 0 || d > math.MaxInt64-sum {
 			return 0, errDuration
 		}
 		sum += d
-	}
-	if sum < 0 { // negative, or too long
-		return 0, errDuration
 	}
 	return sum, nil
 }
