@@ -178,7 +178,7 @@ func fileProblem(path string, err error) error {
 		err = pathErr.Err
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, path, strings.TrimPrefix(text, "yaml: "))
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, path, visible(strings.TrimPrefix(text, "yaml: ")))
 }
 
 // assign puts a raw value, as YAML or the environment gave it, into an option.

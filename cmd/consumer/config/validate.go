@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
@@ -43,7 +44,21 @@ func (e *settingError) Error() string {
 	if found != "" {
 		found += " "
 	}
-	return fmt.Sprintf("%s: %s%s (%s)", e.key, found, e.problem, e.from)
+	return visible(fmt.Sprintf("%s: %s%s (%s)", e.key, found, e.problem, e.from))
+}
+
+// visible is a line as a terminal shows it: a mistyped name may hold anything, a line's
+// end and what a terminal obeys too.
+func visible(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 func (e *settingError) Unwrap() error { return e.kind }
