@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -42,6 +43,9 @@ func parseFrom(text string) (ingest.ReplayFrom, error) {
 	return ingest.ReplayFrom{Offsets: offsets}, nil
 }
 
+// byteOrderMark is what some editors and spreadsheets begin a file with.
+const byteOrderMark = "\ufeff"
+
 // readOffsets reads lines of topic,partition,offset, as kafka-consumer-groups writes and
 // takes them, by fields of the ledger.
 func readOffsets(r io.Reader) (map[string]int64, error) {
@@ -64,15 +68,19 @@ func readOffsets(r io.Reader) (map[string]int64, error) {
 		if len(record) != 3 {
 			return nil, fmt.Errorf("line %d has %d fields: want topic,partition,offset", n, len(record))
 		}
+		topic := strings.TrimSpace(strings.TrimPrefix(record[0], byteOrderMark))
+		if err := config.CheckTopic(topic); err != nil {
+			return nil, fmt.Errorf("line %d: %q %w", n, topic, err)
+		}
 		partition, err := strconv.ParseInt(strings.TrimSpace(record[1]), 10, 32)
-		if err != nil || partition < 0 || record[0] == "" {
-			return nil, fmt.Errorf("line %d: %q of %q is no partition", n, record[1], record[0])
+		if err != nil || partition < 0 {
+			return nil, fmt.Errorf("line %d: %q of %q is no partition", n, record[1], topic)
 		}
 		offset, err := strconv.ParseInt(strings.TrimSpace(record[2]), 10, 64)
 		if err != nil || offset < 0 {
 			return nil, fmt.Errorf("line %d: %q is no offset", n, record[2])
 		}
-		field := ledger.Field(strings.TrimSpace(record[0]), int(partition))
+		field := ledger.Field(topic, int(partition))
 		if _, twice := all[field]; twice {
 			return nil, fmt.Errorf("line %d: %s is there twice", n, field)
 		}
