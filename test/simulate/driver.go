@@ -19,7 +19,18 @@ import (
 type delayed struct {
 	c    *call
 	from int // the step from which it is due
+	// before is the kind of call of another process that it comes just before, if any
+	// comes: so it meets who took over, who is in the midst of its own.
+	before string
 }
+
+// meeting is the kind of call that a late one comes just before, by n; mostly none.
+func meeting(n int) string {
+	return [...]string{"", "", "", "state", "position", "fetch", "fetch", "produce", "apply", "apply"}[n%10]
+}
+
+// patience is for how many steps a late call waits for the one that it is to meet.
+const patience = 250
 
 const (
 	// latency is what an answer takes at least. With it no two answers come at the same
@@ -164,7 +175,7 @@ func short(reply any) string {
 // delayed carries out a write that is due, whoever still waits for it.
 func (w *world) delayed() bool {
 	for i, d := range w.late {
-		if d.from > w.step && !w.ending {
+		if !w.ending && (d.from > w.step || d.before != "" && d.from+patience > w.step && !w.meets(d)) {
 			continue
 		}
 		w.late = slices.Delete(w.late, i, i+1)
@@ -178,6 +189,12 @@ func (w *world) delayed() bool {
 		return true
 	}
 	return false
+}
+
+// meets reports whether the next call is one that the late one is to come before.
+func (w *world) meets(d delayed) bool {
+	c := w.next()
+	return c != nil && c.from != d.c.from && c.kind == d.before
 }
 
 func (w *world) count(kind string) { w.counts[kind]++ }
@@ -209,7 +226,7 @@ func (w *world) strike(f fault, c *call) {
 	case lateDone:
 		w.unknown = true
 		w.tell("process %d: %s: gets lost on the way, for a while", c.from.id, c.what)
-		w.late = append(w.late, delayed{c, w.step + 5 + f.n%60})
+		w.late = append(w.late, delayed{c, w.step + 5 + f.n%60, meeting(f.n >> 6)})
 		w.ignore(c)
 	case slow:
 		w.tell("process %d: %s: takes its time", c.from.id, c.what)
@@ -292,7 +309,7 @@ func (w *world) kill(p *process, n int) {
 			continue
 		}
 		if c.writes && n&1 == 1 {
-			w.late = append(w.late, delayed{c, w.step + n>>1%40})
+			w.late = append(w.late, delayed{c, w.step + n>>1%40, meeting(n >> 7)})
 		}
 		if c.command != nil {
 			c.reply(redissim.Answer{Cut: true}, nil)
@@ -427,7 +444,7 @@ func (w *world) cutSomebody(f fault, alive []*process) bool {
 	}
 	for _, c := range w.calls {
 		if p.cut && c.from == p && !c.taken && c.writes && c.command != nil {
-			w.late = append(w.late, delayed{c, w.step + f.n>>2%80})
+			w.late = append(w.late, delayed{c, w.step + f.n>>2%80, meeting(f.n >> 9)})
 			w.ignore(c)
 		}
 	}

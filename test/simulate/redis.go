@@ -178,7 +178,11 @@ func (w *world) executed(c *call, r redissim.Result) {
 		return
 	}
 	if r.Torn() {
-		w.damaged = true
+		// By what the ledger says: a script that left no mark has damaged nothing that
+		// anybody would know of.
+		for _, position := range w.ledger() {
+			w.damaged = w.damaged || strings.HasPrefix(position, "torn:")
+		}
 		w.tell("the ledger is %s now", positions(w.ledger()))
 		return
 	}
