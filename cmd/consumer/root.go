@@ -8,6 +8,8 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/deadletters"
+	"github.com/standings/standings/cmd/consumer/diff"
+	"github.com/standings/standings/cmd/consumer/drop"
 	"github.com/standings/standings/cmd/consumer/rebuild"
 )
 
@@ -28,6 +30,8 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		newStatusCommand(p),
 		deadletters.Command(p),
 		rebuild.Command(p),
+		diff.Command(p),
+		drop.Command(p),
 		newHealthcheckCommand(p),
 		newDemoCommand(p),
 	)

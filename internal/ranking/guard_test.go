@@ -77,7 +77,7 @@ func scripts(t *testing.T) map[string][]string {
 // methods are go-redis's that send a command; those of no name send none by themselves.
 var methods = map[string]string{
 	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
-	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK",
+	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK", "ZCard": "ZCARD",
 }
 
 // direct are the commands that are sent without a script.

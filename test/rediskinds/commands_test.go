@@ -52,7 +52,7 @@ var containers = []string{"CLIENT", "CLUSTER", "CONFIG", "SENTINEL"}
 
 // optionsFrom is where the options of a command begin, of those that have any. What is
 // a number there is none.
-var optionsFrom = map[string]int{"HELLO": 2, "HSCAN": 3, "PEXPIREAT": 3, "SET": 3, "ZADD": 2, "ZREVRANGE": 4, "ZREVRANK": 3, "INFO": 2}
+var optionsFrom = map[string]int{"HELLO": 2, "HSCAN": 3, "PEXPIREAT": 3, "SET": 3, "ZADD": 2, "ZREVRANGE": 4, "ZREVRANK": 3, "INFO": 2, "ZSCAN": 3}
 
 // sent is what a server was sent: commands, and the options of each.
 type sent map[string]map[string]bool
@@ -150,13 +150,16 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	})
 	wholeRun(t, place)
 	place.Command(t, "check")
+	command(t, place, nil, "rebuild", "--diff")
+	command(t, place, nil, "diff", "--with", place.Prefix+"2")
+	command(t, place, nil, "drop", "--prefix", place.Prefix, "--force", "--yes")
 	all := stop()
 	add := func(words ...string) {
 		if name := strings.ToUpper(strings.Join(words, " ")); all[name] == nil {
 			all[name] = map[string]bool{}
 		}
 	}
-	for _, list := range []string{"consumer", "cluster", "reader", "Sentinel"} {
+	for _, list := range []string{"consumer", "cluster", "reader", "diff", "drop", "rebuild", "Sentinel"} {
 		for _, rule := range leastRights(t, list) {
 			if command, ok := strings.CutPrefix(rule, "+"); ok { // and no call was refused with these
 				add(strings.Split(command, "|")...)

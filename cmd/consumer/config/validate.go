@@ -192,6 +192,9 @@ func prefixName(name string) error {
 	return nil
 }
 
+// CheckPrefix holds a prefix to its form.
+func CheckPrefix(name string) error { return prefixName(name) }
+
 // CheckBoard holds a board's name to its form. Its error reads on from the name, as
 // do those of the other checks.
 func CheckBoard(name string) error {

@@ -1,0 +1,160 @@
+// Package diff is the command diff: what differs between the standings under two prefixes.
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const (
+	mostListed = 1_000_000
+	// bound is how many standings of a window are looked at again, at most.
+	bound = 1_000_000
+	// pause is left to Redis between two slices of a board.
+	pause = time.Millisecond
+)
+
+type flags struct {
+	with                     string
+	boards, periods, windows []string
+	list                     bool
+	limit                    int
+	asJSON                   bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "diff --with PREFIX",
+		Short: "Compare the standings with those under another prefix",
+		Long: `Compares the standings under the configured prefix with those under another one in
+the same Redis: the points of every member of every window, and when they were
+reached. How each was written is read from Redis, so the two can have other layouts;
+times then are compared to the coarser tick. Windows that the two cut otherwise (by
+another time zone or week start) can't be compared, and are named.
+
+Both can be written meanwhile: what differs is looked at again a few times. A window
+is exact where both ledgers stood at the same positions all the while; else traffic
+may account for what differs, or that one of the two is behind, which is shown.
+
+The exit code is 0 if all is equal, 1 if something differs, and 2 if the command line
+or the configuration is wrong.`,
+		Example: `  consumer diff --with lb2
+  consumer diff --with lb2 --list --limit 20 --board eu --period weekly`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			if err := f.check(l.Config.Redis.Prefix); err != nil {
+				return err
+			}
+			return run(c.Context(), p, l.Config, &f)
+		},
+	}
+	c.Flags().StringVar(&f.with, "with", "", "the other `prefix`")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "compare this `board` alone; can be repeated")
+	c.Flags().StringArrayVar(&f.periods, "period", nil, "compare windows of this `period` alone; can be repeated")
+	c.Flags().StringArrayVar(&f.windows, "window", nil, "compare the `window` of this name alone, as 2026-W47; can be repeated")
+	c.Flags().BoolVar(&f.list, "list", false, "list the standings that differ")
+	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings`")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+func (f *flags) check(prefix string) error {
+	switch {
+	case f.with == "":
+		return cli.Usagef("--with has to name the other prefix")
+	case f.with == prefix:
+		return cli.Usagef("--with %s is the configured prefix itself", f.with)
+	case f.limit < 1 || f.limit > mostListed:
+		return cli.Usagef("--limit has to be 1 to %d", mostListed)
+	}
+	if err := config.CheckPrefix(f.with); err != nil {
+		return cli.Usagef("--with %q %w", f.with, err)
+	}
+	for _, board := range f.boards {
+		if err := config.CheckBoard(board); err != nil {
+			return cli.Usagef("--board %q %w", board, err)
+		}
+	}
+	for _, period := range f.periods {
+		if _, err := periods.Parse(period); err != nil {
+			return cli.Usagef("--period: %w", err)
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
+	zone, err := time.LoadLocation(cfg.TimeZone)
+	if err != nil {
+		return fmt.Errorf("time_zone: %w", err)
+	}
+	client, err := clients.NewRedis(cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	r := &report{A: cfg.Redis.Prefix, B: f.with, zone: zone}
+	d := &ranking.Diff{Boards: f.boards, Periods: f.periods, Windows: f.windows, Bound: bound, Pause: pause}
+	if d.A, err = view(ctx, cfg, client, cfg.Redis.Prefix); err != nil {
+		return err
+	}
+	if d.B, err = view(ctx, cfg, client, f.with); err != nil {
+		return err
+	}
+	if d.A.Cluster != d.B.Cluster {
+		r.Clusters = fmt.Sprintf("%s was read from the Kafka cluster %s, %s from %s", r.A, d.A.Cluster, r.B, d.B.Cluster)
+	}
+	if f.list || f.asJSON {
+		d.Each = func(one ranking.Difference) error {
+			if r.Differ++; f.list && len(r.Standings) < f.limit {
+				r.Standings = append(r.Standings, standingOf(one))
+			}
+			return nil
+		}
+	}
+	if r.windows, err = d.Run(ctx); err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if err := r.take(ctx, d); err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if f.asJSON {
+		err = cli.WriteJSON(p.Stdout, r)
+	} else {
+		err = r.write(p.Stdout, f.list)
+	}
+	if err == nil && !r.Equal {
+		err = errDiffer
+	}
+	return err
+}
+
+var errDiffer = errors.New("the standings differ")
+
+func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*ranking.View, error) {
+	v, err := ranking.NewView(ctx, client, prefix, cfg.Redis.Timeout)
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
+		return nil, other
+	}
+	if err != nil && v != nil {
+		return nil, err // it says whose schema
+	}
+	return v, clients.ExplainRedis(ctx, err, cfg)
+}

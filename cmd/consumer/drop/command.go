@@ -1,0 +1,203 @@
+// Package drop is the command drop: everything under a prefix, removed.
+package drop
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const (
+	// pause is left to Redis after each key, which it frees in the background.
+	pause = 5 * time.Millisecond
+	// bytesMember is about what a member takes in a window.
+	bytesMember = 120
+)
+
+// betweenLooks is how long the ledger is watched for a consumer that doesn't report.
+var betweenLooks = 3 * time.Second
+
+type flags struct {
+	prefix     string
+	yes, force bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "drop --prefix OLD",
+		Short: "Remove everything under a prefix that nobody uses any more",
+		Long: `Removes the boards under a prefix, and all that stands beside them. It shows what
+that is, and asks for the prefix to be typed. One key is removed at a time, and Redis
+frees it in the background.
+
+It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
+moves the ledger while it is looked at. The prefix that is configured is refused, too,
+unless --force is given. Other prefixes that begin alike aren't touched.
+
+If it is stopped midway, what is left is no board to anybody: a consumer that starts
+under the prefix halts, and the same command goes on where it ended.
+
+The exit code is 0 if nothing is left, 1 if something is, or the prefix is in use, and
+2 if the command line or the configuration is wrong.`,
+		Example: `  consumer drop --prefix lb-old`,
+		Args:    cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			switch err := config.CheckPrefix(f.prefix); {
+			case f.prefix == "":
+				return cli.Usagef("--prefix has to name what is to be removed")
+			case err != nil:
+				return cli.Usagef("--prefix %q %w", f.prefix, err)
+			case f.prefix == l.Config.Redis.Prefix && !f.force:
+				return cli.Usagef("%s is the prefix of this configuration (redis.prefix): if that is what you mean to remove, say --force", f.prefix)
+			}
+			return run(c.Context(), p, l.Config, &f)
+		},
+	}
+	c.Flags().StringVar(&f.prefix, "prefix", "", "the `prefix` under which everything is removed")
+	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
+	c.Flags().BoolVar(&f.force, "force", false, "remove it even if it is the configured prefix")
+	return c
+}
+
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
+	if !f.yes && !asks(p) {
+		return cli.Usagef("there is no terminal to ask on: say --yes")
+	}
+	client, err := clients.NewRedis(cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	v, err := ranking.NewView(ctx, client, f.prefix, cfg.Redis.Timeout)
+	if v == nil { // a schema that is gone, or of another version, doesn't matter
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	found, err := v.Survey(ctx)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if found.Keys == 0 {
+		fmt.Fprintf(p.Stdout, "There is nothing under the prefix %s.\n", f.prefix)
+		return nil
+	}
+	fmt.Fprint(p.Stdout, what(f.prefix, found))
+	if err := unused(ctx, cfg, v, found); err != nil {
+		return err
+	}
+	if !f.yes {
+		if err := ask(p, f.prefix); err != nil {
+			return err
+		}
+		// Meanwhile one may have started.
+		if found, err = v.Survey(ctx); err == nil {
+			err = unused(ctx, cfg, v, found)
+		}
+		if err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
+	}
+	return remove(ctx, p, cfg, v, found)
+}
+
+// asks reports whether there is somebody to ask.
+func asks(p *cli.Program) bool {
+	in, ok := p.Stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd()))
+}
+
+func ask(p *cli.Program, prefix string) error {
+	fmt.Fprintf(p.Stderr, "To remove all of it, type the prefix: ")
+	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != prefix {
+		return errors.New("that isn't the prefix: nothing was removed")
+	}
+	return nil
+}
+
+func what(prefix string, f *ranking.Found) string {
+	boards := "no boards"
+	if len(f.Boards) > 0 {
+		const most = 5
+		boards = strings.Join(f.Boards[:min(most, len(f.Boards))], ", ")
+		if len(f.Boards) > most {
+			boards += fmt.Sprintf(" and %d more", len(f.Boards)-most)
+		}
+	}
+	return fmt.Sprintf("Under the prefix %s: %s (%s), %s in them, about %s; %s in all.\n",
+		prefix, units.Plural(int64(f.Windows), "window"), boards, units.Plural(f.Members, "standing"),
+		units.ShortBytes(f.Members*bytesMember), units.Plural(int64(f.Keys), "key"))
+}
+
+// unused refuses a prefix that a consumer uses.
+func unused(ctx context.Context, cfg *config.Config, v *ranking.View, f *ranking.Found) error {
+	if len(f.Used) > 0 {
+		owners := map[string]bool{}
+		for _, owner := range f.Used {
+			owners[owner] = true
+		}
+		return fmt.Errorf("%s is in use: %s reported within the last 30 seconds, for %s. Stop them and wait that long; nothing was removed",
+			v.Prefix, strings.Join(slices.Sorted(maps.Keys(owners)), ", "), units.Plural(int64(len(f.Used)), "partition"))
+	}
+	select {
+	case <-time.After(betweenLooks):
+	case <-ctx.Done():
+		return errors.New("interrupted: nothing was removed")
+	}
+	moves, err := v.Moves(ctx, f)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if moves {
+		return fmt.Errorf("%s is in use: its ledger moves, so a consumer counts there. Stop it; nothing was removed", v.Prefix)
+	}
+	return nil
+}
+
+// remove removes what was found, and what came meanwhile.
+func remove(ctx context.Context, p *cli.Program, cfg *config.Config, v *ranking.View, found *ranking.Found) error {
+	var done atomic.Int64
+	began, keys := time.Now(), 0
+	for range 3 {
+		bar := terminal.ShowProgress(p.Stderr, "removed", int64(keys+found.Keys), done.Load)
+		err := v.Drop(ctx, found, pause, func(n int) { done.Store(int64(keys + n)) })
+		bar.Stop()
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: a part of %s is left, which the same command removes; a consumer that starts there halts", v.Prefix)
+		}
+		if err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
+		keys += found.Keys
+		if found, err = v.Survey(ctx); err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
+		if found.Keys == 0 {
+			fmt.Fprintf(p.Stdout, "Removed %s in %s: nothing is left under %s.\n", units.Plural(int64(keys), "key"), time.Since(began).Round(time.Millisecond), v.Prefix)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s of %s are back: something writes them", units.Plural(int64(found.Keys), "key"), v.Prefix)
+}

@@ -1,0 +1,119 @@
+package drop
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/internal/testenv"
+)
+
+// left are the keys of a prefix, as if a consumer had written them a while ago.
+func left(t *testing.T) (c *redis.Client, prefix string, environ []string) {
+	t.Helper()
+	prefix = testenv.Prefix(t)
+	c = redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
+	t.Cleanup(func() { _ = c.Close() })
+	pipe := c.Pipeline()
+	tag := prefix + ":{0}:"
+	pipe.HSet(t.Context(), tag+"ledger", "points/0", "10")
+	pipe.Set(t.Context(), tag+"schema", "{}", 0)
+	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W01", "1 2 3")
+	pipe.ZAdd(t.Context(), tag+"global:weekly:2100-W01", redis.Z{Score: 1, Member: "ann"}, redis.Z{Score: 2, Member: "bob"})
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c, prefix, []string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=other"}
+}
+
+// shortly makes the look at the ledger a short one.
+func shortly(t *testing.T) {
+	t.Helper()
+	long := betweenLooks
+	betweenLooks = 50 * time.Millisecond
+	t.Cleanup(func() { betweenLooks = long })
+}
+
+func keys(t *testing.T, c *redis.Client, prefix string) int {
+	t.Helper()
+	all, err := c.Keys(t.Context(), prefix+":*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+func TestADropShowsWhatItRemovesAndRemovesIt(t *testing.T) {
+	shortly(t)
+	c, prefix, environ := left(t)
+	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	want := fmt.Sprintf("Under the prefix %s: 1 window (global), 2 standings in them, about ", prefix)
+	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "Removed 4 keys in ") ||
+		!strings.Contains(out, "nothing is left under "+prefix) || keys(t, c, prefix) != 0 {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	code, out, _ = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 0 || out != "There is nothing under the prefix "+prefix+".\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+func TestWhatIsInUseIsNotDropped(t *testing.T) {
+	shortly(t)
+	c, prefix, environ := left(t)
+	line := fmt.Sprintf(`{"owner":"host-1","state":"halted","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
+	if err := c.HSet(t.Context(), prefix+":{0}:workers", "points/0", line).Err(); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 1 || !strings.Contains(errs, "is in use: host-1 reported within the last 30 seconds, for 1 partition") || keys(t, c, prefix) != 5 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if err := c.Del(t.Context(), prefix+":{0}:workers").Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	counting := make(chan struct{})
+	go func() { // as a consumer that doesn't report
+		defer close(counting)
+		for ctx.Err() == nil {
+			_ = c.HIncrBy(ctx, prefix+":{0}:ledger", "points/0", 1).Err()
+		}
+	}()
+	code, _, errs = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	stop()
+	<-counting
+	if code != 1 || !strings.Contains(errs, "is in use: its ledger moves") || keys(t, c, prefix) != 4 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
+	shortly(t)
+	c, prefix, environ := left(t)
+	own := append(environ, "STANDINGS_REDIS_PREFIX="+prefix)
+	for _, try := range []struct {
+		args    string
+		environ []string
+		says    string
+	}{
+		{"drop --yes", environ, "--prefix has to name"},
+		{"drop --yes --prefix *", environ, `--prefix "*" isn't`},
+		{"drop --prefix " + prefix, environ, "there is no terminal to ask on: say --yes"},
+		{"drop --yes --prefix " + prefix, own, "say --force"},
+	} {
+		code, _, errs := clitest.Execute(t, Command, try.environ, strings.Fields(try.args)...)
+		if code != 2 || !strings.Contains(errs, try.says) || keys(t, c, prefix) != 4 {
+			t.Errorf("%s: exit code %d: %s", try.args, code, errs)
+		}
+	}
+	code, _, errs := clitest.Execute(t, Command, own, "drop", "--yes", "--force", "--prefix", prefix)
+	if code != 0 || keys(t, c, prefix) != 0 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
