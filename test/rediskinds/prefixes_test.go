@@ -49,11 +49,11 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 			user(t, c, "someone", place.Prefix, less...)
 			must(t, c.ScriptFlush(t.Context()).Err())
 			got := command(t, place, nil, try...)
-			if _, isOptional := optional[rule]; isOptional && try[0] != "drop" {
+			if _, isOptional := optional[rule]; isOptional {
 				if got.code != 0 {
 					t.Errorf("%s without %s: exit code %d: %s", try[0], rule, got.code, got.line())
 				}
-			} else if !isOptional && (got.code == 0 || !strings.Contains(got.stderr, named(rule, place.Prefix))) {
+			} else if got.code == 0 || !strings.Contains(got.stderr, named(rule, place.Prefix)) {
 				t.Errorf("%s without %s: exit code %d: %s", try[0], rule, got.code, got.stderr)
 			}
 		}
