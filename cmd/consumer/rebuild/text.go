@@ -5,6 +5,7 @@ package rebuild
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -153,7 +154,7 @@ func writeDifferences(w io.Writer, r *rebuild.Result, list bool, zone *time.Loca
 	if !r.Exact {
 		atLeast = "at least "
 	}
-	fmt.Fprintf(w, "%s%s standings differ in %s.\n", atLeast, thousands(n), windowsText(windows))
+	fmt.Fprintf(w, "\n%s%s standings differ in %s.\n", atLeast, thousands(n), windowsText(windows))
 	if n == 0 {
 		return
 	}
@@ -228,9 +229,9 @@ type rowDifference struct {
 }
 
 type oneSide struct {
-	Points    int64   `json:"points"`
-	ReachedAt string  `json:"reached_at,omitempty"`
-	Foreign   float64 `json:"foreign_score,omitempty"` // then nothing else is known
+	Points    int64  `json:"points"`
+	ReachedAt string `json:"reached_at,omitempty"`
+	Foreign   string `json:"foreign_score,omitempty"` // as text: it may be infinite; then nothing else is known
 }
 
 func sideOf(r ranking.Row) *oneSide {
@@ -238,7 +239,7 @@ func sideOf(r ranking.Row) *oneSide {
 	case !r.There:
 		return nil
 	case r.Foreign:
-		return &oneSide{Foreign: r.Score}
+		return &oneSide{Foreign: strconv.FormatFloat(r.Score, 'g', -1, 64)}
 	}
 	return &oneSide{Points: r.Points, ReachedAt: r.ReachedAt.Format("2006-01-02T15:04:05.000Z07:00")}
 }

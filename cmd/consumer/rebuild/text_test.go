@@ -1,0 +1,133 @@
+package rebuild
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rebuild"
+)
+
+func planned() *rebuild.Plan {
+	return &rebuild.Plan{
+		Plan: &ranking.Plan{Windows: []ranking.Planned{
+			{Board: "eu", Period: "weekly", Name: "2026-W47", Fate: ranking.Replaced},
+			{Board: "eu", Period: "yearly", Name: "2026", Fate: ranking.Kept, Why: "it starts before then"},
+			{Board: "us", Period: "weekly", Name: "2026-W47", Fate: ranking.Dropped},
+			{Board: "us", Period: "yearly", Name: "2026", Fate: ranking.Replaced, Incomplete: true},
+		}},
+		Starts: []ingest.ReplayStart{
+			{Field: "points/0", At: 0},
+			{Field: "points/1", At: 310_002, LogStart: true, Origin: ledger.Origin{Offset: 310_002, Time: 1795248930123}},
+		},
+		Until: map[string]int64{"points/0": 1_204_311, "points/1": 1_198_870},
+	}
+}
+
+func TestAPlanSaysWhatIsReadAndWhatBecomesOfWindows(t *testing.T) {
+	var b strings.Builder
+	(&show{w: &b}).planned(planned())
+	require.Equal(t, strings.TrimPrefix(`
+PARTITION     FROM         TO    RECORDS  COMPLETE SINCE
+points/0         0  1,204,311  1,204,311  the beginning
+points/1   310,002  1,198,870    888,868  2026-11-21T08:15:30Z, as far as the log goes back
+
+2 windows are to be replaced, 1 kept, 1 dropped, as the log has nobody in them:
+
+WINDOW          IS        WHY
+eu:yearly:2026  kept      it starts before then
+us:yearly:2026  replaced  shown as incomplete
+
+`, "\n"), b.String())
+}
+
+func result() *rebuild.Result {
+	at := time.Date(2026, 11, 21, 8, 15, 30, 120e6, time.UTC)
+	return &rebuild.Result{
+		Plan: planned(), Holds: 1, Held: 17 * time.Millisecond, Records: 2_093_179, Took: 41840 * time.Millisecond, Exact: true,
+		Differ: []ranking.WindowDifference{
+			{Planned: ranking.Planned{Board: "eu", Period: "weekly", Name: "2026-W47"}, Differ: 1204, OnlyA: 1, OnlyB: 2},
+			{Planned: ranking.Planned{Board: "us", Period: "yearly", Name: "2026"}},
+		},
+		Differences: []ranking.Difference{
+			{Board: "eu", Period: "weekly", Window: "2026-W47", Member: "u\x1b1", A: ranking.Row{There: true, Points: 1025, ReachedAt: at}},
+			{Board: "eu", Period: "weekly", Window: "2026-W47", Member: "u2", A: ranking.Row{There: true, Foreign: true, Score: 0.1}, B: ranking.Row{There: true, Points: -3, ReachedAt: at}},
+		},
+	}
+}
+
+func TestADryRunSaysWhatWouldChangeAndThatNothingDid(t *testing.T) {
+	var b strings.Builder
+	zone, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	writeResult(&b, result(), &flags{dryRun: true, diff: true}, zone)
+	text := b.String()
+	for _, line := range []string{
+		"2 windows are to be replaced",
+		"1,204 standings differ in 1 window.",
+		"eu:weekly:2026-W47   1,204          1                2",
+		`eu:weekly:2026-W47  u\x1b1  1,025 at 2026-11-21 09:15:30.120`,
+		"u2      0.1, which is no score of this layout  -3 at 2026-11-21 09:15:30.120",
+		"and 1,202 more: --limit",
+		"Read 2,093,179 records in 41.8s. Ingestion was held for 17ms.",
+		"Nothing was changed: this was a dry run.",
+	} {
+		require.Contains(t, text, line)
+	}
+	_, differ, _ := strings.Cut(text, "standings differ")
+	require.NotContains(t, differ, "us:yearly:2026", "a window that doesn't differ isn't listed among those that do")
+}
+
+func TestARebuildSaysWhatItDid(t *testing.T) {
+	var b strings.Builder
+	r := result()
+	r.Swapped, r.Holds = true, 3
+	writeResult(&b, r, &flags{}, time.UTC)
+	require.Contains(t, b.String(), "2 windows were replaced, 1 kept")
+	require.Contains(t, b.String(), "Ingestion was held 3 times, at last for 17ms.")
+	require.NotContains(t, b.String(), "differ")
+	require.NotContains(t, b.String(), "dry run")
+
+	b.Reset()
+	writeResult(&b, &rebuild.Result{Plan: planned()}, &flags{}, time.UTC)
+	require.Equal(t, "Nothing is to be replaced.\n", b.String())
+}
+
+func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
+	text, err := json.Marshal(reportOf(result(), &flags{dryRun: true, diff: true}))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"swapped":false,"dry_run":true,"records":2093179,"took_ms":41840,"held_ms":17,"holds":1,
+		"partitions":[{"partition":"points/0","from":0},{"partition":"points/1","from":310002,"complete_since":"2026-11-21T08:15:30.123Z","log_start":true}],
+		"windows":[
+			{"board":"eu","period":"weekly","window":"2026-W47","fate":"replaced"},
+			{"board":"eu","period":"yearly","window":"2026","fate":"kept","why":"it starts before then"},
+			{"board":"us","period":"weekly","window":"2026-W47","fate":"dropped"},
+			{"board":"us","period":"yearly","window":"2026","fate":"replaced","incomplete":true}],
+		"differ":{"standings":1204,"exact":true,
+			"windows":[{"board":"eu","period":"weekly","window":"2026-W47","standings":1204,"only_live":1,"only_log":2}],
+			"list":[
+				{"board":"eu","period":"weekly","window":"2026-W47","member":"u\u001b1","live":{"points":1025,"reached_at":"2026-11-21T08:15:30.120Z"},"log":null},
+				{"board":"eu","period":"weekly","window":"2026-W47","member":"u2","live":{"points":0,"foreign_score":"0.1"},"log":{"points":-3,"reached_at":"2026-11-21T08:15:30.120Z"}}]}}`, string(text))
+	// A score that something else wrote may be what JSON has no number for.
+	r := result()
+	r.Differences[1].A.Score = math.Inf(1)
+	_, err = json.Marshal(reportOf(r, &flags{dryRun: true, diff: true}))
+	require.NoError(t, err)
+}
+
+func TestWarningsAreNotesAndTheRestOfTheLogIsLeftOut(t *testing.T) {
+	var b strings.Builder
+	log := zap.New(noteLog{(&show{w: &b}).note}).With(zap.String("topic", "points"))
+	log.Info("partition running")
+	log.Warn("waiting, and trying again", zap.Error(errors.New("no leader")), zap.Int("partition", 3))
+	require.Equal(t, "waiting, and trying again: no leader\n", b.String())
+}
