@@ -1,0 +1,240 @@
+package rebuild
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
+
+const topic = "events"
+
+// place is a log of some events, and live boards that a consumer has counted it into.
+type place struct {
+	t      *testing.T
+	redis  *redis.Client
+	live   *ranking.Store
+	prefix string
+	job    *Job
+	notes  []string
+}
+
+type standings struct{ *ranking.Store }
+
+func (standings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+
+func newPlace(t *testing.T, events int) *place {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	for i := range events {
+		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%7, i)}).FirstErr())
+	}
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	require.NoError(t, err)
+	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
+	require.NoError(t, err)
+	p := &place{t: t, redis: testenv.Redis(t).Client(t), prefix: "rebuild-" + strings.ToLower(rand.Text())}
+	p.live = ranking.New(ranking.Config{
+		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
+		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
+	})
+	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic}}
+	t.Cleanup(transport.CloseIdleConnections)
+	replay := func(into *ranking.Store) (*ingest.Replay, error) {
+		return ingest.NewReplay(ingest.Config{
+			Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group", Owner: "test",
+			FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
+			Rules:     fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: (24 * time.Hour).Milliseconds()},
+			Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
+			Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+			Standings: standings{into}, Log: zap.NewNop(), Stats: new(ingest.Stats),
+		}), nil
+	}
+	p.job = &Job{
+		Live: p.live, Replay: replay, From: ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true}, Owner: "the test",
+		MaxHold: 2 * time.Second, Lease: time.Minute, Watch: Watch{Note: func(line string) { p.notes = append(p.notes, line) }},
+	}
+	t.Cleanup(func() {
+		keys, _ := p.redis.Keys(context.Background(), p.prefix+":*").Result()
+		for _, key := range keys {
+			_ = p.redis.Del(context.Background(), key).Err()
+		}
+	})
+	if events > 0 { // a replay into the live boards is as good as a consumer
+		consumer, err := replay(p.live)
+		require.NoError(t, err)
+		require.NoError(t, consumer.Begin(t.Context(), ledger.Beginning{Topic: topic, At: ledger.At(0), Origin: &ledger.Origin{}}))
+		require.NoError(t, consumer.To(t.Context(), map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
+	}
+	return p
+}
+
+func (p *place) key(name string) string { return p.prefix + ":{0}:" + name }
+
+// boards are the scores of the live boards.
+func (p *place) boards() map[string][]redis.Z {
+	p.t.Helper()
+	all := map[string][]redis.Z{}
+	for _, name := range p.redis.HKeys(p.t.Context(), p.key("windows")).Val() {
+		rows, err := p.redis.ZRangeWithScores(p.t.Context(), p.key(name), 0, -1).Result()
+		require.NoError(p.t, err)
+		all[name] = rows
+	}
+	return all
+}
+
+// nothingLeft holds that there are no keys but the live ones.
+func (p *place) nothingLeft() {
+	p.t.Helper()
+	require.Empty(p.t, p.redis.Keys(p.t.Context(), p.key("~*")).Val())
+	require.Zero(p.t, p.redis.Exists(p.t.Context(), p.key("hold")).Val())
+}
+
+func TestBoardsAreWhatTheLogSaysAndNothingIsLeft(t *testing.T) {
+	p := newPlace(t, 40)
+	was := p.boards()
+	require.Len(t, was, 1)
+	for name := range was {
+		require.NoError(t, p.redis.ZIncrBy(t.Context(), p.key(name), 25, "m3").Err())
+	}
+	p.job.Compare, p.job.List = true, 10
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, int64(40), r.Records)
+	require.Len(t, r.Differences, 1)
+	require.Equal(t, was, p.boards())
+	require.Equal(t, map[string]string{topic + "/0": "40"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
+	p.nothingLeft()
+}
+
+func TestADryRunChangesNothingAndLeavesNothing(t *testing.T) {
+	p := newPlace(t, 20)
+	for name := range p.boards() {
+		require.NoError(t, p.redis.ZRem(t.Context(), p.key(name), "m3").Err())
+	}
+	was := p.boards()
+	p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.False(t, r.Swapped)
+	require.Equal(t, 1, r.Differ[0].OnlyB)
+	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+func TestNobodysBoardsAreNothingToRebuild(t *testing.T) {
+	p := newPlace(t, 0)
+	_, err := p.job.Run(t.Context())
+	require.ErrorIs(t, err, ErrNothing)
+	p.nothingLeft()
+}
+
+// slow is a network to Redis on which every call takes a while.
+type slow struct{}
+
+const slowly = 5 * time.Millisecond
+
+func (slow) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		time.Sleep(slowly)
+		return next(ctx, cmd)
+	}
+}
+func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T) {
+	p := newPlace(t, 20)
+	was := p.boards()
+	p.redis.AddHook(slow{})
+	p.job.MaxHold = slowly // less than it takes to look where the live ledger stands
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	r, err := p.job.Run(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
+	p := newPlace(t, 20)
+	p.job.Lease = 1200 * time.Millisecond
+	const others = 3 * time.Second // longer than the lease
+	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", others).Err())
+	if testenv.Redis(t).Embedded() { // its clock is moved by hand
+		time.AfterFunc(others, func() { p.redis.Del(context.Background(), p.key("hold")) })
+	}
+	began := time.Now()
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.GreaterOrEqual(t, time.Since(began), others)
+	require.Equal(t, 1, r.Holds)
+	p.nothingLeft()
+}
+
+func TestARebuildThatLosesItsLockStopsAndChangesNothing(t *testing.T) {
+	p := newPlace(t, 20)
+	was := p.boards()
+	p.job.Lease = time.Second
+	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
+	p.job.Watch.Planned = func(*Plan) { // by then it has the lock
+		require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())
+	}
+	_, err := p.job.Run(t.Context())
+	require.ErrorIs(t, err, ranking.ErrLost)
+	require.Equal(t, was, p.boards())
+	require.Equal(t, []string{p.key("~rebuild")}, p.redis.Keys(t.Context(), p.key("~*")).Val(), "another's lock is another's")
+	require.Equal(t, "another's", p.redis.Get(t.Context(), p.key("hold")).Val())
+}
+
+func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
+	p := newPlace(t, 20)
+	plans := 0
+	p.job.Watch.Planned = func(*Plan) {
+		plans++
+		// As if Redis went back, each time: the shadow began at 0 and can't stand there.
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
+	}
+	p.job.Watch.Reading = func(int64, func() int64) func() {
+		return func() { // once it has read up to 20
+			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+		}
+	}
+	_, err := p.job.Run(t.Context())
+	require.ErrorIs(t, err, ingest.ErrWentBack)
+	require.Equal(t, tries, plans)
+	require.Len(t, p.notes, tries-1)
+	require.Contains(t, p.notes[0], "beginning anew")
+	p.nothingLeft()
+}
