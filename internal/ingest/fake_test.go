@@ -190,7 +190,7 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 		return ledger.Orphaned, nil
 	}
 	for _, b := range all {
-		if f.ledger[ledger.Field(b.Topic, b.Partition)] != b.Found {
+		if f.ledger[ledger.Field(b.Topic, b.Partition)] != b.Found || b.Beside && len(f.ledger) == 0 {
 			return ledger.Overtaken, nil
 		}
 	}

@@ -164,7 +164,7 @@ func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
 		return err
 	}
 	w.log.Info("the partition was added", zap.Int64("from", f.log.start))
-	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, At: ledger.At(f.log.start), Origin: &origin}
+	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Beside: true, At: ledger.At(f.log.start), Origin: &origin}
 	return w.set(ctx, map[int]int64{w.partition: f.log.start}, b)
 }
 

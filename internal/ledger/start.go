@@ -49,6 +49,7 @@ type Beginning struct {
 	Topic     string
 	Partition int
 	Found     string // what the ledger holds now; empty where nothing
+	Beside    bool   // other partitions are there: found empty, the ledger was lost meanwhile
 	At        Position
 	Origin    *Origin // nil leaves the one there is
 }

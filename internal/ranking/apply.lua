@@ -181,14 +181,17 @@ while arg <= #ARGV do
 end
 if #overflow > 1 then return overflow end
 
--- Write.
+-- Write. What is listed first is known to a rebuild if this dies before it ends: a key
+-- that nothing lists would be in its way, and it wouldn't know.
 call('HSET', ledger, field, 'torn:' .. expected)
+for _, w in ipairs(windows) do
+  if w.listing and w.written then call('HSET', listings, w.name, w.listing) end
+end
 for _, write in ipairs(writes) do
   call('ZADD', write[1].key, unpack(write[2]))
 end
 for _, w in ipairs(windows) do
   if w.listing and w.written then
-    call('HSET', listings, w.name, w.listing)
     if lease then
       call('PEXPIREAT', listings, lease)
       w.expires = lease

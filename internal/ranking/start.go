@@ -80,7 +80,11 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 		} else if s.lease != "" {
 			return 0, faultf("set where %s/%d starts in a rebuild: no origin is given", b.Topic, b.Partition)
 		}
-		args = append(args, ledger.Field(b.Topic, b.Partition), b.Found, b.At.String(), origin)
+		found := b.Found
+		if b.Beside {
+			found = besideOthers
+		}
+		args = append(args, ledger.Field(b.Topic, b.Partition), found, b.At.String(), origin)
 	}
 	reply, err := s.run(ctx, startScript, 5, args)
 	if err != nil {
@@ -100,6 +104,10 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 	}
 	return 0, faultf("set where %s starts: an unexpected reply %q", all[0].Topic, words)
 }
+
+// besideOthers is expected of a ledger that holds nothing of a partition, and something
+// of others.
+const besideOthers = "beside others"
 
 var begun = map[string]ledger.Begun{
 	"applied": ledger.Began, "moved": ledger.Overtaken, "held": ledger.HeldUp, "orphaned": ledger.Orphaned,

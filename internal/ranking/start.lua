@@ -4,7 +4,8 @@
 -- ARGV  1 schema   2 ms that a rebuild's shadow lives, '' for live boards
 --       for each partition, to the end:
 --         field of the ledger, what the ledger is expected to hold ('' for
---         nothing), the position to write, the origin to write ('' to leave it)
+--         nothing, 'beside others' for nothing where it holds other fields), the
+--         position to write, the origin to write ('' to leave it)
 --
 -- Returns one of
 --   {applied}
@@ -14,8 +15,9 @@
 --   {orphaned}      windows are listed, and the ledger is empty
 --
 -- Whoever comes first decides for all; whoever comes second finds the ledger
--- moved and reads it. The ledger is written last, so that a script that dies
--- midway is simply called again.
+-- moved and reads it. The ledger is written last and by one command, so that a script
+-- that dies midway is simply called again: with a part of it there, the other
+-- partitions would look as if they had been added since.
 
 local call = redis.call
 
@@ -24,16 +26,23 @@ if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
 if call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then return {'orphaned'} end
 for i = 3, #ARGV, 4 do
-  local found = call('HGET', KEYS[1], ARGV[i]) or ''
-  if found ~= ARGV[i + 1] then return {'moved', ARGV[i], found} end
+  local found, expected = call('HGET', KEYS[1], ARGV[i]) or '', ARGV[i + 1]
+  if expected == 'beside others' and call('HLEN', KEYS[1]) > 0 then expected = '' end
+  if found ~= expected then return {'moved', ARGV[i], found} end
 end
 
 call('SET', KEYS[2], ARGV[1])
 for i = 3, #ARGV, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[3], ARGV[i], ARGV[i + 3]) end
 end
+local fields = {}
 for i = 3, #ARGV, 4 do
-  call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+  fields[#fields + 1] = ARGV[i]
+  fields[#fields + 1] = ARGV[i + 2]
+end
+local SLICE = 7000 -- values; unpack carries at most 8,000
+for first = 1, #fields, SLICE do
+  call('HSET', KEYS[1], unpack(fields, first, math.min(first + SLICE - 1, #fields)))
 end
 if ARGV[2] ~= '' then
   local time = call('TIME')
