@@ -61,6 +61,7 @@ func (w *world) advance() {
 	synctest.Wait()
 	w.admit()
 	w.group.tick(w)
+	w.rebuildsEnded()
 	w.admit()
 	if w.event() || w.delayed() {
 		w.step++
@@ -143,6 +144,8 @@ func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck boo
 		w.note("process %d: %s: held again", c.from.id, c.what)
 	case c.kind == "apply" || c.kind == "begin" || c.kind == "produce" || c.kind == "commit" || err != nil:
 		w.tell("process %d: %s: %s", c.from.id, c.what, outcome)
+	case c.kind == "rebuild" && c.writes:
+		w.tell("rebuild %d: %s: %s", c.from.id, c.what, outcome)
 	default:
 		w.note("process %d: %s: %s", c.from.id, c.what, outcome)
 	}
@@ -235,7 +238,7 @@ func (w *world) strike(f fault, c *call) {
 	case refused:
 		w.refuse(f, c)
 	case dies:
-		if w.carryOut(c, redissim.Fault{DieAt: 1 + f.n%5}, false) {
+		if w.carryOut(c, redissim.Fault{DieAt: 1 + f.n%12}, false) {
 			w.count(f.kind + where)
 		}
 	case crash:
@@ -289,10 +292,15 @@ func (w *world) crash(f fault, c *call) {
 	if c.kind == "apply" && strings.Contains(c.what, "@") {
 		at = "apply, in the middle of a sweep"
 	}
+	if p.id >= firstRebuild {
+		at = "of a rebuild"
+	}
 	w.count(crash + ": " + at)
 	w.tell("process %d crashes, as it waits for: %s", p.id, c.what)
 	w.kill(p, f.n)
-	w.launch(w.another(f.n >> 3))
+	if p.id < firstRebuild {
+		w.launch(w.another(f.n >> 3))
+	}
 }
 
 // kill ends a process as SIGKILL does. n says what becomes of what it has sent.
@@ -402,6 +410,21 @@ func (w *world) happen(f fault) bool {
 		}
 	case truncate, gapOpens:
 		return w.cutLog(f)
+	case rebuilds:
+		if len(w.rebuilds) > 3 {
+			return false
+		}
+		w.rebuild(w.another(f.n))
+	case sleeps:
+		for _, r := range w.rebuilds {
+			if !r.told && !r.dead && !r.cut {
+				w.tell("rebuild %d is cut off, for longer than its lease", r.id)
+				r.cut = true
+				w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: r.id})
+				return true
+			}
+		}
+		return false
 	default:
 		return w.happenToRedis(f)
 	}
@@ -525,7 +548,7 @@ func (w *world) happenToRedis(f fault) bool {
 			return false
 		}
 		key := keys[f.n%len(keys)]
-		if key == holdKey || strings.HasSuffix(key, ":workers") {
+		if key == holdKey || strings.Contains(key, "~") || strings.HasSuffix(key, ":workers") {
 			return false
 		}
 		w.damaged = true
@@ -547,6 +570,11 @@ func (w *world) happenToRedis(f fault) bool {
 		for _, p := range w.processes {
 			if p.id == f.n {
 				w.reunite(p)
+			}
+		}
+		for _, r := range w.rebuilds {
+			if r.id == f.n {
+				r.cut = false
 			}
 		}
 		return true

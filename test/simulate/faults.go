@@ -52,6 +52,8 @@ const (
 	grow      = "a partition is added"
 	truncate  = "retention moves the log's start"
 	gapOpens  = "retention overtakes the consumer"
+	rebuilds  = "a rebuild starts"
+	sleeps    = "a rebuild sleeps past its lease"
 	wait      = "everybody waits for long"
 )
 
@@ -71,7 +73,7 @@ func (d *drawer) faults(p *plan) {
 	}
 	all := []string{
 		cutBefore, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
-		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait,
+		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait, rebuilds, rebuilds,
 	}
 	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:3+d.IntN(8)]
@@ -88,6 +90,14 @@ func (d *drawer) faults(p *plan) {
 			f.on = pick(d, "apply", "apply", "apply", "begin", "produce")
 		case dies:
 			f.on = pick(d, "apply", "apply", "apply", "begin")
+		}
+		if f.kind == rebuilds { // and something happens to it
+			some := fault{at: f.at, kind: pick(d, cutBefore, lostAnswer, silence, lateDone, slow, refused, dies, crash, crash), on: "rebuild", n: d.IntN(1 << 16)}
+			some.at += d.IntN(40)
+			p.events = append(p.events, some)
+			if d.IntN(4) == 0 {
+				p.events = append(p.events, fault{at: some.at + d.IntN(40), kind: sleeps, n: d.IntN(1 << 16)})
+			}
 		}
 		p.events = append(p.events, f)
 	}

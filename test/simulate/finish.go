@@ -54,6 +54,9 @@ func (w *world) letThrough() {
 	for _, p := range w.processes {
 		w.reunite(p)
 	}
+	for _, r := range w.rebuilds {
+		r.cut = false
+	}
 	for _, c := range w.calls {
 		c.until = 0
 	}
@@ -73,7 +76,7 @@ func (w *world) settle() bool {
 		if now != last {
 			last, since = now, time.Now()
 		}
-		calm := len(w.late) == 0 && w.dealt()
+		calm := len(w.late) == 0 && w.dealt() && w.rebuildsEnded()
 		if !calm {
 			since = time.Now()
 		}
@@ -193,6 +196,11 @@ func (w *world) operate() bool {
 		for _, p := range w.kafka.partitions {
 			p.start = 0
 		}
+	case w.damaged && w.tornOnly() && !w.rebuilt: // which may be refused, where the log begins late
+		w.tell("the operator has the boards rebuilt")
+		w.count("the operator rebuilds a torn shard")
+		w.rebuilt = true
+		w.rebuild(w.setup.Processes[0])
 	case w.damaged:
 		h := w.histories[len(w.histories)-1]
 		w.tell("the operator restores the last backup of Redis, of %.1f s ago", time.Since(h.at).Seconds())
@@ -203,6 +211,17 @@ func (w *world) operate() bool {
 		return false
 	}
 	return true
+}
+
+// tornOnly reports whether a torn ledger is all that is wrong, and the log is whole: a
+// rebuild settles that.
+func (w *world) tornOnly() bool {
+	torn := false
+	for _, text := range w.ledger() {
+		torn = torn || strings.HasPrefix(text, "torn:")
+	}
+	whole := !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return p.start > 0 })
+	return torn && whole && w.counts[evict] == 0
 }
 
 // rightly holds what a partition says against what the start table asks for.
@@ -248,12 +267,16 @@ func (w *world) rightly(p *partition, reason string) {
 // shut ends all processes, and holds that they end.
 func (w *world) shut() {
 	w.ending = true
-	for _, p := range w.processes {
+	everybody := slices.Clone(w.processes)
+	for _, r := range w.rebuilds {
+		everybody = append(everybody, r.process)
+	}
+	for _, p := range everybody {
 		p.stopped, p.cut, p.deaf = true, false, false
 		p.end()
 	}
 	for steps := 0; ; steps++ {
-		left := slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool {
+		left := slices.DeleteFunc(slices.Clone(everybody), func(p *process) bool {
 			select {
 			case <-p.done:
 				return true
@@ -275,7 +298,7 @@ func (w *world) shut() {
 		}
 		w.advance()
 	}
-	w.hangUp()
+	w.hangUp(everybody)
 	for _, p := range w.processes {
 		if p.err != nil && w.failed == "" {
 			w.fail("process %d ended with: %v", p.id, p.err)
@@ -290,17 +313,17 @@ func (w *world) shut() {
 }
 
 // hangUp ends what may still be on its way: nobody is there any more.
-func (w *world) hangUp() {
+func (w *world) hangUp(everybody []*process) {
 	w.admit()
 	w.mu.Lock()
-	for _, p := range w.processes {
+	for _, p := range everybody {
 		p.dead = true
 	}
 	w.mu.Unlock()
 	for _, c := range w.calls {
 		w.cutCall(c)
 	}
-	for _, p := range w.processes {
+	for _, p := range everybody {
 		_ = p.client.Close()
 	}
 	w.pass(2 * sessionTimeout) // every call has a deadline

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 )
@@ -41,7 +42,8 @@ func live(t *testing.T, p *plan) *world {
 		}
 	}()
 	var w *world
-	synctest.Test(t, func(*testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, uint64(p.seed)) // a rebuild's id
 		w = newWorld(p)
 		w.run()
 	})

@@ -63,6 +63,7 @@ type world struct {
 	ending bool // faults have stopped
 
 	processes []*process
+	rebuilds  []*rebuilding
 	kafka     brokers
 	group     coordinator
 	redis     *redissim.Server
@@ -75,6 +76,7 @@ type world struct {
 	furthest  map[int]int64
 	sweeps    map[string]*process // who applied last, by field
 	damaged   bool                // Redis is in a state that only an operator can mend
+	rebuilt   bool                // by the operator
 	unknown   bool                // somebody may never have learned an outcome: accounting differs
 
 	held   string // what was held last
@@ -109,6 +111,11 @@ func (w *world) named(name string) *process {
 	for _, p := range w.processes {
 		if p.name() == name {
 			return p
+		}
+	}
+	for _, r := range w.rebuilds {
+		if r.name() == name {
+			return r.process
 		}
 	}
 	panic("simulate: nobody is called " + name)
@@ -260,7 +267,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 			about += fmt.Sprintf(" %s=%v", name, v)
 		}
 	}
-	if c.p.dead {
+	if c.p.dead || c.p.consumer == nil {
 		return nil
 	}
 	c.p.w.mu.Lock()

@@ -1,0 +1,89 @@
+package simulate
+
+// What worlds have found, as small plans of its own: seeds come to other worlds as soon as
+// anything is drawn otherwise.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+)
+
+// small is a plan with some records in each of two partitions, and no faults.
+func small() *plan {
+	p := &plan{seed: 1, setup: setup{
+		Partitions: 2, Zone: "UTC", WeekStart: "monday", Periods: []string{"weekly", "yearly"}, Layout: "readable", MaxPoints: 1000,
+		FetchBytes: 4 << 10, Start: ingest.FromEarliest, Processes: []size{{foldMemory: 32 << 20, pieceTime: 320 * time.Microsecond}},
+	}}
+	at := beginning.Add(-time.Hour).UnixMilli()
+	for i := range 4 {
+		s := sending{partition: i % 2}
+		for j := range 8 {
+			s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"u%d","points":%d,"occurred_at":%d,"board":["eu","us"]}`, j+i, j+1, at-int64(j))})
+		}
+		p.sendings = append(p.sendings, s)
+	}
+	p.first = len(p.sendings)
+	return p
+}
+
+func holds(t *testing.T, p *plan) *world {
+	t.Helper()
+	w := live(t, p)
+	if w.failed != "" {
+		t.Errorf("%v: %s\n  %s", p.events, w.failed, strings.Join(w.story, "\n  "))
+	}
+	return w
+}
+
+// A rebuild that begins where the ledger stands has nothing of the windows that the piece
+// was the first to write: what it left there mustn't be in anybody's way.
+func TestARebuildSettlesAPieceThatDiedAtAnyOfItsWrites(t *testing.T) {
+	torn := 0
+	for n := range 12 {
+		p := small()
+		p.events = []fault{{kind: dies, on: "apply", n: n}}
+		torn += holds(t, p).counts["the operator rebuilds a torn shard"]
+	}
+	if torn < 5 {
+		t.Errorf("%d of the pieces were torn", torn)
+	}
+}
+
+// With some of its partitions in the ledger, the others would be taken for ones that were
+// added, and begin at offset 0.
+func TestAStartThatDiedAtAnyOfItsWritesIsWrittenAgain(t *testing.T) {
+	died := 0
+	for n := range 8 {
+		p := small()
+		p.setup.Start = ingest.FromLatest
+		p.events = []fault{{kind: dies, on: "begin", n: n}}
+		w := holds(t, p)
+		died += w.counts[dies+": begin"]
+		for partition, at := range w.starts {
+			if at != 16 {
+				t.Errorf("dying at write %d: partition %d begins at offset %d", n+1, partition, at)
+			}
+		}
+	}
+	if died < 3 {
+		t.Errorf("%d of the starts died", died)
+	}
+}
+
+// Who adds a partition to a ledger that was lost in that moment would have it stand alone,
+// and the others be taken for added ones, too.
+func TestARedisThatIsLostWhileAPartitionIsAddedIsStartedAnew(t *testing.T) {
+	lost := 0
+	for step := 20; step < 90; step++ {
+		p := small()
+		p.events = []fault{{at: 15, kind: grow}, {at: step, kind: wipe, n: 1 << 8}}
+		lost += holds(t, p).counts[wipe]
+	}
+	if lost < 30 {
+		t.Errorf("Redis was lost %d times", lost)
+	}
+}

@@ -1,0 +1,120 @@
+package simulate
+
+// Rebuilds: an actor that is no consumer, but crashes, is cut off and comes late like one.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+const rebuildLease = 10 * time.Second
+
+// rebuilding is a rebuild under way.
+type rebuilding struct {
+	*process
+	result *rebuild.Result
+	told   bool
+}
+
+// rebuild starts one.
+func (w *world) rebuild(s size) *rebuilding {
+	p := &process{w: w, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	r := &rebuilding{process: p}
+	w.mu.Lock()
+	w.rebuilds = append(w.rebuilds, r)
+	w.mu.Unlock()
+	p.client = p.dial()
+	job := &rebuild.Job{
+		From: ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true},
+		Live: w.setup.store(p.client, w.calendar), Owner: p.name(),
+		Replay: func(shadow *ranking.Store) (*ingest.Replay, error) {
+			c := p.config(s)
+			c.Standings = standings{shadow}
+			return ingest.NewReplay(c), nil
+		},
+		MaxHold: 2 * time.Second, Lease: rebuildLease,
+	}
+	w.tell("rebuild %d starts", p.id)
+	go func() {
+		defer close(p.done)
+		r.result, p.err = job.Run(p.ending)
+	}()
+	return r
+}
+
+const firstRebuild = 101
+
+// ofRebuild makes it a command of a rebuild.
+func (c *call) ofRebuild(command *redissim.Command) {
+	c.kind, c.writes = "rebuild", true
+	name := command.Name()
+	switch name {
+	case "apply.lua":
+		field, expected, next := piece(command.Args)
+		c.what = fmt.Sprintf("shadow: apply %s %s → %s", strings.TrimPrefix(field, topic+"/"), expected, next)
+		c.width = len(command.Args) / 3
+	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "ZRANGE":
+		c.what, c.writes = name, false
+	default:
+		c.what = name
+	}
+}
+
+// swapped notes a swap: a state that Redis may go back to.
+func (w *world) swapped(r redissim.Result) {
+	if r.Torn() {
+		w.damaged = true
+		w.tell("the swap dies midway: the ledger is %s now", positions(w.ledger()))
+		return
+	}
+	list, _ := r.Reply.([]any)
+	if len(list) == 0 {
+		return
+	}
+	w.count(fmt.Sprint("swap answers ", list[0]))
+	w.tell("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
+	if list[0] == "swapped" {
+		w.damaged = false // whatever it was, it is settled
+		w.keep()
+	}
+}
+
+// rebuildsEnded tells of rebuilds that have ended, and reports whether all have.
+func (w *world) rebuildsEnded() bool {
+	all := true
+	for _, r := range w.rebuilds {
+		select {
+		case <-r.done:
+		default:
+			all = false
+			continue
+		}
+		if r.told {
+			continue
+		}
+		r.told = true
+		switch busy := (*ranking.BusyError)(nil); {
+		case r.dead:
+		case r.err == nil && r.result.Swapped:
+			w.count("rebuild: swapped")
+			w.tell("rebuild %d has swapped the boards", r.id)
+		case r.err == nil:
+			w.count("rebuild: nothing to replace")
+			w.tell("rebuild %d found nothing to replace", r.id)
+		case errors.As(r.err, &busy):
+			w.count("rebuild: another was under way")
+			w.tell("rebuild %d: %v", r.id, r.err)
+		default:
+			w.count("rebuild: ended without a swap")
+			w.tell("rebuild %d ends: %v", r.id, r.err)
+		}
+	}
+	return all
+}
