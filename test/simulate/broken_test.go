@@ -1,0 +1,227 @@
+package simulate
+
+// Ways to break the product, each of which the simulation has to notice. A patch to Go
+// is text that takes another's place, in an overlay that only the tests' build sees: the
+// product has no switch for it. A patch to a script is made as the server takes it.
+//
+// The text that is replaced has to stand in its file exactly once, so that none of this
+// can rot unseen.
+
+// broken is one way.
+type broken struct {
+	name   string
+	what   string // would go wrong
+	source []patch
+	script *patch
+	within int // worlds, in the order of their seeds, of which one has to notice
+}
+
+// patch is a text and what takes its place. Go asks broken(name) there, since one build
+// holds all ways.
+type patch struct{ file, old, new string }
+
+const (
+	ingestDir = "internal/ingest/"
+	foldDir   = ingestDir + "fold/"
+)
+
+var allBroken = []broken{
+	{
+		name: "commit before apply", what: "the offset is committed before the events count: who finds Redis empty believes it",
+		source: []patch{{
+			ingestDir + "sweeper.go", "	s.pieces.Reset(b.Batch, s.topic, s.partition)\n",
+			`	s.pieces.Reset(b.Batch, s.topic, s.partition)
+	if broken("commit before apply") {
+		s.commits.at(s.topic, s.partition, b.To())
+	}
+`,
+		}},
+		within: 100,
+	},
+	{
+		name: "ledger not compared", what: "the script adds whatever it is given",
+		script: &patch{"apply.lua", "if found ~= expected then return", "if not found then return"},
+		within: 200,
+	},
+	{
+		name: "at least instead of equal", what: "the script adds where the ledger stands further on, too",
+		script: &patch{
+			"apply.lua", "if found ~= expected then return",
+			`local function number(p) return tonumber(string.match(p, '^%d+')) or -1 end
+if not found or number(found) < number(expected) then return`,
+		},
+		within: 200,
+	},
+	{
+		name: "retry without the fence", what: "who asks again, because no answer came, isn't compared with what the first try wrote",
+		script: &patch{"apply.lua", "if found ~= expected then return", "if found ~= expected and found ~= ARGV[3] then return"},
+		within: 200,
+	},
+	{
+		name: "torn write not marked", what: "a script that died midway leaves the ledger as it was: the piece is added again",
+		script: &patch{"apply.lua", "call('HSET', ledger, field, 'torn:' .. expected)\n", ""},
+		within: 200,
+	},
+	{
+		name: "next is last plus one", what: "the position behind what carries nothing (markers, aborted events, what compaction took) is never reached",
+		source: []patch{
+			{
+				ingestDir + "reader.go", "	position := func() int64 {\n",
+				`	last := from - 1
+	position := func() int64 {
+		if broken("next is last plus one") {
+			return last + 1
+		}
+`,
+			},
+			{
+				ingestDir + "reader.go", "		rec, err := r.records.Next()\n		switch {\n",
+				`		rec, err := r.records.Next()
+		if err == nil {
+			last = rec.Offset
+		}
+		switch {
+`,
+			},
+		},
+		within: 200,
+	},
+	{
+		name: "sweep out of hash order", what: "the ledger says that members below a hash are in, and some aren't",
+		source: []patch{{
+			foldDir + "order.go", "	if w.half {\n		i += 1 << t.level\n",
+			`	if broken("sweep out of hash order") {
+		i = w.prefix
+	}
+	if w.half {
+		i += 1 << t.level
+`,
+		}},
+		within: 500,
+	},
+	{
+		name: "piece takes the hash bound itself", what: "the member at the bound is in, and the ledger says that it isn't",
+		source: []patch{{
+			foldDir + "pieces.go", "Hash: p.batch.table.member(i).hash}\n",
+			`Hash: p.batch.table.member(i).hash}
+		if broken("piece takes the hash bound itself") {
+			p.piece.Next.Hash = last
+		}
+`,
+		}},
+		within: 500,
+	},
+	{
+		name: "takeover forgets the sweep's end", what: "it reads on past the end, where the next batch begins",
+		source: []patch{{
+			ingestDir + "resume.go", "			offset, err = r.fold(ctx, b, resp, offset, at.To)\n",
+			`			end := at.To
+			if broken("takeover forgets the sweep's end") {
+				end = -1
+			}
+			offset, err = r.fold(ctx, b, resp, offset, end)
+`,
+		}},
+		within: 500,
+	},
+	{
+		name: "takeover forgets the sweep's hash", what: "it adds the members again that are in already",
+		source: []patch{
+			{foldDir + "batch.go", "	case e.Hash < b.repeated:\n", "	case e.Hash < b.repeated && !broken(\"takeover forgets the sweep's hash\"):\n"},
+			{foldDir + "batch.go", "	case e.Hash < b.low: //", "	case e.Hash < b.low && !broken(\"takeover forgets the sweep's hash\"): //"},
+		},
+		within: 500,
+	},
+	{
+		name: "worker stops when the ledger is ahead", what: "its own late call, or a zombie's, stops the partition until the next rebalance",
+		source: []patch{{
+			ingestDir + "worker.go", "	if errors.Is(err, errMoved) {\n",
+			`	if moved, is := errors.AsType[*movedError](err); is && moved.cause() == MoveAdvanced && broken("worker stops when the ledger is ahead") {
+		<-ctx.Done()
+		return false
+	}
+	if errors.Is(err, errMoved) {
+`,
+		}},
+		within: 500,
+	},
+	{
+		name: "no look at the ledger when idle", what: "a Redis that went back isn't seen where no event follows",
+		source: []patch{{
+			ingestDir + "sweeper.go", "	look := time.NewTicker(lookEvery)\n",
+			`	look := time.NewTicker(lookEvery)
+	if broken("no look at the ledger when idle") {
+		look.Stop()
+	}
+`,
+		}},
+		within: 500,
+	},
+	{
+		name: "dead letters only by who ends the sweep", what: "who crashes after its last piece, and before it wrote them, leaves none",
+		source: []patch{
+			{
+				ingestDir + "handoff.go", "	oldest  int64 // earliest record time that there is, ms; 0 without one\n",
+				"	oldest  int64 // earliest record time that there is, ms; 0 without one\n	letters []letter\n",
+			},
+			{
+				ingestDir + "reader.go", "		b.MoveTo(end)\n		if flushed",
+				`		b.MoveTo(end)
+		if broken("dead letters only by who ends the sweep") {
+			b.letters = append(b.letters, r.letters.letters...)
+			r.letters.forget()
+		}
+		if flushed`,
+			},
+			{
+				ingestDir + "sweeper.go", "	s.swept(b.newest)\n",
+				`	if letters := s.newLetters(s.writing); !s.at.Sweeping() && len(b.letters) > 0 {
+		letters.letters, b.letters = b.letters, nil
+		if err := letters.flush(ctx); err != nil {
+			return err
+		}
+	}
+	s.swept(b.newest)
+`,
+			},
+		},
+		within: 500,
+	},
+	{
+		name: "start resolved per partition", what: "partitions of one topic start at different times",
+		source: []patch{
+			{
+				ingestDir + "locate.go", "	if s == recoverAll {\n		w.log.Warn(",
+				`	if broken("start resolved per partition") {
+		set = slices.DeleteFunc(set, func(b ledger.Beginning) bool { return b.Partition != w.partition })
+		maps.DeleteFunc(offsets, func(p int, _ int64) bool { return p != w.partition })
+	}
+	if s == recoverAll {
+		w.log.Warn(`,
+			},
+			{ingestDir + "locate.go", "		if topicOf(field) == w.topic {\n", "		if topicOf(field) == w.topic && !broken(\"start resolved per partition\") {\n"},
+			{
+				ingestDir + "start.go", "	case f.others:\n",
+				`	case f.others && broken("start resolved per partition"):
+		return decision{step: begin}, nil
+	case f.others:
+`,
+			},
+		},
+		within: 200,
+	},
+	{
+		name: "end asked after the time", what: "what is published between the two questions is never read",
+		source: []patch{{
+			ingestDir + "locate.go", "	all := make([]beginning, partitions)\n",
+			`	if broken("end asked after the time") {
+		if logs, err = w.kafka.bounds(ctx, w.topic, upTo(partitions)...); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]beginning, partitions)
+`,
+		}},
+		within: 1000,
+	},
+}

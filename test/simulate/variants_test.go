@@ -1,0 +1,141 @@
+package simulate
+
+// Broken variants of the product, each of which the simulation has to notice.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// brokenVariable names, for the process that lives the worlds, how it is broken.
+const brokenVariable = "STANDINGS_SIMULATE_BROKEN"
+
+const root = "../../" // of the module
+
+func TestEveryBrokenVariantIsNoticed(t *testing.T) {
+	if name := os.Getenv(brokenVariable); name != "" {
+		notice(t, name)
+		return
+	}
+	binary := buildBroken(t)
+	nothing := broken{name: unbroken}
+	for _, b := range allBroken {
+		nothing.within = max(nothing.within, b.within)
+	}
+	for _, b := range append(slices.Clip(allBroken), nothing) {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			c := exec.CommandContext(t.Context(), binary, "-test.run=^TestEveryBrokenVariantIsNoticed$", fmt.Sprint("-n=", b.within))
+			c.Env = append(os.Environ(), brokenVariable+"="+b.name)
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			if b.name != unbroken {
+				t.Logf("%s: %s\n%s", b.name, b.what, bytes.TrimSuffix(out, []byte("\nPASS\n")))
+			}
+		})
+	}
+}
+
+// unbroken is the same build with nothing broken: all of its worlds have to be well.
+const unbroken = "nothing"
+
+// notice lives worlds until one fails, and tells its story.
+func notice(t *testing.T, name string) {
+	t.Helper()
+	rewrite = rewritten
+	for seed := int64(1); seed <= int64(*flagN); seed++ {
+		w := live(t, draw(seed))
+		switch {
+		case w.failed == "":
+		case name == unbroken:
+			t.Fatalf("seed %d fails, with nothing broken: %s", seed, w.failed)
+		default:
+			p, w := shrink(draw(seed), func(p *plan) *world { return live(t, p) }, 40)
+			fmt.Printf("noticed by world %d, of which %d faults are left:\n  %s\n", seed, len(p.events), strings.Join(w.story, "\n  "))
+			return
+		}
+	}
+	if name != unbroken {
+		t.Fatalf("none of %d worlds notices it", *flagN)
+	}
+}
+
+// buildBroken builds these tests with all patches, and returns the binary.
+func buildBroken(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	top, err := filepath.Abs(root)
+	require.NoError(t, err)
+	replaced := map[string]string{}
+	put := func(file, text string) {
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		require.NoError(t, os.WriteFile(to, []byte(text), 0o600))
+		replaced[filepath.Join(top, file)] = to
+	}
+	sources := map[string]string{}
+	for _, b := range allBroken {
+		if b.script != nil {
+			patched(t, readSource(t, "internal/ranking/"+b.script.file), b.script)
+		}
+		for _, p := range b.source {
+			if sources[p.file] == "" {
+				sources[p.file] = readSource(t, p.file)
+			}
+			sources[p.file] = patched(t, sources[p.file], &p)
+		}
+	}
+	for file, text := range sources {
+		put(file, text)
+		put(filepath.Join(filepath.Dir(file), "broken_variant.go"), "package "+filepath.Base(filepath.Dir(file))+`
+
+import "os"
+
+var variant = os.Getenv("`+brokenVariable+`")
+
+func broken(name string) bool { return variant == name }
+`)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+	binary := filepath.Join(dir, "broken.test")
+	c := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay="+overlay, "-ldflags=-s -w", "-o", binary, ".")
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+func readSource(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(root + file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// patched puts a patch in the place of its old text, which stands there once.
+func patched(t *testing.T, text string, p *patch) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(text, p.old), "%s has to have exactly once: %q", p.file, p.old)
+	return strings.Replace(text, p.old, p.new, 1)
+}
+
+// rewritten is what the simulated server runs in place of a script.
+func rewritten(source string) string {
+	name := os.Getenv(brokenVariable)
+	for _, b := range allBroken {
+		if b.name == name && b.script != nil && strings.HasPrefix(source, "-- "+b.script.file+" ") {
+			return strings.Replace(source, b.script.old, b.script.new, 1)
+		}
+	}
+	return source
+}
