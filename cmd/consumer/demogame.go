@@ -129,10 +129,10 @@ func (g *demoGame) trouble() string {
 	if c == nil {
 		return ""
 	}
-	for field, line := range c.Lines() {
-		if line.State != ingest.StateRunning {
-			r := partitionReport{State: &line.State, What: &line.What}
-			return field + " " + r.trouble()
+	for _, p := range c.Snapshot().Partitions {
+		if p.Line.State != ingest.StateRunning {
+			r := partitionReport{State: &p.Line.State, What: &p.Line.What}
+			return p.Field + " " + r.trouble()
 		}
 	}
 	return ""

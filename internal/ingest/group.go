@@ -63,17 +63,6 @@ func New(c Config) *Consumer {
 // behind it may be another server.
 func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
 
-// Lines are the states of the partitions that this member has now.
-func (c *Consumer) Lines() map[string]Line {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := map[string]Line{}
-	for _, w := range c.workers {
-		all[w.field] = w.line()
-	}
-	return all
-}
-
 // Run consumes until the context ends, and returns once everything it started
 // has ended: after the pieces in flight, the last commits and leaving the group.
 func (c *Consumer) Run(ctx context.Context) error {

@@ -102,7 +102,7 @@ func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
 	w.reaches(0)
 	away := func(err error) func() error { return func() error { return err } }
 	w.standings.do(func() { w.standings.position, w.standings.state = away(errLost), away(errLost) })
-	eventually(t, "it has noticed", func() bool { return c.Lines()["events/0"].State == StateWaiting })
+	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == StateWaiting })
 	w.send(0, some("b", 7, 5)...)
 	sent := time.Now()
 	eventually(t, "it is behind", func() bool { return c.Snapshot().Partitions[0].Lag.Records == 7 })
