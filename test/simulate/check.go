@@ -64,7 +64,7 @@ func userOf(value []byte) (string, bool) {
 	return e.User, err == nil && e.User != ""
 }
 
-func asked_(partition int, r *stored, overflow bool) oracle.Record {
+func recordOf(partition int, r *stored, overflow bool) oracle.Record {
 	o := oracle.Record{Partition: partition, Offset: r.offset, Time: r.time, Value: r.value, Overflow: overflow}
 	for _, h := range r.headers {
 		o.Headers = append(o.Headers, oracle.Header{Key: h.Key, Value: h.Value})
@@ -81,11 +81,11 @@ func (w *world) check() {
 	refused := w.refusedPoints(lettered)
 	o := w.oracle()
 	w.records(func(p int, r *stored) {
-		o.Add(asked_(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
+		o.Add(recordOf(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
 	})
 	want, err := o.Expected(time.Now().Add(w.skew))
 	if err != nil {
-		w.fail("the oracle: %v", err)
+		w.failf("the oracle: %v", err)
 		return
 	}
 	var d oracle.Differences
@@ -98,9 +98,9 @@ func (w *world) check() {
 	}
 	d.Texts("listing", want.Windows, listed)
 	if text := d.String(); text != "" {
-		w.fail("the standings differ from the oracle's:\n%s", text)
+		w.failf("the standings differ from the oracle's:\n%s", text)
 	}
-	w.checkLetters(o, lettered, refused)
+	w.checkLetters(o, lettered)
 	w.checkCommits()
 	w.checkAccounts(o)
 }
@@ -158,7 +158,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 			members[user] = &mine{}
 		}
 		m := members[user]
-		m.all = append(m.all, asked_(p, r, false))
+		m.all = append(m.all, recordOf(p, r, false))
 		if at := (oracle.At{Partition: p, Offset: r.offset}); lettered[at] == "overflow" {
 			m.doubt = append(m.doubt, at)
 		}
@@ -208,11 +208,11 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 
 // checkLetters holds the dead letters against the bad events: each once or more, and
 // nothing else. Those of events that a later history skips or starts past may be there.
-func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string, refused map[oracle.At]bool) {
+func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 	bad := o.Bad()
 	for at, reason := range bad {
 		if lettered[at] == "" {
-			w.fail("the event at %v is bad (%s), and has no dead letter", at, reason)
+			w.failf("the event at %v is bad (%s), and has no dead letter", at, reason)
 			return
 		}
 	}
@@ -225,19 +225,19 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string, re
 			}
 		})
 		if is == nil {
-			w.fail("a dead letter is about %v, where no event is", at)
+			w.failf("a dead letter is about %v, where no event is", at)
 			return
 		}
-		reason := o.Judge(asked_(l.partition, is, false))
+		reason := o.Judge(recordOf(l.partition, is, false))
 		switch {
 		case reason == l.reason:
 		case l.reason == "overflow" && reason == "": // see refusedPoints
 		default:
-			w.fail("a dead letter calls the event at %v %s, and it is %q", at, l.reason, reason)
+			w.failf("a dead letter calls the event at %v %s, and it is %q", at, l.reason, reason)
 			return
 		}
 		if string(l.key) != string(is.key) || string(l.value) != string(is.value) {
-			w.fail("the dead letter of %v isn't the event as it came", at)
+			w.failf("the dead letter of %v isn't the event as it came", at)
 			return
 		}
 	}
@@ -247,7 +247,7 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string, re
 func (w *world) checkCommits() {
 	for p, text := range w.ledger() {
 		if got := fmt.Sprint(w.kafka.committed[p]); got != text {
-			w.fail("partition %d is through at %s, and offset %s is committed", p, text, got)
+			w.failf("partition %d is through at %s, and offset %s is committed", p, text, got)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 			bad += n
 		}
 		if sum := c.Applied + c.Late + c.Skipped + c.Repeated + bad; sum != c.Consumed {
-			w.fail("process %d consumed %d events, and counts %d: %+v", p.id, c.Consumed, sum, c)
+			w.failf("process %d consumed %d events, and counts %d: %+v", p.id, c.Consumed, sum, c)
 		}
 		total.Applied += c.Applied
 		total.Late += c.Late
@@ -277,7 +277,7 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 	}
 	want := o.Counts()
 	if total.Applied != want.Applied || total.Late != want.Late || total.Skipped != want.Skipped || dead != want.DeadLettered() {
-		w.fail("the processes count %d applied, %d late, %d skipped, %d dead, %d repeated; the oracle %+v",
+		w.failf("the processes count %d applied, %d late, %d skipped, %d dead, %d repeated; the oracle %+v",
 			total.Applied, total.Late, total.Skipped, dead, total.Repeated, want)
 	}
 	w.count("accounting compared with the oracle's")
@@ -308,8 +308,7 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 	}
 	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
 		if from == ingest.FromLatest || from == ingest.FromTime {
-			from = ingest.FromWindow // perhaps: Redis was lost
-			return
+			return // it may be the first start, or Redis was lost: then it is another
 		}
 	}
 	switch from {
@@ -323,7 +322,7 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 	}
 	p.visible(p.start, func(r *stored) {
 		if r.offset < at && r.time >= since {
-			w.fail("partition %d starts at offset %d, and the event at %d would count too", partition, at, r.offset)
+			w.failf("partition %d starts at offset %d, and the event at %d would count too", partition, at, r.offset)
 		}
 	})
 }

@@ -49,27 +49,53 @@ func (r *report) String() string {
 	return b.String()
 }
 
-// missing are the kinds that never took effect.
+// missing are the kinds that never took effect, of those that have to in so many worlds:
+// in a thousand every kind, and a crash at every await point; in five thousand every kind
+// at every one.
 func (r *report) missing() (all []string) {
-	for _, kind := range kinds() {
-		if r.Counts[kind] == 0 {
+	count := func(kind string) (n int) {
+		for k, c := range r.Counts {
+			if k == kind || strings.HasPrefix(k, kind+": ") {
+				n += c
+			}
+		}
+		return n
+	}
+	required := kinds()
+	if r.Worlds >= 5000 {
+		required = append(required, everywhere()...)
+	}
+	for _, kind := range required {
+		if count(kind) == 0 {
 			all = append(all, kind)
 		}
 	}
 	return all
 }
 
-// kinds are all that have to take effect in some thousand worlds.
-func kinds() (all []string) {
-	for _, call := range []string{"apply", "begin", "state", "position", "report", "fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"} {
-		all = append(all, crash+": "+call, cutBefore+": "+call, lostAnswer+": "+call, silence+": "+call, slow+": "+call)
+// awaits are the calls at which a process waits.
+var awaits = []string{"apply", "begin", "state", "position", "report", "fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"}
+
+// everywhere are faults of calls at every call.
+func everywhere() (all []string) {
+	for _, call := range awaits {
+		all = append(all, cutBefore+": "+call, lostAnswer+": "+call, silence+": "+call, slow+": "+call)
 	}
 	for _, call := range []string{"fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"} {
 		all = append(all, "Kafka answers an error: "+call)
 	}
+	return all
+}
+
+// kinds are all that have to take effect in some thousand worlds.
+func kinds() (all []string) {
+	for _, call := range awaits {
+		all = append(all, crash+": "+call)
+	}
 	for _, t := range troubles {
 		all = append(all, "Redis answers "+t.name)
 	}
+	all = append(all, cutBefore, lostAnswer, silence, slow, "Kafka answers an error")
 	return append(all,
 		crash+": apply, in the middle of a sweep",
 		lateDone+": apply", lateDone+": apply, which was still in order", lateDone+": begin", lateDone+": produce",

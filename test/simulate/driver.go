@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
@@ -141,13 +139,13 @@ func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck boo
 	}
 	switch {
 	case outcome == "held" && w.held == c.what:
-		w.note("process %d: %s: held again", c.from.id, c.what)
+		w.notef("process %d: %s: held again", c.from.id, c.what)
 	case c.kind == "apply" || c.kind == "begin" || c.kind == "produce" || c.kind == "commit" || err != nil:
-		w.tell("process %d: %s: %s", c.from.id, c.what, outcome)
+		w.tellf("process %d: %s: %s", c.from.id, c.what, outcome)
 	case c.kind == "rebuild" && c.writes:
-		w.tell("rebuild %d: %s: %s", c.from.id, c.what, outcome)
+		w.tellf("rebuild %d: %s: %s", c.from.id, c.what, outcome)
 	default:
-		w.note("process %d: %s: %s", c.from.id, c.what, outcome)
+		w.notef("process %d: %s: %s", c.from.id, c.what, outcome)
 	}
 	w.held = ""
 	if outcome == "held" {
@@ -182,7 +180,7 @@ func (w *world) delayed() bool {
 			continue
 		}
 		w.late = slices.Delete(w.late, i, i+1)
-		w.tell("what process %d had sent long ago is done now: %s", d.c.from.id, d.c.what)
+		w.tellf("what process %d had sent long ago is done now: %s", d.c.from.id, d.c.what)
 		w.count(lateDone + ": " + d.c.kind)
 		before := w.counts["apply answers applied"]
 		w.carryOut(d.c, redissim.Fault{}, true)
@@ -207,14 +205,14 @@ func (w *world) strike(f fault, c *call) {
 	where := ": " + c.kind
 	switch f.kind {
 	case cutBefore:
-		w.tell("process %d: %s: the connection is cut, and nothing done", c.from.id, c.what)
+		w.tellf("process %d: %s: the connection is cut, and nothing done", c.from.id, c.what)
 		w.count(f.kind + where)
 		w.cutCall(c)
 	case lostAnswer:
 		if c.writes {
 			w.unknown = true
 		}
-		w.tell("the answer is lost of what process %d asks now:", c.from.id)
+		w.tellf("the answer is lost of what process %d asks now:", c.from.id)
 		w.count(f.kind + where)
 		w.carryOut(c, redissim.Fault{}, true)
 		if f.n%2 == 0 {
@@ -223,16 +221,16 @@ func (w *world) strike(f fault, c *call) {
 			w.ignore(c)
 		}
 	case silence:
-		w.tell("process %d: %s: isn't done, and nobody answers", c.from.id, c.what)
+		w.tellf("process %d: %s: isn't done, and nobody answers", c.from.id, c.what)
 		w.count(f.kind + where)
 		w.ignore(c)
 	case lateDone:
 		w.unknown = true
-		w.tell("process %d: %s: gets lost on the way, for a while", c.from.id, c.what)
+		w.tellf("process %d: %s: gets lost on the way, for a while", c.from.id, c.what)
 		w.late = append(w.late, delayed{c, w.step + 5 + f.n%60, meeting(f.n >> 6)})
 		w.ignore(c)
 	case slow:
-		w.tell("process %d: %s: takes its time", c.from.id, c.what)
+		w.tellf("process %d: %s: takes its time", c.from.id, c.what)
 		w.count(f.kind + where)
 		c.until = w.step + 1 + f.n%12
 	case refused:
@@ -279,7 +277,7 @@ func (w *world) refuse(f fault, c *call) {
 	case "join", "sync", "commit", "leave", "committed":
 		code = groupErrors[f.n%len(groupErrors)]
 	}
-	w.tell("process %d: %s: the broker answers %v", c.from.id, c.what, kafka.Error(code).Title())
+	w.tellf("process %d: %s: the broker answers %v", c.from.id, c.what, code.Title())
 	w.count("Kafka answers an error: " + c.kind)
 	c.reply(nil, code)
 }
@@ -296,7 +294,7 @@ func (w *world) crash(f fault, c *call) {
 		at = "of a rebuild"
 	}
 	w.count(crash + ": " + at)
-	w.tell("process %d crashes, as it waits for: %s", p.id, c.what)
+	w.tellf("process %d crashes, as it waits for: %s", p.id, c.what)
 	w.kill(p, f.n)
 	if p.id < firstRebuild {
 		w.launch(w.another(f.n >> 3))
@@ -339,272 +337,4 @@ func (w *world) another(n int) size {
 		s.pieceTime = 5 * time.Millisecond
 	}
 	return s
-}
-
-// event has the first fault happen that isn't about a call and is due.
-func (w *world) event() bool {
-	for i, f := range w.events {
-		if f.on != "" || f.at > w.step {
-			continue
-		}
-		w.events = slices.Delete(w.events, i, i+1)
-		if w.happen(f) {
-			w.count(f.kind)
-		}
-		return true
-	}
-	return false
-}
-
-// happen reports whether the fault took effect.
-func (w *world) happen(f fault) bool {
-	alive := w.alive()
-	switch f.kind {
-	case publish:
-		s := &w.plan.sendings[f.n]
-		w.send(s)
-		w.tell("%d records are published to partition %d", len(s.records), s.partition)
-		return len(s.records) > 0
-	case endOpen:
-		return w.endTransactions(f.n)
-	case stop:
-		if len(alive) == 0 {
-			return false
-		}
-		p := alive[f.n%len(alive)]
-		w.tell("process %d is told to stop, and another comes", p.id)
-		p.stopped = true
-		p.end()
-		w.launch(w.another(f.n >> 3))
-	case start:
-		if len(alive) > 2 {
-			return false
-		}
-		w.launch(w.another(f.n))
-	case cutOff, zombie:
-		return w.cutSomebody(f, alive)
-	case rebalance:
-		if len(w.group.members) == 0 {
-			return false
-		}
-		w.tell("the group is dealt out anew")
-		w.mu.Lock()
-		w.group.rebalance()
-		w.mu.Unlock()
-	case wait:
-		w.tell("nobody is answered for a while")
-		w.pass(time.Duration(5+f.n%30) * time.Second)
-	case grow:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if len(w.kafka.partitions) > 4 {
-			return false
-		}
-		n := len(w.kafka.partitions)
-		w.kafka.partitions = append(w.kafka.partitions, &partition{id: n})
-		w.tell("partition %d is added", n)
-		if w.plan.first > 0 { // so that there is something in it
-			s := w.plan.sendings[f.n%w.plan.first]
-			s.partition = n
-			w.send(&s)
-		}
-	case truncate, gapOpens:
-		return w.cutLog(f)
-	case rebuilds:
-		if len(w.rebuilds) > 3 {
-			return false
-		}
-		w.rebuild(w.another(f.n))
-	case sleeps:
-		for _, r := range w.rebuilds {
-			if !r.told && !r.dead && !r.cut {
-				w.tell("rebuild %d is cut off, for longer than its lease", r.id)
-				r.cut = true
-				w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: r.id})
-				return true
-			}
-		}
-		return false
-	default:
-		return w.happenToRedis(f)
-	}
-	return true
-}
-
-func (w *world) endTransactions(n int) bool {
-	ended := 0
-	for _, p := range w.kafka.partitions {
-		ended += p.close(n%2 == 0)
-	}
-	if ended > 0 {
-		w.tell("%d open transactions end", ended)
-	}
-	return ended > 0
-}
-
-// cutSomebody makes a zombie: its calls come through late, and the group gives it up
-// while it still believes in its generation.
-func (w *world) cutSomebody(f fault, alive []*process) bool {
-	if len(alive) == 0 {
-		return false
-	}
-	p := alive[f.n%len(alive)]
-	if p.deaf || p.member == nil {
-		return false
-	}
-	if p.member.current == nil || !p.member.in {
-		return false
-	}
-	w.unknown = true
-	w.mu.Lock()
-	p.cut, p.deaf = f.kind == cutOff, true
-	p.member.expires = time.Now().Add(sessionTimeout / 2)
-	w.mu.Unlock()
-	if p.cut {
-		w.tell("process %d is cut off from everybody; what it has sent comes late", p.id)
-	} else {
-		w.tell("process %d loses touch with the group, and doesn't know", p.id)
-	}
-	for _, c := range w.calls {
-		if p.cut && c.from == p && !c.taken && c.writes && c.command != nil {
-			w.late = append(w.late, delayed{c, w.step + f.n>>2%80, meeting(f.n >> 9)})
-			w.ignore(c)
-		}
-	}
-	if len(alive) == 1 {
-		w.launch(w.another(f.n >> 3))
-	}
-	// It comes back: some time later it is let through again, as a member that was.
-	w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: p.id})
-	return true
-}
-
-const reunite = "a process that was cut off comes back"
-
-func (w *world) reunite(p *process) {
-	if p.dead || !p.deaf {
-		return
-	}
-	w.tell("process %d is let through again", p.id)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p.cut, p.deaf = false, false
-	m := p.member
-	if m.in {
-		m.expires = time.Time{}
-	}
-	if m.current != nil && (!m.in || !w.group.since.IsZero() && !m.waits) {
-		m.current.end() // as its next heartbeat tells
-	}
-}
-
-// cutLog moves the start of a partition's log: up to what counts, or past it.
-func (w *world) cutLog(f fault) bool {
-	p := w.kafka.partitions[f.n%len(w.kafka.partitions)]
-	text, ok := w.ledger()[p.id]
-	if !ok {
-		return false
-	}
-	from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
-	to := from
-	if f.kind == gapOpens {
-		to = min(from+1+int64(f.n>>4%20), p.stable())
-	}
-	if to <= p.start || f.kind == gapOpens && to <= from {
-		return false
-	}
-	w.tell("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, text)
-	p.start = to
-	return true
-}
-
-// happenToRedis reports whether a fault of Redis itself took effect.
-func (w *world) happenToRedis(f fault) bool {
-	switch f.kind {
-	case rollback:
-		h := w.histories[f.n%len(w.histories)]
-		now := w.redis.Dump()
-		w.restore(h)
-		if w.redis.Dump() == now {
-			return false
-		}
-		w.damaged = false
-		w.tell("Redis goes back %.1f s: the ledger is %s", time.Since(h.at).Seconds(), positions(w.ledger()))
-		w.reconnects(f.n)
-		if w.allRead() {
-			w.count(rollback + ", and nothing comes after")
-		}
-	case wipe:
-		if len(w.ledger()) == 0 {
-			return false
-		}
-		w.restore(w.histories[0])
-		w.damaged = false
-		w.tell("Redis is wiped")
-		w.reconnects(f.n)
-	case evict:
-		keys := w.redis.Keys()
-		if len(keys) == 0 {
-			return false
-		}
-		key := keys[f.n%len(keys)]
-		if key == holdKey || strings.Contains(key, "~") || strings.HasSuffix(key, ":workers") {
-			return false
-		}
-		w.damaged = true
-		w.redis.Evict(key)
-		w.tell("Redis evicts %s", key)
-	case hold:
-		w.redis.Do("SET", holdKey, "somebody", "PX", fmt.Sprint(1000+f.n%4000))
-		w.tell("somebody holds the boards")
-	case clock:
-		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
-		w.skew += jump
-		w.tell("Redis's clock jumps by %v", jump)
-	case flush:
-		if w.redis.FlushScripts() == 0 {
-			return false
-		}
-		w.tell("Redis forgets its scripts")
-	case reunite:
-		for _, p := range w.processes {
-			if p.id == f.n {
-				w.reunite(p)
-			}
-		}
-		for _, r := range w.rebuilds {
-			if r.id == f.n {
-				r.cut = false
-			}
-		}
-		return true
-	default:
-		panic("simulate: nothing happens by " + f.kind)
-	}
-	return true
-}
-
-// reconnects cuts everybody's connections to Redis, as a failover does; a dump that was
-// restored in place does not.
-func (w *world) reconnects(n int) {
-	if n>>8&1 == 1 {
-		return
-	}
-	for _, c := range w.calls {
-		if c.command != nil && !c.taken {
-			c.reply(redissim.Answer{Cut: true}, nil)
-		}
-	}
-	w.redis.Cut("")
-}
-
-// allRead reports whether all that will be published has been: what comes now is seen by
-// who looks without being called.
-func (w *world) allRead() bool {
-	for _, f := range w.events {
-		if f.kind == publish || f.kind == endOpen {
-			return false
-		}
-	}
-	return true
 }

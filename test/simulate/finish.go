@@ -32,7 +32,7 @@ func (w *world) finish() {
 			break
 		}
 		if round > 4 {
-			w.fail("it doesn't come to rest, whatever the operator does")
+			w.failf("it doesn't come to rest, whatever the operator does")
 		}
 	}
 	if w.failed == "" {
@@ -43,7 +43,7 @@ func (w *world) finish() {
 // letThrough stops all faults.
 func (w *world) letThrough() {
 	w.ending = true
-	w.tell("faults stop, and everything is let through")
+	w.tellf("faults stop, and everything is let through")
 	for _, f := range w.events {
 		if f.kind == publish {
 			w.happen(f)
@@ -86,7 +86,7 @@ func (w *world) settle() bool {
 		case calm && w.halted() && time.Since(since) > 15*time.Second:
 			return true
 		case time.Since(began) > settlesIn || steps > 60_000:
-			w.fail("it never comes to rest: %s%s", w.standing(), w.members())
+			w.failf("it never comes to rest: %s%s", w.standing(), w.members())
 		}
 	}
 	return false
@@ -192,18 +192,18 @@ func (w *world) operate() bool {
 	gap := slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return halts[p.id] == ingest.HaltGap })
 	switch {
 	case gap:
-		w.tell("the operator gets back the events that retention took")
+		w.tellf("the operator gets back the events that retention took")
 		for _, p := range w.kafka.partitions {
 			p.start = 0
 		}
 	case w.damaged && w.tornOnly() && !w.rebuilt: // which may be refused, where the log begins late
-		w.tell("the operator has the boards rebuilt")
+		w.tellf("the operator has the boards rebuilt")
 		w.count("the operator rebuilds a torn shard")
 		w.rebuilt = true
 		w.rebuild(w.setup.Processes[0])
 	case w.damaged:
 		h := w.histories[len(w.histories)-1]
-		w.tell("the operator restores the last backup of Redis, of %.1f s ago", time.Since(h.at).Seconds())
+		w.tellf("the operator restores the last backup of Redis, of %.1f s ago", time.Since(h.at).Seconds())
 		w.restore(h)
 		w.redis.Cut("")
 		w.damaged = false
@@ -257,10 +257,10 @@ func (w *world) rightly(p *partition, reason string) {
 		}
 	}
 	switch {
-	case must != "" && reason != must && !(reason == "" && w.damaged && there && to == p.stable()):
-		w.fail("partition %d has to be halted as %q, and is %q: %s", p.id, must, reason, w.standing())
+	case must != "" && reason != must && (reason != "" || !w.damaged || !there || to != p.stable()):
+		w.failf("partition %d has to be halted as %q, and is %q: %s", p.id, must, reason, w.standing())
 	case must == "" && reason != "" && !slices.Contains(allowed, reason):
-		w.fail("partition %d is halted as %q, and nothing asks for that: %s", p.id, reason, w.standing())
+		w.failf("partition %d is halted as %q, and nothing asks for that: %s", p.id, reason, w.standing())
 	}
 }
 
@@ -288,7 +288,7 @@ func (w *world) shut() {
 			break
 		}
 		if steps == 20_000 {
-			w.fail("process %d doesn't end", left[0].id)
+			w.failf("process %d doesn't end", left[0].id)
 			for _, p := range left {
 				w.kill(p, 0)
 			}
@@ -301,13 +301,13 @@ func (w *world) shut() {
 	w.hangUp(everybody)
 	for _, p := range w.processes {
 		if p.err != nil && w.failed == "" {
-			w.fail("process %d ended with: %v", p.id, p.err)
+			w.failf("process %d ended with: %v", p.id, p.err)
 		}
 		if memory := p.consumer.Snapshot().Memory; memory.High >= memory.Limit*3/5 {
 			w.count("memory was waited for")
 		}
 		if used := p.consumer.Snapshot().Memory.Used; used != 0 && w.failed == "" {
-			w.fail("process %d has ended and holds %d bytes of the memory to fold in", p.id, used)
+			w.failf("process %d has ended and holds %d bytes of the memory to fold in", p.id, used)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (c *coordinator) tick(w *world) {
 	for _, m := range slices.Clone(c.members) {
 		slow := !c.since.IsZero() && !m.waits && now.Sub(c.since) > sessionTimeout
 		if slow || !m.expires.IsZero() && !now.Before(m.expires) {
-			w.tell("the group gives up %s of process %d", m.name, m.from.id)
+			w.tellf("the group gives up %s of process %d", m.name, m.from.id)
 			c.expel(m)
 		}
 	}
@@ -228,7 +228,7 @@ func (c *coordinator) deal(w *world) {
 		}
 		said = append(said, fmt.Sprintf("process %d has %v", m.from.id, assignments[topic]))
 	}
-	w.tell("generation %d: %s", c.generation, strings.Join(said, ", "))
+	w.tellf("generation %d: %s", c.generation, strings.Join(said, ", "))
 }
 
 // end tells all functions that it is over.

@@ -37,11 +37,6 @@ type brokers struct {
 	partitions []*partition // of the topic
 	letters    []letter     // of its dead-letter topic
 	committed  map[int]int64
-	// empty counts fetches that are answered empty at once although there is more.
-	empty int
-	// furthest is how far each partition's ledger has ever stood: no commit may be past
-	// it.
-	violation string
 }
 
 // letter is a dead letter as it was written.

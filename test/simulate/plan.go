@@ -85,7 +85,6 @@ func draw(seed int64) *plan {
 type drawer struct {
 	*rand.Rand
 	small bool // memories are so small that long ids don't fit in
-	late  int64
 }
 
 func (d *drawer) pick(all ...int) int { return all[d.IntN(len(all))] }
@@ -111,7 +110,7 @@ func (d *drawer) records(p *plan) {
 	for i := range n {
 		s := sending{partition: d.IntN(p.setup.Partitions)}
 		if d.IntN(4) == 0 && !d.small {
-			s.codec = int8(d.pick(1, 2, 3)) // zstd decoders are pooled with channels, which one bubble can not take over from another
+			s.codec = int8(d.pick(1, 2, 3)) // not zstd: its decoders have channels, and are pooled beyond a bubble
 		}
 		s.appendTime = d.IntN(6) == 0
 		if transactions && d.IntN(2) == 0 {

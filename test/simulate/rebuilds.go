@@ -24,7 +24,7 @@ type rebuilding struct {
 }
 
 // rebuild starts one.
-func (w *world) rebuild(s size) *rebuilding {
+func (w *world) rebuild(s size) {
 	p := &process{w: w, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
@@ -41,12 +41,11 @@ func (w *world) rebuild(s size) *rebuilding {
 		},
 		MaxHold: 2 * time.Second, Lease: rebuildLease,
 	}
-	w.tell("rebuild %d starts", p.id)
+	w.tellf("rebuild %d starts", p.id)
 	go func() {
 		defer close(p.done)
 		r.result, p.err = job.Run(p.ending)
 	}()
-	return r
 }
 
 const firstRebuild = 101
@@ -71,7 +70,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 func (w *world) swapped(r redissim.Result) {
 	if r.Torn() {
 		w.damaged = true
-		w.tell("the swap dies midway: the ledger is %s now", positions(w.ledger()))
+		w.tellf("the swap dies midway: the ledger is %s now", positions(w.ledger()))
 		return
 	}
 	list, _ := r.Reply.([]any)
@@ -79,7 +78,7 @@ func (w *world) swapped(r redissim.Result) {
 		return
 	}
 	w.count(fmt.Sprint("swap answers ", list[0]))
-	w.tell("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
+	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
 	if list[0] == "swapped" {
 		w.damaged = false // whatever it was, it is settled
 		w.keep()
@@ -104,16 +103,16 @@ func (w *world) rebuildsEnded() bool {
 		case r.dead:
 		case r.err == nil && r.result.Swapped:
 			w.count("rebuild: swapped")
-			w.tell("rebuild %d has swapped the boards", r.id)
+			w.tellf("rebuild %d has swapped the boards", r.id)
 		case r.err == nil:
 			w.count("rebuild: nothing to replace")
-			w.tell("rebuild %d found nothing to replace", r.id)
+			w.tellf("rebuild %d found nothing to replace", r.id)
 		case errors.As(r.err, &busy):
 			w.count("rebuild: another was under way")
-			w.tell("rebuild %d: %v", r.id, r.err)
+			w.tellf("rebuild %d: %v", r.id, r.err)
 		default:
 			w.count("rebuild: ended without a swap")
-			w.tell("rebuild %d ends: %v", r.id, r.err)
+			w.tellf("rebuild %d ends: %v", r.id, r.err)
 		}
 	}
 	return all

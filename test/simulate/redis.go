@@ -198,7 +198,7 @@ func (w *world) executed(c *call, r redissim.Result) {
 		for _, position := range w.ledger() {
 			w.damaged = w.damaged || strings.HasPrefix(position, "torn:")
 		}
-		w.tell("the ledger is %s now", positions(w.ledger()))
+		w.tellf("the ledger is %s now", positions(w.ledger()))
 		return
 	}
 	list, _ := r.Reply.([]any)
@@ -249,7 +249,7 @@ func (w *world) reached(field, position string) {
 	}
 	at, err := strconv.ParseInt(position, 10, 64)
 	if err != nil {
-		w.fail("the ledger of %d stands at %q", p, position)
+		w.failf("the ledger of %d stands at %q", p, position)
 		return
 	}
 	w.furthest[p] = max(w.furthest[p], at)
@@ -258,7 +258,7 @@ func (w *world) reached(field, position string) {
 // committedUpTo holds that nothing is committed before it counts.
 func (w *world) committedUpTo(partition int, offset int64) {
 	if offset > w.furthest[partition] {
-		w.fail("offset %d of partition %d is committed, and its ledger never stood past %d", offset, partition, w.furthest[partition])
+		w.failf("offset %d of partition %d is committed, and its ledger never stood past %d", offset, partition, w.furthest[partition])
 	}
 }
 
@@ -282,10 +282,10 @@ func (w *world) begun(args []string) {
 		first = append(first, p)
 		w.starts[p] = from
 	}
-	w.tell("starts are written: %s", strings.Join(said, ", "))
+	w.tellf("starts are written: %s", strings.Join(said, ", "))
 	alone := len(first) == len(w.hash(ledgerKey)) // nothing of the topic was there
 	if alone && len(first) < w.setup.Partitions {
-		w.fail("the start of %d partitions was resolved, and the topic has %d or more: they would start at different times", len(first), w.setup.Partitions)
+		w.failf("the start of %d partitions was resolved, and the topic has %d or more: they would start at different times", len(first), w.setup.Partitions)
 	}
 	for _, p := range first {
 		w.startsWell(p, w.starts[p], !alone)
@@ -302,7 +302,7 @@ func (w *world) skips(partition int, found, position string) {
 	if start > to {
 		w.lost = append(w.lost, gone{partition, to, start, 0})
 	} else if start < to && at != hash {
-		w.fail("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
+		w.failf("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
 	}
 }
 

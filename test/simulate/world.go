@@ -153,7 +153,7 @@ func (w *world) send(s *sending) {
 }
 
 // launch starts a process.
-func (w *world) launch(s size) *process {
+func (w *world) launch(s size) {
 	p := &process{w: w, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
@@ -161,12 +161,11 @@ func (w *world) launch(s size) *process {
 	p.client = p.dial()
 	p.consumer = ingest.New(p.config(s))
 	p.ending = newEnding()
-	w.tell("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)
+	w.tellf("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)
 	go func() {
 		defer close(p.done)
 		p.err = p.consumer.Run(p.ending)
 	}()
-	return p
 }
 
 func (p *process) config(s size) ingest.Config {
@@ -211,24 +210,24 @@ func (w *world) alive() (all []*process) {
 
 // --- the story ------------------------------------------------------------------------
 
-// tell adds a sentence to the story.
-func (w *world) tell(format string, args ...any) {
+// tellf adds a sentence to the story.
+func (w *world) tellf(format string, args ...any) {
 	line := fmt.Sprintf("%8.3f s  ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...)
 	w.story = append(w.story, line)
-	w.note("%s", line)
+	w.notef("%s", line)
 }
 
-// note adds to the trace, which holds every step.
-func (w *world) note(format string, args ...any) {
+// notef adds to the trace, which holds every step.
+func (w *world) notef(format string, args ...any) {
 	w.trace = fmt.Appendf(w.trace, "%d %d ", w.step, time.Since(w.began))
 	w.trace = fmt.Appendf(w.trace, format+"\n", args...)
 }
 
-// fail ends the world.
-func (w *world) fail(format string, args ...any) {
+// failf ends the world.
+func (w *world) failf(format string, args ...any) {
 	if w.failed == "" {
 		w.failed = fmt.Sprintf(format, args...)
-		w.tell("WRONG: %s", w.failed)
+		w.tellf("WRONG: %s", w.failed)
 	}
 }
 
@@ -272,7 +271,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	}
 	c.p.w.mu.Lock()
 	defer c.p.w.mu.Unlock()
-	c.p.w.tell("    process %d says: %s%s", c.p.id, e.Message, about)
+	c.p.w.tellf("    process %d says: %s%s", c.p.id, e.Message, about)
 	return nil
 }
 

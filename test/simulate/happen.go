@@ -1,0 +1,281 @@
+package simulate
+
+// Faults that aren't about a call: what happens to processes, to the group, to the log
+// and to Redis itself.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+// event has the first fault happen that isn't about a call and is due.
+func (w *world) event() bool {
+	for i, f := range w.events {
+		if f.on != "" || f.at > w.step {
+			continue
+		}
+		w.events = slices.Delete(w.events, i, i+1)
+		if w.happen(f) {
+			w.count(f.kind)
+		}
+		return true
+	}
+	return false
+}
+
+// happen reports whether the fault took effect.
+func (w *world) happen(f fault) bool {
+	alive := w.alive()
+	switch f.kind {
+	case publish:
+		s := &w.plan.sendings[f.n]
+		w.send(s)
+		w.tellf("%d records are published to partition %d", len(s.records), s.partition)
+		return len(s.records) > 0
+	case endOpen:
+		return w.endTransactions(f.n)
+	case stop:
+		if len(alive) == 0 {
+			return false
+		}
+		p := alive[f.n%len(alive)]
+		w.tellf("process %d is told to stop, and another comes", p.id)
+		p.stopped = true
+		p.end()
+		w.launch(w.another(f.n >> 3))
+	case start:
+		if len(alive) > 2 {
+			return false
+		}
+		w.launch(w.another(f.n))
+	case cutOff, zombie:
+		return w.cutSomebody(f, alive)
+	case rebalance:
+		if len(w.group.members) == 0 {
+			return false
+		}
+		w.tellf("the group is dealt out anew")
+		w.mu.Lock()
+		w.group.rebalance()
+		w.mu.Unlock()
+	case wait:
+		w.tellf("nobody is answered for a while")
+		w.pass(time.Duration(5+f.n%30) * time.Second)
+	case grow:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.kafka.partitions) > 4 {
+			return false
+		}
+		n := len(w.kafka.partitions)
+		w.kafka.partitions = append(w.kafka.partitions, &partition{id: n})
+		w.tellf("partition %d is added", n)
+		if w.plan.first > 0 { // so that there is something in it
+			s := w.plan.sendings[f.n%w.plan.first]
+			s.partition = n
+			w.send(&s)
+		}
+	case truncate, gapOpens:
+		return w.cutLog(f)
+	case rebuilds:
+		if len(w.rebuilds) > 3 {
+			return false
+		}
+		w.rebuild(w.another(f.n))
+	case sleeps:
+		for _, r := range w.rebuilds {
+			if !r.told && !r.dead && !r.cut {
+				w.tellf("rebuild %d is cut off, for longer than its lease", r.id)
+				r.cut = true
+				w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: r.id})
+				return true
+			}
+		}
+		return false
+	default:
+		return w.happenToRedis(f)
+	}
+	return true
+}
+
+func (w *world) endTransactions(n int) bool {
+	ended := 0
+	for _, p := range w.kafka.partitions {
+		ended += p.close(n%2 == 0)
+	}
+	if ended > 0 {
+		w.tellf("%d open transactions end", ended)
+	}
+	return ended > 0
+}
+
+// cutSomebody makes a zombie: its calls come through late, and the group gives it up
+// while it still believes in its generation.
+func (w *world) cutSomebody(f fault, alive []*process) bool {
+	if len(alive) == 0 {
+		return false
+	}
+	p := alive[f.n%len(alive)]
+	if p.deaf || p.member == nil {
+		return false
+	}
+	if p.member.current == nil || !p.member.in {
+		return false
+	}
+	w.unknown = true
+	w.mu.Lock()
+	p.cut, p.deaf = f.kind == cutOff, true
+	p.member.expires = time.Now().Add(sessionTimeout / 2)
+	w.mu.Unlock()
+	if p.cut {
+		w.tellf("process %d is cut off from everybody; what it has sent comes late", p.id)
+	} else {
+		w.tellf("process %d loses touch with the group, and doesn't know", p.id)
+	}
+	for _, c := range w.calls {
+		if p.cut && c.from == p && !c.taken && c.writes && c.command != nil {
+			w.late = append(w.late, delayed{c, w.step + f.n>>2%80, meeting(f.n >> 9)})
+			w.ignore(c)
+		}
+	}
+	if len(alive) == 1 {
+		w.launch(w.another(f.n >> 3))
+	}
+	// It comes back: some time later it is let through again, as a member that was.
+	w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: p.id})
+	return true
+}
+
+const reunite = "a process that was cut off comes back"
+
+func (w *world) reunite(p *process) {
+	if p.dead || !p.deaf {
+		return
+	}
+	w.tellf("process %d is let through again", p.id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.cut, p.deaf = false, false
+	m := p.member
+	if m.in {
+		m.expires = time.Time{}
+	}
+	if m.current != nil && (!m.in || !w.group.since.IsZero() && !m.waits) {
+		m.current.end() // as its next heartbeat tells
+	}
+}
+
+// cutLog moves the start of a partition's log: up to what counts, or past it.
+func (w *world) cutLog(f fault) bool {
+	p := w.kafka.partitions[f.n%len(w.kafka.partitions)]
+	text, ok := w.ledger()[p.id]
+	if !ok {
+		return false
+	}
+	from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
+	to := from
+	if f.kind == gapOpens {
+		to = min(from+1+int64(f.n>>4%20), p.stable())
+	}
+	if to <= p.start || f.kind == gapOpens && to <= from {
+		return false
+	}
+	w.tellf("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, text)
+	p.start = to
+	return true
+}
+
+// happenToRedis reports whether a fault of Redis itself took effect.
+func (w *world) happenToRedis(f fault) bool {
+	switch f.kind {
+	case rollback:
+		h := w.histories[f.n%len(w.histories)]
+		now := w.redis.Dump()
+		w.restore(h)
+		if w.redis.Dump() == now {
+			return false
+		}
+		w.damaged = false
+		w.tellf("Redis goes back %.1f s: the ledger is %s", time.Since(h.at).Seconds(), positions(w.ledger()))
+		w.reconnects(f.n)
+		if w.allRead() {
+			w.count(rollback + ", and nothing comes after")
+		}
+	case wipe:
+		if len(w.ledger()) == 0 {
+			return false
+		}
+		w.restore(w.histories[0])
+		w.damaged = false
+		w.tellf("Redis is wiped")
+		w.reconnects(f.n)
+	case evict:
+		keys := w.redis.Keys()
+		if len(keys) == 0 {
+			return false
+		}
+		key := keys[f.n%len(keys)]
+		if key == holdKey || strings.Contains(key, "~") || strings.HasSuffix(key, ":workers") {
+			return false
+		}
+		w.damaged = true
+		w.redis.Evict(key)
+		w.tellf("Redis evicts %s", key)
+	case hold:
+		w.redis.Do("SET", holdKey, "somebody", "PX", fmt.Sprint(1000+f.n%4000))
+		w.tellf("somebody holds the boards")
+	case clock:
+		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
+		w.skew += jump
+		w.tellf("Redis's clock jumps by %v", jump)
+	case flush:
+		if w.redis.FlushScripts() == 0 {
+			return false
+		}
+		w.tellf("Redis forgets its scripts")
+	case reunite:
+		for _, p := range w.processes {
+			if p.id == f.n {
+				w.reunite(p)
+			}
+		}
+		for _, r := range w.rebuilds {
+			if r.id == f.n {
+				r.cut = false
+			}
+		}
+		return true
+	default:
+		panic("simulate: nothing happens by " + f.kind)
+	}
+	return true
+}
+
+// reconnects cuts everybody's connections to Redis, as a failover does; a dump that was
+// restored in place does not.
+func (w *world) reconnects(n int) {
+	if n>>8&1 == 1 {
+		return
+	}
+	for _, c := range w.calls {
+		if c.command != nil && !c.taken {
+			c.reply(redissim.Answer{Cut: true}, nil)
+		}
+	}
+	w.redis.Cut("")
+}
+
+// allRead reports whether all that will be published has been: what comes now is seen by
+// who looks without being called.
+func (w *world) allRead() bool {
+	for _, f := range w.events {
+		if f.kind == publish || f.kind == endOpen {
+			return false
+		}
+	}
+	return true
+}
