@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 )
 
 // moment is what the live standings held at one.
@@ -200,9 +201,20 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.send(0, some("m", 20, 1)...)
-	r, _ := w.replay(1, nil)
+	r, shadow := w.replay(1, nil)
+	// In the middle of what Kafka keeps as one batch.
 	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(15)}))
+	require.Equal(t, "15", shadow.at(0))
+	require.Len(t, shadow.boards["global:weekly:"+w.week()], 15)
 	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
+}
+
+// week is the name of the week that some events lie in.
+func (w *world) week() string {
+	w.t.Helper()
+	win, err := w.calendar.At(periods.Weekly, time.Now().Add(-time.Minute).UnixMilli())
+	require.NoError(w.t, err)
+	return win.Name
 }
 
 func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {

@@ -41,6 +41,7 @@ func (r *reader) replay(ctx context.Context, at ledger.Position) error {
 			return err
 		}
 	}
+	// A batch that is closed may be swept before one that is still open.
 	if err := r.batches.drain(ctx); err != nil {
 		return err
 	}
