@@ -111,8 +111,8 @@ func (w *world) dealt() bool {
 func (w *world) lines() map[string]ingest.Line {
 	all := map[string]ingest.Line{}
 	for _, p := range w.alive() {
-		for field, line := range p.consumer.Lines() {
-			all[field] = line
+		for _, partition := range p.consumer.Snapshot().Partitions {
+			all[partition.Field] = partition.Line
 		}
 	}
 	return all
