@@ -121,8 +121,12 @@ func (w *world) execute(s state, i int, out func(state, string)) {
 		if s.budget.death > 0 && c.events != 0 {
 			t := s
 			t.budget.death--
-			t.window, t.kept = s.window.add(c.events), s.kept.add(c.events)
 			t.torn = w.variant != tornUnmarked
+			t.window = s.window.add(c.events)
+			if w.kept {
+				out(t, what+", and dies before it writes the window that is kept")
+			}
+			t.kept = s.kept.add(c.events)
 			out(t, what+", and dies before it writes the ledger")
 		}
 		s.window, s.kept, s.ledger = s.window.add(c.events), s.kept.add(c.events), c.next

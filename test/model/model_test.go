@@ -23,6 +23,7 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 		{hashes: []int{2, 0, 1}, faults: budget{crash: 1, wipe: 1}},
 		{hashes: []int{2, 1}, faults: budget{rollback: 1, rebuild: 1}, kept: true},
 		{hashes: []int{2, 1}, faults: budget{crash: 1, death: 1}},
+		{hashes: []int{2, 1}, faults: budget{death: 1, rebuild: 1}, kept: true},
 	}
 	if *large {
 		worlds = []*world{
@@ -30,6 +31,7 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 			{hashes: []int{2, 0, 1, 2}, faults: budget{crash: 1, timeout: 1, wipe: 1}},
 			{hashes: []int{2, 1, 3}, faults: budget{crash: 1, rollback: 1, rebuild: 1}, kept: true},
 			{hashes: []int{2, 1, 2}, faults: budget{crash: 1, timeout: 1, death: 1, rebuild: 1}},
+			{hashes: []int{2, 1}, faults: budget{crash: 1, rollback: 1, death: 1, rebuild: 1}, kept: true},
 		}
 	}
 	for _, w := range worlds {
@@ -47,20 +49,22 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 func TestEveryBrokenRuleIsCaught(t *testing.T) {
 	two := []int{2, 1}
 	for variant, w := range map[variant]*world{
-		notCompared:    {hashes: two, faults: budget{timeout: 1}},
-		atLeast:        {hashes: two, faults: budget{timeout: 1}},
-		resentUnfenced: {hashes: two, faults: budget{timeout: 1}},
-		tornUnmarked:   {hashes: two, faults: budget{death: 1}},
-		tornIgnored:    {hashes: two, faults: budget{death: 1}},
-		outOfOrder:     {hashes: two},
-		boundTaken:     {hashes: two},
-		endForgotten:   {hashes: []int{2, 1, 1}, faults: budget{crash: 1}},
-		hashForgotten:  {hashes: two, faults: budget{crash: 1}},
-		stopsBehind:    {hashes: two, faults: budget{crash: 1}},
-		neverLooks:     {hashes: two, faults: budget{rollback: 1}},
-		lettersAtEnd:   {hashes: []int{2, 0, 1}, faults: budget{crash: 1}},
-		swapsAtLeast:   {hashes: two, faults: budget{rebuild: 1}, kept: true},
-		twoHistories:   {hashes: two, faults: budget{rollback: 1}},
+		notCompared:     {hashes: two, faults: budget{timeout: 1}},
+		atLeast:         {hashes: two, faults: budget{timeout: 1}},
+		resentUnfenced:  {hashes: two, faults: budget{timeout: 1}},
+		tornUnmarked:    {hashes: two, faults: budget{death: 1}},
+		tornIgnored:     {hashes: two, faults: budget{death: 1}},
+		outOfOrder:      {hashes: two},
+		boundTaken:      {hashes: two},
+		endForgotten:    {hashes: []int{2, 1, 1}, faults: budget{crash: 1}},
+		hashForgotten:   {hashes: two, faults: budget{crash: 1}},
+		stopsBehind:     {hashes: two, faults: budget{crash: 1}},
+		neverLooks:      {hashes: two, faults: budget{rollback: 1}},
+		lettersAtEnd:    {hashes: []int{2, 0, 1}, faults: budget{crash: 1}},
+		swapsAtLeast:    {hashes: two, faults: budget{rebuild: 1}, kept: true},
+		shadowUnchecked: {hashes: two, faults: budget{rebuild: 1}},
+		keptUnnamed:     {hashes: two, faults: budget{death: 1}, kept: true},
+		twoHistories:    {hashes: two, faults: budget{rollback: 1}},
 	} {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant

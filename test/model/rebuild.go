@@ -25,14 +25,43 @@ func (w *world) rebuildSteps(s state, out func(state, string)) {
 		out(t, "the hold's lease lapses")
 	}
 	if s.hold && s.shadow == s.ledger || w.variant == swapsAtLeast && s.hold && s.shadow.isPlain() && s.ledger != none && s.shadow.from() >= s.ledger.end() {
+		w.swap(s, out)
+	}
+	if w.variant == shadowUnchecked && s.shadowWindow != 0 {
 		t := s
-		t.window, t.ledger, t.torn = s.shadowWindow, s.shadow, false
-		t.rebuild, t.shadow, t.shadowWindow, t.hold = swapped, none, 0, false
-		out(t, fmt.Sprintf("the rebuild swaps at %v, over %v", s.shadow, s.ledger))
+		t.shadowWindow = 0
+		out(t, "the shadow's lease lapses, and the rebuild doesn't know")
 	}
 	t = s
 	t.rebuild, t.shadow, t.shadowWindow, t.hold = noRebuild, none, 0, false
 	out(t, "the rebuild is killed, and what it left expires")
+}
+
+// swap is the shadow in the place of the live boards, in one script. Over a torn ledger a
+// kept window holds nobody knows what of the piece that was torn: that is refused, unless
+// whoever asked accepts that it is shown as incomplete from then on.
+func (w *world) swap(s state, out func(state, string)) {
+	what, accepted := fmt.Sprintf("the rebuild swaps at %v, over %v", s.shadow, s.ledger), s.damaged
+	if s.torn && w.kept && w.variant != keptUnnamed {
+		what, accepted = what+", torn, and names the window that it keeps", true
+	}
+	t := s
+	t.window, t.ledger, t.torn, t.damaged = s.shadowWindow, s.shadow, false, accepted
+	t.rebuild, t.shadow, t.shadowWindow, t.hold = swapped, none, 0, false
+	out(t, what)
+	if s.budget.death == 0 {
+		return
+	}
+	// Its first write marks the ledger. Then boards are put aside, and others take their
+	// place: of the shadow nothing is left that the rebuild could go on with.
+	t = s
+	t.budget.death--
+	t.torn = w.variant != tornUnmarked
+	t.rebuild, t.shadow, t.shadowWindow, t.hold = noRebuild, none, 0, false
+	t.window = 0
+	out(t, what+", and dies where the old is gone")
+	t.window = s.shadowWindow
+	out(t, what+", and dies where the new is there")
 }
 
 // rebuildFolds are the positions that the shadow can come to next. A torn ledger counts

@@ -79,6 +79,8 @@ type redis struct {
 	torn   bool   // a script died after its first write: the ledger is torn:<ledger>
 	window counts // what a rebuild replaces
 	kept   counts // a window older than the log, which a rebuild keeps
+	// damaged: the kept window is shown as incomplete, so that its scores promise nothing.
+	damaged bool
 
 	rebuild      phase
 	shadow       position

@@ -14,20 +14,22 @@ type world struct {
 type variant string
 
 const (
-	notCompared    variant = "the ledger is not compared"
-	atLeast        variant = "the ledger is compared by >= instead of =="
-	resentUnfenced variant = "a call that is sent again isn't fenced"
-	tornUnmarked   variant = "a script that dies doesn't leave the ledger torn"
-	tornIgnored    variant = "a torn ledger is taken for its position"
-	outOfOrder     variant = "a sweep takes the highest hash first"
-	boundTaken     variant = "a piece takes the hash bound itself"
-	endForgotten   variant = "a takeover forgets the sweep's end"
-	hashForgotten  variant = "a takeover forgets the sweep's hash"
-	stopsBehind    variant = "a worker stops when the ledger is ahead of it"
-	neverLooks     variant = "an idle worker doesn't look at its ledger"
-	lettersAtEnd   variant = "dead letters are written only by who ends the sweep"
-	swapsAtLeast   variant = "a rebuild swaps at or past the live ledger"
-	twoHistories   variant = "Redis keeps or loses scores and ledger apart"
+	notCompared     variant = "the ledger is not compared"
+	atLeast         variant = "the ledger is compared by >= instead of =="
+	resentUnfenced  variant = "a call that is sent again isn't fenced"
+	tornUnmarked    variant = "a script that dies doesn't leave the ledger torn"
+	tornIgnored     variant = "a torn ledger is taken for its position"
+	outOfOrder      variant = "a sweep takes the highest hash first"
+	boundTaken      variant = "a piece takes the hash bound itself"
+	endForgotten    variant = "a takeover forgets the sweep's end"
+	hashForgotten   variant = "a takeover forgets the sweep's hash"
+	stopsBehind     variant = "a worker stops when the ledger is ahead of it"
+	neverLooks      variant = "an idle worker doesn't look at its ledger"
+	lettersAtEnd    variant = "dead letters are written only by who ends the sweep"
+	swapsAtLeast    variant = "a rebuild swaps at or past the live ledger"
+	shadowUnchecked variant = "a swap doesn't look whether the shadow is still there"
+	keptUnnamed     variant = "a rebuild over a torn ledger keeps a window and doesn't name it"
+	twoHistories    variant = "Redis keeps or loses scores and ledger apart"
 )
 
 func (w *world) space() space[state] {
@@ -73,7 +75,7 @@ func (w *world) wrong(s state) string {
 	switch {
 	case s.window != d:
 		return fmt.Sprintf("the scores are %v, and the ledger at %v denotes %v", s.window, s.ledger, d)
-	case w.kept && s.kept != d:
+	case w.kept && !s.damaged && s.kept != d:
 		return fmt.Sprintf("the scores of the kept window are %v, and the ledger at %v denotes %v", s.kept, s.ledger, d)
 	}
 	for i, h := range w.hashes {
