@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,8 +33,9 @@ type Found struct {
 	// liveFor, by partition.
 	Used map[string]string
 
-	ledger map[string]string
-	keys   []string // in the order in which they are removed
+	ledger, workers map[string]string
+
+	keys []string // in the order in which they are removed
 }
 
 // liveFor is how long after its last line a worker is taken to live: three lines.
@@ -45,7 +47,7 @@ func (v *View) Survey(ctx context.Context) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Found{Used: map[string]string{}, ledger: st.Ledger}
+	f := &Found{Used: map[string]string{}, ledger: st.Ledger, workers: st.Workers}
 	for partition, text := range st.Workers {
 		var line struct {
 			Owner string    `json:"owner"`
@@ -167,19 +169,17 @@ func (v *View) sizes(ctx context.Context, windows []string, f *Found) error {
 	return nil
 }
 
-// Moves reports whether the ledger moves, or a worker reports, between what was found and
-// now: a consumer lives.
+// ReportEvery is how often a worker writes its line, at the least.
+const ReportEvery = 10 * time.Second
+
+// Moves reports whether the ledger has moved, or a worker reported, since the survey. One
+// that lives and has nothing to count is seen if that is longer ago than ReportEvery.
 func (v *View) Moves(ctx context.Context, f *Found) (bool, error) {
 	st, err := v.store.State(ctx)
 	if err != nil {
 		return false, err
 	}
-	for field, text := range st.Ledger {
-		if f.ledger[field] != text {
-			return true, nil
-		}
-	}
-	return len(st.Ledger) != len(f.ledger), nil
+	return !maps.Equal(st.Ledger, f.ledger) || !maps.Equal(st.Workers, f.workers), nil
 }
 
 // Drop removes what was found, one key a call with a pause between two: Redis frees them

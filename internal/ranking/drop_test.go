@@ -116,6 +116,12 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	moves, err = v.Moves(t.Context(), found)
 	require.NoError(t, err)
 	require.True(t, moves)
+	found, err = v.Survey(t.Context())
+	require.NoError(t, err)
+	report(time.Now().Add(-time.Hour)) // by its own clock, which is wrong
+	moves, err = v.Moves(t.Context(), found)
+	require.NoError(t, err)
+	require.True(t, moves, "idle, and alive")
 	report(time.Now().Add(-20 * time.Second))
 	found, err = v.Survey(t.Context())
 	require.NoError(t, err)

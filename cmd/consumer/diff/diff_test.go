@@ -3,6 +3,7 @@ package diff
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,17 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 	if r.Equal || r.Differ != 3 || w.OnlyA != 1 || w.OnlyB != 1 || w.Points != 1 || !w.Exact || len(r.Standings) != 3 ||
 		r.Standings[0].A.Points != 5 || r.Standings[0].B.Points != 6 || r.Standings[1].B != nil {
 		t.Errorf("%s", out)
+	}
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	if err := client.ZAdd(t.Context(), prefix+":{0}:global:weekly:2100-W01", redis.Z{Score: math.Inf(1), Member: "ann"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{"--json", "--json=false"} {
+		code, out, errs = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", "--list", form)
+		if code != 1 || !strings.Contains(out, "+Inf") {
+			t.Errorf("exit code %d: %s%s", code, out, errs)
+		}
 	}
 	code, _, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", "--board", "eu")
 	if code != 0 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ type standing struct {
 type side struct {
 	Points    int64     `json:"points"`
 	ReachedAt time.Time `json:"reached_at,omitzero"`
-	Foreign   float64   `json:"foreign_score,omitempty"`
+	Foreign   string    `json:"foreign_score,omitempty"` // as text: it may be infinite; then nothing else is known
 }
 
 func standingOf(d ranking.Difference) standing {
@@ -81,7 +82,7 @@ func sideOf(r ranking.Row) *side {
 	case !r.There:
 		return nil
 	case r.Foreign:
-		return &side{Foreign: r.Score}
+		return &side{Foreign: strconv.FormatFloat(r.Score, 'g', -1, 64)}
 	}
 	return &side{Points: r.Points, ReachedAt: r.ReachedAt}
 }
@@ -226,8 +227,8 @@ func (r *report) side(of *side) string {
 	switch {
 	case of == nil:
 		return "-"
-	case of.ReachedAt.IsZero():
-		return fmt.Sprintf("%v, which is no score of this layout", of.Foreign)
+	case of.Foreign != "":
+		return of.Foreign + ", which is no score of this layout"
 	}
 	return units.Thousands(of.Points) + " at " + of.ReachedAt.In(r.zone).Format("2006-01-02 15:04:05.000")
 }

@@ -31,8 +31,9 @@ const (
 	bytesMember = 120
 )
 
-// betweenLooks is how long the ledger is watched for a consumer that doesn't report.
-var betweenLooks = 3 * time.Second
+// betweenLooks is how long the prefix is watched for a sign of a consumer: one that has
+// just started, and has nothing to count, gives none but its lines.
+var betweenLooks = ranking.ReportEvery + 2*time.Second
 
 type flags struct {
 	prefix     string
@@ -50,7 +51,7 @@ that is, and asks for the prefix to be typed. One key is removed at a time, and 
 frees it in the background.
 
 It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
-moves the ledger while it is looked at. The prefix that is configured is refused, too,
+reports or counts in the 12 seconds for which the prefix is watched. The prefix that is configured is refused, too,
 unless --force is given. Other prefixes that begin alike aren't touched.
 
 If it is stopped midway, what is left is no board to anybody: a consumer that starts
@@ -171,7 +172,7 @@ func unused(ctx context.Context, cfg *config.Config, v *ranking.View, f *ranking
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	if moves {
-		return fmt.Errorf("%s is in use: its ledger moves, so a consumer counts there. Stop it; nothing was removed", v.Prefix)
+		return fmt.Errorf("%s is in use: a consumer counts or reports there. Stop it, and wait half a minute; nothing was removed", v.Prefix)
 	}
 	return nil
 }

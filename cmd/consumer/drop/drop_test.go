@@ -88,7 +88,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	code, _, errs = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
 	stop()
 	<-counting
-	if code != 1 || !strings.Contains(errs, "is in use: its ledger moves") || keys(t, c, prefix) != 4 {
+	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keys(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
