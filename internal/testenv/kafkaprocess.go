@@ -24,7 +24,7 @@ import (
 var logging []byte
 
 const (
-	kafkaStart = 60 * time.Second // two to three on an idle machine
+	kafkaStart = 3 * time.Minute // two to three seconds on an idle machine
 	kafkaGrace = 20 * time.Second
 )
 

@@ -23,7 +23,7 @@ const (
 	partitions      = 3
 	mostPartitions  = 8
 	sessionTimeout  = 3 * time.Second
-	recoveredWithin = 90 * time.Second
+	recoveredWithin = 3 * time.Minute
 )
 
 // quick are settings under which what is lost is found soon, and which have a batch
