@@ -73,7 +73,7 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 			m := ModeReport{Mode: mode}
 			w.run(&m, *duration/time.Duration(len(all)))
 			w.judge(&m)
-			for _, d := range m.Differences {
+			for _, d := range slices.Concat(m.Wrong, m.Differences) {
 				t.Error(d)
 			}
 			report.Modes = append(report.Modes, m)
@@ -92,12 +92,12 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 			t.Errorf("write the report: %v", err)
 		}
 	}
-	if n := report.differences(); n > 0 {
+	if n := report.wrong(); n > 0 {
 		again := ""
 		if *only != "" {
 			again = fmt.Sprintf(" FAULTS='%s'", *only)
 		}
-		fmt.Printf("%d differences. Again: make chaos DURATION=%v SEED=%d MODES=%s%s\n", n, *duration, *seed, *modes, again)
+		fmt.Printf("%d failures. Again: make chaos DURATION=%v SEED=%d MODES=%s%s\n", n, *duration, *seed, *modes, again)
 	}
 }
 
@@ -107,7 +107,7 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 	_, _ = hash.Write([]byte(w.mode))
 	plan := rand.New(rand.NewPCG(*seed, hash.Sum64()))
 	if _, err := w.recovered(); err != nil {
-		m.Differences = append(m.Differences, "before anything went wrong: "+err.Error())
+		m.Wrong = append(m.Wrong, "before anything went wrong: "+err.Error())
 		return
 	}
 	w.began = time.Now()
@@ -171,7 +171,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	for i, f := range together {
 		effect := effects[i]()
 		if wrong[i] != nil {
-			m.Differences = append(m.Differences, fmt.Sprintf("%s: %v", f.kind, wrong[i]))
+			m.Wrong = append(m.Wrong, fmt.Sprintf("%s: %v", f.kind, wrong[i]))
 		}
 		entry := m.add(f.kind, effect)
 		if i == 0 && err == nil && effect != "" {
@@ -182,7 +182,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	}
 	fmt.Printf("%s on for %s, recovered in %s, stale for %s\n", w.margin(number), seconds(lasted), seconds(took), seconds(stale))
 	if err != nil {
-		m.Differences = append(m.Differences, fmt.Sprintf("after %s: %v", first.kind, err))
+		m.Wrong = append(m.Wrong, fmt.Sprintf("after %s: %v", first.kind, err))
 	}
 	return err == nil
 }

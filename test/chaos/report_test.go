@@ -40,7 +40,10 @@ type ModeReport struct {
 	Standings   int            `json:"standings"`
 	Letters     int            `json:"dead_letters"`
 	Differences []string       `json:"differences"`
-	Logs        string         `json:"logs,omitempty"` // a directory, where there is a difference
+	// Wrong is what failed and isn't about what there was at the end: a recovery or a
+	// rebuild that took too long.
+	Wrong []string `json:"wrong"`
+	Logs  string   `json:"logs,omitempty"` // a directory, where there is a difference
 }
 
 // FaultReport is of a kind of fault, and of the rounds that it began and had an effect
@@ -140,11 +143,11 @@ func (r *Report) merge() []FaultReport {
 	return all.Faults
 }
 
-// differences are those of all modes.
-func (r *Report) differences() int {
+// wrong is how much failed, in all modes.
+func (r *Report) wrong() int {
 	n := 0
 	for _, m := range r.Modes {
-		n += len(m.Differences)
+		n += len(m.Differences) + len(m.Wrong)
 	}
 	return n
 }
@@ -196,10 +199,14 @@ func (r *Report) write(w io.Writer) {
 		}
 		return fmt.Sprintf("%d FOUND", len(m.Differences))
 	})
+	row("other failures", func(m ModeReport) any { return len(m.Wrong) })
 	_ = t.Flush()
 	for _, m := range r.Modes {
 		for _, e := range m.Ended {
 			fmt.Fprintf(w, "\n%s: ended by itself: %s", m.Mode, strings.TrimSpace(e))
+		}
+		for _, d := range m.Wrong {
+			fmt.Fprintf(w, "\n%s: FAILED: %s", m.Mode, strings.TrimSpace(d))
 		}
 		for _, d := range m.Differences {
 			fmt.Fprintf(w, "\n%s: DIFFERENCE: %s", m.Mode, strings.TrimSpace(d))

@@ -163,7 +163,7 @@ func (w *world) sum(m *ModeReport) {
 		}
 		m.Letters = len(w.place.DeadLetters(t))
 	})...)
-	if len(m.Differences) > 0 {
+	if len(m.Differences)+len(m.Wrong) > 0 {
 		m.Logs = w.keepLogs()
 	}
 }
