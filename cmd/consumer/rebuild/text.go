@@ -125,9 +125,10 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 	if f.dryRun || f.diff {
 		writeDifferences(w, r, f.diff, zone)
 	}
-	held := fmt.Sprintf("Ingestion was held for %s.", r.Held.Round(time.Millisecond))
+	last := max(r.Held.Round(time.Millisecond), time.Millisecond)
+	held := fmt.Sprintf("Ingestion was held for %s.", last)
 	if r.Holds > 1 {
-		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, r.Held.Round(time.Millisecond))
+		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
 	}
 	fmt.Fprintf(w, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
 	if !r.Swapped {
@@ -154,7 +155,11 @@ func writeDifferences(w io.Writer, r *rebuild.Result, list bool, zone *time.Loca
 	if !r.Exact {
 		atLeast = "at least "
 	}
-	fmt.Fprintf(w, "\n%s%s standings differ in %s.\n", atLeast, thousands(n), windowsText(windows))
+	differ := thousands(n) + " standings differ"
+	if n == 1 {
+		differ = "1 standing differs"
+	}
+	fmt.Fprintf(w, "\n%s%s in %s.\n", atLeast, differ, windowsText(windows))
 	if n == 0 {
 		return
 	}

@@ -98,6 +98,13 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	require.NotContains(t, b.String(), "dry run")
 
 	b.Reset()
+	r = result()
+	r.Held, r.Exact, r.Differ[0].Differ = 300*time.Microsecond, false, 1
+	writeResult(&b, r, &flags{dryRun: true}, time.UTC)
+	require.Contains(t, b.String(), "at least 1 standing differs in 1 window.")
+	require.Contains(t, b.String(), "Ingestion was held for 1ms.")
+
+	b.Reset()
 	writeResult(&b, &rebuild.Result{Plan: planned()}, &flags{}, time.UTC)
 	require.Equal(t, "Nothing is to be replaced.\n", b.String())
 }
