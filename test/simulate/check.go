@@ -83,7 +83,7 @@ func (w *world) check() {
 	w.records(func(p int, r *stored) {
 		o.Add(recordOf(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
 	})
-	want, err := o.Expected(time.Now().Add(w.skew))
+	want, err := o.Expected(w.now())
 	if err != nil {
 		w.failf("the oracle: %v", err)
 		return
@@ -112,7 +112,7 @@ func (w *world) over(listing string) bool {
 		return false
 	}
 	expires, err := strconv.ParseInt(f[2], 10, 64)
-	return err == nil && expires <= time.Now().Add(w.skew).UnixMilli()
+	return err == nil && expires <= w.now().UnixMilli()
 }
 
 // boards are the sorted sets that are listed.
@@ -192,7 +192,7 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 		r.Overflow = refused[oracle.At{Partition: r.Partition, Offset: r.Offset}]
 		o.Add(r)
 	}
-	want, err := o.Expected(time.Now().Add(w.skew))
+	want, err := o.Expected(w.now())
 	if err != nil {
 		return false
 	}
@@ -331,7 +331,7 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 // events may lie in the future.
 func (w *world) liveSince() int64 {
 	earliest := int64(math.MaxInt64)
-	now := time.Now().Add(w.skew)
+	now := w.now()
 	for _, name := range w.setup.Periods {
 		at := now
 		window, err := w.calendar.At(periods.Period(name), at.UnixMilli())

@@ -80,6 +80,7 @@ func (w *world) advance() {
 func (w *world) pass(d time.Duration) {
 	w.passed++
 	time.Sleep(d + time.Duration(w.passed*7919%9973))
+	synctest.Wait()
 }
 
 // idle waits until something stirs, but not for long.
@@ -96,6 +97,8 @@ func (w *world) idle(most time.Duration) {
 
 // next is the call whose turn it is: the first that came and can be answered.
 func (w *world) next() *call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, c := range w.calls {
 		if c.taken || c.from.cut || c.until > w.step || c.ready != nil && !c.ready() {
 			continue

@@ -74,7 +74,9 @@ func (e ending) Err() error {
 }
 
 func (p *process) join(config kafka.ConsumerGroupConfig) (ingest.Group, error) {
-	p.member = &member{w: p.w, from: p, config: config}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.member.config = config
 	return p.member, nil
 }
 
@@ -180,6 +182,8 @@ func (c *coordinator) expel(m *member) {
 
 // tick expels who is silent for too long, and deals once all members wait.
 func (c *coordinator) tick(w *world) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	now := time.Now()
 	for _, m := range slices.Clone(c.members) {
 		slow := !c.since.IsZero() && !m.waits && now.Sub(c.since) > sessionTimeout

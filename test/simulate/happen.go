@@ -181,6 +181,7 @@ func (w *world) cutLog(f fault) bool {
 	if f.kind == gapOpens {
 		to = min(from+1+int64(f.n>>4%20), p.stable())
 	}
+	to = p.holding(to)
 	if to <= p.start || f.kind == gapOpens && to <= from {
 		return false
 	}
@@ -230,7 +231,7 @@ func (w *world) happenToRedis(f fault) bool {
 		w.tellf("somebody holds the boards")
 	case clock:
 		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
-		w.skew += jump
+		w.skew.Add(int64(jump))
 		w.tellf("Redis's clock jumps by %v", jump)
 	case flush:
 		if w.redis.FlushScripts() == 0 {

@@ -176,6 +176,24 @@ func (p *partition) visible(from int64, do func(*stored)) {
 	}
 }
 
+// holding is the last offset up to one at which there is a record, or the end: a log is
+// cut between records. Where compaction once left nothing at its start, nobody could tell
+// that there was something before.
+func (p *partition) holding(to int64) int64 {
+	if to >= p.end {
+		return to
+	}
+	last := int64(0)
+	for _, b := range p.batches {
+		for _, r := range b.records {
+			if r.offset <= to {
+				last = r.offset
+			}
+		}
+	}
+	return last
+}
+
 // since is the first offset of a record of a time or later; -1 without one.
 func (p *partition) since(ms int64) int64 {
 	stable := p.stable()

@@ -122,7 +122,11 @@ func (d *drawer) records(p *plan) {
 		if i >= p.first {
 			at = max(at, beginning.UnixMilli())
 		}
-		for range 1 + d.IntN(d.pick(3, 20, 20)) {
+		most := d.pick(3, 20, 20)
+		if d.small { // a batch has to fit into a sixteenth of the memory
+			most = min(most, 10)
+		}
+		for range 1 + d.IntN(most) {
 			if d.IntN(3) == 0 {
 				at += int64(d.IntN(3_600_000))
 			}

@@ -93,7 +93,7 @@ func (w *world) hook(command *redissim.Command) redissim.Answer {
 	case "HSET":
 		c.kind, c.what, c.writes = "report", "report "+command.Args[2], true
 	default: // greetings, and scripts that have to be sent first
-		if p.dead {
+		if p.isDead() {
 			return redissim.Answer{Cut: true}
 		}
 		return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}

@@ -24,6 +24,7 @@ import (
 	"math/rand"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -67,7 +68,7 @@ type world struct {
 	kafka     brokers
 	group     coordinator
 	redis     *redissim.Server
-	skew      time.Duration // of Redis's clock
+	skew      atomic.Int64 // of Redis's clock, ns
 	calendar  periods.Calendar
 
 	starts    map[int]int64 // where partitions began, as Redis has it
@@ -79,11 +80,12 @@ type world struct {
 	rebuilt   bool                // by the operator
 	unknown   bool                // somebody may never have learned an outcome: accounting differs
 
-	held   string // what was held last
-	story  []string
-	trace  []byte
-	counts map[string]int
-	failed string
+	held    string     // what was held last
+	telling sync.Mutex // what follows
+	story   []string
+	trace   []byte
+	counts  map[string]int
+	failed  string
 }
 
 // process is one consumer.
@@ -104,6 +106,15 @@ type process struct {
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }
+
+// now is Redis's clock.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+
+func (p *process) isDead() bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.dead
+}
 
 func (w *world) named(name string) *process {
 	w.mu.Lock()
@@ -130,7 +141,7 @@ func newWorld(p *plan) *world {
 		kafka: brokers{committed: map[int]int64{}},
 	}
 	w.events = slices.Clone(p.events)
-	w.redis = redissim.New(func() time.Time { return time.Now().Add(w.skew) })
+	w.redis = redissim.New(func() time.Time { return w.now() })
 	w.redis.Hook, w.redis.Rewrite = w.hook, rewrite
 	var err error
 	if w.calendar, err = periods.NewCalendar(p.setup.Zone, p.setup.WeekStart); err != nil {
@@ -155,6 +166,7 @@ func (w *world) send(s *sending) {
 // launch starts a process.
 func (w *world) launch(s size) {
 	p := &process{w: w, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
@@ -213,13 +225,17 @@ func (w *world) alive() (all []*process) {
 // tellf adds a sentence to the story.
 func (w *world) tellf(format string, args ...any) {
 	line := fmt.Sprintf("%8.3f s  ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...)
+	w.telling.Lock()
 	w.story = append(w.story, line)
+	w.telling.Unlock()
 	w.notef("%s", line)
 }
 
 // notef adds to the trace, which holds every step.
 func (w *world) notef(format string, args ...any) {
-	w.trace = fmt.Appendf(w.trace, "%d %d ", w.step, time.Since(w.began))
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	w.trace = fmt.Appendf(w.trace, "%d ", time.Since(w.began))
 	w.trace = fmt.Appendf(w.trace, format+"\n", args...)
 }
 
@@ -266,11 +282,9 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 			about += fmt.Sprintf(" %s=%v", name, v)
 		}
 	}
-	if c.p.dead || c.p.consumer == nil {
+	if c.p.consumer == nil || c.p.isDead() {
 		return nil
 	}
-	c.p.w.mu.Lock()
-	defer c.p.w.mu.Unlock()
 	c.p.w.tellf("    process %d says: %s%s", c.p.id, e.Message, about)
 	return nil
 }
