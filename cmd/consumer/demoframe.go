@@ -154,7 +154,7 @@ func (f *demoFrame) example() (member, week string) {
 			}
 		}
 	}
-	w, err := f.watch.reader.calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli())
+	w, err := f.watch.reader.Calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli())
 	if err != nil {
 		return f.watch.game.someone, "2026-W47" // no clock says so
 	}

@@ -66,7 +66,7 @@ func newDemoWatch(cfg *config.Config, game *demoGame) (*demoWatch, error) {
 }
 
 func (w *demoWatch) close() {
-	w.reader.close()
+	w.reader.Close()
 	clients.CloseKafka(w.client)
 }
 
@@ -112,20 +112,20 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 }
 
 func (w *demoWatch) lookAtLag(ctx context.Context, v *demoView) error {
-	cfg := w.reader.cfg
+	cfg := w.reader.Config
 	topic := cfg.Kafka.Topics[0]
 	logs, err := ingest.Logs(ctx, w.client, topic, demoPartitions)
 	if err != nil {
 		return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 	}
 	// Redis last: a position that has passed the end that was seen is no lag.
-	state, err := w.reader.store.State(ctx)
+	state, err := w.reader.Store.State(ctx)
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	v.lag = 0
 	for p, log := range logs {
-		r := reportPartition(partitionID{topic, p}, &logFacts{end: log.End}, &state)
+		r := reportPartition(clients.PartitionID{Topic: topic, Partition: p}, &logFacts{end: log.End}, &state)
 		if r.Lag == nil {
 			v.lag += log.End // the consumer has yet to begin
 			continue

@@ -38,9 +38,9 @@ the exit code is 0. An id that begins with a dash goes after --.`,
 					return err
 				}
 				if asJSON {
-					return cli.WriteJSON(p.Stdout, reportBoard(b, r.cfg.TimeZone))
+					return cli.WriteJSON(p.Stdout, reportBoard(b, r.Config.TimeZone))
 				}
-				text := newBoardText(p.Stdout, r.cfg.TimeZone)
+				text := newBoardText(p.Stdout, r.Config.TimeZone)
 				text.marked = member
 				none := ""
 				if b.Standings[0].Rank == 0 && b.Listed {
@@ -74,7 +74,7 @@ func showBoard(ctx context.Context, p *cli.Program, board, period, window string
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	w, err := r.window(ctx, kept, window)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/standings/standings/cmd/consumer/check"
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/deadletters"
 	"github.com/standings/standings/cmd/consumer/diff"
@@ -23,7 +24,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root := p.Root(version,
 		newRunCommand(p),
 		newConfigCommand(p),
-		newCheckCommand(p),
+		check.Command(p),
 		newProduceCommand(p),
 		newTopCommand(p),
 		newRankCommand(p),

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
@@ -33,17 +34,17 @@ func lineOf(l ingest.Line) string {
 }
 
 // reportOf puts a report together from what Redis and Kafka say.
-func reportOf(t *testing.T, state *ledger.State, logs map[partitionID]logFacts, environ ...string) *statusReport {
+func reportOf(t *testing.T, state *ledger.State, logs map[clients.PartitionID]logFacts, environ ...string) *statusReport {
 	t.Helper()
 	l, err := config.Load("", environ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBoardReader(l.Config)
+	r, err := clients.OpenReader(l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
+	defer r.Close()
 	s := &statusReport{Group: "standings", Prefix: "lb", Problems: []string{}}
 	for _, id := range partitionsOf(l.Config.Kafka.Topics, logs, state) {
 		var log *logFacts
@@ -54,7 +55,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[partitionID]logFacts, 
 	}
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(l.Config, r.calendar, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(l.Config, r.Calendar, state); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,9 +86,9 @@ func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
 			"points/10": lineOf(halt),
 			"points/4":  "{",
 		},
-	}, map[partitionID]logFacts{
-		{"points", 0}: {0, 500, offset(470)}, {"points", 1}: {100, 480, offset(120)}, {"points", 2}: {10, 12, nil},
-		{"points", 3}: {0, 0, nil}, {"points", 10}: {10, 12, nil},
+	}, map[clients.PartitionID]logFacts{
+		{Topic: "points", Partition: 0}: {0, 500, offset(470)}, {Topic: "points", Partition: 1}: {100, 480, offset(120)}, {Topic: "points", Partition: 2}: {10, 12, nil},
+		{Topic: "points", Partition: 3}: {0, 0, nil}, {Topic: "points", Partition: 10}: {10, 12, nil},
 	})
 	s.Partitions[0].BehindMS, s.Partitions[1].BehindMS = offset(1234), offset(3*3600_000+4*60_000)
 	want := `
@@ -116,7 +117,7 @@ a rebuild holds the boards: nothing is applied until it has swapped them, or its
 
 func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
 	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
-		r := reportPartition(partitionID{"points", 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
+		r := reportPartition(clients.PartitionID{Topic: "points", Partition: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
 			"points/0": lineOf(ingest.Line{State: "running", At: hour})}})
 		if r.state() != want || r.Stale != (want == "stale") {
 			t.Errorf("after %v: %s", age, r.state())

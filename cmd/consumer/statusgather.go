@@ -20,17 +20,16 @@ import (
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
 )
 
 // gatherStatus asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
 func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error) {
-	r, err := newBoardReader(cfg)
+	r, err := clients.OpenReader(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 	var both sync.WaitGroup
 	both.Go(func() { log = askKafka(ctx, cfg, client) })
 	both.Go(func() {
-		found, err := r.store.State(ctx)
+		found, err := r.Store.State(ctx)
 		if err != nil {
 			noState = clients.ExplainRedis(ctx, err, cfg)
 			return
@@ -72,18 +71,18 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 	addBehind(ctx, cfg, client, s.Partitions)
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(cfg, r.calendar, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(cfg, r.Calendar, state); err != nil {
 			return nil, err
 		}
-		s.Schema = r.difference(log.cluster, state.Schema)
+		s.Schema = difference(r, log.cluster, state.Schema)
 	}
 	return s, nil
 }
 
 // difference says how the configuration differs from what the scores were written
 // with, nil where it doesn't.
-func (r *boardReader) difference(cluster, found string) *string {
-	err := r.checkSchema(cluster, found)
+func difference(r *clients.Reader, cluster, found string) *string {
+	err := r.CheckSchema(cluster, found)
 	if err == nil {
 		return nil
 	}
@@ -91,31 +90,15 @@ func (r *boardReader) difference(cluster, found string) *string {
 	return &text
 }
 
-// checkSchema is a *ranking.SchemaError where the configuration differs from what the
-// scores were written with. Without Kafka, whatever cluster there was is right.
-func (r *boardReader) checkSchema(cluster, found string) error {
-	store, err := clients.NewStore(r.cfg, r.client, cluster)
-	if err == nil {
-		err = store.CheckSchema(found)
-	}
-	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && cluster == "" {
-		err = clients.WhateverCluster(other)
-		if other, ok = errors.AsType[*ranking.SchemaError](err); ok && other.Wanted == other.Found {
-			err = nil
-		}
-	}
-	return err
-}
-
 // kafkaStatus is what Kafka says of the configured topics.
 type kafkaStatus struct {
 	cluster    string
-	partitions map[partitionID]logFacts
+	partitions map[clients.PartitionID]logFacts
 	problems   []string
 }
 
 func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kafkaStatus {
-	s := kafkaStatus{partitions: map[partitionID]logFacts{}, problems: []string{}}
+	s := kafkaStatus{partitions: map[clients.PartitionID]logFacts{}, problems: []string{}}
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
 		s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
@@ -140,14 +123,14 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 		return err
 	}
 	for p, log := range logs {
-		s.partitions[partitionID{topic, p}] = logFacts{start: log.Start, end: log.End}
+		s.partitions[clients.PartitionID{Topic: topic, Partition: p}] = logFacts{start: log.Start, end: log.End}
 	}
 	committed, err := ingest.Committed(ctx, client, cfg.Kafka.Group, topic, n)
 	if err != nil {
 		return err
 	}
 	for p, offset := range committed {
-		id := partitionID{topic, p}
+		id := clients.PartitionID{Topic: topic, Partition: p}
 		f := s.partitions[id]
 		f.committed = &offset
 		s.partitions[id] = f

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -71,58 +71,42 @@ type logFacts struct {
 	committed  *int64
 }
 
-// partitionID orders partitions as the configuration names their topics.
-type partitionID struct {
-	topic     string
-	partition int
-}
-
 // partitionsOf are those that Kafka or Redis know of, of the configured topics.
-func partitionsOf(topics []string, logs map[partitionID]logFacts, state *ledger.State) []partitionID {
-	seen := map[partitionID]bool{}
+func partitionsOf(topics []string, logs map[clients.PartitionID]logFacts, state *ledger.State) []clients.PartitionID {
+	seen := map[clients.PartitionID]bool{}
 	for id := range logs {
 		seen[id] = true
 	}
 	if state != nil {
 		for _, fields := range []map[string]string{state.Ledger, state.Workers} {
 			for field := range fields {
-				if id, ok := parseField(field); ok && slices.Contains(topics, id.topic) {
+				if id, ok := clients.ParseField(field); ok && slices.Contains(topics, id.Topic) {
 					seen[id] = true
 				}
 			}
 		}
 	}
-	var all []partitionID
+	var all []clients.PartitionID
 	for id := range seen {
 		all = append(all, id)
 	}
-	slices.SortFunc(all, func(a, b partitionID) int {
-		return cmp.Or(cmp.Compare(slices.Index(topics, a.topic), slices.Index(topics, b.topic)), cmp.Compare(a.partition, b.partition))
+	slices.SortFunc(all, func(a, b clients.PartitionID) int {
+		return cmp.Or(cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)), cmp.Compare(a.Partition, b.Partition))
 	})
 	return all
 }
 
-// parseField reads a name of the ledger: topic/partition.
-func parseField(field string) (partitionID, bool) {
-	i := strings.LastIndexByte(field, '/')
-	n, err := strconv.Atoi(field[i+1:])
-	return partitionID{field[:max(i, 0)], n}, i > 0 && err == nil && n >= 0
-}
-
-// staleAfter is three of a worker's lines.
-const staleAfter = 30 * time.Second
-
 // reportPartition puts together what is known of a partition. Log and state are
 // nil where Kafka or Redis couldn't be reached.
-func reportPartition(id partitionID, log *logFacts, state *ledger.State) partitionReport {
-	r := partitionReport{Topic: id.topic, Partition: id.partition}
+func reportPartition(id clients.PartitionID, log *logFacts, state *ledger.State) partitionReport {
+	r := partitionReport{Topic: id.Topic, Partition: id.Partition}
 	if log != nil {
 		r.LogStart, r.LogEnd, r.Committed = &log.start, &log.end, log.committed
 	}
 	if state == nil {
 		return r
 	}
-	field := ledger.Field(id.topic, id.partition)
+	field := ledger.Field(id.Topic, id.Partition)
 	if text, ok := state.Ledger[field]; ok {
 		r.Position = &text
 		if at, ok := counted(text); ok && log != nil {
@@ -164,7 +148,7 @@ func (p *partitionReport) addLine(text string, now time.Time) {
 		}
 	}
 	p.staleFor = now.Sub(line.At)
-	p.Stale = p.staleFor > staleAfter
+	p.Stale = p.staleFor > clients.StaleAfter
 }
 
 // incompleteWindows are the windows that live and began before a partition's
@@ -198,17 +182,10 @@ func incompleteWindows(cfg *config.Config, calendar periods.Calendar, state *led
 				}
 			}
 			if len(partly) > 0 {
-				slices.SortFunc(partly, compareFields)
+				slices.SortFunc(partly, clients.CompareFields)
 				all = append(all, incompleteReport{string(p.Name), w.Name, partly})
 			}
 		}
 	}
 	return all, nil
-}
-
-// compareFields has points/2 before points/10.
-func compareFields(a, b string) int {
-	x, _ := parseField(a)
-	y, _ := parseField(b)
-	return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.partition, y.partition), cmp.Compare(a, b))
 }

@@ -40,13 +40,13 @@ the id is as it is.`,
 					return err
 				}
 				if asJSON {
-					return cli.WriteJSON(p.Stdout, reportBoard(b, r.cfg.TimeZone))
+					return cli.WriteJSON(p.Stdout, reportBoard(b, r.Config.TimeZone))
 				}
 				none := ""
 				if b.Listed && len(b.Standings) == 0 {
 					none = "no member has a rank above " + units.Thousands(int64(offset))
 				}
-				return newBoardText(p.Stdout, r.cfg.TimeZone).write(b, none)
+				return newBoardText(p.Stdout, r.Config.TimeZone).write(b, none)
 			})
 		},
 	}

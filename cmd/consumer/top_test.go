@@ -38,9 +38,9 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 	if w.reader, err = newBoardReader(l.Config); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.reader.close)
+	t.Cleanup(w.reader.Close)
 	// As the consumer does, who knows the cluster.
-	if w.store, err = clients.NewStore(l.Config, w.reader.client, "some-cluster"); err != nil {
+	if w.store, err = clients.NewStore(l.Config, w.reader.Client, "some-cluster"); err != nil {
 		t.Fatal(err)
 	}
 	var all []ledger.Beginning
@@ -58,7 +58,7 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 // long as this code does.
 func (w *written) add(t *testing.T, board string, p periods.Period, name string, members ...ledger.Member) {
 	t.Helper()
-	window, err := w.reader.calendar.Named(p, name)
+	window, err := w.reader.Calendar.Named(p, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,11 +253,11 @@ RANK  MEMBER                         POINTS  REACHED AT
 func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
 	w := standingsOf(t, 0)
 	now := testenv.RedisClient(t).Time(t.Context()).Val()
-	current, err := w.reader.calendar.At(periods.Yearly, now.UnixMilli())
+	current, err := w.reader.Calendar.At(periods.Yearly, now.UnixMilli())
 	if err != nil {
 		t.Fatal(err)
 	}
-	previous, _ := w.reader.calendar.Previous(current)
+	previous, _ := w.reader.Calendar.Previous(current)
 	for name, want := range map[string]periods.Window{windowCurrent: current, windowPrevious: previous} {
 		got, err := w.reader.window(t.Context(), periods.Yearly, name)
 		if err != nil || got != want {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
@@ -20,31 +18,16 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// boardReader reads the standings of a configuration.
-type boardReader struct {
-	cfg      *config.Config
-	client   redis.UniversalClient
-	store    *ranking.Store
-	calendar periods.Calendar
-}
+// boardReader reads boards.
+type boardReader struct{ *clients.Reader }
 
 func newBoardReader(cfg *config.Config) (*boardReader, error) {
-	calendar, err := cfg.Calendar()
+	r, err := clients.OpenReader(cfg)
 	if err != nil {
 		return nil, err
 	}
-	client, err := clients.NewRedis(cfg, nil)
-	if err != nil {
-		return nil, err
-	}
-	store, err := clients.NewStore(cfg, client, "")
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	return &boardReader{cfg: cfg, client: client, store: store, calendar: calendar}, nil
+	return &boardReader{r}, nil
 }
-
-func (r *boardReader) close() { _ = r.client.Close() } // nothing is in flight
 
 // checkBoard refuses a board that no event can name.
 func checkBoard(cfg *config.Config, board string) error {
@@ -83,24 +66,24 @@ const (
 // window finds the one that a name means: current, previous, or a window's own.
 func (r *boardReader) window(ctx context.Context, p periods.Period, name string) (periods.Window, error) {
 	if name != windowCurrent && name != windowPrevious {
-		w, err := r.calendar.Named(p, name)
+		w, err := r.Calendar.Named(p, name)
 		if err != nil {
 			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
 		}
 		return w, nil
 	}
-	now, err := r.store.Now(ctx)
+	now, err := r.Store.Now(ctx)
 	if err != nil {
-		return periods.Window{}, clients.ExplainRedis(ctx, err, r.cfg)
+		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
 	}
-	w, err := r.calendar.At(p, now.UnixMilli())
+	w, err := r.Calendar.At(p, now.UnixMilli())
 	if err != nil {
 		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
 	}
 	if name == windowCurrent {
 		return w, nil
 	}
-	before, ok := r.calendar.Previous(w)
+	before, ok := r.Calendar.Previous(w)
 	if !ok {
 		return periods.Window{}, cli.Usagef("there is no %s window before %s", p, w.Name)
 	}
@@ -114,17 +97,17 @@ func (r *boardReader) read(ctx context.Context, board string, w periods.Window, 
 		return ranking.Board{Name: board, Window: w, Tick: r.tick(w.Period)}, nil
 	}
 	if err != nil {
-		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.cfg)
+		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.Config)
 	}
 	return found, nil
 }
 
 func (r *boardReader) tick(p periods.Period) time.Duration {
-	for _, kept := range r.cfg.Periods {
+	for _, kept := range r.Config.Periods {
 		if kept.Name != p {
 			continue
 		}
-		if layout, err := r.cfg.Layout(kept); err == nil {
+		if layout, err := r.Config.Layout(kept); err == nil {
 			return time.Duration(layout.Tick) * time.Millisecond
 		}
 	}
@@ -133,13 +116,13 @@ func (r *boardReader) tick(p periods.Period) time.Duration {
 
 // top reads a page of a board.
 func (r *boardReader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
-	b, err := r.store.Top(ctx, board, w, offset, limit)
+	b, err := r.Store.Top(ctx, board, w, offset, limit)
 	return r.read(ctx, board, w, b, err)
 }
 
 // rank reads a member's row, and up to around rows above and below it.
 func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
-	b, err := r.store.Rank(ctx, board, w, member)
+	b, err := r.Store.Rank(ctx, board, w, member)
 	b, err = r.read(ctx, board, w, b, err)
 	if err != nil {
 		return b, err

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"errors"
@@ -172,7 +172,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 
 func TestWhatCheckSaysOfStarts(t *testing.T) {
 	gap := &ingest.Halt{Reason: ingest.HaltGap, What: "the events of points/0 are gone", Remedy: "restore them"}
-	partial := hour.UnixMilli()
+	partial := checkedAt.UnixMilli()
 	for _, c := range []struct {
 		name   string
 		change func(*topicFacts, *wanted)

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"crypto/x509"
@@ -13,7 +13,7 @@ import (
 
 func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 	until := func(d time.Duration) *x509.Certificate {
-		return &x509.Certificate{Subject: pkix.Name{CommonName: "standings"}, NotBefore: hour.Add(-units.Day), NotAfter: hour.Add(d)}
+		return &x509.Certificate{Subject: pkix.Name{CommonName: "standings"}, NotBefore: checkedAt.Add(-units.Day), NotAfter: checkedAt.Add(d)}
 	}
 	for _, c := range []struct {
 		name    string
@@ -47,7 +47,7 @@ func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.kafka = c.tls
-			all := judgeConfig(f, hour)
+			all := judgeConfig(f, checkedAt)
 			holds(t, all, c.check, c.want)
 			if strings.Contains(foundIn(all, "secrets"), "hidden") {
 				t.Error("it shows a secret")

@@ -1,11 +1,9 @@
-package main
+package check
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -13,13 +11,34 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/testenv"
 )
+
+func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return clitest.Execute(t, Command, environ, args...)
+}
+
+// checkedAt is a time that reports are made of without a clock.
+var checkedAt = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
+
+func lineText(l ingest.Line) string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
 
 // checked is a Kafka and a Redis of the test's own, and how check is told of them.
 type checked struct {
@@ -148,21 +167,32 @@ func (w *checked) publish(t *testing.T, topic string, n int) {
 	}
 }
 
-// consumes runs a consumer until stop.
+// consumes runs a consumer until stop, as run does.
 func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	t.Helper()
+	l, err := config.Load("", append(slices.Clone(w.environ), change...))
+	require.NoError(t, err)
+	cfg := l.Config
+	way, err := cfg.Kafka.Connection()
+	require.NoError(t, err)
+	brokers, err := w.admin.BrokerMetadata(t.Context())
+	require.NoError(t, err)
+	client, err := clients.NewRedis(cfg, nil)
+	require.NoError(t, err)
+	store, err := clients.NewStore(cfg, client, brokers.Cluster)
+	require.NoError(t, err)
+	transport := clients.NewTransport(cfg, way)
+	consumer, err := clients.NewConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	var log bytes.Buffer
-	go func() {
-		ended <- run(ctx, []string{"run"}, append(slices.Clone(w.environ), change...), strings.NewReader(""), io.Discard, &log)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- consumer.Run(ctx) }()
 	return func() {
 		t.Helper()
 		cancel()
-		if code := <-ended; code != cli.ExitOK {
-			t.Errorf("run ended with %d: %s", code, &log)
-		}
+		require.NoError(t, <-ended)
+		transport.CloseIdleConnections()
+		require.NoError(t, client.Close())
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check as text: a table a section, its cells wrapped to a width.
 

@@ -1,6 +1,6 @@
-package main
-
-// consumer check: a dry look at everything that run needs.
+// Package check is `consumer check`: a dry look at everything that run needs, and what
+// to do about what it finds. It writes nothing that stays.
+package check
 
 import (
 	"cmp"
@@ -23,7 +23,8 @@ import (
 	"github.com/standings/standings/internal/ingest"
 )
 
-func newCheckCommand(p *cli.Program) *cobra.Command {
+// Command is the command.
+func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
@@ -121,11 +122,11 @@ func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := newBoardReader(cfg)
+	reader, err := clients.OpenReader(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer reader.close()
+	defer reader.Close()
 	client, err := clients.NewKafka(&cfg.Kafka, checkedTopics(cfg)...)
 	if err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
 	}
 	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
 	if redisSide.state != nil {
-		redisSide.difference = reader.checkSchema(kafkaSide.cluster, redisSide.state.Schema)
+		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.state.Schema)
 	}
 	want := &wanted{
 		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory), maxEventBytes: cfg.MaxEventBytes,
@@ -172,9 +173,9 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 }
 
 // dryConsumer is the consumer that run would start. Nobody starts it.
-func dryConsumer(r *boardReader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
-	cfg := r.cfg
-	store, err := clients.NewStore(cfg, r.client, cluster)
+func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
+	cfg := r.Config
+	store, err := clients.NewStore(cfg, r.Client, cluster)
 	if err != nil {
 		return nil, err
 	}

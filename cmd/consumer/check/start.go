@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of what would happen if the consumer started now: the start table's
 // outlook, told by what happens and not partition by partition.

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"errors"
@@ -115,17 +115,17 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 			"ledger", "warning: it has positions of topics that aren't configured: old →"},
 		{"held", func(f *redisFacts, _ *serverFacts) { f.state.Held = true }, "ledger", "warning: a rebuild holds the boards"},
 		{"nobody runs", func(f *redisFacts, _ *serverFacts) {
-			f.state.Workers = map[string]string{"points/0": lineOf(ingest.Line{Owner: "a:1", At: hour.Add(-time.Minute)})}
+			f.state.Workers = map[string]string{"points/0": lineText(ingest.Line{Owner: "a:1", At: checkedAt.Add(-time.Minute)})}
 		}, "consumer", "ok: none has written here in the last 30s"},
 		{"two run", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
-				"points/0": lineOf(ingest.Line{Owner: "a:1", At: hour}), "points/1": lineOf(ingest.Line{Owner: "a:1", At: hour}),
-				"points/2": lineOf(ingest.Line{Owner: "b:1", At: hour, State: ingest.StateHalted}),
+				"points/0": lineText(ingest.Line{Owner: "a:1", At: checkedAt}), "points/1": lineText(ingest.Line{Owner: "a:1", At: checkedAt}),
+				"points/2": lineText(ingest.Line{Owner: "b:1", At: checkedAt, State: ingest.StateHalted}),
 			}
 		}, "consumer", "warning: halted: points/2…\nok: running in the last 30s: a:1 (2 partitions), b:1 (1 partition)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &redisFacts{kind: "a single server", servers: []serverFacts{aServer()}, state: &ledger.State{Now: hour}}
+			f := &redisFacts{kind: "a single server", servers: []serverFacts{aServer()}, state: &ledger.State{Now: checkedAt}}
 			c.change(f, &f.servers[0])
 			holds(t, judgeRedis(f, []string{"points"}, 5*time.Minute), c.check, c.want)
 		})

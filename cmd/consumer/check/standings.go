@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of what Redis holds under the prefix.
 
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
@@ -46,12 +47,12 @@ func judgeSchema(s *section, f *redisFacts) {
 func judgeLedger(s *section, st *ledger.State, topics []string) {
 	const check = "ledger"
 	var torn, others []string
-	for _, field := range slices.SortedFunc(maps.Keys(st.Ledger), compareFields) {
+	for _, field := range slices.SortedFunc(maps.Keys(st.Ledger), clients.CompareFields) {
 		if _, err := ledger.Parse(st.Ledger[field]); err != nil {
 			torn = append(torn, field)
 		}
-		if id, ok := parseField(field); !ok || !slices.Contains(topics, id.topic) {
-			topic := id.topic
+		if id, ok := clients.ParseField(field); !ok || !slices.Contains(topics, id.Topic) {
+			topic := id.Topic
 			if !ok {
 				topic = field
 			}
@@ -90,7 +91,7 @@ func judgeWorkers(s *section, st *ledger.State) {
 	var halted []string
 	for field, text := range st.Workers {
 		var line ingest.Line
-		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.At) > staleAfter {
+		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.At) > clients.StaleAfter {
 			continue
 		}
 		owners[line.Owner]++
@@ -99,16 +100,16 @@ func judgeWorkers(s *section, st *ledger.State) {
 		}
 	}
 	if len(halted) > 0 {
-		slices.SortFunc(halted, compareFields)
+		slices.SortFunc(halted, clients.CompareFields)
 		s.warn(check, "", fmt.Sprintf("halted: %s", membersOf(halted)), "see consumer status")
 	}
 	if len(owners) == 0 {
-		s.ok(check, "", "none has written here in the last "+units.FormatDuration(staleAfter))
+		s.ok(check, "", "none has written here in the last "+units.FormatDuration(clients.StaleAfter))
 		return
 	}
 	var names []string
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
 	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(staleAfter), membersOf(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(clients.StaleAfter), membersOf(names)))
 }

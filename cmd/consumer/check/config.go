@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of the configuration: what it comes to, and what an operator may not have
 // meant. It is valid: else nothing is checked.

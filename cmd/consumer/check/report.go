@@ -1,4 +1,4 @@
-package main
+package check
 
 // What check found, and what to do about it. The judgement is pure: facts that
 // others have gathered go in, findings come out.

@@ -1,4 +1,4 @@
-package main
+package check
 
 // Asking Kafka for what check judges. Nothing is created, joined or committed: a
 // cluster on which no group was ever used isn't asked about ours, since the question

@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of the topics and their dead-letter topics.
 

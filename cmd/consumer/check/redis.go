@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of Redis's servers: each master by itself.
 

@@ -1,4 +1,4 @@
-package main
+package check
 
 // Check, of Kafka: whether the cluster is there and speaks what the consumer does.
 

@@ -1,4 +1,4 @@
-package main
+package check
 
 // Asking Redis for what check judges. Nothing that stays is written.
 
@@ -18,15 +18,15 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
-	cfg := r.cfg
+func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
+	cfg := r.Config
 	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB}
-	if _, ok := r.client.(*redis.ClusterClient); ok {
+	if _, ok := r.Client.(*redis.ClusterClient); ok {
 		f.kind = "a cluster's master"
 	} else if cfg.Redis.Sentinel.Master != "" {
 		f.kind = "the Sentinels' master " + cfg.Redis.Sentinel.Master
 	}
-	state, err := r.store.State(ctx)
+	state, err := r.Store.State(ctx)
 	f.noState = clients.ExplainRedis(ctx, err, cfg)
 	_, misfit := errors.AsType[*ranking.MisfitError](f.noState)
 	switch {
@@ -37,7 +37,7 @@ func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
 		f.state = &state
 	}
 	var mu sync.Mutex
-	err = ranking.EachMaster(ctx, r.client, func(ctx context.Context, c *redis.Client) error {
+	err = ranking.EachMaster(ctx, r.Client, func(ctx context.Context, c *redis.Client) error {
 		m := askServer(ctx, cfg, c)
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,7 +52,7 @@ func gatherRedis(ctx context.Context, r *boardReader) *redisFacts {
 	if len(f.servers) == 1 {
 		f.servers[0].address = ""
 	}
-	f.rights = r.store.TryCommands(ctx)
+	f.rights = r.Store.TryCommands(ctx)
 	return f
 }
 
