@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -157,25 +158,32 @@ func TestASideThatIsBehindIsNotExact(t *testing.T) {
 // again, and agrees.
 func TestTrafficToBothIsNoDifference(t *testing.T) {
 	a, b := two(t)
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 0; ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			m := a.member(fmt.Sprint("m", n%1200), 1)
-			a.add(t, m)
-			b.add(t, m)
-		}
-	}()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- traffic(t.Context(), stop, a, b) }()
 	windows, all := diff(t, a, b, func(d *Diff) { d.Pause = 5 * time.Millisecond })
 	close(stop)
-	<-ended
+	require.NoError(t, <-ended)
 	require.LessOrEqual(t, len(all), 3, "one event may be on its way")
 	require.Len(t, windows, 3)
+}
+
+// traffic gives every side the same events, until it is stopped.
+func traffic(ctx context.Context, stop <-chan struct{}, sides ...*fixture) error {
+	for n := 0; ; n++ {
+		for _, f := range sides {
+			f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+			f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member(fmt.Sprint("m", n%1200), 1)}}}
+			f.next += 10
+			if a, _, err := f.store.Apply(ctx, &f.piece); err != nil || a.Outcome != ledger.Applied {
+				return fmt.Errorf("%v: %w", a, err)
+			}
+		}
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+	}
 }
 
 // Two rows are of the same event, or they aren't: ticks that share a millisecond may be.
