@@ -46,7 +46,7 @@ func TestAFileOfOffsetsThatIsNoneSaysWhichLineIsWrong(t *testing.T) {
 		"points,0,1\npoints,x,1":       "line 2",
 		"points,-1,1":                  "no partition",
 		"points,4294967296,1":          "no partition",
-		",0,1":                         "no partition",
+		",0,1":                         "topic's name",
 		"points,0,-1":                  "no offset",
 		"points,0,9223372036854775808": "no offset",
 		"points,0,1\npoints,0,1":       "twice",
@@ -61,7 +61,7 @@ func TestOffsetsComeBackFromTheirFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.MapOfN(
 			rapid.Custom(func(t *rapid.T) string {
-				return ledger.Field(rapid.StringMatching(`[a-zA-Z0-9._-]{1,12}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"))
+				return ledger.Field(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,12}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"))
 			}),
 			rapid.Int64Min(0), 1, 20).Draw(t, "offsets")
 		var b strings.Builder
