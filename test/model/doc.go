@@ -7,7 +7,9 @@
 // Their batches and pieces end anywhere. A call to Redis is carried out at once, late,
 // or never, and its answer may be lost. Consumers crash; Redis goes back to any earlier
 // state, is wiped, or dies in the middle of a script; a rebuild comes as close to the
-// live ledger as it may, under a hold whose lease can lapse at any moment, and swaps.
+// live ledger as it may, under a hold whose lease can lapse at any moment, and swaps, or
+// dies in the middle of that. Over a torn ledger it names the window that it keeps, whose
+// scores promise nothing from then on.
 //
 // What holds in every state: the scores are what the ledger denotes; a bad event that
 // the ledger has passed is among the dead letters. And from every state the end, where
