@@ -187,6 +187,9 @@ func (w *world) cutLog(f fault) bool {
 	}
 	w.tellf("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, text)
 	p.start = to
+	if to == p.end {
+		p.gap = 0 // see holding
+	}
 	return true
 }
 
