@@ -36,11 +36,18 @@ func (a *attempt) reading(ctx context.Context) error {
 	return a.close(ctx)
 }
 
-// near is how long a round may take that is followed by the hold.
-func (a *attempt) near() time.Duration { return min(a.MaxHold/4, 300*time.Millisecond) }
-
 // outrun is how many rounds that don't get short are waited for in silence.
 const outrun = 20
+
+// near is how long the nth round may take that is followed by the hold. Where even short
+// rounds take their time, on a Redis or a Kafka that is slow to answer, it is tried with
+// what there is: under the hold nothing is added.
+func (a *attempt) near(n int) time.Duration {
+	if n > outrun {
+		return a.MaxHold / 2
+	}
+	return min(a.MaxHold/4, 300*time.Millisecond)
+}
 
 // close goes round by round until one was short.
 func (a *attempt) close(ctx context.Context) error {
@@ -53,11 +60,11 @@ func (a *attempt) close(ctx context.Context) error {
 		if err := a.reads.To(ctx, limits); err != nil {
 			return err
 		}
-		if time.Since(began) <= a.near() {
+		if time.Since(began) <= a.near(n) {
 			return nil
 		}
 		if n%outrun == 0 {
-			a.Watch.notef("the consumers are about as fast as this rebuild: %d rounds, and it isn't close yet", n)
+			a.Watch.notef("the consumers are about as fast as this rebuild, or servers are slow to answer: %d rounds, and it isn't close yet", n)
 		}
 	}
 }

@@ -157,14 +157,14 @@ func TestNobodysBoardsAreNothingToRebuild(t *testing.T) {
 }
 
 // slow is a network to Redis on which every call takes a while.
-type slow struct{}
+type slow time.Duration
 
 const slowly = 5 * time.Millisecond
 
 func (slow) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		time.Sleep(slowly)
+		time.Sleep(time.Duration(s))
 		return next(ctx, cmd)
 	}
 }
@@ -175,7 +175,7 @@ func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T) {
 	p := newPlace(t, 20)
 	was := p.boards()
-	p.redis.AddHook(slow{})
+	p.redis.AddHook(slow(slowly))
 	p.job.MaxHold = slowly // less than it takes to look where the live ledger stands
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -183,6 +183,19 @@ func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.False(t, r.Swapped)
 	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
+	p := newPlace(t, 20)
+	was := p.boards()
+	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has two calls at least
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+	require.Len(t, p.notes, 1)
+	require.Contains(t, p.notes[0], "isn't close yet")
 	p.nothingLeft()
 }
 
