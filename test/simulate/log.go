@@ -98,7 +98,7 @@ func (p *partition) send(s *sending) {
 	for _, r := range s.records {
 		last++
 		b.maxTime = max(b.maxTime, r.time)
-		if !r.hole {
+		if !r.hole || last == p.start && p.start > 0 { // see holding
 			b.records = append(b.records, stored{r, last})
 		}
 	}
