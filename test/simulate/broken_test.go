@@ -12,8 +12,8 @@ type broken struct {
 	name   string
 	what   string // would go wrong
 	source []patch
-	script *patch
-	within int // worlds, in the order of their seeds, of which one has to notice
+	script []patch // of one script
+	within int     // worlds, in the order of their seeds, of which one has to notice
 }
 
 // patch is a text and what takes its place. Go asks broken(name) there, since one build
@@ -40,26 +40,26 @@ var allBroken = []broken{
 	},
 	{
 		name: "ledger not compared", what: "the script adds whatever it is given",
-		script: &patch{"apply.lua", "if found ~= expected then return", "if not found then return"},
+		script: []patch{{"apply.lua", "if found ~= expected then return", "if not found then return"}},
 		within: 200,
 	},
 	{
 		name: "at least instead of equal", what: "the script adds where the ledger stands further on, too",
-		script: &patch{
+		script: []patch{{
 			"apply.lua", "if found ~= expected then return",
 			`local function number(p) return tonumber(string.match(p, '^%d+')) or -1 end
 if not found or number(found) < number(expected) then return`,
-		},
+		}},
 		within: 200,
 	},
 	{
 		name: "retry without the fence", what: "who asks again, because no answer came, isn't compared with what the first try wrote",
-		script: &patch{"apply.lua", "if found ~= expected then return", "if found ~= expected and found ~= ARGV[3] then return"},
+		script: []patch{{"apply.lua", "if found ~= expected then return", "if found ~= expected and found ~= ARGV[3] then return"}},
 		within: 200,
 	},
 	{
 		name: "torn write not marked", what: "a script that died midway leaves the ledger as it was: the piece is added again",
-		script: &patch{"apply.lua", "call('HSET', ledger, field, 'torn:' .. expected)\n", ""},
+		script: []patch{{"apply.lua", "call('HSET', ledger, field, 'torn:' .. expected)\n", ""}},
 		within: 200,
 	},
 	{
@@ -223,5 +223,22 @@ if not found or number(found) < number(expected) then return`,
 `,
 		}},
 		within: 1000,
+	},
+	{
+		name: "swap at least the live ledger", what: "a swap that comes after its hold has lapsed forgets what has counted since",
+		source: []patch{{
+			"internal/ranking/swap.go", "denotes(at) != p.Shadow[field] {\n", "denotes(at) != p.Shadow[field] && !broken(\"swap at least the live ledger\") {\n",
+		}},
+		script: []patch{
+			{"swap.lua", "if call('GET', KEYS[1]) ~= ARGV[1] then return {'unheld'} end\n", ""},
+			{
+				"swap.lua", "if found ~= seen or shadow ~= at or found ~= '' and denotes ~= shadow then return {'moved', name, found, shadow} end\n",
+				`local function number(p) return tonumber(string.match(p, '^%d+')) or -1 end
+  if shadow ~= at or found ~= '' and number(denotes) < number(shadow) then return {'moved', name, found, shadow} end
+  if number(denotes) > number(shadow) then ARGV[i + 2] = denotes end
+`,
+			},
+		},
+		within: 1500,
 	},
 }

@@ -106,6 +106,7 @@ func kinds() (all []string) {
 		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
 		"a sweep goes on at another process", "memory was waited for", "events are lost in a gap, as on_gap says",
 		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild", dies+": rebuild",
+		lateDone+": swap", "swap answers unheld", dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",
 		"accounting compared with the oracle's",
 	)

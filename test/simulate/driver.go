@@ -111,7 +111,7 @@ func (w *world) next() *call {
 // handle answers a call, as the first fault that is due for its kind says.
 func (w *world) handle(c *call) {
 	for i, f := range w.events {
-		if f.on == c.kind && f.at <= w.step {
+		if f.meets(c) && f.at <= w.step {
 			w.events = slices.Delete(w.events, i, i+1)
 			w.strike(f, c)
 			return
@@ -145,7 +145,7 @@ func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck boo
 		w.notef("process %d: %s: held again", c.from.id, c.what)
 	case c.kind == "apply" || c.kind == "begin" || c.kind == "produce" || c.kind == "commit" || err != nil:
 		w.tellf("process %d: %s: %s", c.from.id, c.what, outcome)
-	case c.kind == "rebuild" && c.writes:
+	case c.kind == "swap" || c.kind == "rebuild" && c.writes:
 		w.tellf("rebuild %d: %s: %s", c.from.id, c.what, outcome)
 	default:
 		w.notef("process %d: %s: %s", c.from.id, c.what, outcome)
@@ -249,6 +249,19 @@ func (w *world) strike(f fault, c *call) {
 	}
 }
 
+// hurry has what is to be published next published after a hold has lapsed, and returns
+// the steps until it counts, about.
+func (w *world) hurry() int {
+	const lapsed, counts = 8, 20 // idle steps of idleFor
+	for i := range w.events {
+		if e := &w.events[i]; e.kind == publish {
+			e.at = min(e.at, w.step+lapsed)
+			return counts
+		}
+	}
+	return 0
+}
+
 // cutCall has the caller see its connection end.
 func (w *world) cutCall(c *call) {
 	if c.command != nil {
@@ -318,7 +331,11 @@ func (w *world) kill(p *process, n int) {
 			continue
 		}
 		if c.writes && n&1 == 1 {
-			w.late = append(w.late, delayed{c, w.step + n>>1%40, meeting(n >> 7)})
+			late := delayed{c, w.step + n>>1%40, meeting(n >> 7)}
+			if c.kind == "swap" {
+				late = delayed{c, w.step + w.hurry(), ""}
+			}
+			w.late = append(w.late, late)
 		}
 		if c.command != nil {
 			c.reply(redissim.Answer{Cut: true}, nil)

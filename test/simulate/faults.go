@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/segmentio/kafka-go"
 
@@ -91,15 +92,44 @@ func (d *drawer) faults(p *plan) {
 		case dies:
 			f.on = pick(d, "apply", "apply", "apply", "begin")
 		}
+		if d.long && f.on == "apply" && d.IntN(2) == 0 {
+			f.on = inSweep
+		}
 		if f.kind == rebuilds { // and something happens to it
 			some := fault{at: f.at, kind: pick(d, cutBefore, lostAnswer, silence, lateDone, slow, refused, dies, crash, crash), on: "rebuild", n: d.IntN(1 << 16)}
 			some.at += d.IntN(40)
 			p.events = append(p.events, some)
+			if d.IntN(4) > 0 {
+				d.swap(p, f.at)
+			}
 			if d.IntN(4) == 0 {
 				p.events = append(p.events, fault{at: some.at + d.IntN(40), kind: sleeps, n: d.IntN(1 << 16)})
 			}
 		}
 		p.events = append(p.events, f)
+	}
+}
+
+// inSweep is an apply in the middle of a sweep.
+const inSweep = "sweep"
+
+// meets reports whether a fault is about a call.
+func (f fault) meets(c *call) bool {
+	return f.on == c.kind || f.on == inSweep && c.kind == "apply" && strings.Contains(c.what, "@")
+}
+
+// swap draws what happens to the swap of a rebuild, and keeps something to be published:
+// a swap that comes late is to find the live boards further on. n is odd: what a process
+// that crashes has sent comes late.
+func (d *drawer) swap(p *plan, at int) {
+	p.events = append(p.events, fault{
+		at: at, kind: pick(d, lateDone, lateDone, lostAnswer, dies, crash, crash, crash, slow, silence), on: "swap", n: d.IntN(1<<16) | 1,
+	})
+	for i := range p.events {
+		if e := &p.events[i]; e.kind == publish {
+			e.at = 240
+			return
+		}
 	}
 }
 

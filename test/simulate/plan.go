@@ -74,6 +74,7 @@ func draw(seed int64) *plan {
 	s.StartTime = beginning.Add(-time.Duration(d.IntN(20)) * time.Hour).UnixMilli()
 	s.Continue = d.IntN(3) == 0
 	d.small = d.IntN(3) == 0
+	d.long = d.IntN(3) == 0 && !d.small // a small memory takes no long batch
 	for range d.pick(1, 1, 2) {
 		s.Processes = append(s.Processes, d.size())
 	}
@@ -85,6 +86,7 @@ func draw(seed int64) *plan {
 type drawer struct {
 	*rand.Rand
 	small bool // memories are so small that long ids don't fit in
+	long  bool // batches are of several pieces, and faults meet them in their midst
 }
 
 func (d *drawer) pick(all ...int) int { return all[d.IntN(len(all))] }
@@ -96,13 +98,19 @@ func (d *drawer) size() size {
 	if d.small {
 		s.foldMemory = int64(d.pick(256, 320, 512)) << 10
 	}
+	if d.long {
+		s.pieceTime = 320 * time.Microsecond
+	}
 	return s
 }
 
 // records draws what is sent.
 func (d *drawer) records(p *plan) {
 	at := beginning.Add(-30 * time.Hour).UnixMilli()
-	members := d.pick(6, 20, 60)
+	members, most := d.pick(6, 20, 60), 20
+	if d.long {
+		members, most = 60, 60
+	}
 	n := d.pick(2, 5, 9)
 	p.first = n - d.IntN(n/2+1)
 	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
@@ -122,11 +130,11 @@ func (d *drawer) records(p *plan) {
 		if i >= p.first {
 			at = max(at, beginning.UnixMilli())
 		}
-		most := d.pick(3, 20, 20)
+		batch := d.pick(3, 20, most)
 		if d.small { // a batch has to fit into a sixteenth of the memory
-			most = min(most, 10)
+			batch = min(batch, 10)
 		}
-		for range 1 + d.IntN(most) {
+		for range 1 + d.IntN(batch) {
 			if d.IntN(3) == 0 {
 				at += int64(d.IntN(3_600_000))
 			}
@@ -179,12 +187,21 @@ func (d *drawer) record(at int64, members int, over bool) record {
 	if d.small && d.IntN(2) == 0 {
 		user += strings.Repeat("x", 200)
 	}
-	if over && d.IntN(12) == 0 { // two of them leave the range
+	if over && d.IntN(d.rarely()) == 0 { // two of them leave the range
 		user, points = fmt.Sprint("over", d.IntN(2)), 600
 	}
 	board := pick(d, "", "", `,"board":"eu"`, `,"board":["eu","us"]`, `,"board":["eu","global","us","eu"]`)
 	r.value = fmt.Appendf(nil, `{"user_id":%q,"points":%d,"occurred_at":%d%s}`, user, points, occurred, board)
 	return r
+}
+
+// rarely keeps those who leave the range few: of too many events nobody can work out
+// afterwards which were refused.
+func (d *drawer) rarely() int {
+	if d.long {
+		return 80
+	}
+	return 12
 }
 
 // clone is a copy whose parts can be left out.

@@ -59,6 +59,8 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		field, expected, next := piece(command.Args)
 		c.what = fmt.Sprintf("shadow: apply %s %s → %s", strings.TrimPrefix(field, topic+"/"), expected, next)
 		c.width = len(command.Args) / 3
+	case "swap.lua":
+		c.kind, c.what = "swap", "swap the boards"
 	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "ZRANGE":
 		c.what, c.writes = name, false
 	default:

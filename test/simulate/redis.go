@@ -182,7 +182,7 @@ func (w *world) ledger() map[int]string {
 
 // executed is called after every command that was carried out, with what it answered.
 func (w *world) executed(c *call, r redissim.Result) {
-	if c.kind == "rebuild" && c.command.Name() == "swap.lua" {
+	if c.kind == "swap" {
 		w.swapped(r)
 		return
 	}

@@ -83,8 +83,8 @@ func buildBroken(t *testing.T) string {
 	}
 	sources := map[string]string{}
 	for _, b := range allBroken {
-		if b.script != nil {
-			patched(t, readSource(t, "internal/ranking/"+b.script.file), b.script)
+		for _, p := range b.script {
+			patched(t, readSource(t, "internal/ranking/"+p.file), &p)
 		}
 		for _, p := range b.source {
 			if sources[p.file] == "" {
@@ -133,8 +133,13 @@ func patched(t *testing.T, text string, p *patch) string {
 func rewritten(source string) string {
 	name := os.Getenv(brokenVariable)
 	for _, b := range allBroken {
-		if b.name == name && b.script != nil && strings.HasPrefix(source, "-- "+b.script.file+" ") {
-			return strings.Replace(source, b.script.old, b.script.new, 1)
+		if b.name != name {
+			continue
+		}
+		for _, p := range b.script {
+			if strings.HasPrefix(source, "-- "+p.file+" ") {
+				source = strings.Replace(source, p.old, p.new, 1)
+			}
 		}
 	}
 	return source
