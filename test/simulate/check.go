@@ -171,12 +171,18 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 		if len(m.doubt) == 0 || len(m.doubt) > 12 {
 			continue
 		}
-		for choice := 1<<len(m.doubt) - 1; choice >= 0; choice-- {
+		told := 0 // those that have a letter: tried first
+		for i, at := range m.doubt {
+			if lettered[at] == "overflow" {
+				told |= 1 << i
+			}
+		}
+		for other := range 1 << len(m.doubt) {
 			chosen := map[oracle.At]bool{}
 			for i, at := range m.doubt {
-				chosen[at] = choice>>i&1 == 1
+				chosen[at] = (told^other)>>i&1 == 1
 			}
-			if w.fits(user, m.all, chosen, boards) || choice == 0 {
+			if w.fits(user, m.all, chosen, boards) {
 				maps.Copy(refused, chosen)
 				break
 			}
