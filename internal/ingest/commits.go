@@ -18,8 +18,16 @@ type commits struct {
 	log    *zap.Logger
 	failed bool // the last time: told once
 
+	// sending is taken while offsets are on their way, so that those that are set at a
+	// start come after whatever the worker had pending, and nothing comes over them.
+	sending chan struct{}
+
 	mu      sync.Mutex
 	pending map[string]map[int]int64
+}
+
+func newCommits(commit func(map[string]map[int]int64) error, log *zap.Logger) *commits {
+	return &commits{commit: commit, log: log, sending: make(chan struct{}, 1)}
 }
 
 // at notes the end of a batch that is through.
@@ -36,10 +44,20 @@ func (c *commits) at(topic string, partition int, offset int64) {
 }
 
 // now commits offsets and waits for the answer, or for the context's end: the
-// generation's own call knows no context, and ends with its connection.
+// generation's own call knows no context, and ends with its connection. What is pending
+// of these partitions is of before and forgotten.
 func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) error {
 	done := make(chan error, 1)
-	go func() { done <- c.commit(map[string]map[int]int64{topic: offsets}) }()
+	go func() {
+		c.sending <- struct{}{}
+		defer func() { <-c.sending }()
+		c.mu.Lock()
+		for p := range offsets {
+			delete(c.pending[topic], p)
+		}
+		c.mu.Unlock()
+		done <- c.commit(map[string]map[int]int64{topic: offsets})
+	}()
 	select {
 	case err := <-done:
 		if err != nil {
@@ -53,10 +71,13 @@ func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) 
 
 // flush commits what is pending; what fails stays pending unless it has moved on.
 func (c *commits) flush() {
+	c.sending <- struct{}{}
+	defer func() { <-c.sending }()
 	c.mu.Lock()
 	all := c.pending
 	c.pending = nil
 	c.mu.Unlock()
+	maps.DeleteFunc(all, func(_ string, offsets map[int]int64) bool { return len(offsets) == 0 })
 	if len(all) == 0 {
 		return
 	}

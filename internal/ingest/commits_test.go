@@ -21,7 +21,7 @@ type offsets = map[string]map[int]int64
 func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	calls = new([]offsets)
-	c = &commits{log: zap.New(core), commit: func(all offsets) error {
+	c = newCommits(func(all offsets) error {
 		if fail != nil {
 			if err := fail(); err != nil {
 				return err
@@ -33,7 +33,7 @@ func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer
 		}
 		*calls = append(*calls, kept)
 		return nil
-	}}
+	}, zap.New(core))
 	return c, calls, logs
 }
 
@@ -125,10 +125,44 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 	})
 }
 
+// In order: a batch ends at 8 and is pending; events are deleted from the log, and the
+// partition starts anew at 9, which is committed at once; then what was pending is.
+func TestWhatWasPendingIsNotCommittedOverAStart(t *testing.T) {
+	c, calls, _ := committing(nil)
+	c.at("a", 0, 8)
+	c.at("a", 1, 3)
+	require.NoError(t, c.now(t.Context(), map[int]int64{0: 9}, "a"))
+	c.flush()
+	require.Equal(t, []offsets{{"a": {0: 9}}, {"a": {1: 3}}}, *calls)
+}
+
+func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := true
+		c, calls, _ := committing(func() error {
+			if failing {
+				time.Sleep(time.Second)
+				return errLost
+			}
+			return nil
+		})
+		c.at("a", 0, 8)
+		go c.flush()
+		synctest.Wait()
+		done := make(chan error)
+		go func() { done <- c.now(t.Context(), map[int]int64{0: 9}, "a") }()
+		synctest.Wait()
+		failing = false
+		require.NoError(t, <-done)
+		c.flush()
+		require.Equal(t, []offsets{{"a": {0: 9}}}, *calls)
+	})
+}
+
 func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := make(chan struct{})
-		c := &commits{log: zap.NewNop(), commit: func(offsets) error { <-hung; return errors.New("closed") }}
+		c := newCommits(func(offsets) error { <-hung; return errors.New("closed") }, zap.NewNop())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { time.Sleep(time.Second); cancel(errGenerationEnded) }()
 		require.ErrorIs(t, c.now(ctx, map[int]int64{0: 1}, "a"), errGenerationEnded)

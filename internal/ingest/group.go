@@ -128,7 +128,7 @@ func (c *Consumer) final(ctx context.Context, err error) error {
 // the group says so, or with the process's context.
 func (c *Consumer) generation(ctx context.Context, g *Generation) {
 	var all sync.WaitGroup
-	com := &commits{commit: g.Commit, log: c.Log}
+	com := newCommits(g.Commit, c.Log)
 	workers := c.assigned(g, com)
 	c.mu.Lock()
 	c.current, c.workers = g, workers

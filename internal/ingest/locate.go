@@ -210,7 +210,7 @@ func (w *worker) resolveAll(ctx context.Context, s step, partitions int, now tim
 	}
 	var set []ledger.Beginning
 	for p, b := range all {
-		if s == recoverAll && !b.reaches() && w.OnGap == GapHalts {
+		if s == recoverAll && !b.reaches(asked) && w.OnGap == GapHalts {
 			return nil, &Halt{HaltGap,
 				fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d, after the start of windows that still live",
 					w.topic, w.topic, p, b.log.start),

@@ -180,13 +180,8 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 		switch {
 		case errors.Is(err, fetch.ErrNoMemory):
 			return nil, errNoMemory
-		case errors.Is(err, fetch.ErrTooLarge):
-			return nil, &Halt{HaltTooLarge, fmt.Sprintf("the record batch of %s at offset %d: %v", r.field, offset, err),
-				"raise fold_memory to sixteen times that size or more"}
-		case errors.Is(err, fetch.ErrVersion), errors.Is(err, fetch.ErrMalformed):
-			return nil, &Halt{HaltKafka, err.Error(), "the broker has to be Kafka 2.3 or later"}
 		case err != nil:
-			return nil, err
+			return nil, unfetchable(err, r.field, offset)
 		}
 		if err := resp.Err; err != nil {
 			err = fmt.Errorf("fetch %s at offset %d: %w", r.field, offset, err)
@@ -214,6 +209,18 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			return nil, err
 		}
 	}
+}
+
+// unfetchable is what an error of a fetch comes to: a halt where trying again can't help.
+func unfetchable(err error, field string, offset int64) error {
+	switch {
+	case errors.Is(err, fetch.ErrTooLarge):
+		return &Halt{HaltTooLarge, fmt.Sprintf("the record batch of %s at offset %d: %v", field, offset, err),
+			"raise fold_memory to sixteen times that size or more"}
+	case errors.Is(err, fetch.ErrVersion), errors.Is(err, fetch.ErrMalformed):
+		return &Halt{HaltKafka, err.Error(), "the broker has to be Kafka 2.3 or later"}
+	}
+	return err
 }
 
 // fold adds a response's records from an offset on, and before the offset end if

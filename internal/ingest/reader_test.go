@@ -128,6 +128,21 @@ func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
 	w.reaches(0)
 }
 
+func TestALogWhoseFirstBatchIsLargerThanMemoryAllowsHaltsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w.send(0, some("a", 3, 5)...)
+	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+	w.truncate(0, 3) // so that its time is asked for, as the origin
+	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, Start{From: FromEarliest} })
+	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
+	require.Contains(t, r.line().Remedy, "fold_memory")
+}
+
 func TestABrokenConnectionIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

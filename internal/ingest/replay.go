@@ -140,7 +140,7 @@ func (r *Replay) worker(field string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := r.consumer.worker(topic, partition, &commits{log: r.consumer.Log})
+	w := r.consumer.worker(topic, partition, newCommits(nil, r.consumer.Log))
 	r.workers[field] = w
 	return w, nil
 }

@@ -158,11 +158,11 @@ func resolve(s StartFrom, b beginning, asked int64, now time.Time, maxFuture int
 		switch {
 		case !b.empty && b.first <= 0: // no times to go by
 		case b.since < 0:
-			at, reached = b.log.end, !b.empty // all records are older
+			at = b.log.end // all records are older
 		default:
 			at = b.since
-			reached = at > b.log.start
 		}
+		reached = b.before(asked)
 		reached = reached || b.log.start == 0 && at > 0
 	case FromEarliest:
 	}
@@ -179,12 +179,13 @@ func resolve(s StartFrom, b beginning, asked int64, now time.Time, maxFuture int
 	return at, ledger.Origin{Offset: at, Time: from + maxFuture}
 }
 
-// reaches reports whether a log holds all that came after a time that since was
-// asked for: it begins at offset 0, or with a record from before. Where records
-// have no time nobody can tell.
-func (b beginning) reaches() bool {
-	return b.log.start == 0 || !b.empty && b.first > 0 && (b.since > b.log.start || b.since < 0)
-}
+// before reports whether the log begins with a record from before a time. An offset of
+// that time behind the log's start doesn't show it: in between there may be none.
+func (b beginning) before(asked int64) bool { return !b.empty && b.first > 0 && b.first < asked }
+
+// reaches reports whether a log holds all that came after a time: it begins at offset
+// 0, or with a record from before. Where records have no time nobody can tell.
+func (b beginning) reaches(asked int64) bool { return b.log.start == 0 || b.before(asked) }
 
 // topicOf splits a field of the ledger: <topic>/<partition>.
 func topicOf(field string) string {

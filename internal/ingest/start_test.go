@@ -123,6 +123,7 @@ func TestWhereATopicBeginsAndFromWhenItsEventsAreIn(t *testing.T) {
 		{"a log from 0 without times", from0(-1, 0), all, all, want{90, 5_000_300}, all},
 		{"a trimmed log that begins later than asked", trimmed(10, asked+5), want{10, asked + 5 + 300}, want{10, asked + 5 + 300}, want{90, 5_000_300}, want{10, asked + 5 + 300}},
 		{"a trimmed log that reaches the time", trimmed(40, asked-5), want{40, asked + 300}, want{10, asked - 5 + 300}, want{90, 5_000_300}, want{40, asked + 300}},
+		{"a trimmed log that begins with a hole, and then later than asked", trimmed(12, asked+5), want{12, asked + 5 + 300}, want{10, asked + 5 + 300}, want{90, 5_000_300}, want{12, asked + 5 + 300}},
 		{"a trimmed log, all of it before", trimmed(-1, asked-5), want{90, asked + 300}, want{10, asked - 5 + 300}, want{90, 5_000_300}, want{90, asked + 300}},
 		{"a trimmed log without times", trimmed(-1, 0), want{10, 5_000_300}, want{10, 5_000_300}, want{90, 5_000_300}, want{10, 5_000_300}},
 		{"an empty log from 0", beginning{bounds{0, 0}, -1, 0, true}, all, all, all, all},
@@ -150,11 +151,12 @@ func TestALostRedisIsNoGapOnlyWhereTheLogReachesBack(t *testing.T) {
 		{"from offset 0, without times", beginning{bounds{0, 90}, -1, 0, false}, true},
 		{"trimmed, with a record from before", beginning{bounds{10, 90}, 11, 5, false}, true},
 		{"trimmed, with nothing but records from before", beginning{bounds{10, 90}, -1, 5, false}, true},
-		{"trimmed, and its first record is later", beginning{bounds{10, 90}, 10, 5, false}, false},
+		{"trimmed, and its first record is later", beginning{bounds{10, 90}, 10, 7, false}, false},
+		{"trimmed, and its first record is later, behind a hole", beginning{bounds{10, 90}, 12, 7, false}, false},
 		{"trimmed, and empty", beginning{bounds{90, 90}, -1, 0, true}, false},
 		{"trimmed, and its records have no times", beginning{bounds{10, 90}, -1, 0, false}, false},
 	} {
-		require.Equal(t, c.want, c.b.reaches(), c.name)
+		require.Equal(t, c.want, c.b.reaches(6), c.name)
 	}
 }
 

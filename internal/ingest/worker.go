@@ -201,6 +201,9 @@ func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int6
 		if err == nil {
 			err = resp.Err
 		}
+		if halt, ok := errors.AsType[*Halt](unfetchable(err, ledger.Field(w.topic, partition), at)); ok {
+			return 0, halt
+		}
 		if err != nil {
 			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
 		}

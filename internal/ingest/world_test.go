@@ -257,7 +257,7 @@ func (w *world) worker(partition int, change func(*Config)) *running {
 }
 
 func (w *world) workerOf(c *Consumer, partition int) *running {
-	com := &commits{log: c.Log, commit: func(all map[string]map[int]int64) error {
+	com := newCommits(func(all map[string]map[int]int64) error {
 		w.committed.Lock()
 		defer w.committed.Unlock()
 		if w.committed.err != nil {
@@ -270,7 +270,7 @@ func (w *world) workerOf(c *Consumer, partition int) *running {
 			w.committed.all[p] = o
 		}
 		return nil
-	}}
+	}, c.Log)
 	all := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &running{worker: all[0], consumer: c, cancel: cancel, done: make(chan struct{})}
