@@ -13,6 +13,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
 )
 
 type offsets = map[string]map[int]int64
@@ -157,6 +159,23 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 		c.flush()
 		require.Equal(t, []offsets{{"a": {0: 9}}}, *calls)
 	})
+}
+
+// In order: 5 is counted and committed; Redis goes back to 0, which is to be committed
+// next; and forth again to 5 before it is.
+func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
+	w := newWorld(t, 1)
+	w.send(0, some("a", 5, 5)...)
+	w.commit(map[int]int64{0: 5})
+	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	com, calls, _ := committing(nil)
+	com.at(topic, 0, 0)
+	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
+	at, err := worker.locate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, ledger.At(5), at)
+	com.flush()
+	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
 }
 
 func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {

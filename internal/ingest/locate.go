@@ -63,16 +63,13 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	}
 	switch d.step {
 	case goOn:
-		offset, ok := committed[w.partition]
-		switch {
-		case !ok:
-			err = w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic)
-		case offset != d.at.From:
-			// Whoever was here last didn't come to commit: where no event follows,
-			// monitors would show a lag for good.
-			w.commits.at(w.topic, w.partition, d.at.From)
+		if _, ok := committed[w.partition]; !ok {
+			return d.at, w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic)
 		}
-		return d.at, err
+		// Whoever was here last may not have come to commit, or something else may be
+		// pending: where no event follows, monitors would show a lag for good.
+		w.commits.at(w.topic, w.partition, d.at.From)
+		return d.at, nil
 	case confirm:
 		return ledger.Position{}, w.confirmTruncated(d.at, f.log)
 	case skip:
