@@ -24,6 +24,7 @@ type commits struct {
 
 	mu      sync.Mutex
 	pending map[string]map[int]int64
+	last    map[string]map[int]int64 // of each partition, of all that at was told
 }
 
 func newCommits(commit func(map[string]map[int]int64) error, log *zap.Logger) *commits {
@@ -34,13 +35,30 @@ func newCommits(commit func(map[string]map[int]int64) error, log *zap.Logger) *c
 func (c *commits) at(topic string, partition int, offset int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pending == nil {
-		c.pending = map[string]map[int]int64{}
+	for _, all := range []*map[string]map[int]int64{&c.pending, &c.last} {
+		if *all == nil {
+			*all = map[string]map[int]int64{}
+		}
+		if (*all)[topic] == nil {
+			(*all)[topic] = map[int]int64{}
+		}
+		(*all)[topic][partition] = offset
 	}
-	if c.pending[topic] == nil {
-		c.pending[topic] = map[int]int64{}
+}
+
+// againEvery is how often offsets are committed that were before. Whoever sets where all
+// partitions of a topic start commits that for others, too; if that call comes late, it
+// comes over what they have committed since, and where no event follows it would stay.
+const againEvery = 30 * time.Second
+
+// again has all be committed once more.
+func (c *commits) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = make(map[string]map[int]int64, len(c.last))
+	for topic, offsets := range c.last {
+		c.pending[topic] = maps.Clone(offsets)
 	}
-	c.pending[topic][partition] = offset
 }
 
 // now commits offsets and waits for the answer, or for the context's end: the
@@ -52,8 +70,11 @@ func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) 
 		c.sending <- struct{}{}
 		defer func() { <-c.sending }()
 		c.mu.Lock()
-		for p := range offsets {
+		for p, offset := range offsets {
 			delete(c.pending[topic], p)
+			if _, ours := c.last[topic][p]; ours {
+				c.last[topic][p] = offset
+			}
 		}
 		c.mu.Unlock()
 		done <- c.commit(map[string]map[int]int64{topic: offsets})
@@ -106,9 +127,13 @@ func (c *commits) flush() {
 func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.WaitGroup) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for again := time.Now().Add(againEvery); ; {
 		select {
-		case <-tick.C:
+		case now := <-tick.C:
+			if !now.Before(again) {
+				again = now.Add(againEvery)
+				c.again()
+			}
 			c.flush()
 		case <-ctx.Done():
 			workers.Wait()

@@ -161,6 +161,25 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 	})
 }
 
+// In order: another sets where all partitions start; this one counts and commits 5; only
+// now the other's commit arrives, with 0, and no event follows.
+func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls, _ := committing(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer cancel()
+		go c.run(ctx, time.Second, new(sync.WaitGroup))
+		c.at("a", 0, 5)
+		c.at("a", 1, 7)
+		require.NoError(t, c.now(t.Context(), map[int]int64{1: 9, 2: 4}, "a"))
+		time.Sleep(2*againEvery + againEvery/2)
+		synctest.Wait()
+		ours := offsets{"a": {0: 5, 1: 9}} // 2 is another's to say
+		require.Equal(t, []offsets{{"a": {1: 9, 2: 4}}, {"a": {0: 5}}, ours, ours}, *calls)
+	})
+}
+
 // In order: 5 is counted and committed; Redis goes back to 0, which is to be committed
 // next; and forth again to 5 before it is.
 func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {

@@ -252,11 +252,21 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 
 // checkCommits holds that monitors see no lag where there is none.
 func (w *world) checkCommits() {
+	for _, p := range w.uncommitted() {
+		w.failf("partition %d is through at %s, and offset %d is committed", p, w.ledger()[p], w.kafka.committed[p])
+	}
+}
+
+// uncommitted are the partitions whose offset isn't the ledger's.
+func (w *world) uncommitted() []int {
+	var all []int
 	for p, text := range w.ledger() {
-		if got := fmt.Sprint(w.kafka.committed[p]); got != text {
-			w.failf("partition %d is through at %s, and offset %s is committed", p, text, got)
+		if fmt.Sprint(w.kafka.committed[p]) != text {
+			all = append(all, p)
 		}
 	}
+	slices.Sort(all)
+	return all
 }
 
 // checkAccounts holds that every process's accounting adds up, and, where no outcome was

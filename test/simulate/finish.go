@@ -16,6 +16,8 @@ const (
 	// quietFor is how long nothing may change until the world is taken to be at rest: an
 	// idle worker looks every second.
 	quietFor = 4 * time.Second
+	// committedIn is within what time offsets that came late are committed over.
+	committedIn = 40 * time.Second
 	// settlesIn is how long that may take: a halted partition looks again within 10 s,
 	// a log that ends too early is believed after 10 s, sessions run out.
 	settlesIn = 4 * time.Minute
@@ -81,7 +83,7 @@ func (w *world) settle() bool {
 			since = time.Now()
 		}
 		switch {
-		case calm && w.through() && time.Since(since) > quietFor:
+		case calm && w.through() && time.Since(since) > quietFor && (len(w.uncommitted()) == 0 || time.Since(since) > committedIn):
 			return true
 		case calm && w.halted() && time.Since(since) > 15*time.Second:
 			return true
