@@ -51,8 +51,9 @@ that is, and asks for the prefix to be typed. One key is removed at a time, and 
 frees it in the background.
 
 It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
-reports or counts in the 12 seconds for which the prefix is watched. The prefix that is configured is refused, too,
-unless --force is given. Other prefixes that begin alike aren't touched.
+reports or counts in the 12 seconds for which the prefix is watched. The prefix that is
+configured is refused, too, unless --force is given. Other prefixes that begin alike
+aren't touched.
 
 If it is stopped midway, what is left is no board to anybody: a consumer that starts
 under the prefix halts, and the same command goes on where it ended.

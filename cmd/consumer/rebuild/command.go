@@ -70,7 +70,8 @@ Reading begins where --from says:
 A window is replaced if it starts no earlier than what was read in every partition;
 the others are kept, and named. Only one rebuild can be under way; it can be stopped, or
 killed, at any time: the boards are then as they were, and what it leaves in Redis
-expires, the shadow within a minute and boards that were replaced within ten. It commits nothing and writes no dead letters.
+expires, the shadow within a minute and boards that were replaced within ten. It commits
+nothing and writes no dead letters.
 
 --dry-run does everything but the swap, the short hold too, and says how many standings
 would change; --diff lists them, with or without it.
