@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,9 +141,10 @@ func TestWhatWasPendingIsNotCommittedOverAStart(t *testing.T) {
 
 func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		c, calls, _ := committing(func() error {
-			if failing {
+			if failing.Load() {
 				time.Sleep(time.Second)
 				return errLost
 			}
@@ -154,7 +156,7 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- c.now(t.Context(), map[int]int64{0: 9}, "a") }()
 		synctest.Wait()
-		failing = false
+		failing.Store(false)
 		require.NoError(t, <-done)
 		c.flush()
 		require.Equal(t, []offsets{{"a": {0: 9}}}, *calls)

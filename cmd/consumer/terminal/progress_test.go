@@ -16,8 +16,8 @@ func TestProgressIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
 		p.Note("consumer: something\nhappened")
 		synctest.Wait()
 		p.Stop()
-		want := "publishing to points: 50,000 of 2,000,000 events, 10,000/s\n" +
-			"publishing to points: 100,000 of 2,000,000 events, 10,000/s\nconsumer: something happened\n"
+		want := "publishing to points: 50,000 of 2,000,000 events, 10,000/s, 3m15s left\n" +
+			"publishing to points: 100,000 of 2,000,000 events, 10,000/s, 3m10s left\nconsumer: something happened\n"
 		if out.String() != want {
 			t.Errorf("got\n%swant\n%s", &out, want)
 		}
