@@ -138,7 +138,8 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 			return n, nil
 		}
 		if time.Since(began) > addedFor {
-			return 0, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again",
+			return 0, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again; "+
+				"to rebuild the boards without them, stop all consumers and remove that field from the ledger (HDEL)",
 				ledger.Field(topic, partition), n, topic)
 		}
 		if err := wait.next(ctx); err != nil {

@@ -32,6 +32,8 @@ type Found struct {
 	// Used is by whom it is used: owners of workers that have reported within
 	// liveFor, by partition.
 	Used map[string]string
+	// Rebuilding: a rebuild has the lock, or died less than its lease ago.
+	Rebuilding bool
 
 	ledger, workers map[string]string
 
@@ -61,6 +63,7 @@ func (v *View) Survey(ctx context.Context) (*Found, error) {
 		return nil, fmt.Errorf("look for the keys of %q: %w", v.Prefix, err)
 	}
 	f.Keys = len(f.keys)
+	f.Rebuilding = slices.Contains(f.keys, v.store.keys.rebuild())
 	slices.SortFunc(f.keys, func(a, b string) int {
 		if x, y := v.turn(a), v.turn(b); x != y {
 			return x - y

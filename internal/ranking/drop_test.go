@@ -40,6 +40,7 @@ func TestADropRemovesAllUnderAPrefixAndNothingElse(t *testing.T) {
 	v := f.view(t)
 	found, err := v.Survey(t.Context())
 	require.NoError(t, err)
+	require.True(t, found.Rebuilding)
 	require.Equal(t, []string{"eu", "global"}, found.Boards)
 	require.Equal(t, []int{4, 4, 8}, []int{found.Windows, int(found.Members), found.Keys}, "%v", found.keys)
 	last := 0
@@ -109,6 +110,7 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	found, err := v.Survey(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Used)
+	require.False(t, found.Rebuilding)
 	moves, err := v.Moves(t.Context(), found)
 	require.NoError(t, err)
 	require.False(t, moves)

@@ -51,9 +51,9 @@ that is, and asks for the prefix to be typed. One key is removed at a time, and 
 frees it in the background.
 
 It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
-reports or counts in the 12 seconds for which the prefix is watched. The prefix that is
-configured is refused, too, unless --force is given. Other prefixes that begin alike
-aren't touched.
+reports or counts in the 12 seconds for which the prefix is watched; and one that is
+being rebuilt. The prefix that is configured is refused, too, unless --force is given.
+Other prefixes that begin alike aren't touched.
 
 If it is stopped midway, what is left is no board to anybody: a consumer that starts
 under the prefix halts, and the same command goes on where it ended.
@@ -162,6 +162,9 @@ func unused(ctx context.Context, cfg *config.Config, v *ranking.View, f *ranking
 		}
 		return fmt.Errorf("%s is in use: %s reported within the last 30 seconds, for %s. Stop them and wait that long; nothing was removed",
 			v.Prefix, strings.Join(slices.Sorted(maps.Keys(owners)), ", "), units.Plural(int64(len(f.Used)), "partition"))
+	}
+	if f.Rebuilding {
+		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", v.Prefix)
 	}
 	select {
 	case <-time.After(betweenLooks):

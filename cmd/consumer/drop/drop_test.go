@@ -77,6 +77,16 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	if err := c.Del(t.Context(), prefix+":{0}:workers").Err(); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Set(t.Context(), prefix+":{0}:~rebuild", "{}", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 1 || !strings.Contains(errs, "a rebuild is under way there") || keys(t, c, prefix) != 5 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if err := c.Del(t.Context(), prefix+":{0}:~rebuild").Err(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	counting := make(chan struct{})
 	go func() { // as a consumer that doesn't report

@@ -270,6 +270,7 @@ type rebuiltPartition struct {
 	From          int64  `json:"from"`
 	CompleteSince string `json:"complete_since,omitempty"` // from the beginning where it is absent
 	LogStart      bool   `json:"log_start,omitempty"`      // the log goes back no further
+	Position      string `json:"position,omitempty"`       // where it was read to, as the ledger has it
 }
 
 type rebuiltWindow struct {
@@ -287,7 +288,7 @@ func reportOf(r *rebuild.Result, f *flags) *report {
 		Partitions: []rebuiltPartition{}, Windows: []rebuiltWindow{},
 	}
 	for _, s := range r.Plan.Starts {
-		p := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart}
+		p := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart, Position: r.Plan.Shadow[s.Field]}
 		if s.Origin.Time > 0 {
 			p.CompleteSince = time.UnixMilli(s.Origin.Time).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		}

@@ -19,7 +19,7 @@ import (
 
 func planned() *rebuild.Plan {
 	return &rebuild.Plan{
-		Plan: &ranking.Plan{Windows: []ranking.Planned{
+		Plan: &ranking.Plan{Shadow: map[string]string{"points/0": "480"}, Windows: []ranking.Planned{
 			{Board: "eu", Period: "weekly", Name: "2026-W47", Fate: ranking.Replaced},
 			{Board: "eu", Period: "yearly", Name: "2026", Fate: ranking.Kept, Why: "it starts before then"},
 			{Board: "us", Period: "weekly", Name: "2026-W47", Fate: ranking.Dropped},
@@ -113,7 +113,7 @@ func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 	text, err := json.Marshal(reportOf(result(), &flags{dryRun: true, diff: true}))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"swapped":false,"dry_run":true,"records":2093179,"took_ms":41840,"held_ms":17,"holds":1,
-		"partitions":[{"partition":"points/0","from":0},{"partition":"points/1","from":310002,"complete_since":"2026-11-21T08:15:30.123Z","log_start":true}],
+		"partitions":[{"partition":"points/0","from":0,"position":"480"},{"partition":"points/1","from":310002,"complete_since":"2026-11-21T08:15:30.123Z","log_start":true}],
 		"windows":[
 			{"board":"eu","period":"weekly","window":"2026-W47","fate":"replaced"},
 			{"board":"eu","period":"yearly","window":"2026","fate":"kept","why":"it starts before then"},
