@@ -162,6 +162,7 @@ while arg <= #ARGV do
   local numbers = arg -- the window's number before the first
   arg = arg + count + 1
   local members = tonumber(ARGV[arg])
+  assert(count >= 0 and members >= 0) -- less would never come to an end
   local points, times = cjson.decode(ARGV[arg + 1]), cjson.decode(ARGV[arg + 2])
   local ids = arg + 2 -- the id before the first
   arg = ids + members + 1

@@ -82,7 +82,7 @@ func namesWhatIsWrong(t *testing.T, err error, path string) {
 	}
 	for _, problem := range joined.Unwrap() {
 		s, ok := errors.AsType[*settingError](problem)
-		if !ok || s.key == "" || s.problem == "" || strings.Contains(problem.Error(), "\n") {
+		if !ok || strings.HasPrefix(problem.Error(), ":") || s.problem == "" || strings.Contains(problem.Error(), "\n") {
 			t.Errorf("not a problem with a setting, in a line: %q", problem)
 		}
 	}

@@ -44,7 +44,11 @@ func (e *settingError) Error() string {
 	if found != "" {
 		found += " "
 	}
-	return visible(fmt.Sprintf("%s: %s%s (%s)", e.key, found, e.problem, e.from))
+	key := e.key
+	if strings.TrimSpace(key) == "" {
+		key = strconv.Quote(key)
+	}
+	return visible(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
 }
 
 // visible is a line as a terminal shows it: a mistyped name may hold anything, a line's
