@@ -110,15 +110,21 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 
+// sendLarge sends one record whose batch 8 MiB of fold_memory have no room for.
+func (w *world) sendLarge() {
+	w.t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	require.NoError(w.t, c.ProduceSync(w.t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+}
+
 func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
 	w.send(0, some("a", 3, 5)...)
-	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+	w.sendLarge()
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
 	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
 	require.Contains(t, r.line().Remedy, "fold_memory")
@@ -131,12 +137,8 @@ func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
 func TestALogWhoseFirstBatchIsLargerThanMemoryAllowsHaltsToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
 	w.send(0, some("a", 3, 5)...)
-	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+	w.sendLarge()
 	w.truncate(0, 3) // so that its time is asked for, as the origin
 	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, Start{From: FromEarliest} })
 	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })

@@ -5,11 +5,9 @@
 package fence
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -20,16 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	// Most of a test's time is an outage that has to last: more of them than there
 	// are cores may wait at once.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("4"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
-	}
-	harness.Main(m)
+	harness.MainWaiting(m)
 }
 
 // within is how long anything may take on a machine that is busy.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,19 @@ func Main(m *testing.M) {
 		_ = os.RemoveAll(built.dir)
 	}
 	os.Exit(code)
+}
+
+// MainWaiting is Main for tests that mostly wait, for an outage that has to last or a
+// failover: more of them than there are cores run at once.
+func MainWaiting(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("4"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	Main(m)
 }
 
 // Binary is the path of the consumer. It is built once a test process, as it is

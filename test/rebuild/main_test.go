@@ -7,11 +7,9 @@ package rebuild
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -27,15 +25,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	// Most of a test's time goes by in waiting.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("4"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
-	}
-	harness.Main(m)
+	harness.MainWaiting(m)
 }
 
 // within is how long anything may take on a machine that is busy.

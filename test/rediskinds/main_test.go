@@ -8,11 +8,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -31,16 +29,9 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	redis.SetLogger(silent{})
 	// Most of a test's time is a failover that is waited for.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("4"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
-	}
-	harness.Main(m)
+	harness.MainWaiting(m)
 }
 
 // within is how long anything may take on a machine that is busy.
