@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,9 @@ func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 	})
 }
 
+// A problem begins with a name, quoted where it could be taken for something else.
+var namesASetting = regexp.MustCompile(`^([^\s":]+|"([^"\\]|\\.)*"): `)
+
 // namesWhatIsWrong holds an error to what people can act upon: a line a problem, which
 // begins with a key, with a variable or with the file, and nothing in it that a
 // terminal obeys.
@@ -82,7 +86,7 @@ func namesWhatIsWrong(t *testing.T, err error, path string) {
 	}
 	for _, problem := range joined.Unwrap() {
 		s, ok := errors.AsType[*settingError](problem)
-		if !ok || strings.HasPrefix(problem.Error(), ":") || s.problem == "" || strings.Contains(problem.Error(), "\n") {
+		if !ok || !namesASetting.MatchString(problem.Error()) || s.problem == "" || strings.Contains(problem.Error(), "\n") {
 			t.Errorf("not a problem with a setting, in a line: %q", problem)
 		}
 	}

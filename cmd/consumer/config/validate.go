@@ -45,11 +45,15 @@ func (e *settingError) Error() string {
 		found += " "
 	}
 	key := e.key
-	if strings.TrimSpace(key) == "" {
+	if !plainName.MatchString(key) {
 		key = strconv.Quote(key)
 	}
 	return visible(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
 }
+
+// plainName is a name that can't be taken for what stands around it; a mistyped one can
+// be anything: nothing, a colon, a word and a blank.
+var plainName = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 
 // visible is a line as a terminal shows it: a mistyped name may hold anything, a line's
 // end and what a terminal obeys too.
