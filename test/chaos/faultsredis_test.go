@@ -46,11 +46,15 @@ func restarted(w *world, n *node, away time.Duration, start func() error) (run s
 	return fmt.Sprintf("run %.6s became %.6s", before, after), back, nil
 }
 
+// killRedis has the server's process die. With everysec Redis puts off writing to its AOF
+// for up to 2 s while the disk is syncing, and answers all the same: so a little that was
+// acknowledged may be lost, though the machine lives.
 func killRedis(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	run, back, err := restarted(w, n, between(r, 0, 4*time.Second), func() error { n.server.Start(); return nil })
-	if back > 0 {
-		return nothing, fmt.Errorf("an AOF lost %d offsets of the ledger to a kill, so this isn't the mode it claims to be", back)
+	w.mayBeLocked()
+	if run != "" && back > 0 {
+		return saw("%s, the ledger went back by %d offsets", run, back), err
 	}
 	return saw("%s", run), err
 }
