@@ -38,8 +38,12 @@ type produceFlags struct {
 	raw  bool
 }
 
-// defaultRate keeps a bare `consumer produce` from flooding a cluster.
-const defaultRate = 1000
+const (
+	// defaultRate keeps a bare `consumer produce` from flooding a cluster.
+	defaultRate = 1000
+	// maxRate is far more than can be published, and little enough to be counted.
+	maxRate = 1_000_000_000
+)
 
 func newProduceCommand(p *cli.Program) *cobra.Command {
 	f := &produceFlags{}
@@ -140,6 +144,9 @@ func (f *produceFlags) complete(c *cobra.Command, cfg *config.Config) error {
 	f.run = rand.Text()
 	if f.rate < 0 || f.count < 0 || f.createTopic < 0 {
 		return cli.Usagef("--rate, --count and --create-topic can't be negative")
+	}
+	if !(f.rate <= maxRate) { // NaN too
+		return cli.Usagef("--rate has to be 0 to %d", maxRate)
 	}
 	if !c.Flags().Changed("rate") && f.count == 0 && f.file == "" {
 		f.rate = defaultRate

@@ -412,6 +412,7 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 		"--compression rar isn't one of":         {"--compression", "rar"},
 		"--format avro isn't one of plain, ":     {"--format", "avro"},
 		"can't be negative":                      {"--rate", "-1"},
+		"--rate has to be 0 to 1000000000":       {"--rate", "Inf"},
 		"--raw is for --file":                    {"--raw"},
 		"--now noon isn't a time":                {"--now", "noon"},
 		`invalid argument "1y" for "--spread"`:   {"--spread", "1y"},
@@ -423,6 +424,11 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 		code, stdout, stderr := execute(t, nil, append([]string{"produce"}, args...)...)
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: code %d, want %q\n%s%s", args, code, want, stdout, stderr)
+		}
+	}
+	for _, rate := range []string{"NaN", "1e20", "-Inf", "1000000001"} { // of some no event would ever be due
+		if code, _, stderr := execute(t, nil, "produce", "--rate", rate); code != 2 || !strings.Contains(stderr, "--rate") {
+			t.Errorf("--rate %s: code %d: %s", rate, code, stderr)
 		}
 	}
 }
