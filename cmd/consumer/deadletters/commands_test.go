@@ -261,6 +261,21 @@ func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 	}
 }
 
+func TestATopicThatHasNotThePartitionIsNoReasonToReadNone(t *testing.T) {
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(8, "points.dlq"), kfake.SeedTopics(3, "few", "few.dlq"))
+	environ = append(environ, "STANDINGS_KAFKA_TOPICS=few,points,none")
+	writeLetters(t, c.ListenAddrs(), letterRecord(5, 480, "invalid", 0))
+	lettersAre(t, environ, "points/5@480×1", "--partition", "5")
+	for want, args := range map[string][]string{
+		"consumer: few.dlq has no partition 8: it has 3, points.dlq has no partition 8: it has 8\n": {"--partition", "8"},
+		"consumer: few.dlq has no partition 5: it has 3\n":                                          {"--partition", "5", "--topic", "points,few"},
+	} {
+		if code, stdout, stderr := execute(t, environ, append([]string{"dead-letters", "list"}, args...)...); code != 1 || stdout != "" || stderr != want {
+			t.Errorf("%v: code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
 // What is written, and what retention takes, after the start doesn't matter: it ends.
 func TestLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))

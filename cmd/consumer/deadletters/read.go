@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type letterReader struct {
 	total  int64        // offsets to go through
 	passed atomic.Int64 // of them
 	none   []string     // topics that nothing was ever dead-lettered of
+	short  []string     // what says of a topic that it hasn't the partition
 }
 
 // letterPart is a stretch of a dead-letter topic's partition.
@@ -54,7 +56,7 @@ type letterScope struct {
 	topics    []string // the sources
 	partition *int
 	since     time.Time // zero is from the first letter on
-	needed    bool      // a topic without a dead-letter topic is an error
+	needed    bool      // a topic without a dead-letter topic, or the partition, is an error
 }
 
 // openLetters finds what there is to read. Whoever called it closes the reader.
@@ -77,7 +79,16 @@ func openLetters(ctx context.Context, c *config.Kafka, scope letterScope) (*lett
 			return nil, clients.ExplainKafka(ctx, err, c, dlqs[i])
 		}
 	}
+	if len(r.parts) == 0 && len(r.short) > 0 {
+		r.close()
+		return nil, noPartition(r.short...)
+	}
 	return r, nil
+}
+
+// noPartition is an error of topics that haven't the partition that was asked for.
+func noPartition(lines ...string) error {
+	return &clients.KafkaError{Line: strings.Join(lines, ", "), Err: clients.ErrNoTopic}
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -102,7 +113,12 @@ func (r *letterReader) find(ctx context.Context, topic, dlq string, scope letter
 		return err
 	}
 	if scope.partition != nil && *scope.partition >= n {
-		return &clients.KafkaError{Line: fmt.Sprintf("%s has no partition %d: it has %d", dlq, *scope.partition, n), Err: clients.ErrNoTopic}
+		line := fmt.Sprintf("%s has no partition %d: it has %d", dlq, *scope.partition, n)
+		if scope.needed {
+			return noPartition(line)
+		}
+		r.short = append(r.short, line) // another topic may have it
+		return nil
 	}
 	logs, err := ingest.Logs(ctx, r.client, dlq, n)
 	if err != nil {
