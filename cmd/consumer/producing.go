@@ -78,7 +78,7 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
 	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
-	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, f.count, pub.events.Load)
+	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
 	pub.say = func(line string) { shown.Note("consumer: " + line) }
 	begun := time.Now()
 	if f.duration > 0 {

@@ -84,8 +84,10 @@ func watchStatus(ctx context.Context, p *cli.Program, cfg *config.Config, asJSON
 		if err := showStatus(p, s, asJSON); err != nil {
 			return err
 		}
-		if err := s.unreachable(); err != nil && !asJSON {
-			fmt.Fprintf(p.Stdout, "\n%v\n", err)
+		if away := s.unreachable(); away != nil && !asJSON {
+			if err := terminal.Write(p.Stdout, fmt.Sprintf("\n%v\n", away)); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-time.After(watchEvery):

@@ -25,8 +25,7 @@ func writeStatus(w io.Writer, s *statusReport) error {
 			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return terminal.Write(w, b.String())
 }
 
 // summary is the whole in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.
@@ -76,7 +75,7 @@ func (p *partitionReport) state() string {
 func (p *partitionReport) name() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
 
 func (s *statusReport) table() *terminal.Table {
-	t := terminal.NewTable("partition", "log start", "log end", "position", "committed", "lag", "behind", "state", "owner")
+	t := terminal.NewTable("PARTITION", "LOG START", "LOG END", "POSITION", "COMMITTED", "LAG", "BEHIND", "STATE", "OWNER")
 	for i := range t.Right[1:7] {
 		t.Right[i+1] = true
 	}

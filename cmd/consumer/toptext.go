@@ -45,8 +45,7 @@ func (t *boardText) write(b ranking.Board, none string) error {
 			s.WriteString("\n" + note + "\n")
 		}
 	}
-	_, err := io.WriteString(t.out, s.String())
-	return err
+	return terminal.Write(t.out, s.String())
 }
 
 func (t *boardText) header(s *strings.Builder, b ranking.Board) {
@@ -58,7 +57,7 @@ func (t *boardText) header(s *strings.Builder, b ranking.Board) {
 
 func (t *boardText) rows(s *strings.Builder, b ranking.Board) {
 	form := timeForm(b.Tick)
-	table := terminal.NewTable("rank", "member", "points", "reached at")
+	table := terminal.NewTable("RANK", "MEMBER", "POINTS", "REACHED AT")
 	table.Right[0], table.Right[2] = true, true
 	for _, st := range b.Standings {
 		mark := ""

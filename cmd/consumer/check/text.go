@@ -42,8 +42,7 @@ func writeCheck(w io.Writer, r *checkReport, width int) error {
 		l.row(&b, row)
 	}
 	fmt.Fprintf(&b, "\n%s: %s\n", r.conclusion(), r.count())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return terminal.Write(w, b.String())
 }
 
 // conclusion says what it comes to for whoever is about to start a consumer.

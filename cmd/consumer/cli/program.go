@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
 // Exit codes. A second signal ends with 128 + its number, from main.
@@ -52,7 +53,7 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if line != "" {
-			fmt.Fprintf(p.Stderr, "consumer: %s\n", line)
+			fmt.Fprintf(p.Stderr, "consumer: %s\n", terminal.Harmless(line))
 		}
 	}
 	if errors.Is(err, ErrUsage) || errors.Is(err, config.ErrInvalid) {

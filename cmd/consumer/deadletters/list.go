@@ -35,7 +35,7 @@ func dlqNames(topics []string) string {
 // to otherwise it shows how far it has come.
 func readLetters(ctx context.Context, p *cli.Program, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
 	if _, ok := terminal.Width(p.Stderr); ok && !quiet {
-		shown := terminal.ShowProgress(p.Stderr, "reading dead letters", r.total, r.passed.Load)
+		shown := terminal.ShowProgress(p.Stderr, "reading dead letters", "offsets", r.total, r.passed.Load)
 		defer shown.Stop()
 	}
 	return r.each(ctx, func(l *deadLetter) error {
@@ -190,7 +190,7 @@ const notALetter = "(no dead letter)"
 func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone string) error {
 	zone := zoneOf(timeZone)
 	var b strings.Builder
-	table := terminal.NewTable("partition", "reason", "events", "letters", "first", "last")
+	table := terminal.NewTable("PARTITION", "REASON", "EVENTS", "LETTERS", "FIRST", "LAST")
 	table.Right[2], table.Right[3] = true, true
 	var events, letters, others int64
 	for _, n := range rows {
@@ -216,15 +216,14 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 	if text := nothingOf(none); text != "" {
 		b.WriteString(text + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return terminal.Write(w, b.String())
 }
 
 func writeLetterList(w io.Writer, list *letterList, none []string, timeZone string) error {
 	const message, key = 40, 24 // columns
 	zone := zoneOf(timeZone)
 	var b strings.Builder
-	table := terminal.NewTable("original", "in dlq", "written", "reason", "times", "key", "message")
+	table := terminal.NewTable("ORIGINAL", "IN DLQ", "WRITTEN", "REASON", "TIMES", "KEY", "MESSAGE")
 	table.Right[1], table.Right[4] = true, true
 	for _, l := range list.listed {
 		written := timeIn(l.written, zone)
@@ -249,8 +248,7 @@ func writeLetterList(w io.Writer, list *letterList, none []string, timeZone stri
 	if text := nothingOf(none); text != "" {
 		b.WriteString(text + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return terminal.Write(w, b.String())
 }
 
 func keyText(key []byte) string {

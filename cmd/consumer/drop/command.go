@@ -186,7 +186,7 @@ func remove(ctx context.Context, p *cli.Program, cfg *config.Config, v *ranking.
 	var done atomic.Int64
 	began, keys := time.Now(), 0
 	for range 3 {
-		bar := terminal.ShowProgress(p.Stderr, "removed", int64(keys+found.Keys), done.Load)
+		bar := terminal.ShowProgress(p.Stderr, "removed", "keys", int64(keys+found.Keys), done.Load)
 		err := v.Drop(ctx, found, pause, func(n int) { done.Store(int64(keys + n)) })
 		bar.Stop()
 		if ctx.Err() != nil {

@@ -34,7 +34,7 @@ func (s *show) note(line string) {
 }
 
 func (s *show) reading(total int64, through func() int64) (ended func()) {
-	bar := terminal.ShowProgress(s.w, "reading", total, through)
+	bar := terminal.ShowProgress(s.w, "reading", "offsets", total, through)
 	s.progress.Store(bar)
 	return func() {
 		s.progress.Store(nil)

@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,19 +23,54 @@ func Plain(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
 		case r == '\\':
 			b.WriteString(`\\`)
 		case r == ' ' && (i < first || i > last):
 			b.WriteString(`\x20`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			harmless(&b, text[i:], r)
 		}
 	}
 	return b.String()
+}
+
+// Harmless is a line of which a terminal acts on nothing: what isn't visible is escaped,
+// a line break too. What Plain made stays as it is, so this can be done to anything in
+// the end, wherever it came from.
+func Harmless(line string) string {
+	var b strings.Builder
+	for i, r := range line {
+		harmless(&b, line[i:], r)
+	}
+	return b.String()
+}
+
+// OneLine is a text in one line, of which a terminal acts on nothing.
+func OneLine(text string) string { return Harmless(strings.ReplaceAll(text, "\n", " ")) }
+
+// harmless writes r, with which rest begins.
+func harmless(b *strings.Builder, rest string, r rune) {
+	switch {
+	case r == utf8.RuneError && !strings.HasPrefix(rest, string(utf8.RuneError)):
+		fmt.Fprintf(b, `\x%02x`, rest[0])
+	case unicode.IsPrint(r):
+		b.WriteRune(r)
+	case r < utf8.RuneSelf: // above it \x is a byte that is no text
+		fmt.Fprintf(b, `\x%02x`, r)
+	case r > 0xffff:
+		fmt.Fprintf(b, `\U%08x`, r)
+	default:
+		fmt.Fprintf(b, `\u%04x`, r)
+	}
+}
+
+// Write writes lines of text for people: all of a command's text goes through it, so that
+// nothing that others wrote into Kafka or Redis reaches a terminal raw.
+func Write(w io.Writer, text string) error {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Harmless(line)
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n"))
+	return err
 }

@@ -5,7 +5,7 @@ package terminal
 import (
 	"fmt"
 	"io"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -20,45 +20,66 @@ const (
 
 // Progress shows a count that others raise, until stop.
 type Progress struct {
+	w       io.Writer
+	what    string // is being done
+	unit    string // what is counted, in the plural
 	stopped chan struct{}
 	done    chan struct{}
-	notes   chan string
+
+	mu    sync.Mutex
+	notes chan string
+	ended bool // nobody takes notes any more
 }
 
-// ShowProgress starts to show count, of total where that is above 0, on w.
-func ShowProgress(w io.Writer, what string, total int64, count func() int64) *Progress {
-	p := &Progress{stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
+// ShowProgress starts to show count, of total where that is above 0, on w: what is being
+// done, and how many of a unit, in the plural.
+func ShowProgress(w io.Writer, what, unit string, total int64, count func() int64) *Progress {
+	p := &Progress{w: w, what: what, unit: unit, stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
 	if _, ok := Width(w); ok {
-		go p.bar(w, what, total, count)
+		go p.bar(total, count)
 	} else {
-		go p.lines(w, what, total, count)
+		go p.lines(total, count)
 	}
 	return p
 }
 
-// Note shows a line between. It never waits: in a storm of failures some go
-// unsaid.
+// Note shows a line between, or after the end. Until then it never waits: in a storm of
+// failures some go unsaid.
 func (p *Progress) Note(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		p.show(line)
+		return
+	}
 	select {
-	case p.notes <- strings.ReplaceAll(line, "\n", " "):
+	case p.notes <- line:
 	default:
 	}
 }
 
-// Stop returns when nothing more is written.
+func (p *Progress) show(note string) { fmt.Fprintln(p.w, OneLine(note)) }
+
+// Stop returns when all is written, the notes that were still to be shown too.
 func (p *Progress) Stop() {
 	close(p.stopped)
 	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for len(p.notes) > 0 {
+		p.show(<-p.notes)
+	}
 }
 
-func (p *Progress) bar(w io.Writer, what string, total int64, count func() int64) {
+func (p *Progress) bar(total int64, count func() int64) {
 	defer close(p.done)
 	if total <= 0 {
 		total = -1 // a spinner
 	}
 	bar := progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"),
+		progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit),
 		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
 		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(barEvery/2))
 	tick := time.NewTicker(barEvery)
@@ -69,7 +90,7 @@ func (p *Progress) bar(w io.Writer, what string, total int64, count func() int64
 			_ = bar.Set64(count()) // a bar that can't be drawn is no reason to stop
 		case line := <-p.notes:
 			_ = bar.Clear()
-			fmt.Fprintln(w, line)
+			p.show(line)
 		case <-p.stopped:
 			_ = bar.Clear()
 			return
@@ -77,7 +98,7 @@ func (p *Progress) bar(w io.Writer, what string, total int64, count func() int64
 	}
 }
 
-func (p *Progress) lines(w io.Writer, what string, total int64, count func() int64) {
+func (p *Progress) lines(total int64, count func() int64) {
 	defer close(p.done)
 	tick := time.NewTicker(lineEvery)
 	defer tick.Stop()
@@ -94,10 +115,10 @@ func (p *Progress) lines(w io.Writer, what string, total int64, count func() int
 			if total > 0 && rate > 0 {
 				left = fmt.Sprintf(", %s left", time.Duration(max(0, total-now)/rate)*time.Second)
 			}
-			fmt.Fprintf(w, "%s: %s%s events, %s/s%s\n", what, units.Thousands(now), of, units.Thousands(rate), left)
+			fmt.Fprintf(p.w, "%s: %s%s %s, %s/s%s\n", p.what, units.Thousands(now), of, p.unit, units.Thousands(rate), left)
 			last = now
 		case line := <-p.notes:
-			fmt.Fprintln(w, line)
+			p.show(line)
 		case <-p.stopped:
 			return
 		}

@@ -8,24 +8,29 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Table is aligned text. Its cells are plain; what counts is how wide a terminal
-// shows them.
+// Table is aligned text. A cell is one line, whatever is in it; what counts is how wide a
+// terminal shows it.
 type Table struct {
 	// Right are the columns whose cells end in line.
 	Right []bool
 	cells [][]string
 }
 
-// NewTable is a table with a row of headings, in capitals.
+// NewTable is a table with a row of headings: in capitals, but for names.
 func NewTable(heads ...string) *Table {
-	for i, h := range heads {
-		heads[i] = strings.ToUpper(h)
-	}
-	return &Table{Right: make([]bool, len(heads)), cells: [][]string{heads}}
+	t := &Table{Right: make([]bool, len(heads))}
+	t.Add(heads...)
+	return t
 }
 
 // Add adds a row.
-func (t *Table) Add(cells ...string) { t.cells = append(t.cells, cells) }
+func (t *Table) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = Harmless(cell)
+	}
+	t.cells = append(t.cells, row)
+}
 
 // Gap is the columns between two of a table.
 const Gap = 2
