@@ -53,6 +53,9 @@ func (p *KafkaError) Unwrap() error { return p.Err }
 // ExplainKafka says what an error means for the user. Where it may be about being let
 // in at all, the brokers are asked: a *connect.Refusal says which and why.
 func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) && !explained(err) {
+		return &KafkaError{"interrupted", err}
+	}
 	if errors.Is(err, kafka.GroupAuthorizationFailed) {
 		return &KafkaError{"not authorized for group " + c.Group + ": the user needs the right to Read it", err}
 	}

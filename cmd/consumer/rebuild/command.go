@@ -165,11 +165,20 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return explain(ctx, err, cfg)
 	}
 	if f.asJSON {
-		err = errors.Join(err, cli.WriteJSON(p.Stdout, reportOf(result, f)))
-	} else {
-		writeResult(p.Stdout, result, f, zone)
+		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f)), result))
 	}
-	return err
+	return errors.Join(err, untold(writeResult(p.Stdout, result, f, zone), result))
+}
+
+// untold says what was done where that couldn't be written.
+func untold(err error, r *rebuild.Result) error {
+	switch {
+	case err == nil:
+		return nil
+	case r.Swapped:
+		return fmt.Errorf("the boards were rebuilt, but not what came of it written: %w", err)
+	}
+	return fmt.Errorf("the boards are as they were, and what came of it wasn't written: %w", err)
 }
 
 // metadataOf learns which cluster it is, and whether the topics are there.

@@ -5,13 +5,13 @@ package rebuild
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -30,7 +30,7 @@ func (s *show) note(line string) {
 		bar.Note(line)
 		return
 	}
-	fmt.Fprintln(s.w, line)
+	fmt.Fprintln(s.w, terminal.OneLine(line))
 }
 
 func (s *show) reading(total int64, through func() int64) (ended func()) {
@@ -51,7 +51,8 @@ func (s *show) planned(p *rebuild.Plan) {
 	}
 	var b strings.Builder
 	t.Write(&b)
-	fmt.Fprintf(s.w, "%s\n%s\n\n", b.String(), sayFates(p, true))
+	fmt.Fprintf(&b, "\n%s\n\n", sayFates(p, true))
+	_ = terminal.Write(s.w, b.String()) // like every word of how it goes: nobody to tell
 }
 
 func completeSince(s ingest.ReplayStart) string {
@@ -84,7 +85,7 @@ func sayFates(p *rebuild.Plan, ahead bool) string {
 	if ahead {
 		verb = "are to be"
 	}
-	fmt.Fprintf(&b, "%s %s replaced, %s kept", windowsText(count[ranking.Replaced]), verb, units.Thousands(int64(count[ranking.Kept])))
+	fmt.Fprintf(&b, "%s %s replaced, %s kept", units.Plural(int64(count[ranking.Replaced]), "window"), verb, units.Thousands(int64(count[ranking.Kept])))
 	if n := count[ranking.Dropped]; n > 0 {
 		fmt.Fprintf(&b, ", %s dropped, as the log has nobody in them", units.Thousands(int64(n)))
 	}
@@ -108,37 +109,31 @@ func sayFates(p *rebuild.Plan, ahead bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func windowsText(n int) string {
-	if n == 1 {
-		return "1 window"
-	}
-	return units.Thousands(int64(n)) + " windows"
-}
-
 // writeResult says what came of it.
-func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) {
+func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) error {
 	if r.Holds == 0 && !r.Swapped {
-		fmt.Fprintln(w, "Nothing is to be replaced.")
-		return
+		return terminal.Write(w, "Nothing is to be replaced.\n")
 	}
-	fmt.Fprintln(w, sayFates(r.Plan, !r.Swapped))
+	var b strings.Builder
+	fmt.Fprintln(&b, sayFates(r.Plan, !r.Swapped))
 	if f.dryRun || f.diff {
-		writeDifferences(w, r, f.diff, zone)
+		writeDifferences(&b, r, f.diff, zone)
 	}
 	last := max(r.Held.Round(time.Millisecond), time.Millisecond)
 	held := fmt.Sprintf("Ingestion was held for %s.", last)
 	if r.Holds > 1 {
 		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
 	}
-	fmt.Fprintf(w, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
+	fmt.Fprintf(&b, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
 	if !r.Swapped {
-		fmt.Fprintln(w, "Nothing was changed: this was a dry run.")
+		b.WriteString("Nothing was changed: this was a dry run.\n")
 	}
+	return terminal.Write(w, b.String())
 }
 
 // writeDifferences says how many standings differ, where, and which if they were asked
 // for.
-func writeDifferences(w io.Writer, r *rebuild.Result, list bool, zone *time.Location) {
+func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *time.Location) {
 	n, windows := 0, 0
 	t := terminal.NewTable("WINDOW", "DIFFER", "ONLY LIVE", "ONLY IN THE LOG")
 	t.Right[1], t.Right[2], t.Right[3] = true, true, true
@@ -159,37 +154,25 @@ func writeDifferences(w io.Writer, r *rebuild.Result, list bool, zone *time.Loca
 	if n == 1 {
 		differ = "1 standing differs"
 	}
-	fmt.Fprintf(w, "\n%s%s in %s.\n", atLeast, differ, windowsText(windows))
+	fmt.Fprintf(b, "\n%s%s in %s.\n", atLeast, differ, units.Plural(int64(windows), "window"))
 	if n == 0 {
 		return
 	}
-	var b strings.Builder
 	b.WriteString("\n")
-	t.Write(&b)
+	t.Write(b)
 	b.WriteString("\n")
 	if list {
 		rows := terminal.NewTable("WINDOW", "MEMBER", "LIVE", "IN THE LOG")
 		for i := range r.Differences {
 			d := &r.Differences[i]
-			rows.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), rowText(d.A, zone), rowText(d.B, zone))
+			rows.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), sides.Text(d.A, zone), sides.Text(d.B, zone))
 		}
-		rows.Write(&b)
+		rows.Write(b)
 		if more := n - len(r.Differences); more > 0 {
-			fmt.Fprintf(&b, "and %s more: --limit\n", thousands(more))
+			fmt.Fprintf(b, "and %s more: --limit\n", thousands(more))
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(b, "times are those of %s\n\n", zone)
 	}
-	fmt.Fprint(w, b.String())
-}
-
-func rowText(r ranking.Row, zone *time.Location) string {
-	switch {
-	case !r.There:
-		return "-"
-	case r.Foreign:
-		return fmt.Sprintf("%v, which is no score of this layout", r.Score)
-	}
-	return thousands(int(r.Points)) + " at " + r.ReachedAt.In(zone).Format("2006-01-02 15:04:05.000")
 }
 
 func thousands(n int) string { return units.Thousands(int64(n)) }
@@ -225,28 +208,12 @@ type windowDifference struct {
 }
 
 type rowDifference struct {
-	Board  string   `json:"board"`
-	Period string   `json:"period"`
-	Window string   `json:"window"`
-	Member string   `json:"member"`
-	Live   *oneSide `json:"live"` // null where the member isn't there
-	Log    *oneSide `json:"log"`
-}
-
-type oneSide struct {
-	Points    int64  `json:"points"`
-	ReachedAt string `json:"reached_at,omitempty"`
-	Foreign   string `json:"foreign_score,omitempty"` // as text: it may be infinite; then nothing else is known
-}
-
-func sideOf(r ranking.Row) *oneSide {
-	switch {
-	case !r.There:
-		return nil
-	case r.Foreign:
-		return &oneSide{Foreign: strconv.FormatFloat(r.Score, 'g', -1, 64)}
-	}
-	return &oneSide{Points: r.Points, ReachedAt: r.ReachedAt.Format("2006-01-02T15:04:05.000Z07:00")}
+	Board  string      `json:"board"`
+	Period string      `json:"period"`
+	Window string      `json:"window"`
+	Member string      `json:"member"`
+	Live   *sides.Side `json:"live"` // null where the member isn't there
+	Log    *sides.Side `json:"log"`
 }
 
 func differenceOf(r *rebuild.Result) *difference {
@@ -260,7 +227,7 @@ func differenceOf(r *rebuild.Result) *difference {
 	}
 	for i := range r.Differences {
 		d := &r.Differences[i]
-		all.List = append(all.List, rowDifference{d.Board, d.Period, d.Window, d.Member, sideOf(d.A), sideOf(d.B)})
+		all.List = append(all.List, rowDifference{d.Board, d.Period, d.Window, d.Member, sides.Of(d.A), sides.Of(d.B)})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -69,7 +72,7 @@ func TestADryRunSaysWhatWouldChangeAndThatNothingDid(t *testing.T) {
 	var b strings.Builder
 	zone, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
-	writeResult(&b, result(), &flags{dryRun: true, diff: true}, zone)
+	require.NoError(t, writeResult(&b, result(), &flags{dryRun: true, diff: true}, zone))
 	text := b.String()
 	for _, line := range []string{
 		"2 windows are to be replaced",
@@ -77,7 +80,7 @@ func TestADryRunSaysWhatWouldChangeAndThatNothingDid(t *testing.T) {
 		"eu:weekly:2026-W47   1,204          1                2",
 		`eu:weekly:2026-W47  u\x1b1  1,025 at 2026-11-21 09:15:30.120`,
 		"u2      0.1, which is no score of this layout  -3 at 2026-11-21 09:15:30.120",
-		"and 1,202 more: --limit",
+		"and 1,202 more: --limit\ntimes are those of Europe/Berlin\n\nRead",
 		"Read 2,093,179 records in 41.8s. Ingestion was held for 17ms.",
 		"Nothing was changed: this was a dry run.",
 	} {
@@ -91,7 +94,7 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	var b strings.Builder
 	r := result()
 	r.Swapped, r.Holds = true, 3
-	writeResult(&b, r, &flags{}, time.UTC)
+	require.NoError(t, writeResult(&b, r, &flags{}, time.UTC))
 	require.Contains(t, b.String(), "2 windows were replaced, 1 kept")
 	require.Contains(t, b.String(), "Ingestion was held 3 times, at last for 17ms.")
 	require.NotContains(t, b.String(), "differ")
@@ -100,13 +103,59 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	b.Reset()
 	r = result()
 	r.Held, r.Exact, r.Differ[0].Differ = 300*time.Microsecond, false, 1
-	writeResult(&b, r, &flags{dryRun: true}, time.UTC)
+	require.NoError(t, writeResult(&b, r, &flags{dryRun: true}, time.UTC))
 	require.Contains(t, b.String(), "at least 1 standing differs in 1 window.")
 	require.Contains(t, b.String(), "Ingestion was held for 1ms.")
 
 	b.Reset()
-	writeResult(&b, &rebuild.Result{Plan: planned()}, &flags{}, time.UTC)
+	require.NoError(t, writeResult(&b, &rebuild.Result{Plan: planned()}, &flags{}, time.UTC))
 	require.Equal(t, "Nothing is to be replaced.\n", b.String())
+}
+
+// Names of windows come from Redis, where anybody may have written them.
+func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
+	r := result()
+	evil := "2026-W47\x1b]0;pwned\a\nNothing is to be replaced."
+	r.Plan.Windows[1].Name, r.Plan.Starts[0].Field = evil, evil
+	r.Differ[0].Name, r.Differences[0].Window = evil, evil
+	var b strings.Builder
+	(&show{w: &b}).planned(r.Plan)
+	require.NoError(t, writeResult(&b, r, &flags{dryRun: true, diff: true}, time.UTC))
+	(&show{w: &b}).note("what the rebuild leaves expires: " + evil)
+	require.NotContains(t, b.String(), "\x1b")
+	require.NotContains(t, b.String(), "\a")
+	require.NotContains(t, b.String(), "\nNothing is to be replaced.")
+	require.Contains(t, b.String(), `2026-W47\x1b]0;pwned\x07 Nothing is to be replaced.`) // a note is one line
+	require.Equal(t, 5, strings.Count(b.String(), `2026-W47\x1b]0;pwned\x07\x0aNothing is to be replaced.`), "%s", &b)
+}
+
+type full struct{}
+
+var errNoSpace = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errNoSpace }
+
+func TestAResultThatCannotBeWrittenIsAnErrorThatSaysWhatWasDone(t *testing.T) {
+	r := result()
+	err := untold(writeResult(full{}, r, &flags{dryRun: true}, time.UTC), r)
+	require.ErrorIs(t, err, errNoSpace)
+	require.ErrorContains(t, err, "the boards are as they were")
+	r.Swapped = true
+	err = untold(writeResult(full{}, r, &flags{}, time.UTC), r)
+	require.ErrorIs(t, err, errNoSpace)
+	require.ErrorContains(t, err, "the boards were rebuilt")
+	require.NoError(t, untold(writeResult(&strings.Builder{}, r, &flags{}, time.UTC), r))
+}
+
+func TestARebuildThatIsInterruptedWhileItAsksKafkaSaysSo(t *testing.T) {
+	_, environ := clitest.FakeKafka(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var errs strings.Builder
+	p := &cli.Program{Environ: environ, Stdout: full{}, Stderr: &errs}
+	code := p.Run(ctx, p.Root("unknown", Command(p)), []string{"rebuild"})
+	require.Equal(t, cli.ExitFailure, code)
+	require.Equal(t, "consumer: interrupted\n", errs.String())
 }
 
 func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
@@ -122,8 +171,8 @@ func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 		"differ":{"standings":1204,"exact":true,
 			"windows":[{"board":"eu","period":"weekly","window":"2026-W47","standings":1204,"only_live":1,"only_log":2}],
 			"list":[
-				{"board":"eu","period":"weekly","window":"2026-W47","member":"u\u001b1","live":{"points":1025,"reached_at":"2026-11-21T08:15:30.120Z"},"log":null},
-				{"board":"eu","period":"weekly","window":"2026-W47","member":"u2","live":{"points":0,"foreign_score":"0.1"},"log":{"points":-3,"reached_at":"2026-11-21T08:15:30.120Z"}}]}}`, string(text))
+				{"board":"eu","period":"weekly","window":"2026-W47","member":"u\u001b1","live":{"points":1025,"reached_at":"2026-11-21T08:15:30.120Z","foreign_score":null},"log":null},
+				{"board":"eu","period":"weekly","window":"2026-W47","member":"u2","live":{"points":null,"reached_at":null,"foreign_score":"0.1"},"log":{"points":-3,"reached_at":"2026-11-21T08:15:30.120Z","foreign_score":null}}]}}`, string(text))
 	// A score that something else wrote may be what JSON has no number for.
 	r := result()
 	r.Differences[1].A.Score = math.Inf(1)

@@ -1,0 +1,46 @@
+// Package sides is a member's standing on one of two sides that are compared, as text and
+// as JSON.
+package sides
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Side is a side as JSON. No field is left out; what isn't there is null.
+type Side struct {
+	Points    *int64  `json:"points"`
+	ReachedAt *string `json:"reached_at"` // RFC 3339 with ms, in UTC
+	// Foreign is a score that this layout doesn't write; then nothing else is known. It is
+	// text, as it may be infinite.
+	Foreign *string `json:"foreign_score"`
+}
+
+// Of is a side, nil where the member isn't there.
+func Of(r ranking.Row) *Side {
+	switch {
+	case !r.There:
+		return nil
+	case r.Foreign:
+		score := foreign(r)
+		return &Side{Foreign: &score}
+	}
+	at := units.TimeMS(r.ReachedAt.UnixMilli())
+	return &Side{Points: &r.Points, ReachedAt: &at}
+}
+
+// Text is a side for people, with the time of a zone.
+func Text(r ranking.Row, zone *time.Location) string {
+	switch {
+	case !r.There:
+		return "-"
+	case r.Foreign:
+		return foreign(r) + ", which is no score of this layout"
+	}
+	return units.Thousands(r.Points) + " at " + r.ReachedAt.In(zone).Format("2006-01-02 15:04:05.000")
+}
+
+func foreign(r ranking.Row) string { return strconv.FormatFloat(r.Score, 'g', -1, 64) }
