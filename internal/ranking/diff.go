@@ -70,7 +70,8 @@ func (d *Diff) Positions(ctx context.Context) (a, b map[string]string, err error
 }
 
 // Run compares every window that either side lists, by board, period and start. One whose
-// retention is over on either side is left out.
+// retention is over on either side is left out. *UnmatchedError says that none is of a
+// board, a period or a name that is to be compared.
 func (d *Diff) Run(ctx context.Context) ([]WindowDiff, error) {
 	stA, err := d.A.store.State(ctx)
 	if err != nil {
@@ -93,12 +94,15 @@ func (d *Diff) Run(ctx context.Context) ([]WindowDiff, error) {
 	var all []WindowDiff
 	for name := range names {
 		w, ok, err := d.window(name, a[name], b[name], stA, stB)
-		if err != nil {
+		if err != nil && d.asks(&w) {
 			return nil, err
 		}
 		if ok {
 			all = append(all, w)
 		}
+	}
+	if all, err = d.choose(all); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(x, y WindowDiff) int {
 		return comparePlanned(Planned{Board: x.Board, Period: x.Period, Name: x.Window, Start: x.Start},
@@ -132,19 +136,13 @@ func (v *View) listed(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-func asked(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-
-// window is what is known of a window beforehand; ok is false for one that isn't asked
-// for, or is over.
+// window is what is known of a window beforehand; ok is false for one that is over.
 func (d *Diff) window(name, a, b string, stA, stB ledger.State) (w WindowDiff, ok bool, err error) {
 	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
 		return w, false, faultf("a listing has %q, which is no window", clip(name))
 	}
 	w = WindowDiff{Board: parts[0], Period: parts[1], Window: parts[2], InA: a != "", InB: b != ""}
-	if !asked(d.Boards, w.Board) || !asked(d.Periods, w.Period) || !asked(d.Windows, w.Window) {
-		return w, false, nil
-	}
 	var bound [2][2]int64
 	for i, side := range []struct {
 		listing string

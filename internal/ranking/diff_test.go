@@ -106,7 +106,6 @@ func TestEveryKindOfDifferenceIsToldFromTheOthers(t *testing.T) {
 	require.Equal(t, int64(77), all[0].B.Points)
 	require.True(t, all[2].B.Foreign)
 	for _, filter := range []func(*Diff){
-		func(d *Diff) { d.Boards = []string{"eu"} },
 		func(d *Diff) { d.Periods = []string{"monthly", "yearly"} },
 		func(d *Diff) { d.Windows = []string{"2026"} },
 	} {

@@ -28,6 +28,19 @@ func Usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
+// ErrNoAnswer marks what kept a command from an answer whose exit code 1 is an answer.
+var ErrNoAnswer = errors.New("no answer")
+
+type noAnswerError struct{ error }
+
+func (noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
+
+func (e noAnswerError) Unwrap() error { return e.error }
+
+// NoAnswer is an error by which a command ends with ExitUsage, as diff(1) does: so that 1
+// says nothing but that its answer is no.
+func NoAnswer(err error) error { return noAnswerError{err} }
+
 // knownCommand refuses what is left on the root: a command that doesn't exist.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {

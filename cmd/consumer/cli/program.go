@@ -21,7 +21,7 @@ import (
 const (
 	ExitOK      = 0
 	ExitFailure = 1 // it was tried and failed
-	ExitUsage   = 2 // the command line or the configuration is wrong: nothing was tried
+	ExitUsage   = 2 // the command line or the configuration is wrong: nothing was tried, or see NoAnswer
 )
 
 // Program is what a process is given: all that main knows and a test replaces.
@@ -56,7 +56,7 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 			fmt.Fprintf(p.Stderr, "consumer: %s\n", terminal.Harmless(line))
 		}
 	}
-	if errors.Is(err, ErrUsage) || errors.Is(err, config.ErrInvalid) {
+	if errors.Is(err, ErrUsage) || errors.Is(err, ErrNoAnswer) || errors.Is(err, config.ErrInvalid) {
 		return ExitUsage
 	}
 	return ExitFailure

@@ -28,3 +28,20 @@ func TestAnErrorIsLinesOfWhichATerminalActsOnNothing(t *testing.T) {
 		t.Errorf("code %d: %q", code, stderr)
 	}
 }
+
+func TestWhatKeepsACommandFromAnAnswerIsNotTakenForItsAnswer(t *testing.T) {
+	away := errors.New("can't connect")
+	for err, want := range map[error]int{
+		errors.New("they differ"):                 ExitFailure,
+		NoAnswer(away):                            ExitUsage,
+		fmt.Errorf("compare: %w", NoAnswer(away)): ExitUsage,
+		Usagef("no such thing"):                   ExitUsage,
+	} {
+		if code, _ := ends(t, err); code != want {
+			t.Errorf("%v: code %d, want %d", err, code, want)
+		}
+	}
+	if err := NoAnswer(away); !errors.Is(err, away) || !errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrUsage) {
+		t.Errorf("%v", err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -49,8 +50,9 @@ Both can be written meanwhile: what differs is looked at again a few times. A wi
 is exact where both ledgers stood at the same positions all the while; else traffic
 may account for what differs, or that one of the two is behind, which is shown.
 
-The exit code is 0 if all is equal, 1 if something differs, and 2 if the command line
-or the configuration is wrong.`,
+The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
+because a window couldn't be compared, a --board, --period or --window is in neither,
+Redis couldn't be read, or the command line or the configuration is wrong.`,
 		Example: `  consumer diff --with lb2
   consumer diff --with lb2 --list --limit 20 --board eu --period weekly`,
 		Args: cli.ExactArgs(0),
@@ -62,7 +64,10 @@ or the configuration is wrong.`,
 			if err := f.check(l.Config.Redis.Prefix); err != nil {
 				return err
 			}
-			return run(c.Context(), p, l.Config, &f)
+			if err = run(c.Context(), p, l.Config, &f); err != nil && !errors.Is(err, errDiffer) {
+				return cli.NoAnswer(err)
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&f.with, "with", "", "the other `prefix`")
@@ -110,7 +115,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	r := &report{A: cfg.Redis.Prefix, B: f.with, zone: zone}
+	r := &report{A: cfg.Redis.Prefix, B: f.with, Standings: []standing{}, zone: zone}
 	d := &ranking.Diff{Boards: f.boards, Periods: f.periods, Windows: f.windows, Bound: bound, Pause: pause}
 	if d.A, err = view(ctx, cfg, client, cfg.Redis.Prefix); err != nil {
 		return err
@@ -119,17 +124,21 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	if d.A.Cluster != d.B.Cluster {
-		r.Clusters = fmt.Sprintf("%s was read from the Kafka cluster %s, %s from %s", r.A, d.A.Cluster, r.B, d.B.Cluster)
+		text := fmt.Sprintf("%s was read from the Kafka cluster %s, %s from %s", r.A, d.A.Cluster, r.B, d.B.Cluster)
+		r.Clusters = &text
 	}
-	if f.list || f.asJSON {
+	if f.list {
 		d.Each = func(one ranking.Difference) error {
-			if r.Differ++; f.list && len(r.Standings) < f.limit {
-				r.Standings = append(r.Standings, standingOf(one))
+			if len(r.listed) < f.limit {
+				r.listed = append(r.listed, one)
 			}
 			return nil
 		}
 	}
 	if r.windows, err = d.Run(ctx); err != nil {
+		if none, ok := errors.AsType[*ranking.UnmatchedError](err); ok {
+			return none
+		}
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	if err := r.take(ctx, d); err != nil {
@@ -140,13 +149,32 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	} else {
 		err = r.write(p.Stdout, f.list)
 	}
-	if err == nil && !r.Equal {
-		err = errDiffer
+	if err != nil {
+		return fmt.Errorf("write what differs: %w", err)
 	}
-	return err
+	return r.verdict()
 }
 
+// errDiffer is an answer, unlike every other error.
 var errDiffer = errors.New("the standings differ")
+
+// verdict is the error for what was found. That it isn't all known counts for more than
+// that something differs.
+func (r *report) verdict() error {
+	uncompared := int64(0)
+	for i := range r.windows {
+		if r.windows[i].Why != "" {
+			uncompared++
+		}
+	}
+	switch {
+	case uncompared > 0:
+		return fmt.Errorf("%s couldn't be compared", units.Plural(uncompared, "window"))
+	case !r.Equal:
+		return errDiffer
+	}
+	return nil
+}
 
 func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*ranking.View, error) {
 	v, err := ranking.NewView(ctx, client, prefix, cfg.Redis.Timeout)

@@ -1,15 +1,19 @@
 package diff
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
@@ -73,7 +77,8 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	for _, says := range []string{
-		"global:weekly:2100-W01", "0 windows equal of 1.", "and 1 more: --limit",
+		"global:weekly:2100-W01", "0 windows equal of 1.", "and 1 more: --limit times are those of UTC",
+		"WINDOW ONLY " + prefix + " ONLY " + prefix + "-wide POINTS", "MEMBER " + prefix + " " + prefix + "-wide", // as they are written
 		"ann     5 at 2100-01-04 00:00:05.", "6 at 2100-01-04 00:00:05.000", `eve\x1b`,
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(says), " ")) {
@@ -87,7 +92,7 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 	}
 	w := r.Windows[0]
 	if r.Equal || r.Differ != 3 || w.OnlyA != 1 || w.OnlyB != 1 || w.Points != 1 || !w.Exact || len(r.Standings) != 3 ||
-		r.Standings[0].A.Points != 5 || r.Standings[0].B.Points != 6 || r.Standings[1].B != nil {
+		*r.Standings[0].A.Points != 5 || *r.Standings[0].B.Points != 6 || r.Standings[1].B != nil {
 		t.Errorf("%s", out)
 	}
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
@@ -101,9 +106,108 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 			t.Errorf("exit code %d: %s%s", code, out, errs)
 		}
 	}
-	code, _, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", "--board", "eu")
-	if code != 0 {
-		t.Errorf("exit code %d of a board that neither has", code)
+}
+
+// What compares nothing, and what goes on after it, has to be told from what is equal.
+func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
+	prefix := testenv.Prefix(t)
+	environ := written(t, prefix, map[string]int64{"ann": 5})
+	written(t, prefix+"-b", map[string]int64{"ann": 5})
+	diff := func(with string, more ...string) (int, string, string) {
+		return clitest.Execute(t, Command, environ, append([]string{"diff", "--with", prefix + with}, more...)...)
+	}
+	for _, fits := range []string{"--board=global", "--period=weekly", "--window=2100-W01"} {
+		if code, _, errs := diff("-b", fits); code != 0 || errs != "" {
+			t.Errorf("%s: exit code %d: %s", fits, code, errs)
+		}
+	}
+	for args, says := range map[string]string{
+		"--board=globl":                    `has a live window of the board "globl"; there is global`,
+		"--board=global --board=eu --json": `has a live window of the board "eu"; there is global`,
+		"--period=daily":                   `has a live window of the period "daily"; there is weekly`,
+		"--window=2100-W10":                `has a live window "2100-W10"; there is 2100-W01`,
+		"--window=2100-W10 --board=global": `has a live window "2100-W10" among those asked for; there is 2100-W01`,
+	} {
+		if code, out, errs := diff("-b", strings.Fields(args)...); code != 2 || out != "" || errs != "consumer: neither "+prefix+" nor "+prefix+"-b "+says+"\n" {
+			t.Errorf("%s: exit code %d: %s%s", args, code, out, errs)
+		}
+	}
+	if code, _, errs := diff("-none"); code != 2 || !strings.Contains(errs, "no standings under the prefix") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	code, _, errs := clitest.Execute(t, Command, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), "diff", "--with", "x")
+	if code != 2 || !strings.Contains(errs, "can't connect to Redis at ") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var stderr strings.Builder
+	p := &cli.Program{Environ: environ, Stdout: &stderr, Stderr: &stderr}
+	if code := p.Run(ctx, p.Root("unknown", Command(p)), []string{"diff", "--with", prefix + "-b"}); code != 2 || stderr.String() != "consumer: interrupted\n" {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	// A window that can't be compared may be equal or not, and so may all of them.
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	if err := client.HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", "4102704000001 4103308800000 5000000000000").Err(); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := diff("-b")
+	if code != 2 || errs != "consumer: 1 window couldn't be compared\n" || !strings.Contains(out, "not compared: it is cut otherwise") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+func TestTheJSONOfADiff(t *testing.T) {
+	prefix := testenv.Prefix(t)
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
+	written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
+	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b", "--json", "--list")
+	if code != 1 || errs != "consumer: the standings differ\n" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	require.JSONEq(t, `{"a":"lb","b":"lb-b","equal":false,"differ":2,"clusters":null,
+		"positions":[{"partition":"points/0","a":"10","b":"10"}],
+		"windows":[{"board":"global","period":"weekly","window":"2100-W01","start":"2100-01-04T00:00:00.000Z","end":"2100-01-11T00:00:00.000Z",
+			"not_compared":null,"in_a":true,"in_b":true,"only_a":1,"only_b":0,"points_differ":1,"reached_at_differ":0,"foreign_scores":0,
+			"exact":true,"at_least":false,"incomplete_a":[],"incomplete_b":[]}],
+		"standings":[
+			{"board":"global","period":"weekly","window":"2100-W01","member":"ann",
+				"a":{"points":5,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":{"points":6,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null}},
+			{"board":"global","period":"weekly","window":"2100-W01","member":"eve",
+				"a":{"points":1,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":null}]}`, strings.ReplaceAll(out, prefix, "lb"))
+	_, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b", "--json")
+	require.Contains(t, out, `"standings": []`)
+}
+
+func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
+	prefix := testenv.Prefix(t)
+	environ := written(t, prefix, map[string]int64{"ann\x1b": 5})
+	written(t, prefix+"-b", map[string]int64{"ann\x1b": 6})
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	tag := prefix + "-b:{0}:"
+	schema, err := client.Get(t.Context(), tag+"schema").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := client.Pipeline()
+	pipe.Set(t.Context(), tag+"schema", strings.Replace(schema, "some-cluster", `cluster\u001b\u009b`, 1), 0)
+	pipe.HSet(t.Context(), tag+"ledger", "points\x1b/7", "7\x1b\n")
+	pipe.HSet(t.Context(), tag+"origin", "points\x1b/7", "9 4102704000009")
+	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", "4102704000000 4103308800000 5000000000000")
+	pipe.ZAdd(t.Context(), tag+"global:weekly:2100-W\x1b\n", redis.Z{Score: 1, Member: "bob"})
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b", "--list")
+	if strings.ContainsFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("%q", out)
+	}
+	for _, says := range []string{`cluster\x1b\u009b`, `points\x1b/7  nothing`, `7\x1b\x0a`, `, points\x1b/7.`, `global:weekly:2100-W\x1b\x0a`, `ann\x1b`} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q isn't in:\n%s%s", says, out, errs)
+		}
 	}
 }
 
@@ -141,13 +245,5 @@ func TestACommandLineThatCannotBeIsRefused(t *testing.T) {
 		if code != 2 || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d: %s", args, code, errs)
 		}
-	}
-	code, _, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-none")
-	if code != 1 || !strings.Contains(errs, "no standings under the prefix") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-	code, _, errs = clitest.Execute(t, Command, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), "diff", "--with", "x")
-	if code != 1 || !strings.Contains(errs, "can't connect to Redis at ") {
-		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
@@ -21,21 +21,22 @@ type report struct {
 	A         string     `json:"a"` // the configured prefix
 	B         string     `json:"b"`
 	Equal     bool       `json:"equal"`
-	Differ    int        `json:"differ"` // standings
-	Clusters  string     `json:"clusters,omitempty"`
+	Differ    int        `json:"differ"`   // standings
+	Clusters  *string    `json:"clusters"` // how those that were read differ
 	Positions []position `json:"positions"`
 	Windows   []window   `json:"windows"`
-	Standings []standing `json:"standings,omitempty"`
+	Standings []standing `json:"standings"` // with --list
 
 	windows []ranking.WindowDiff
+	listed  []ranking.Difference
 	zone    *time.Location
 }
 
-// position is how far both are in a partition; empty where one isn't in it.
+// position is how far both are in a partition.
 type position struct {
-	Partition string `json:"partition"`
-	A         string `json:"a"`
-	B         string `json:"b"`
+	Partition string  `json:"partition"`
+	A         *string `json:"a"` // null where it isn't in it
+	B         *string `json:"b"`
 }
 
 type window struct {
@@ -44,7 +45,7 @@ type window struct {
 	Window      string   `json:"window"`
 	Start       string   `json:"start"`
 	End         string   `json:"end"`
-	Why         string   `json:"not_compared,omitempty"`
+	Why         *string  `json:"not_compared"` // why it wasn't
 	InA         bool     `json:"in_a"`
 	InB         bool     `json:"in_b"`
 	OnlyA       int      `json:"only_a"`
@@ -53,38 +54,18 @@ type window struct {
 	Times       int      `json:"reached_at_differ"`
 	Foreign     int      `json:"foreign_scores"`
 	Exact       bool     `json:"exact"`
-	AtLeast     bool     `json:"at_least"` // more differ than are counted
-	IncompleteA []string `json:"incomplete_a,omitempty"`
-	IncompleteB []string `json:"incomplete_b,omitempty"`
+	AtLeast     bool     `json:"at_least"`     // more differ than are counted
+	IncompleteA []string `json:"incomplete_a"` // partitions whose events are missing in part
+	IncompleteB []string `json:"incomplete_b"`
 }
 
 type standing struct {
-	Board  string `json:"board"`
-	Period string `json:"period"`
-	Window string `json:"window"`
-	Member string `json:"member"`
-	A      *side  `json:"a"` // null where the member isn't there
-	B      *side  `json:"b"`
-}
-
-type side struct {
-	Points    int64     `json:"points"`
-	ReachedAt time.Time `json:"reached_at,omitzero"`
-	Foreign   string    `json:"foreign_score,omitempty"` // as text: it may be infinite; then nothing else is known
-}
-
-func standingOf(d ranking.Difference) standing {
-	return standing{Board: d.Board, Period: d.Period, Window: d.Window, Member: d.Member, A: sideOf(d.A), B: sideOf(d.B)}
-}
-
-func sideOf(r ranking.Row) *side {
-	switch {
-	case !r.There:
-		return nil
-	case r.Foreign:
-		return &side{Foreign: strconv.FormatFloat(r.Score, 'g', -1, 64)}
-	}
-	return &side{Points: r.Points, ReachedAt: r.ReachedAt}
+	Board  string      `json:"board"`
+	Period string      `json:"period"`
+	Window string      `json:"window"`
+	Member string      `json:"member"`
+	A      *sides.Side `json:"a"` // null where the member isn't there
+	B      *sides.Side `json:"b"`
 }
 
 // take makes the report of what was compared, and asks how far both are now.
@@ -97,43 +78,57 @@ func (r *report) take(ctx context.Context, d *ranking.Diff) error {
 	maps.Copy(both, b)
 	r.Positions = []position{}
 	for _, field := range slices.Sorted(maps.Keys(both)) {
-		r.Positions = append(r.Positions, position{field, a[field], b[field]})
+		r.Positions = append(r.Positions, position{field, textOf(a, field), textOf(b, field)})
 	}
 	r.Equal, r.Differ, r.Windows = true, 0, []window{}
 	for i := range r.windows {
 		w := &r.windows[i]
+		var why *string
+		if w.Why != "" {
+			why = &w.Why
+		}
 		r.Equal = r.Equal && !w.Differs()
 		r.Differ += w.OnlyA + w.OnlyB + w.Points + w.Times + w.Foreign
 		r.Windows = append(r.Windows, window{
 			Board: w.Board, Period: w.Period, Window: w.Window, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
-			Why: w.Why, InA: w.InA, InB: w.InB, OnlyA: w.OnlyA, OnlyB: w.OnlyB, Points: w.Points, Times: w.Times, Foreign: w.Foreign,
-			Exact: w.Exact, AtLeast: w.More, IncompleteA: w.IncompleteA, IncompleteB: w.IncompleteB,
+			Why: why, InA: w.InA, InB: w.InB, OnlyA: w.OnlyA, OnlyB: w.OnlyB, Points: w.Points, Times: w.Times, Foreign: w.Foreign,
+			Exact: w.Exact, AtLeast: w.More, IncompleteA: append([]string{}, w.IncompleteA...), IncompleteB: append([]string{}, w.IncompleteB...),
 		})
+	}
+	for i := range r.listed {
+		d := &r.listed[i]
+		r.Standings = append(r.Standings, standing{d.Board, d.Period, d.Window, d.Member, sides.Of(d.A), sides.Of(d.B)})
+	}
+	return nil
+}
+
+func textOf(ledger map[string]string, field string) *string {
+	if text, there := ledger[field]; there {
+		return &text
 	}
 	return nil
 }
 
 func (r *report) write(out io.Writer, list bool) error {
 	var s strings.Builder
-	if r.Clusters != "" {
-		fmt.Fprintf(&s, "%s.\n", r.Clusters)
+	if r.Clusters != nil {
+		fmt.Fprintf(&s, "%s.\n", terminal.Plain(*r.Clusters))
 	}
 	r.writePositions(&s)
 	r.writeWindows(&s)
 	if list {
 		r.writeStandings(&s)
 	}
-	_, err := io.WriteString(out, s.String())
-	return err
+	return terminal.Write(out, s.String())
 }
 
 func (r *report) writePositions(s *strings.Builder) {
 	t := terminal.NewTable("PARTITION", r.A, r.B)
 	apart := 0
 	for _, p := range r.Positions {
-		if p.A != p.B {
+		if a, b := orNone(p.A), orNone(p.B); a != b {
 			apart++
-			t.Add(p.Partition, orNone(p.A), orNone(p.B))
+			t.Add(p.Partition, a, b)
 		}
 	}
 	if apart == 0 {
@@ -145,11 +140,11 @@ func (r *report) writePositions(s *strings.Builder) {
 	s.WriteString("\n")
 }
 
-func orNone(position string) string {
-	if position == "" {
+func orNone(position *string) string {
+	if position == nil {
 		return "nothing"
 	}
-	return position
+	return *position
 }
 
 func (r *report) writeWindows(s *strings.Builder) {
@@ -162,10 +157,10 @@ func (r *report) writeWindows(s *strings.Builder) {
 		w := &r.windows[i]
 		name := w.Board + ":" + w.Period + ":" + w.Window
 		for _, p := range w.IncompleteA {
-			incomplete[r.A+", "+p] = true
+			incomplete[r.A+", "+terminal.Plain(p)] = true
 		}
 		for _, p := range w.IncompleteB {
-			incomplete[r.B+", "+p] = true
+			incomplete[r.B+", "+terminal.Plain(p)] = true
 		}
 		if !w.Differs() {
 			equal++
@@ -209,26 +204,18 @@ func number(n int) string {
 }
 
 func (r *report) writeStandings(s *strings.Builder) {
-	if len(r.Standings) == 0 {
+	if len(r.listed) == 0 {
 		return
 	}
 	t := terminal.NewTable("WINDOW", "MEMBER", r.A, r.B)
-	for _, d := range r.Standings {
-		t.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), r.side(d.A), r.side(d.B))
+	for i := range r.listed {
+		d := &r.listed[i]
+		t.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), sides.Text(d.A, r.zone), sides.Text(d.B, r.zone))
 	}
 	s.WriteString("\n")
 	t.Write(s)
-	if more := r.Differ - len(r.Standings); more > 0 {
+	if more := r.Differ - len(r.listed); more > 0 {
 		fmt.Fprintf(s, "and %s more: --limit\n", units.Thousands(int64(more)))
 	}
-}
-
-func (r *report) side(of *side) string {
-	switch {
-	case of == nil:
-		return "-"
-	case of.Foreign != "":
-		return of.Foreign + ", which is no score of this layout"
-	}
-	return units.Thousands(of.Points) + " at " + of.ReachedAt.In(r.zone).Format("2006-01-02 15:04:05.000")
+	fmt.Fprintf(s, "times are those of %s\n", r.zone)
 }
