@@ -95,55 +95,82 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 	v, err := ranking.NewView(ctx, client, f.prefix, cfg.Redis.Timeout)
 	if v == nil { // a schema that is gone, or of another version, doesn't matter
-		return clients.ExplainRedis(ctx, err, cfg)
+		return untouched(ctx, err, cfg)
 	}
 	found, err := v.Survey(ctx)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return untouched(ctx, err, cfg)
 	}
 	if found.Keys == 0 {
 		fmt.Fprintf(p.Stdout, "There is nothing under the prefix %s.\n", f.prefix)
 		return nil
 	}
-	fmt.Fprint(p.Stdout, what(f.prefix, found))
+	if err := terminal.Write(p.Stdout, what(f.prefix, found)); err != nil {
+		return fmt.Errorf("write what would be removed: %w; nothing was removed", err)
+	}
 	if err := unused(ctx, cfg, v, found); err != nil {
 		return err
 	}
 	if !f.yes {
-		if err := ask(p, f.prefix); err != nil {
+		if err := ask(ctx, p, f.prefix); err != nil {
 			return err
 		}
 		// Meanwhile one may have started.
-		if found, err = v.Survey(ctx); err == nil {
-			err = unused(ctx, cfg, v, found)
+		if found, err = v.Survey(ctx); err != nil {
+			return untouched(ctx, err, cfg)
 		}
-		if err != nil {
-			return clients.ExplainRedis(ctx, err, cfg)
+		if err := unused(ctx, cfg, v, found); err != nil {
+			return err
 		}
 	}
 	return remove(ctx, p, cfg, v, found)
 }
 
-// asks reports whether there is somebody to ask.
-func asks(p *cli.Program) bool {
+// untouched is an error of Redis before anything was removed.
+func untouched(ctx context.Context, err error, cfg *config.Config) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return clients.ExplainRedis(ctx, err, cfg)
+}
+
+// asks reports whether there is somebody to ask. A test says that there is.
+var asks = func(p *cli.Program) bool {
 	in, ok := p.Stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))
 }
 
-func ask(p *cli.Program, prefix string) error {
-	fmt.Fprintf(p.Stderr, "To remove all of it, type the prefix: ")
-	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != prefix {
-		return errors.New("that isn't the prefix: nothing was removed")
+var errInterrupted = errors.New("interrupted: nothing was removed")
+
+// ask returns nil once the prefix is typed. A terminal's read ends with a line alone, so
+// it is left behind where the context ends first: the process ends then, too.
+func ask(ctx context.Context, p *cli.Program, prefix string) error {
+	fmt.Fprint(p.Stderr, "To remove all of it, type the prefix: ")
+	typed := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+		if err != nil {
+			line = "" // what ends without Enter wasn't meant
+		}
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		if strings.TrimSpace(line) != prefix {
+			return errors.New("that isn't the prefix: nothing was removed")
+		}
+		return nil
+	case <-ctx.Done():
+		fmt.Fprintln(p.Stderr) // what is said next begins a line
+		return errInterrupted
 	}
-	return nil
 }
 
 func what(prefix string, f *ranking.Found) string {
 	boards := "no boards"
 	if len(f.Boards) > 0 {
 		const most = 5
-		boards = strings.Join(f.Boards[:min(most, len(f.Boards))], ", ")
+		boards = plain(f.Boards[:min(most, len(f.Boards))])
 		if len(f.Boards) > most {
 			boards += fmt.Sprintf(" and %d more", len(f.Boards)-most)
 		}
@@ -151,6 +178,15 @@ func what(prefix string, f *ranking.Found) string {
 	return fmt.Sprintf("Under the prefix %s: %s (%s), %s in them, about %s; %s in all.\n",
 		prefix, units.Plural(int64(f.Windows), "window"), boards, units.Plural(f.Members, "standing"),
 		units.ShortBytes(f.Members*bytesMember), units.Plural(int64(f.Keys), "key"))
+}
+
+// plain lists names that something else may have written.
+func plain(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = terminal.Plain(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // unused refuses a prefix that a consumer uses.
@@ -161,7 +197,7 @@ func unused(ctx context.Context, cfg *config.Config, v *ranking.View, f *ranking
 			owners[owner] = true
 		}
 		return fmt.Errorf("%s is in use: %s reported within the last 30 seconds, for %s. Stop them and wait that long; nothing was removed",
-			v.Prefix, strings.Join(slices.Sorted(maps.Keys(owners)), ", "), units.Plural(int64(len(f.Used)), "partition"))
+			v.Prefix, plain(slices.Sorted(maps.Keys(owners))), units.Plural(int64(len(f.Used)), "partition"))
 	}
 	if f.Rebuilding {
 		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", v.Prefix)
@@ -169,11 +205,11 @@ func unused(ctx context.Context, cfg *config.Config, v *ranking.View, f *ranking
 	select {
 	case <-time.After(betweenLooks):
 	case <-ctx.Done():
-		return errors.New("interrupted: nothing was removed")
+		return errInterrupted
 	}
 	moves, err := v.Moves(ctx, f)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return untouched(ctx, err, cfg)
 	}
 	if moves {
 		return fmt.Errorf("%s is in use: a consumer counts or reports there. Stop it, and wait half a minute; nothing was removed", v.Prefix)
