@@ -52,7 +52,7 @@ var containers = []string{"CLIENT", "CLUSTER", "CONFIG", "SENTINEL"}
 
 // optionsFrom is where the options of a command begin, of those that have any. What is
 // a number there is none.
-var optionsFrom = map[string]int{"HELLO": 2, "HSCAN": 3, "PEXPIREAT": 3, "SET": 3, "ZADD": 2, "ZREVRANGE": 4, "ZREVRANK": 3, "INFO": 2, "ZSCAN": 3}
+var optionsFrom = map[string]int{"HELLO": 2, "HSCAN": 3, "PEXPIREAT": 3, "SCAN": 2, "SET": 3, "ZADD": 2, "ZREVRANGE": 4, "ZREVRANK": 3, "INFO": 2, "ZSCAN": 3}
 
 // sent is what a server was sent: commands, and the options of each.
 type sent map[string]map[string]bool
@@ -74,8 +74,11 @@ func (s sent) add(words []string) {
 			continue
 		}
 		s[name][strings.ToUpper(words[i])] = true
-		if name == "HELLO" && strings.EqualFold(words[i], "auth") {
+		switch {
+		case name == "HELLO" && strings.EqualFold(words[i], "auth"):
 			i += 2
+		case strings.EqualFold(words[i], "match"): // a pattern
+			i++
 		}
 	}
 }
