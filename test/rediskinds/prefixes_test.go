@@ -4,10 +4,12 @@ package rediskinds
 // lists them: with them each does all that it does, and with one less it says which.
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/harness"
 )
 
 func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) {
@@ -33,7 +35,7 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 	}
 	rights := map[string][]string{
 		"rebuild": append(leastRights(t, "consumer"), leastRights(t, "rebuild")...),
-		"diff":    append(leastRights(t, "diff"), "~"+other+":*"),
+		"diff":    leastRights(t, "diff"),
 		"drop":    leastRights(t, "drop"),
 	}
 	for _, try := range [][]string{
@@ -42,9 +44,6 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 		rules := rights[try[0]]
 		tried := leastRights(t, try[0]) // those that are its own
 		for _, rule := range tried {
-			if rule == "~lb2:*" {
-				continue // another prefix here
-			}
 			less := without(rules, rule)
 			user(t, c, "someone", place.Prefix, less...)
 			must(t, c.ScriptFlush(t.Context()).Err())
@@ -53,7 +52,7 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 				if got.code != 0 {
 					t.Errorf("%s without %s: exit code %d: %s", try[0], rule, got.code, got.line())
 				}
-			} else if got.code == 0 || !strings.Contains(got.stderr, named(rule, place.Prefix)) {
+			} else if got.code == 0 || !strings.Contains(got.stderr, named(rule, prefixOf(rule, place.Prefix))) {
 				t.Errorf("%s without %s: exit code %d: %s", try[0], rule, got.code, got.stderr)
 			}
 		}
@@ -70,4 +69,64 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 	if left := c.Keys(t.Context(), other+":*").Val(); len(left) != len(all) {
 		t.Errorf("the other prefix has %v", left)
 	}
+}
+
+// prefixOf is the prefix that a rule of the documents is about: theirs are lb and lb2.
+func prefixOf(rule, prefix string) string {
+	if strings.HasPrefix(rule, "~lb2:") {
+		return prefix + "2"
+	}
+	return prefix
+}
+
+// The way from one layout to another, as docs/operations.md has it, by one user.
+func TestTheWayToAnotherLayoutTakesTheRightsThatItLists(t *testing.T) {
+	t.Parallel()
+	runbook, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	more := rulesOf(t, string(runbook), "rights of the way to another layout")
+	rules := append(leastRights(t, "consumer"), more...)
+	server := testenv.PrivateRedis(t)
+	c := server.Client(t)
+	place := newPlace(t, c, as("standings"))
+	place.Settings["redis.addresses"] = server.Addr()
+	second := map[string]string{"redis.prefix": place.Prefix + "2", "kafka.group": place.Group + "2", "periods.weekly.layout": "wide"}
+	user(t, c, "standings", place.Prefix, rules...)
+	first := place.Start(t)
+	place.Publish(t, earned(1, 1000)...)
+	place.AwaitCaughtUp(t, within)
+
+	diff, drop := []string{"diff", "--with", place.Prefix + "2"}, []string{"drop", "--prefix", place.Prefix, "--yes"}
+	lacks := func(rule string, settings map[string]string, args ...string) {
+		t.Helper()
+		if !strings.Contains(strings.Join(more, " "), rule) {
+			t.Errorf("the document doesn't list %s", rule)
+		}
+		nothingRefused(t, c)
+		user(t, c, "standings", place.Prefix, without(rules, rule)...)
+		must(t, c.ScriptFlush(t.Context()).Err())
+		refused(t, place, misfit{settings: settings, says: []string{named(rule, prefixOf(rule, place.Prefix))}}, args...)
+		user(t, c, "standings", place.Prefix, rules...)
+		must(t, c.Do(t.Context(), "acl", "log", "reset").Err())
+	}
+	lacks("~lb2:*", second, "run")
+	place.Start(t, second)
+	harness.Eventually(t, within, func() string {
+		return command(t, place, nil, diff...).stderr
+	})
+	lacks("+zscan", nil, diff...)
+	first.Terminate(t)
+	must(t, c.Del(t.Context(), place.Key("workers")).Err()) // else it is in use for 30 s
+	lacks("+scan", second, drop...)
+	lacks("+unlink", second, drop...)
+	if got := command(t, place, second, drop...); got.code != 0 {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	nothingRefused(t, c)
+	// And the rights that are taken back aren't missed.
+	user(t, c, "standings", place.Prefix+"2", leastRights(t, "consumer")...)
+	if got := command(t, place, second, "check"); got.code != 0 {
+		t.Errorf("exit code %d: %s", got.code, got.stdout)
+	}
+	place.TerminateAll(t)
 }

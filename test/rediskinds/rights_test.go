@@ -30,7 +30,13 @@ func document(t *testing.T) string {
 // commands.
 func leastRights(t *testing.T, of string) []string {
 	t.Helper()
-	_, list, ok := strings.Cut(document(t), "<!-- least Redis rights: "+of+" -->")
+	return rulesOf(t, document(t), "least Redis rights: "+of)
+}
+
+// rulesOf are the rules in a list of some document.
+func rulesOf(t *testing.T, text, name string) []string {
+	t.Helper()
+	_, list, ok := strings.Cut(text, "<!-- "+name+" -->")
 	list, _, _ = strings.Cut(list, "<!-- end -->")
 	var rules []string
 	for word := range strings.FieldsSeq(list) {
@@ -39,17 +45,18 @@ func leastRights(t *testing.T, of string) []string {
 		}
 	}
 	if !ok || len(rules) == 0 {
-		t.Fatalf("docs/security.md has no list of the rights of a %s", of)
+		t.Fatalf("there is no list of the %s", name)
 	}
 	return rules
 }
 
 // user makes a user of a server with some rules, for a place's prefix in place of lb.
+// For lb2 it is that with a 2.
 func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 	t.Helper()
 	args := []any{"acl", "setuser", name, "reset", "on", ">" + secret}
 	for _, r := range rules {
-		args = append(args, strings.Replace(r, "~lb:", "~"+prefix+":", 1))
+		args = append(args, strings.Replace(r, "~lb", "~"+prefix, 1))
 	}
 	must(t, c.Do(t.Context(), args...).Err())
 }
