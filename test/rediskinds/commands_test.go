@@ -119,8 +119,11 @@ func watch(t *testing.T, address string, but func(client string) bool) (stop fun
 		}
 	}()
 	return func() sent {
-		_ = conn.Close() // ends the reading
+		// The answer comes behind all that was to be shown, and ends the reading.
+		_, err := conn.Write([]byte("QUIT\r\n"))
+		must(t, err)
 		<-done
+		must(t, conn.Close())
 		return seen
 	}
 }
@@ -153,9 +156,16 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	})
 	wholeRun(t, place)
 	place.Command(t, "check")
-	command(t, place, nil, "rebuild", "--diff")
-	command(t, place, nil, "diff", "--with", place.Prefix+"2")
-	command(t, place, nil, "drop", "--prefix", place.Prefix, "--force", "--yes")
+	other := place.Prefix + "2"
+	for _, key := range look.Keys(t.Context(), place.Prefix+":*").Val() {
+		must(t, look.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 1, false).Err())
+	}
+	must(t, look.Del(t.Context(), place.Key("workers")).Err()) // else it is in use for 30 s
+	for _, args := range [][]string{{"rebuild", "--diff"}, {"diff", "--with", other}, {"drop", "--prefix", place.Prefix, "--force", "--yes"}} {
+		if got := command(t, place, nil, args...); got.code != 0 {
+			t.Errorf("%s: exit code %d: %s", args[0], got.code, got.stderr)
+		}
+	}
 	all := stop()
 	add := func(words ...string) {
 		if name := strings.ToUpper(strings.Join(words, " ")); all[name] == nil {
