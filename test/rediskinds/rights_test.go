@@ -40,8 +40,12 @@ func rulesOf(t *testing.T, text, name string) []string {
 	list, _, _ = strings.Cut(list, "<!-- end -->")
 	var rules []string
 	for word := range strings.FieldsSeq(list) {
-		if word = strings.Trim(word, "'"); strings.ContainsAny(word[:1], "+~&") {
-			rules = append(rules, word)
+		bare := strings.Trim(word, "'")
+		if strings.ContainsAny(bare[:1], "+~&") {
+			rules = append(rules, bare)
+		}
+		if bare == word && strings.ContainsAny(word, "|*&~>") {
+			t.Errorf("%s: a shell takes %s for more than itself", name, word)
 		}
 	}
 	if !ok || len(rules) == 0 {
