@@ -4,7 +4,6 @@ package main
 // the layouts come to.
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -80,24 +79,29 @@ func writeConfigTable(w io.Writer, l *config.Loaded, layouts []config.LayoutRepo
 	return nil
 }
 
+// configReport is all of config as JSON; docs/json.md has its fields.
+type configReport struct {
+	Settings []settingReport       `json:"settings"`
+	Layouts  []config.LayoutReport `json:"layouts"`
+	Warnings []string              `json:"warnings"`
+}
+
+type settingReport struct {
+	Key         string  `json:"key"`
+	Value       string  `json:"value"`
+	From        string  `json:"from"` // default, file or environment
+	Name        *string `json:"name"` // of the file or the variable
+	Environment string  `json:"environment"`
+}
+
 func writeConfigJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
-	type settingReport struct {
-		Key         string `json:"key"`
-		Value       string `json:"value"`
-		From        string `json:"from"` // default, file or environment
-		Name        string `json:"name,omitempty"`
-		Environment string `json:"environment"`
-	}
-	report := struct {
-		Settings []settingReport       `json:"settings"`
-		Layouts  []config.LayoutReport `json:"layouts"`
-		Warnings []string              `json:"warnings"`
-	}{Layouts: layouts, Warnings: append([]string{}, warnings...)}
+	report := configReport{Layouts: append([]config.LayoutReport{}, layouts...), Warnings: append([]string{}, warnings...)}
 	for _, s := range l.Settings {
-		report.Settings = append(report.Settings, settingReport{s.Key, s.Shown(), s.From.Layer, s.From.Name, s.Variable()})
+		one := settingReport{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable()}
+		if s.From.Name != "" {
+			one.Name = &s.From.Name
+		}
+		report.Settings = append(report.Settings, one)
 	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(report)
+	return cli.WriteJSON(w, report)
 }

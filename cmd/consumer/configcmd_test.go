@@ -70,7 +70,10 @@ func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
 func TestConfigAsJSONHasTheSameValues(t *testing.T) {
 	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + clitest.Config(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
 	var got struct {
-		Settings []struct{ Key, Value, From, Name, Environment string }
+		Settings []struct {
+			Key, Value, From, Environment string
+			Name                          *string
+		}
 		Layouts  []config.LayoutReport
 		Warnings []string
 	}
@@ -85,10 +88,10 @@ func TestConfigAsJSONHasTheSameValues(t *testing.T) {
 		t.Errorf("%d settings, %d layouts, warnings %v", len(got.Settings), len(got.Layouts), got.Warnings)
 	}
 	for _, s := range got.Settings {
-		if s.Key == "lateness" && (s.Value != "35d" || s.From != "file" || s.Environment != "STANDINGS_LATENESS") {
+		if s.Key == "lateness" && (s.Value != "35d" || s.Name == nil || s.From != "file" || s.Environment != "STANDINGS_LATENESS") {
 			t.Errorf("lateness: %+v", s)
 		}
-		if s.Key == "log.level" && (s.Value != "warn" || s.From != "environment" || s.Name != s.Environment) {
+		if s.Key == "log.level" && (s.Value != "warn" || s.From != "environment" || s.Name == nil || *s.Name != s.Environment) {
 			t.Errorf("log.level: %+v", s)
 		}
 	}

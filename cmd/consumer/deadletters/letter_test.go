@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
 
+	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 )
 
@@ -217,7 +218,7 @@ func TestPositionsAreReadAsTheyAreShown(t *testing.T) {
 
 // Times are the letters', originals count once, and what is no letter stands apart.
 func TestLettersAreCountedAndListed(t *testing.T) {
-	counts, list := newLetterCounts(), newLetterList(3)
+	counts, list, all := newLetterCounts(), newLetterList(3), newLetterList(5)
 	for i, r := range []struct {
 		at     original
 		reason string
@@ -230,7 +231,7 @@ func TestLettersAreCountedAndListed(t *testing.T) {
 			rec.HeaderCount = 0
 		}
 		rec.Offset, rec.Time = int64(100+i), 1795248930000+int64(i)*1000
-		for _, to := range []func(*deadLetter){counts.add, list.add} {
+		for _, to := range []func(*deadLetter){counts.add, list.add, all.add} {
 			to(readLetter("points.dlq", 3, rec))
 		}
 	}
@@ -243,6 +244,22 @@ func TestLettersAreCountedAndListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "deadletters.txt", text.Bytes())
+
+	text.Reset()
+	if err := writeCountsJSON(&text, counts.rows(), []string{"other"}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "counts.json", text.Bytes())
+	text.Reset()
+	if err := writeLetterJSON(&text, all, nil); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "letters.json", text.Bytes())
+}
+
+func TestTheJSONOfDeadLettersIsDocumented(t *testing.T) {
+	clitest.Documented(t, "dead-letters list --counts", countsReport{})
+	clitest.Documented(t, "dead-letters list", listReport{})
 }
 
 func TestALetterIsShownWithoutWritingToTheTerminal(t *testing.T) {

@@ -58,9 +58,7 @@ func countLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope
 		return err
 	}
 	if asJSON {
-		return cli.WriteJSON(p.Stdout, struct {
-			Counts []letterCount `json:"counts"`
-		}{counts.rows()})
+		return writeCountsJSON(p.Stdout, counts.rows(), r.none)
 	}
 	return writeLetterCounts(p.Stdout, counts.rows(), r.none, cfg.TimeZone)
 }
@@ -77,7 +75,7 @@ func listLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope 
 		return err
 	}
 	if asJSON {
-		return writeLetterJSON(p.Stdout, list)
+		return writeLetterJSON(p.Stdout, list, r.none)
 	}
 	return writeLetterList(p.Stdout, list, r.none, cfg.TimeZone)
 }
@@ -258,18 +256,33 @@ func keyText(key []byte) string {
 	return terminal.Plain(string(key))
 }
 
+// countsReport is the table of list as JSON, and listReport its letters; docs/json.md has
+// their fields.
+type countsReport struct {
+	Counts    []letterCount `json:"counts"`
+	NoLetters []string      `json:"no_letters"`
+}
+
+func writeCountsJSON(w io.Writer, rows []letterCount, none []string) error {
+	return cli.WriteJSON(w, countsReport{rows, append([]string{}, none...)})
+}
+
+type listReport struct {
+	Letters   []letterReport `json:"letters"`
+	More      int64          `json:"more"`
+	NoLetters []string       `json:"no_letters"`
+}
+
+type letterReport struct {
+	Times  int            `json:"times"`
+	Letter jsontext.Value `json:"letter"`
+}
+
 // writeLetterJSON writes what export writes of each letter, and how often it is there.
-func writeLetterJSON(w io.Writer, list *letterList) error {
-	type listed struct {
-		Times  int            `json:"times"`
-		Letter jsontext.Value `json:"letter"`
-	}
-	all := struct {
-		Letters []listed `json:"letters"`
-		More    int64    `json:"more"`
-	}{Letters: []listed{}, More: list.more}
+func writeLetterJSON(w io.Writer, list *letterList, none []string) error {
+	all := listReport{Letters: []letterReport{}, More: list.more, NoLetters: append([]string{}, none...)}
 	for _, l := range list.listed {
-		all.Letters = append(all.Letters, listed{l.times, l.asJSON()})
+		all.Letters = append(all.Letters, letterReport{l.times, l.asJSON()})
 	}
 	return cli.WriteJSON(w, all)
 }

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/standings/standings/cmd/consumer/clitest"
+)
+
+func TestTheJSONOfStatusBoardsAndTheConfigurationIsDocumented(t *testing.T) {
+	clitest.Documented(t, "status", statusReport{})
+	clitest.Documented(t, "top", boardReport{})
+	clitest.Documented(t, "config", configReport{})
+}
