@@ -227,23 +227,12 @@ func unfetchable(err error, field string, offset int64) error {
 // that isn't negative. It returns the offset to go on from.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
 	r.records.Reset(resp.Records, from, resp.Aborted)
-	// Past the last record may lie what carries nothing: the end is in the midst of it.
-	position := func() int64 {
-		if at := r.records.Position(); end < 0 || at < end {
-			return at
-		}
-		return end
-	}
 	for {
 		rec, err := r.records.Next()
-		switch {
-		case err == io.EOF: //nolint:errorlint // it comes bare
-			return position(), nil
-		case errors.Is(err, recordbatch.ErrNoMemory):
-			return position(), errNoMemory
-		case err != nil:
-			return position(), r.failed(err)
-		case end >= 0 && rec.Offset >= end:
+		if err != nil {
+			return r.ended(end, err)
+		}
+		if end >= 0 && rec.Offset >= end {
 			return end, nil
 		}
 		if err := r.one(ctx, b, rec); err != nil {
@@ -251,6 +240,22 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		}
 		b.records++
 	}
+}
+
+// ended is what an end of the records comes to, theirs or an error's. Behind the offset
+// end, if that isn't negative, both are alike: what can't be read there isn't asked for,
+// and what carries nothing may reach past it.
+func (r *reader) ended(end int64, err error) (int64, error) {
+	at := r.records.Position()
+	switch {
+	case end >= 0 && at >= end:
+		return end, nil
+	case err == io.EOF: //nolint:errorlint // it comes bare
+		return at, nil
+	case errors.Is(err, recordbatch.ErrNoMemory):
+		return at, errNoMemory
+	}
+	return at, r.failed(err)
 }
 
 // failed is what an error of the records comes to; others are as they are.

@@ -1,0 +1,62 @@
+package ingest
+
+// What goes wrong around a replay.
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// damages has every fetch answer the log's bytes as they are now, but for the very last.
+func (w *world) damages(r *Replay, end int64) {
+	w.t.Helper()
+	got, err := r.consumer.worker(topic, 0, nil).fetcher(nil).Fetch(w.t.Context(), 0)
+	require.NoError(w.t, err)
+	all := bytes.Clone(got.Records)
+	got.Release()
+	require.NotEmpty(w.t, all)
+	all[len(all)-1] ^= 0xff
+	w.cluster.ControlKey(int16(kmsg.Fetch), func(k kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		in := k.(*kmsg.FetchRequest)
+		resp := in.ResponseKind().(*kmsg.FetchResponse)
+		answered, of := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		answered.Topic, answered.TopicID = in.Topics[0].Topic, in.Topics[0].TopicID
+		of.HighWatermark, of.LastStableOffset, of.RecordBatches = end, end, all
+		answered.Partitions = append(answered.Partitions, of)
+		resp.Topics = append(resp.Topics, answered)
+		return resp, nil, true
+	})
+}
+
+// A live partition that is halted at a batch that can't be read stands before it, and so
+// far it can be rebuilt: to the halt, or into a sweep that ends there.
+func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string][]ledger.Position{
+		"up to it":                            {ledger.At(10)},
+		"in a sweep":                          {{From: 0, To: 10, Hash: 1 << 63}, ledger.At(10)},
+		"from one part of a sweep to another": {{From: 5, To: 10, Hash: 1 << 62}, {From: 5, To: 10, Hash: 1 << 63}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.send(0, some("a", 10, 1)...)
+			w.send(0, some("b", 10, 1)...)
+			r, shadow := w.replay(1, nil)
+			w.damages(r, 20)
+			for _, at := range limits {
+				require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": at}))
+				require.Equal(t, at.String(), shadow.at(0))
+			}
+			halt := new(*Halt)
+			require.ErrorAs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}), halt)
+			require.Equal(t, HaltFormat, (*halt).Reason)
+		})
+	}
+}
