@@ -192,7 +192,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	pipe := client.Pipeline()
-	pipe.Set(t.Context(), tag+"schema", strings.Replace(schema, "some-cluster", `cluster\u001b\u009b`, 1), 0)
+	pipe.Set(t.Context(), tag+"schema", strings.Replace(schema, "some-cluster", `cluster\u001b\u009b\n`, 1), 0)
 	pipe.HSet(t.Context(), tag+"ledger", "points\x1b/7", "7\x1b\n")
 	pipe.HSet(t.Context(), tag+"origin", "points\x1b/7", "9 4102704000009")
 	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", "4102704000000 4103308800000 5000000000000")
@@ -204,7 +204,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	if strings.ContainsFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("%q", out)
 	}
-	for _, says := range []string{`cluster\x1b\u009b`, `points\x1b/7  nothing`, `7\x1b\x0a`, `, points\x1b/7.`, `global:weekly:2100-W\x1b\x0a`, `ann\x1b`} {
+	for _, says := range []string{`cluster\x1b\u009b\x0a`, `points\x1b/7  nothing`, `7\x1b\x0a`, `, points\x1b/7.`, `global:weekly:2100-W\x1b\x0a`, `ann\x1b`} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q isn't in:\n%s%s", says, out, errs)
 		}
