@@ -62,6 +62,12 @@ func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 		t.Fatalf("another layout under the same prefix: exit code %d: %s", code, said)
 	}
 	second := place.Start(t)
+	harness.Eventually(t, within, func() string { // until it has begun there is nothing to compare with
+		if code, said := says(t, place, readable, "diff", "--with", place.Prefix); code > 1 {
+			return said
+		}
+		return ""
+	})
 	for range 5 {
 		traffic() // to both, while they are compared
 		if code, said := says(t, place, readable, "diff", "--with", place.Prefix); code > 1 || strings.Contains(said, "not compared") {
