@@ -179,6 +179,9 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 	if w.Start, w.End, expires, err = bounds(of); err != nil {
 		return w, false, fmt.Errorf("the listing of %s: %w", name, err)
 	}
+	if live == "" && expires <= now {
+		return w, false, nil // since the shadow began it
+	}
 	if live != "" {
 		start, end, until, err := bounds(live)
 		if err == nil && until <= now {

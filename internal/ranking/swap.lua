@@ -27,9 +27,12 @@
 -- one that is behind, events would count twice, and with one that is ahead, never.
 --
 -- The first write marks the whole ledger as torn, the last moves it: a script that dies
--- between them leaves the mark, and another rebuild settles it. Names move and no score
--- does: what this takes depends on the number of windows, not of members. It ends the
--- hold, too.
+-- between them leaves the mark, and another rebuild settles it. The mark is written by one
+-- command: of a ledger that was lost a part would be back, and the other partitions would
+-- look as if they had been added since. Before it comes the schema, which is there unless
+-- it was lost with the ledger: a ledger without one could be settled by nobody. Names move
+-- and no score does: what this takes depends on the number of windows, not of members. It
+-- ends the hold, too.
 
 local call = redis.call
 
@@ -62,7 +65,16 @@ for key = 10, #KEYS, 3 do
 end
 
 -- Write.
-for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], 'torn:' .. ARGV[i + 2]) end
+call('SET', KEYS[4], ARGV[3])
+local torn = {}
+for i = first, windows - 1, 4 do
+  torn[#torn + 1] = ARGV[i]
+  torn[#torn + 1] = 'torn:' .. ARGV[i + 2]
+end
+local SLICE = 7000 -- values; unpack carries at most 8,000
+for i = 1, #torn, SLICE do
+  call('HSET', KEYS[3], unpack(torn, i, math.min(i + SLICE - 1, #torn)))
+end
 local time = call('TIME')
 local gone = string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[4]))
 arg = windows
@@ -84,7 +96,6 @@ end
 for i = first, windows - 1, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[5], ARGV[i], ARGV[i + 3]) end
 end
-call('SET', KEYS[4], ARGV[3])
 for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
 
 -- What is left is for whoever has to ask again, and for the consumers that wait.

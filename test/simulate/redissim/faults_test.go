@@ -270,6 +270,71 @@ func TestAScriptDiesAtAnyOfItsWritesAndKeepsWhatItWrote(t *testing.T) {
 	}
 }
 
+// swap rebuilds: a shadow of both partitions takes the live boards' place, while every
+// command has a fate.
+func (w *world) swap(t *testing.T, fate func(*Command) Answer) error {
+	t.Helper()
+	r, err := w.store.Rebuild(t.Context(), "me", time.Minute)
+	require.NoError(t, err)
+	begun, err := r.Shadow().Begin(t.Context(), []ledger.Beginning{
+		{Topic: "events", At: ledger.At(0), Origin: &ledger.Origin{}},
+		{Topic: "events", Partition: 1, At: ledger.At(5), Origin: &ledger.Origin{}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+	p := pieceOf(t, 0, 10, "u1")
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	require.NoError(t, r.Hold(t.Context(), time.Minute))
+	w.suffer(fate)
+	_, err = r.Swap(t.Context(), ranking.Choice{})
+	w.suffer(nil)
+	require.NoError(t, r.Close(t.Context()))
+	return err
+}
+
+// Were a part of the ledger back, the partitions that aren't in it would look as if they
+// had been added since.
+func TestASwapOfALostLedgerThatDiesAtAnyOfItsWritesLeavesNoneOrAllOfItAndAnotherSettlesIt(t *testing.T) {
+	struck := true
+	for at := 1; struck; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				_, err := w.apply(t, nil)
+				require.NoError(t, err)
+				w.server.Do("DEL", "lb:{0}:ledger", "lb:{0}:schema")
+				struck = false
+				err = w.swap(t, func(c *Command) Answer {
+					if c.Name() != "swap.lua" {
+						return Answer{Reply: c.Execute(Fault{}).Reply}
+					}
+					r := c.Execute(Fault{DieAt: at})
+					struck = r.Struck
+					return Answer{Reply: r.Reply}
+				})
+				if !struck {
+					require.NoError(t, err)
+					require.Greater(t, at, 10)
+					return
+				}
+				require.Error(t, err)
+				state, err := w.store.State(t.Context())
+				require.NoError(t, err)
+				if len(state.Ledger) > 0 {
+					require.Len(t, state.Ledger, 2)
+					require.NotEmpty(t, state.Schema)
+				}
+				require.NoError(t, w.swap(t, nil))
+				state, err = w.store.State(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, map[string]string{"events/0": "10", "events/1": "5"}, state.Ledger)
+				require.Equal(t, int64(1), w.points(t, "u1"))
+			})
+		})
+	}
+}
+
 func TestARollbackBringsBackAllThatThereWas(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var snapshots []Snapshot
