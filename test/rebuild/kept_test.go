@@ -87,7 +87,11 @@ func TestALostWindowThatTheLogHasOnlyInPartIsRebuiltIfThatIsAccepted(t *testing.
 	year := window(t, place, "eu", "yearly")
 	was := scores(t, place)
 	must(t, place.RedisClient().Unlink(t.Context(), place.Key(year)).Err())
-	startRebuild(t, place).refused("Redis has lost "+year, "--accept-incomplete")
+	lost := startRebuild(t, place)
+	lost.refused("Redis has lost "+year, "--accept-incomplete")
+	if all := lost.report(); all.Swapped || len(all.Refused) != 1 || all.fates()["kept"] == 0 {
+		t.Errorf("it says %+v", all)
+	}
 
 	said := startRebuild(t, place, "--accept-incomplete").swapped()
 	incomplete := 0
@@ -216,7 +220,7 @@ func TestTransactionsAndTheirMarkersAreReadAgainAsTheyWere(t *testing.T) {
 	// The last one was aborted: the ledger ends behind its marker.
 	place.AwaitCaughtUp(t, within)
 	must(t, place.RedisClient().ZIncrBy(t.Context(), place.Key(window(t, place, "global", "weekly")), 25, "m4").Err())
-	if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.Differ.Standings != 1 {
+	if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.differ() != 1 {
 		t.Errorf("it says %+v", said)
 	}
 	finish(t, place)

@@ -73,15 +73,14 @@ type report struct {
 		Why        string `json:"why"`
 		Incomplete bool   `json:"incomplete"`
 	} `json:"windows"`
-	Differ *struct {
-		Standings int   `json:"standings"`
-		Exact     bool  `json:"exact"`
-		Windows   []any `json:"windows"`
-		List      []struct {
-			Board, Period, Window, Member string
-			Live, Log                     *struct{ Points int64 }
-		} `json:"list"`
-	} `json:"differ"`
+	Refused       []string `json:"refused"`
+	Differ        *int     `json:"differ"` // standings
+	AtLeast       *bool    `json:"at_least"`
+	DifferWindows []any    `json:"differ_windows"`
+	Standings     []struct {
+		Board, Period, Window, Member string
+		Live, Log                     *struct{ Points int64 }
+	} `json:"standings"`
 }
 
 // fates counts the windows by what became of them.
@@ -91,6 +90,14 @@ func (r *report) fates() map[string]int {
 		n[w.Fate]++
 	}
 	return n
+}
+
+// differ is how many standings differ, -1 where that isn't known.
+func (r *report) differ() int {
+	if r.Differ == nil || r.AtLeast == nil || *r.AtLeast {
+		return -1
+	}
+	return *r.Differ
 }
 
 // startRebuild starts a rebuild. It is killed at the test's end if it still runs.
@@ -136,6 +143,11 @@ func (r *rebuilding) swapped() *report {
 	if code := r.ended(); code != 0 {
 		r.t.Fatalf("the rebuild ended with code %d:\n%s", code, r.err.Text())
 	}
+	return r.report()
+}
+
+func (r *rebuilding) report() *report {
+	r.t.Helper()
 	var said report
 	if err := json.Unmarshal(r.out.Bytes(), &said); err != nil {
 		r.t.Fatalf("%v in %q", err, r.out.String())

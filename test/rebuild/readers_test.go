@@ -95,7 +95,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 		}
 		_, err := pipe.Exec(t.Context())
 		must(t, err)
-		if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.Differ.Standings != 3 {
+		if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.differ() != 3 {
 			t.Errorf("rebuild %d says %+v", n, said)
 		}
 	}

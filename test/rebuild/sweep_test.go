@@ -31,8 +31,8 @@ func TestAConsumerThatDiedInASweepIsRebuiltIntoTheMiddleOfIt(t *testing.T) {
 		}
 		must(t, place.RedisClient().ZIncrBy(t.Context(), place.Key(window(t, place, "global", "weekly")), 25, "nobody").Err())
 		said := startRebuild(t, place, "--diff").swapped()
-		if !said.Swapped || said.Differ.Standings != 1 {
-			t.Errorf("at %v it says %+v", at, said.Differ)
+		if !said.Swapped || said.differ() != 1 {
+			t.Errorf("at %v it says %+v", at, said)
 		}
 		if is := place.Ledger(t)[0]; is != at.String() {
 			t.Errorf("the ledger stood at %v, and stands at %s", at, is)

@@ -159,6 +159,7 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 }
 
 func TestTheJSONOfADiff(t *testing.T) {
+	clitest.Documented(t, "diff", report{})
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
 	written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")

@@ -161,11 +161,15 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		job.List = f.limit
 	}
 	result, err := job.Run(ctx)
+	if refused, ok := errors.AsType[*ranking.RefusedError](err); ok && f.asJSON {
+		// Which windows it is refused for, the text says of some alone.
+		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
+	}
 	if err != nil && !result.Swapped {
 		return explain(ctx, err, cfg)
 	}
 	if f.asJSON {
-		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f)), result))
+		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
 	}
 	return errors.Join(err, untold(writeResult(p.Stdout, result, f, zone), result))
 }
