@@ -193,7 +193,7 @@ func (w *worker) partitions(ctx context.Context) (int, error) {
 // where the log is empty.
 func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int64, error) {
 	f := w.fetcher(nil)
-	f.Partition, f.MaxBytes = partition, 64<<10
+	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
 	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxCodec}
 	defer records.Close()
 	for at := log.start; at < log.end; {

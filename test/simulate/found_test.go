@@ -4,7 +4,9 @@ package simulate
 // anything is drawn otherwise.
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,4 +88,21 @@ func TestARedisThatIsLostWhileAPartitionIsAddedIsStartedAnew(t *testing.T) {
 	if lost < 30 {
 		t.Errorf("Redis was lost %d times", lost)
 	}
+}
+
+// Its first record is all that a start wants of a log: a response is never larger than
+// what one is allowed, or its batches, which are small, would be called too large.
+func TestALogOfManyBatchesBeginsInASmallMemory(t *testing.T) {
+	p := small()
+	p.setup.Partitions, p.setup.Processes[0].foldMemory = 1, 256<<10
+	for i := range p.sendings {
+		s := &p.sendings[i]
+		s.partition = 0
+		for j := range s.records {
+			s.records[j].value = bytes.Replace(s.records[j].value, []byte(`"u`), []byte(`"`+strings.Repeat("u", 200)), 1)
+		}
+	}
+	p.sendings = slices.Repeat(p.sendings, 3)
+	p.first = len(p.sendings)
+	holds(t, p)
 }
