@@ -25,7 +25,9 @@ type call struct {
 	// always.
 	ready func() bool
 	// do carries it out.
-	do func() (any, error)
+	do        func() (any, error)
+	partition int // that a fetch is about
+	offset    int64
 	// width is how much Redis has to do, in member-windows.
 	width   int
 	command *redissim.Command // of Redis
@@ -38,7 +40,6 @@ type call struct {
 	gone    bool // nobody waits for the answer any more
 	taken   bool // by the driver: it isn't among those that wait
 	until   int  // a step: held back so far
-	late    bool // carried out even if nobody waits any more
 }
 
 type server string
@@ -114,6 +115,7 @@ func (w *world) admit() {
 	for _, c := range w.came {
 		w.numbered++
 		c.number = w.numbered
+		w.asks(c)
 		// Calls that were made at one moment would end at one moment, and chance would
 		// say which goes first.
 		if !c.expires.IsZero() {
@@ -122,7 +124,7 @@ func (w *world) admit() {
 	}
 	w.calls = append(w.calls, w.came...)
 	w.came = w.came[:0]
-	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool { return c.taken || c.gone && !c.late || c.from.dead && !c.late })
+	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool { return c.taken || c.gone || c.from.dead })
 }
 
 // reply gives the caller its answer.

@@ -123,6 +123,7 @@ func (w *world) handle(c *call) {
 // carryOut does what a call asks, and answers unless that is lost.
 func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck bool) {
 	w.pass(latency + time.Duration(c.width)*perWidth)
+	w.reads(c)
 	var value any
 	var err error
 	outcome := "answered"
@@ -303,7 +304,7 @@ func (w *world) refuse(f fault, c *call) {
 func (w *world) crash(f fault, c *call) {
 	p := c.from
 	at := c.kind
-	if c.kind == "apply" && strings.Contains(c.what, "@") {
+	if c.inSweep() {
 		at = "apply, in the middle of a sweep"
 	}
 	if p.id >= firstRebuild {
@@ -347,9 +348,12 @@ func (w *world) kill(p *process, n int) {
 }
 
 // another is the size of a process to come: often a smaller one, which cuts other
-// pieces.
+// pieces, or holds less than the sweep that it takes over.
 func (w *world) another(n int) size {
 	s := w.setup.Processes[n%len(w.setup.Processes)]
+	if w.setup.Less > 0 && n/6%3 > 0 {
+		s.foldMemory = w.setup.Less
+	}
 	switch n / 2 % 3 {
 	case 1:
 		s.pieceTime = 320 * time.Microsecond

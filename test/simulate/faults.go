@@ -4,7 +4,6 @@ package simulate
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/segmentio/kafka-go"
 
@@ -69,7 +68,9 @@ func (d *drawer) faults(p *plan) {
 		p.events = append(p.events, fault{at: d.IntN(120), kind: publish, n: i})
 	}
 	p.events = append(p.events, fault{at: 60 + d.IntN(80), kind: endOpen, n: d.IntN(100)})
-	if d.IntN(12) == 0 {
+	if d.narrow { // who has to go on with less
+		p.events = append(p.events, fault{at: 10 + d.IntN(40), kind: crash, on: inSweep, n: d.IntN(1 << 16)})
+	} else if d.IntN(12) == 0 {
 		return // a quiet world: its accounting has to be exact
 	}
 	all := []string{
@@ -110,12 +111,12 @@ func (d *drawer) faults(p *plan) {
 	}
 }
 
-// inSweep is an apply in the middle of a sweep.
+// inSweep is an apply in the middle of a sweep: not its first piece.
 const inSweep = "sweep"
 
 // meets reports whether a fault is about a call.
 func (f fault) meets(c *call) bool {
-	return f.on == c.kind || f.on == inSweep && c.kind == "apply" && strings.Contains(c.what, "@")
+	return f.on == c.kind || f.on == inSweep && c.inSweep()
 }
 
 // swap draws what happens to the swap of a rebuild, and keeps something to be published:

@@ -230,7 +230,7 @@ func (t *transport) raw(ctx context.Context, c *call, r protocol.RawExchanger) (
 // time that the request says.
 func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	p := q.Topics[0].Partitions[0]
-	c.kind = "fetch"
+	c.kind, c.partition, c.offset = "fetch", int(p.Partition), p.FetchOffset
 	c.what = fmt.Sprintf("fetch partition %d at offset %d", p.Partition, p.FetchOffset)
 	wait := time.Duration(q.MaxWaitMillis) * time.Millisecond
 	c.ready = func() bool {

@@ -47,6 +47,7 @@ type setup struct {
 	StartTime       int64 // Unix ms
 	Continue        bool  // over gaps
 	Processes       []size
+	Less            int64 // bytes to fold in, of some processes to come; 0: they have as much
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -75,6 +76,10 @@ func draw(seed int64) *plan {
 	s.Continue = d.IntN(3) == 0
 	d.small = d.IntN(3) == 0
 	d.long = d.IntN(3) == 0 && !d.small // a small memory takes no long batch
+	if d.long && d.IntN(2) == 0 {       // whole responses of long ids are one sweep, which not everybody can hold
+		s.Less, s.FetchBytes, s.Partitions = 256<<10, 64<<10, d.pick(1, 1, 2)
+	}
+	d.narrow = s.Less > 0
 	for range d.pick(1, 1, 2) {
 		s.Processes = append(s.Processes, d.size())
 	}
@@ -87,6 +92,9 @@ type drawer struct {
 	*rand.Rand
 	small bool // memories are so small that long ids don't fit in
 	long  bool // batches are of several pieces, and faults meet them in their midst
+	// narrow: who takes over may not hold such a batch. Nothing in the log is larger than
+	// what the smaller memory can read.
+	narrow bool
 }
 
 func (d *drawer) pick(all ...int) int { return all[d.IntN(len(all))] }
@@ -111,13 +119,16 @@ func (d *drawer) records(p *plan) {
 	if d.long {
 		members, most = 60, 60
 	}
+	if d.narrow {
+		members, most = 200, 36
+	}
 	n := d.pick(2, 5, 9)
 	p.first = n - d.IntN(n/2+1)
 	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
 	transactions := d.IntN(2) == 0
 	for i := range n {
 		s := sending{partition: d.IntN(p.setup.Partitions)}
-		if d.IntN(4) == 0 && !d.small {
+		if d.IntN(4) == 0 && !d.small && !d.narrow {
 			s.codec = int8(d.pick(1, 2, 3)) // not zstd: its decoders have channels, and are pooled beyond a bubble
 		}
 		s.appendTime = d.IntN(6) == 0
@@ -131,6 +142,9 @@ func (d *drawer) records(p *plan) {
 			at = max(at, beginning.UnixMilli())
 		}
 		batch := d.pick(3, 20, most)
+		if d.narrow {
+			batch = most
+		}
 		if d.small { // a batch has to fit into a sixteenth of the memory
 			batch = min(batch, 10)
 		}
@@ -162,7 +176,7 @@ func (d *drawer) record(at int64, members int, over bool) record {
 	case 1:
 		r.value = []byte(pick(d, "", "{", "[]", `{"user_id":"u"}`, `{"user_id":"u","points":1.5}`, `{"user_id":"u","points":1,"board":"-"}`,
 			`{"user_id":"u","points":1,"occurred_at":-5}`, "\xff", strings.Repeat("x", maxEventBytes+1)))
-		if len(r.value) > maxEventBytes && d.small {
+		if len(r.value) > maxEventBytes && (d.small || d.narrow) {
 			r.value = []byte("poison")
 		}
 		if d.IntN(3) == 0 {
@@ -184,7 +198,7 @@ func (d *drawer) record(at int64, members int, over bool) record {
 		occurred = r.time - (500 * day).Milliseconds()
 	}
 	user, points := fmt.Sprint("u", d.IntN(members)), d.IntN(60)-10
-	if d.small && d.IntN(2) == 0 {
+	if d.small && d.IntN(2) == 0 || d.narrow {
 		user += strings.Repeat("x", 200)
 	}
 	if over && d.IntN(d.rarely()) == 0 { // two of them leave the range

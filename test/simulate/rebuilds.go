@@ -25,7 +25,7 @@ type rebuilding struct {
 
 // rebuild starts one.
 func (w *world) rebuild(s size) {
-	p := &process{w: w, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, swept: map[string]int64{}, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)

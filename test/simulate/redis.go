@@ -219,11 +219,8 @@ func (w *world) executed(c *call, r redissim.Result) {
 
 // applied notes a piece that is in.
 func (w *world) applied(c *call) {
-	field, expected, next := piece(c.command.Args)
-	if strings.Contains(expected, "@") && w.sweeps[field] != c.from {
-		w.count("a sweep goes on at another process")
-	}
-	w.sweeps[field] = c.from
+	field, _, next := piece(c.command.Args)
+	w.goesOn(c)
 	if !strings.Contains(next, "@") {
 		w.reached(field, next)
 	}

@@ -76,9 +76,10 @@ type world struct {
 	histories []history
 	furthest  map[int]int64
 	sweeps    map[string]*process // who applied last, by field
-	damaged   bool                // Redis is in a state that only an operator can mend
-	rebuilt   bool                // by the operator
-	unknown   bool                // somebody may never have learned an outcome: accounting differs
+	cuts      map[wanted]cut
+	damaged   bool // Redis is in a state that only an operator can mend
+	rebuilt   bool // by the operator
+	unknown   bool // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
 	telling sync.Mutex // what follows
@@ -90,7 +91,8 @@ type world struct {
 
 // process is one consumer.
 type process struct {
-	w        *world
+	w *world
+	size
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
@@ -100,9 +102,10 @@ type process struct {
 	done     chan struct{}
 	err      error
 	dead     bool
-	cut      bool // off from everybody
-	deaf     bool // to the group
-	stopped  bool // told to
+	cut      bool             // off from everybody
+	deaf     bool             // to the group
+	stopped  bool             // told to
+	swept    map[string]int64 // sweeps that it is in the midst of: their first offsets
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }
@@ -137,7 +140,7 @@ func newWorld(p *plan) *world {
 	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		starts: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{},
+		starts: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
 		kafka: brokers{committed: map[int]int64{}},
 	}
 	w.events = slices.Clone(p.events)
@@ -165,7 +168,7 @@ func (w *world) send(s *sending) {
 
 // launch starts a process.
 func (w *world) launch(s size) {
-	p := &process{w: w, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	p := &process{w: w, size: s, swept: map[string]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
 	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
