@@ -107,13 +107,13 @@ func TestAPasswordThatNobodyAsksForDoesNoHarm(t *testing.T) {
 func ofCertificates(t *testing.T) []misfit {
 	t.Helper()
 	a, stranger := newAuthority(t), newAuthority(t)
-	plain, open := secureRedis(t, a, "", later(), "no")
-	_, mutual := secureRedis(t, a, "", later(), "yes")
-	_, named := secureRedis(t, a, "redis.example", later(), "no")
-	_, expired := secureRedis(t, a, "", time.Now().Add(-time.Hour), "no")
-	cert, key := stranger.sign(t, "stranger", "consumer", later())
+	plain, open := secureRedis(t, a, ours, later(), "no")
+	_, mutual := secureRedis(t, a, ours, later(), "yes")
+	_, named := secureRedis(t, a, []string{"redis.example"}, later(), "no")
+	_, expired := secureRedis(t, a, ours, time.Now().Add(-time.Hour), "no")
+	shown := stranger.Sign(t, "consumer", later())
 	over := func(address string, pairs ...string) map[string]string {
-		all := map[string]string{"redis.addresses": address, "redis.tls.enabled": "true", "redis.tls.ca_file": a.file, "redis.password": secret}
+		all := map[string]string{"redis.addresses": address, "redis.tls.enabled": "true", "redis.tls.ca_file": a.File, "redis.password": secret}
 		for i := 0; i < len(pairs); i += 2 {
 			all[pairs[i]] = pairs[i+1]
 		}
@@ -122,13 +122,13 @@ func ofCertificates(t *testing.T) []misfit {
 	return []misfit{
 		{"TLS to a port without", over(plain.Addr()), []string{"Redis at " + plain.Addr(), "doesn't speak TLS on this port", "redis.tls.enabled: false"}, false},
 		{"no TLS to a port with", map[string]string{"redis.addresses": open}, []string{"Redis at " + open, "speaks TLS: set redis.tls.enabled: true"}, false},
-		{"an authority that isn't trusted", over(open, "redis.tls.ca_file", stranger.file), []string{"Redis at " + open, "whose signer isn't trusted: set redis.tls.ca_file"}, false},
+		{"an authority that isn't trusted", over(open, "redis.tls.ca_file", stranger.File), []string{"Redis at " + open, "whose signer isn't trusted: set redis.tls.ca_file"}, false},
 		{"an authority that the system doesn't trust", over(open, "redis.tls.ca_file", ""), []string{"whose signer isn't trusted: set redis.tls.ca_file"}, false},
 		{"a certificate for another name", over(named), []string{"Redis at " + named, "for another name: set redis.tls.server_name", "127.0.0.1"}, false},
 		{"another name than asked for", over(open, "redis.tls.server_name", "redis.example"), []string{"for another name", "redis.example"}, false},
 		{"a certificate that has expired", over(expired), []string{"Redis at " + expired, "has expired"}, false},
 		{"a client certificate is asked for", over(mutual), []string{"Redis at " + mutual, "asks for a client certificate: set redis.tls.cert_file"}, false},
-		{"a stranger's client certificate", over(mutual, "redis.tls.cert_file", cert, "redis.tls.key_file", key), []string{"Redis at " + mutual, "doesn't trust redis.tls.cert_file"}, false},
+		{"a stranger's client certificate", over(mutual, "redis.tls.cert_file", shown.Cert, "redis.tls.key_file", shown.Key), []string{"Redis at " + mutual, "doesn't trust redis.tls.cert_file"}, false},
 	}
 }
 

@@ -216,10 +216,10 @@ func TestWithoutARightThatAClusterTakesAConsumerSaysSoAtStart(t *testing.T) {
 func TestTheExamplesOfTheDocumentAreConfigurations(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	cert, key := a.sign(t, "client", "consumer", later())
+	client := a.Sign(t, "consumer", later())
 	password := secretFile(t, secret)
 	paths := strings.NewReplacer("/run/secrets/redis", password, "/run/secrets/sentinel", password, "/run/secrets/kafka", password,
-		"/etc/standings/ca.pem", a.file, "/etc/standings/client.pem", cert, "/etc/standings/client.key", key)
+		"/etc/standings/ca.pem", a.File, "/etc/standings/client.pem", client.Cert, "/etc/standings/client.key", client.Key)
 	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
 	t.Cleanup(func() { must(t, look.Close()) })
 	place := newPlace(t, look, nil)

@@ -48,26 +48,26 @@ const (
 type secured struct {
 	*testenv.KafkaServer
 	ports   map[string]int
-	ca      *authority
-	foreign *authority // trusted by nobody but itself
-	client  identity
+	ca      *harness.Authority
+	foreign *harness.Authority // trusted by nobody but itself
+	client  harness.Identity
 	admin   *kadm.Client
 }
 
 func newSecured(t *testing.T) *secured {
 	t.Helper()
 	harness.Binary(t) // built while nothing waits for it
-	s := &secured{ports: map[string]int{}, ca: newAuthority(t, "Test CA"), foreign: newAuthority(t, "Foreign CA")}
+	s := &secured{ports: map[string]int{}, ca: harness.NewAuthority(t, "Test CA"), foreign: harness.NewAuthority(t, "Foreign CA")}
 	tomorrow := time.Now().Add(24 * time.Hour)
-	s.client = s.ca.sign(t, clientName, tomorrow)
-	good := s.ca.sign(t, "broker", tomorrow, loopback)
+	s.client = s.ca.Sign(t, clientName, tomorrow)
+	good := s.ca.Sign(t, "broker", tomorrow, loopback)
 	config := map[string]string{
 		"authorizer.class.name":          authorizer,
 		"super.users":                    "User:ANONYMOUS;User:" + admin + ";User:" + rotating + ";" + mutualSubject,
 		"allow.everyone.if.no.acl.found": "false",
 	}
 	var listeners, protocols []string
-	listen := func(name, protocol string, shown *identity, more map[string]string) {
+	listen := func(name, protocol string, shown *harness.Identity, more map[string]string) {
 		port, err := child.FreePort()
 		if err != nil {
 			t.Fatal(err)
@@ -77,15 +77,15 @@ func newSecured(t *testing.T) *secured {
 		protocols = append(protocols, name+":"+protocol)
 		if shown != nil {
 			more = merged(more, map[string]string{
-				"ssl.keystore.type": "PEM", "ssl.keystore.location": shown.both,
-				"ssl.truststore.type": "PEM", "ssl.truststore.location": s.ca.file,
+				"ssl.keystore.type": "PEM", "ssl.keystore.location": shown.Both,
+				"ssl.truststore.type": "PEM", "ssl.truststore.location": s.ca.File,
 			})
 		}
 		for key, value := range more {
 			config["listener.name."+strings.ToLower(name)+"."+key] = value
 		}
 	}
-	yesterday, others := s.ca.sign(t, "broker", time.Now().Add(-24*time.Hour), loopback), s.ca.sign(t, "broker", tomorrow, strings.Split(otherHosts, ", ")...)
+	yesterday, others := s.ca.Sign(t, "broker", time.Now().Add(-24*time.Hour), loopback), s.ca.Sign(t, "broker", tomorrow, strings.Split(otherHosts, ", ")...)
 	listen(overTLS, "SSL", &good, nil)
 	listen(mutual, "SSL", &good, map[string]string{"ssl.client.auth": "required"})
 	listen(expired, "SSL", &yesterday, nil)

@@ -39,7 +39,7 @@ func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 
 // tlsSettings trust the test's authority.
 func (s *secured) tlsSettings(listener string) map[string]string {
-	return map[string]string{"kafka.brokers": s.at(listener), "kafka.tls.enabled": "true", "kafka.tls.ca_file": s.ca.file}
+	return map[string]string{"kafka.brokers": s.at(listener), "kafka.tls.enabled": "true", "kafka.tls.ca_file": s.ca.File}
 }
 
 func (s *secured) userSettings(listener, user, mechanism string) map[string]string {
@@ -50,8 +50,8 @@ func (s *secured) userSettings(listener, user, mechanism string) map[string]stri
 	return merged(settings, map[string]string{"kafka.brokers": s.at(listener)})
 }
 
-func shows(i identity) map[string]string {
-	return map[string]string{"kafka.tls.cert_file": i.cert, "kafka.tls.key_file": i.key}
+func shows(i harness.Identity) map[string]string {
+	return map[string]string{"kafka.tls.cert_file": i.Cert, "kafka.tls.key_file": i.Key}
 }
 
 func (s *secured) place(t *testing.T, settings map[string]string) *harness.Place {
@@ -127,8 +127,8 @@ type mistake struct {
 func (s *secured) mistakes(t *testing.T) map[string]mistake {
 	t.Helper()
 	wrong := map[string]string{"kafka.sasl.password": wrongPassword}
-	foreign := s.foreign.sign(t, clientName, time.Now().Add(time.Hour))
-	late := s.ca.sign(t, clientName, time.Now().Add(-time.Hour))
+	foreign := s.foreign.Sign(t, clientName, time.Now().Add(time.Hour))
+	late := s.ca.Sign(t, clientName, time.Now().Add(-time.Hour))
 	return map[string]mistake{
 		"a wrong password, PLAIN":         {merged(s.userSettings(withPassword, admin, "plain"), wrong), []string{"refuses the user admin or the password, by PLAIN"}},
 		"a wrong password, SCRAM-SHA-256": {merged(s.userSettings(withPassword, admin, "scram-sha-256"), wrong), []string{"refuses the user admin or the password, by SCRAM-SHA-256"}},
@@ -146,7 +146,7 @@ func (s *secured) mistakes(t *testing.T) map[string]mistake {
 			[]string{"Kafka at " + s.at(overTLS) + " speaks TLS on this port, and kafka.tls.enabled is false (the address is what the cluster advertises)"}},
 		"TLS where there is none":             {merged(s.tlsSettings(overTLS), map[string]string{"kafka.brokers": s.Addr()}), []string{"speaks without TLS on this port, and kafka.tls.enabled is true"}},
 		"TLS and a password where it's clear": {merged(s.userSettings(withPassword, admin, "scram-sha-512"), map[string]string{"kafka.brokers": s.at(inTheClear)}), []string{"speaks without TLS on this port"}},
-		"an authority that isn't its":         {merged(s.tlsSettings(overTLS), map[string]string{"kafka.tls.ca_file": s.foreign.file}), []string{"signed by CN=Test CA, whom kafka.tls.ca_file doesn't hold"}},
+		"an authority that isn't its":         {merged(s.tlsSettings(overTLS), map[string]string{"kafka.tls.ca_file": s.foreign.File}), []string{"signed by CN=Test CA, whom kafka.tls.ca_file doesn't hold"}},
 		"the system's authorities":            {map[string]string{"kafka.brokers": s.at(overTLS), "kafka.tls.enabled": "true"}, []string{"signed by CN=Test CA, whom this system doesn't trust: set kafka.tls.ca_file"}},
 		"a certificate of yesterday":          {s.tlsSettings(expired), []string{"shows a certificate that expired at 20"}},
 		"a certificate for others":            {s.tlsSettings(otherName), []string{"is for " + otherHosts + ", and not for " + loopback, "kafka.tls.server_name"}},

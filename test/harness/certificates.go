@@ -1,6 +1,6 @@
-package security
+package harness
 
-// Certificates made for a test: authorities, and who they vouch for.
+// Certificates made for a test: authorities, and whom they vouch for.
 
 import (
 	"crypto/ecdsa"
@@ -17,23 +17,25 @@ import (
 	"time"
 )
 
-// authority signs certificates. Its own stands in a file.
-type authority struct {
-	file        string
+// Authority signs certificates.
+type Authority struct {
+	File string // its own certificate
+
 	dir         string
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
 }
 
-// identity is a certificate and its key, in files.
-type identity struct {
-	cert, key string
-	both      string // in one file, as Kafka has it
+// Identity is a certificate and its key, in files.
+type Identity struct {
+	Cert, Key string
+	Both      string // in one file, as Kafka has it
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+// NewAuthority makes an authority with a common name.
+func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
-	a := &authority{dir: t.TempDir(), key: newKey(t)}
+	a := &Authority{dir: t.TempDir(), key: newKey(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -45,12 +47,13 @@ func newAuthority(t *testing.T, name string) *authority {
 	if a.certificate, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
-	a.file = write(t, filepath.Join(a.dir, "ca.pem"), block("CERTIFICATE", der))
+	a.File = write(t, filepath.Join(a.dir, "ca.pem"), block("CERTIFICATE", der))
 	return a
 }
 
-// sign makes an identity with a common name, for hosts, until a time.
-func (a *authority) sign(t *testing.T, name string, until time.Time, hosts ...string) identity {
+// Sign makes an identity with a common name, for hosts, until a time. It serves servers
+// and clients.
+func (a *Authority) Sign(t testing.TB, name string, until time.Time, hosts ...string) Identity {
 	t.Helper()
 	key := newKey(t)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
@@ -82,14 +85,14 @@ func (a *authority) sign(t *testing.T, name string, until time.Time, hosts ...st
 		t.Fatal(err)
 	}
 	cert, secret := block("CERTIFICATE", der), block("PRIVATE KEY", pkcs8)
-	return identity{
-		cert: write(t, filepath.Join(dir, "cert.pem"), cert),
-		key:  write(t, filepath.Join(dir, "key.pem"), secret),
-		both: write(t, filepath.Join(dir, "both.pem"), append(secret, cert...)),
+	return Identity{
+		Cert: write(t, filepath.Join(dir, "cert.pem"), cert),
+		Key:  write(t, filepath.Join(dir, "key.pem"), secret),
+		Both: write(t, filepath.Join(dir, "both.pem"), append(secret, cert...)),
 	}
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -102,7 +105,7 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-func write(t *testing.T, path string, text []byte) string {
+func write(t testing.TB, path string, text []byte) string {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
