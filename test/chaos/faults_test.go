@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -37,12 +39,35 @@ var faults = slices.Concat([]fault{
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
 }, redisFaults, kafkaFaults, networkFaults, rebuildFaults)
 
-// of are the faults of a mode, as far as they were asked for.
-func of(mode string) []fault {
-	asked := regexp.MustCompile(*only)
+// of are the faults of a mode whose kinds an expression fits.
+func of(mode, kinds string) []fault {
+	asked := regexp.MustCompile(kinds)
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
 		return len(f.modes) > 0 && !slices.Contains(f.modes, mode) || !asked.MatchString(f.kind)
 	})
+}
+
+// chosen are the modes of a list that have faults of these kinds. The others are left out,
+// and told of.
+func chosen(modes, kinds string) ([]string, error) {
+	if _, err := regexp.Compile(kinds); err != nil {
+		return nil, fmt.Errorf("the kinds of faults: %w", err)
+	}
+	var all []string
+	for _, mode := range strings.Split(modes, ",") {
+		switch {
+		case mode != plain && mode != sentinel && mode != rdb:
+			return nil, fmt.Errorf("there is no mode %q", mode)
+		case len(of(mode, kinds)) == 0:
+			fmt.Printf("chaos: the mode %s is left out: it has no fault of a kind that %q fits\n", mode, kinds)
+		default:
+			all = append(all, mode)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no fault of %s is of a kind that %q fits", modes, kinds)
+	}
+	return all, nil
 }
 
 // saw is an effect that was seen at once.
@@ -147,4 +172,29 @@ func terminateConsumer(w *world, r *rand.Rand) (func() string, error) {
 	}
 	time.Sleep(between(r, 0, time.Second))
 	return saw("consumer %d ended in order", s.consumer.Number), nil
+}
+
+func TestAModeWithoutAFaultThatWasAskedForIsLeftOut(t *testing.T) {
+	t.Parallel()
+	all := strings.Join([]string{plain, sentinel, rdb}, ",")
+	for _, c := range []struct {
+		modes, kinds, want string
+		wrong              string
+	}{
+		{modes: all, want: all},
+		{modes: all, kinds: "rebuild|kill -9", want: all},
+		{modes: all, kinds: "the master dies", want: sentinel},
+		{modes: "rdb,plain", kinds: "AOF|old RDB", want: "rdb,plain"},
+		{modes: "plain,rdb", kinds: "the master dies", wrong: `no fault of plain,rdb is of a kind that "the master dies" fits`},
+		{modes: plain, kinds: "(", wrong: "the kinds of faults: "},
+		{modes: "plain,cluster", wrong: `there is no mode "cluster"`},
+	} {
+		got, err := chosen(c.modes, c.kinds)
+		switch {
+		case c.wrong == "" && (err != nil || strings.Join(got, ",") != c.want):
+			t.Errorf("%s and %q: %v (%v), want %s", c.modes, c.kinds, got, err, c.want)
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
+			t.Errorf("%s and %q: %v (%v), want the error %q", c.modes, c.kinds, got, err, c.wrong)
+		}
+	}
 }

@@ -26,7 +26,7 @@ import (
 
 // The modes.
 const (
-	plain    = "plain"    // AOF: a crash of the process loses nothing, one of the machine the end
+	plain    = "plain"    // AOF: a crash loses the end of it, of the process what waits for the disk
 	sentinel = "sentinel" // a replica that may be behind takes over
 	rdb      = "rdb"      // nothing but dumps of some time ago
 )
