@@ -10,7 +10,8 @@
 // committed counts once, and nothing else does.
 //
 // The seed repeats the plan: which faults come in which order and together, and how long
-// each lasts. It doesn't repeat the moments at which they meet, nor whom each hits.
+// each lasts, but for rebuilds that wait for another's lock. It doesn't repeat the moments
+// at which they meet, nor whom each hits.
 package chaos
 
 import (
@@ -111,23 +112,37 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 		return
 	}
 	w.began = time.Now()
-	var deck []fault
+	var deck deck
 	for round := 1; time.Since(w.began) < d; round++ {
-		if len(deck) == 0 { // each kind once before any comes again
-			deck = of(w.mode, *only)
-			plan.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
-		}
-		if deck[0].group == ofRebuilds && !w.unlocked() { // it would be refused: later
-			later := slices.IndexFunc(deck, func(f fault) bool { return f.group != ofRebuilds })
-			if later > 0 {
-				deck[0], deck[later] = deck[later], deck[0]
-			}
-		}
-		first := deck[0]
-		deck = deck[1:]
-		if !w.round(m, plan, round, first) || w.t.Failed() {
+		if !w.round(m, plan, round, deck.next(w, plan)) || w.t.Failed() {
 			return
 		}
+	}
+}
+
+// deck is which kinds of faults come next. Each comes once before any comes again, but
+// for those of rebuilds where a lock that a killed one has left would have them refused:
+// they come as soon as it is gone.
+type deck []fault
+
+func (d *deck) next(w *world, plan *rand.Rand) fault {
+	for deadline := time.Now().Add(outlives); ; {
+		locked := time.Now().Before(deadline) && w.lock(w.t.Context()) != ""
+		i := slices.IndexFunc(*d, func(f fault) bool { return !locked || f.group != ofRebuilds })
+		if i >= 0 {
+			next := (*d)[i]
+			*d = slices.Delete(*d, i, i+1)
+			return next
+		}
+		more := slices.DeleteFunc(of(w.mode, *only), func(f fault) bool {
+			return slices.ContainsFunc(*d, func(g fault) bool { return f.kind == g.kind })
+		})
+		if len(more) == 0 { // nothing else was asked for
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		plan.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
+		*d = append(*d, more...)
 	}
 }
 
@@ -139,10 +154,12 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 		if plan.IntN(2) == 0 { // to go back into a sweep
 			w.sweeping(w.t.Context())
 		}
-		w.store.keep()
+		w.store.keep(w.t.Context(), w.place)
 	}
 	together := []fault{first}
-	if second := of(w.mode, *only)[plan.IntN(len(of(w.mode, *only)))]; plan.IntN(3) == 0 && second.group != first.group {
+	others := of(w.mode, *only)
+	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.group != first.group &&
+		(second.group != ofRebuilds || w.lock(w.t.Context()) == "") {
 		together = append(together, second)
 	}
 	effects, wrong := make([]func() string, len(together)), make([]error, len(together))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,16 +33,23 @@ const (
 	// outlives is how long a killed rebuild's lock keeps the next one out, at most, and
 	// how long its keys stay; the rest is for a busy machine.
 	outlives = time.Minute + 15*time.Second
+	// asideFor is how long those live that a rebuild has left after its swap: the boards
+	// that it put aside, and the mark by which it knows that they are swapped.
+	asideFor = 10 * time.Minute
+	// lockedWithin is how long a rebuild may take to its lock, whatever else is wrong.
+	lockedWithin = 15 * time.Second
 )
 
 // rebuilding is a process of consumer rebuild.
 type rebuilding struct {
 	process        *child.Process
+	others         []string     // keys of rebuilds that were there before
+	took           int64        // ms, once it has swapped
 	stdout, stderr bytes.Buffer // to be read once it has ended
 }
 
 func (w *world) startRebuild() (*rebuilding, error) {
-	b := &rebuilding{}
+	b := &rebuilding{others: w.leftovers(w.t.Context())}
 	cmd := exec.Command(harness.Binary(w.t), "rebuild", "--json")
 	cmd.Env = w.place.Environment(w.place.Settings)
 	cmd.Stdout, cmd.Stderr = &b.stdout, &b.stderr
@@ -50,8 +58,9 @@ func (w *world) startRebuild() (*rebuilding, error) {
 	return b, err
 }
 
-// ended waits for its end, and says what it swapped, or why it didn't.
-func (b *rebuilding) ended(ctx context.Context) (swapped string, err error) {
+// await waits for a rebuild's end, and says what it swapped, or why it didn't.
+func (w *world) await(b *rebuilding) (swapped string, err error) {
+	ctx := w.t.Context()
 	select {
 	case <-b.process.Done():
 	case <-time.After(rebuildWithin):
@@ -68,7 +77,8 @@ func (b *rebuilding) ended(ctx context.Context) (swapped string, err error) {
 		Swapped bool
 		Records int
 		Holds   int
-		HeldMS  int `json:"held_ms"`
+		HeldMS  int   `json:"held_ms"`
+		TookMS  int64 `json:"took_ms"`
 	}
 	if err := json.Unmarshal(b.stdout.Bytes(), &result); err != nil {
 		return "", fmt.Errorf("%w: %s", err, b.stdout.Bytes())
@@ -76,6 +86,7 @@ func (b *rebuilding) ended(ctx context.Context) (swapped string, err error) {
 	if !result.Swapped {
 		return "", errors.New("it swapped nothing")
 	}
+	b.took = result.TookMS
 	return fmt.Sprintf("%d records read, swapped, counting was held for %d ms", result.Records, result.HeldMS), nil
 }
 
@@ -95,53 +106,98 @@ func (b *rebuilding) running() bool {
 
 // rebuild has to come to its end where nothing else is wrong, or was a moment ago.
 func rebuild(w *world, _ *rand.Rand) (func() string, error) {
-	alone := w.alone() && w.unlocked()
+	alone := w.alone() && w.lock(w.t.Context()) == ""
 	b, err := w.startRebuild()
 	if err != nil {
 		return nothing, err
 	}
-	swapped, err := b.ended(w.t.Context())
+	swapped, err := w.await(b)
 	if err != nil && alone && w.alone() {
 		return nothing, err
+	}
+	if err == nil {
+		w.rebuildTook.Store(b.took)
 	}
 	return saw("%s", swapped), nil
 }
 
+// caught starts a rebuild, and returns in the middle of it: a while after it took its lock,
+// before which nothing of it is in Redis. Where it is refused for what else is wrong, or has
+// ended by then, another is started. A while is a part of what the last one took, so that
+// its end is met too. nil: none was caught.
+func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
+	part := r.Float64()
+	for deadline := time.Now().Add(lockedWithin); time.Now().Before(deadline); {
+		was := w.lock(w.t.Context())
+		b, err := w.startRebuild()
+		if err != nil {
+			return nil, err
+		}
+		if !w.locks(b, was, deadline) {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		select {
+		case <-time.After(time.Duration(part * float64(w.rebuildTook.Load()) * float64(time.Millisecond))):
+			return b, nil
+		case <-b.process.Done():
+			part /= 2
+			if _, err := w.await(b); err == nil {
+				w.rebuildTook.Store(b.took)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// locks waits until a rebuild has the lock, which was held by another or by nobody before.
+// One that has ended, or hasn't got it by the deadline, is gone.
+func (w *world) locks(b *rebuilding, was string, deadline time.Time) bool {
+	for b.running() {
+		if now := w.lock(w.t.Context()); now != "" && now != was {
+			return true
+		}
+		if time.Now().After(deadline) {
+			b.process.Kill()
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
+}
+
 func killRebuild(w *world, r *rand.Rand) (func() string, error) {
-	b, err := w.startRebuild()
-	if err != nil {
+	b, err := w.caught(r)
+	if b == nil {
 		return nothing, err
 	}
-	time.Sleep(between(r, 0, 2500*time.Millisecond))
 	ran := b.running()
 	b.process.Kill()
-	if w.mayBeLocked(); !ran {
+	keys := w.left(b)
+	if !ran || len(keys) == 0 {
 		return nothing, nil
 	}
-	keys := w.leftovers(w.t.Context())
-	if len(keys) == 0 {
-		return nothing, nil
+	if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "~old:") }) {
+		return saw("it had swapped, and left %d keys", len(keys)), nil
 	}
 	return saw("it left %d keys", len(keys)), nil
 }
 
 func pauseRebuild(w *world, r *rand.Rand) (func() string, error) {
-	b, err := w.startRebuild()
-	if err != nil {
+	b, err := w.caught(r)
+	if b == nil {
 		return nothing, err
 	}
-	time.Sleep(between(r, 100*time.Millisecond, 2500*time.Millisecond))
 	if err := b.process.Signal(syscall.SIGSTOP); err != nil {
 		return nothing, err
 	}
-	keys := w.leftovers(w.t.Context())
+	keys := w.left(b)
 	slept := between(r, time.Second, 6*time.Second)
 	time.Sleep(slept)
 	ran := b.running()
 	if err := b.process.Signal(syscall.SIGCONT); err != nil {
 		return nothing, err
 	}
-	swapped, err := b.ended(w.t.Context())
+	swapped, err := w.await(b)
 	if !ran || len(keys) == 0 {
 		return nothing, nil
 	}
@@ -163,6 +219,17 @@ func (w *world) leftovers(ctx context.Context) []string {
 	return all
 }
 
+// left are those of one that runs, or was killed.
+func (w *world) left(b *rebuilding) []string {
+	return slices.DeleteFunc(w.leftovers(w.t.Context()), func(key string) bool { return slices.Contains(b.others, key) })
+}
+
+// lock is what the lock of rebuilds holds; empty where there is none. One that was killed
+// keeps it for its lease, and so may a past that came back.
+func (w *world) lock(ctx context.Context) string {
+	return w.store.master(ctx).direct.Get(ctx, w.place.Key("~rebuild")).Val()
+}
+
 // nothingStays sees that all that killed rebuilds have left is about to expire, and
 // removes it: that it does isn't waited for.
 func (w *world) nothingStays(t testing.TB) {
@@ -171,7 +238,7 @@ func (w *world) nothingStays(t testing.TB) {
 	redis := w.store.master(ctx).direct
 	for _, key := range w.leftovers(ctx) {
 		left, err := redis.PTTL(ctx, key).Result()
-		if err != nil || left > outlives || left == -1 {
+		if err != nil || left > staysFor(key, redis.Get(ctx, key).Val()) || left == -1 {
 			t.Errorf("a rebuild's key stays: %s has %v to live (%v)", key, left, err)
 		}
 		if err := redis.Unlink(ctx, key).Err(); err != nil {
@@ -180,20 +247,30 @@ func (w *world) nothingStays(t testing.TB) {
 	}
 }
 
+// staysFor is how long a killed rebuild's key may live: as long as its lease, unless it is
+// of those that only a swap leaves.
+func staysFor(key, text string) time.Duration {
+	if strings.Contains(key, "~old:") || strings.HasSuffix(key, ":schema") && text == "swapped" {
+		return asideFor
+	}
+	return outlives
+}
+
 // alone reports whether nothing but a rebuild goes on in this round.
 func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
 
-// mayBeLocked is told of what leaves a lock behind that is nobody's any more: a rebuild
-// that was killed, or a past that came back with one in it.
-func (w *world) mayBeLocked() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.locked = time.Now()
-}
-
-// unlocked reports whether any such lock has expired.
-func (w *world) unlocked() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Since(w.locked) > outlives
+func TestWhatARebuildLeavesAfterItsSwapMayStayForTenMinutesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[[2]string]bool{
+		{"p:{0}:~old:abc:weekly", ""}:       true,
+		{"p:{0}:~abc:schema", "swapped"}:    true,
+		{"p:{0}:~abc:schema", "2"}:          false,
+		{"p:{0}:~abc:ledger", ""}:           false,
+		{"p:{0}:~abc:weekly", ""}:           false,
+		{"p:{0}:~rebuild", `{"token":"a"}`}: false,
+	} {
+		if got := staysFor(key[0], key[1]) == asideFor; got != want {
+			t.Errorf("%s (%s): long is %v, want %v", key[0], key[1], got, want)
+		}
+	}
 }

@@ -52,7 +52,6 @@ func restarted(w *world, n *node, away time.Duration, start func() error) (run s
 func killRedis(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	run, back, err := restarted(w, n, between(r, 0, 4*time.Second), func() error { n.server.Start(); return nil })
-	w.mayBeLocked()
 	if run != "" && back > 0 {
 		return saw("%s, the ledger went back by %d offsets", run, back), err
 	}
@@ -66,12 +65,21 @@ func loseRedisTail(w *world, r *rand.Rand) (func() string, error) {
 		n.server.Start()
 		return err
 	})
-	return wentBack(w, back, err)
+	return wentBack(back, err)
+}
+
+// awaitBehind waits until something has been counted that a past lacks. It gives up soon:
+// what else is wrong may keep everything from being counted.
+func awaitBehind(by func() int64) int64 {
+	for deadline := time.Now().Add(4 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if n := by(); n > 0 || time.Now().After(deadline) {
+			return n
+		}
+	}
 }
 
 // wentBack is the effect of a past that came back.
-func wentBack(w *world, back int64, err error) (func() string, error) {
-	w.mayBeLocked()
+func wentBack(back int64, err error) (func() string, error) {
 	if err != nil || back == 0 {
 		return nothing, err
 	}
@@ -81,14 +89,15 @@ func wentBack(w *world, back int64, err error) (func() string, error) {
 func goBack(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	dump := w.store.dumps[r.IntN(len(w.store.dumps))]
-	_, back, err := restarted(w, n, between(r, 0, 2*time.Second), func() error { n.server.Restart(dump); return nil })
-	return wentBack(w, back, err)
+	awaitBehind(func() int64 { return behind(dump.ledger, n.ledger(w.t.Context(), w.place)) })
+	_, back, err := restarted(w, n, between(r, 0, 2*time.Second), func() error { n.server.Restart(dump.rdb); return nil })
+	return wentBack(back, err)
 }
 
 func wipe(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	_, back, err := restarted(w, n, between(r, 0, 2*time.Second), func() error { n.server.Restart(nil); return nil })
-	return wentBack(w, back, err)
+	return wentBack(back, err)
 }
 
 // ready waits until a failover is possible: the last one's loser follows by now.
@@ -157,9 +166,12 @@ func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, erro
 		}
 		time.Sleep(deaf)
 	}
-	back := behind(next.ledger(ctx, w.place), master.ledger(ctx, w.place))
+	isBehind := func() int64 { return behind(next.ledger(ctx, w.place), master.ledger(ctx, w.place)) }
+	back := isBehind()
+	if deaf > 0 && back == 0 {
+		back = awaitBehind(isBehind)
+	}
 	master.server.Kill()
-	w.mayBeLocked()
 	after, err := succeeds(w, next)
 	time.Sleep(between(r, 0, 2*time.Second))
 	master.server.Start() // empty; it is told that it is a replica now

@@ -49,7 +49,13 @@ type store struct {
 	sentinels []*redis.SentinelClient
 	settings  map[string]string     // how consumers reach it
 	look      redis.UniversalClient // how the test reads what readers read
-	dumps     [][]byte              // of the past, in the mode rdb
+	dumps     []dump                // of the past, in the mode rdb
+}
+
+// dump is a past to go back to.
+type dump struct {
+	rdb    []byte
+	ledger map[string]int64 // then, or a moment later
 }
 
 func newStore(t *testing.T, mode string) *store {
@@ -263,9 +269,10 @@ func (n *node) loseTail(bytes int64) (int64, error) {
 }
 
 // keep keeps a dump of now, to go back to.
-func (s *store) keep() {
+func (s *store) keep(ctx context.Context, place *harness.Place) {
 	const most = 6
-	s.dumps = append(s.dumps, s.nodes[0].server.Dump())
+	rdb := s.nodes[0].server.Dump()
+	s.dumps = append(s.dumps, dump{rdb, s.nodes[0].ledger(ctx, place)})
 	s.dumps = s.dumps[max(0, len(s.dumps)-most):]
 }
 

@@ -50,11 +50,12 @@ type world struct {
 	// disturbed counts how often something has gone wrong or been recovered from: odd
 	// while it is wrong. A rebuild is nothing wrong: no read may be refused for it.
 	disturbed atomic.Int64
+	// rebuildTook is how long the last rebuild took that came to its end, ms.
+	rebuildTook atomic.Int64
 
 	mu         sync.Mutex
 	partitions int
-	locked     time.Time // when a rebuild last left its lock behind
-	ended      []string  // consumers that ended by themselves, and how
+	ended      []string // consumers that ended by themselves, and how
 }
 
 // slot is where one consumer runs; when it ends, another one follows.
@@ -68,6 +69,7 @@ type slot struct {
 func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now()}
+	w.rebuildTook.Store(300) // of a log that has just begun
 	w.startKafka(t)
 	w.store = newStore(t, mode)
 	w.place = harness.New(t, harness.Options{
