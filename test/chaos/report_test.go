@@ -21,6 +21,7 @@ type Report struct {
 	Redis    string       `json:"redis"`
 	Consumer string       `json:"consumer"`
 	Modes    []ModeReport `json:"modes"`
+	Lacks    []string     `json:"lacks"` // without it the run shows little, which fails it
 }
 
 // ModeReport is of a mode.
@@ -145,7 +146,7 @@ func (r *Report) merge() []FaultReport {
 
 // wrong is how much failed, in all modes.
 func (r *Report) wrong() int {
-	n := 0
+	n := len(r.Lacks)
 	for _, m := range r.Modes {
 		n += len(m.Differences) + len(m.Wrong)
 	}
@@ -201,6 +202,9 @@ func (r *Report) write(w io.Writer) {
 	})
 	row("other failures", func(m ModeReport) any { return len(m.Wrong) })
 	_ = t.Flush()
+	for _, l := range r.Lacks {
+		fmt.Fprintf(w, "\nFAILED: %s", l)
+	}
 	for _, m := range r.Modes {
 		for _, e := range m.Ended {
 			fmt.Fprintf(w, "\n%s: ended by itself: %s", m.Mode, strings.TrimSpace(e))
