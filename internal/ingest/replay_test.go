@@ -245,13 +245,24 @@ func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
 		t.Log("waits as long as a leader may take to know its end")
 	}
 	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("m", 20, 1)...)
-	r, _ := w.replay(1, nil)
-	err := r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(25)})
-	var halt *Halt
-	require.ErrorAs(t, err, &halt)
-	require.Equal(t, HaltTruncated, halt.Reason)
+	for name, until := range map[string]ledger.Position{
+		"an offset":             ledger.At(25),
+		"the middle of a sweep": {From: 0, To: 25, Hash: 1 << 63},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.send(0, some("m", 20, 1)...)
+			r, _ := w.replay(1, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*confirmFor)
+			defer cancel()
+			err := r.To(ctx, map[string]ledger.Position{"events/0": until})
+			var halt *Halt
+			require.ErrorAs(t, err, &halt)
+			require.Equal(t, HaltTruncated, halt.Reason)
+			require.Contains(t, halt.What, "events/0 ends at offset 20, before the ledger's position "+until.String())
+		})
+	}
 }
 
 func (w *world) truncate(partition int32, offset int64) {

@@ -70,6 +70,9 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 	stuck := stuck{furthest: at.From, since: time.Now()}
 	for offset := at.From; offset < at.To; {
 		if stuck.at(offset) && r.caughtUp.Load() {
+			if r.until != nil { // nobody else looks at what the log has
+				return truncated(r.field, *r.until, bounds{end: offset})
+			}
 			return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep %v: %w", r.field, offset, at, errAgain)
 		}
 		resp, err := r.fetch(ctx, offset)
