@@ -19,6 +19,7 @@ type Replay struct {
 	consumer *Consumer
 	watched  *watched
 	workers  map[string]*worker
+	looked   bool // nothing was sent since the shadow's ledger was read
 }
 
 var (
@@ -42,20 +43,50 @@ func NewReplay(c Config) *Replay {
 // Through is how many offsets of a partition are in since where it began: of a sweep
 // the share that is.
 func (r *Replay) Through(field string, begin int64) int64 {
-	r.watched.mu.Lock()
-	at, ok := r.watched.at[field]
-	r.watched.mu.Unlock()
+	at, ok := r.watched.position(field)
 	if !ok {
 		return 0
 	}
 	return at.From - begin + int64(float64(at.To-at.From)*(float64(at.Hash)/(1<<64)))
 }
 
-// Position is where a partition has come to, as far as this replay knows.
-func (r *Replay) Position(field string) ledger.Position {
+// Look reads where the shadow's ledger stands. A call whose answer was never learned may
+// have been executed, as where To was ended by its context.
+func (r *Replay) Look(ctx context.Context) error {
+	state, err := r.state(ctx)
+	if err != nil {
+		return err
+	}
+	all := map[string]ledger.Position{}
+	for field, text := range state.Ledger {
+		if all[field], err = positionOf(field, text); err != nil {
+			return err
+		}
+	}
 	r.watched.mu.Lock()
 	defer r.watched.mu.Unlock()
-	return r.watched.at[field]
+	r.watched.at, r.looked = all, true
+	return nil
+}
+
+// state is the shadow's, once that is known.
+func (r *Replay) state(ctx context.Context) (ledger.State, error) {
+	wait := newWait()
+	for {
+		state, err := r.consumer.states.get(ctx)
+		if err == nil || r.consumer.Standings.Meaning(err) != ledger.Retry {
+			return state, err
+		}
+		if err := wait.next(ctx); err != nil {
+			return ledger.State{}, err
+		}
+	}
+}
+
+// Position is where a partition has come to, as far as this replay knows.
+func (r *Replay) Position(field string) ledger.Position {
+	at, _ := r.watched.position(field)
+	return at
 }
 
 // Begin writes into the shadow where partitions begin.
@@ -70,7 +101,7 @@ func (r *Replay) Begin(ctx context.Context, all ...ledger.Beginning) error {
 			}
 			return nil
 		case err == nil && begun == ledger.Overtaken: // by a call of our own whose answer never came, if at all
-			state, err := r.consumer.Standings.State(ctx)
+			state, err := r.state(ctx)
 			if err != nil {
 				return err
 			}
@@ -97,22 +128,21 @@ func (r *Replay) Begin(ctx context.Context, all ...ledger.Beginning) error {
 // given, all at once within the memory budget. It returns when all have ended: with the
 // first error that won't pass, ErrWentBack and the others above among them, or *Halt.
 func (r *Replay) To(ctx context.Context, limits map[string]ledger.Position) error {
-	// A call whose answer was never learned may have been executed: what counts is
-	// where the shadow's ledger stands.
-	state, err := r.consumer.states.get(ctx)
-	if err != nil {
-		return err
+	if !r.looked {
+		if err := r.Look(ctx); err != nil {
+			return err
+		}
 	}
+	r.looked = false
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
 	for field, until := range limits {
-		at, err := positionOf(field, state.Ledger[field])
-		if err != nil {
-			cancel(err)
+		at, ok := r.watched.position(field)
+		if !ok {
+			cancel(fmt.Errorf("%s: %w", field, ErrShadowLost))
 			break
 		}
-		r.watched.reached(field, at)
 		if at == until {
 			continue
 		}
@@ -154,6 +184,13 @@ type watched struct {
 
 	mu sync.Mutex
 	at map[string]ledger.Position
+}
+
+func (w *watched) position(field string) (ledger.Position, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.at[field]
+	return at, ok
 }
 
 func (w *watched) reached(field string, at ledger.Position) {

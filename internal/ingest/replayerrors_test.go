@@ -4,6 +4,7 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +60,51 @@ func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 			require.Equal(t, HaltFormat, (*halt).Reason)
 		})
 	}
+}
+
+func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, shadow := w.replay(1, nil)
+	fails := func(times int) {
+		shadow.do(func() {
+			shadow.state = func() error {
+				if times--; times >= 0 {
+					return errLost
+				}
+				return nil
+			}
+		})
+	}
+	fails(2)
+	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.Equal(t, "20", shadow.at(0))
+	// Begun already, by a call whose answer never came.
+	fails(2)
+	shadow.do(func() { shadow.ledger["events/1"] = "7" })
+	require.NoError(t, r.Begin(t.Context(), ledger.Beginning{Topic: topic, Partition: 1, At: ledger.At(7), Origin: &ledger.Origin{}}))
+	require.Equal(t, ledger.At(7), r.Position("events/1"))
+	shadow.do(func() { shadow.state = func() error { return errHalting } })
+	require.ErrorIs(t, r.To(t.Context(), nil), errHalting, "what won't pass isn't waited for")
+}
+
+func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 40, 1)...)
+	r, shadow := w.replay(1, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	shadow.do(func() {
+		shadow.apply = func(int, *ledger.Piece) reply {
+			stop()
+			return reply{err: errLost, executed: true}
+		}
+	})
+	into := ledger.Position{From: 0, To: 40, Hash: 1 << 63}
+	require.ErrorIs(t, r.To(ctx, map[string]ledger.Position{"events/0": into}), context.Canceled)
+	require.Equal(t, ledger.At(0), r.Position("events/0"))
+	require.NoError(t, r.Look(t.Context()))
+	require.Equal(t, into, r.Position("events/0"))
 }

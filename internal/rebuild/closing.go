@@ -95,6 +95,10 @@ func (a *attempt) limits(ctx context.Context, exact bool) (map[string]ledger.Pos
 	if err := a.take(ctx, live); err != nil {
 		return nil, err
 	}
+	// A hold that wasn't in time may have left a piece whose answer never came.
+	if err := a.reads.Look(ctx); err != nil {
+		return nil, err
+	}
 	for field, text := range live.Ledger {
 		at, err := ledger.Counted(text)
 		if err != nil {
