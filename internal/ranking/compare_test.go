@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -48,6 +49,28 @@ func TestAComparisonThatFindsMoreThanItMayKeepSaysSo(t *testing.T) {
 	list, err := c.Differences(100)
 	require.NoError(t, err)
 	require.Len(t, list, 5)
+}
+
+// As where a hold is over in the middle of it.
+func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
+	f, r := rebuilding(t)
+	c := f.compare(t, r)
+	p := f.newPiece()
+	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 3)}}}
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		require.ErrorIs(t, c.Update(over), context.Canceled)
+	}
+	require.NoError(t, c.Update(t.Context()))
+	require.True(t, c.Exact())
+	for _, w := range c.Windows() {
+		require.Equal(t, []int{1, 1, 0}, []int{w.Differ, w.OnlyA, w.OnlyB}, w.Listing())
+	}
 }
 
 // A live board and its rebuild are written by turns and at once, by pieces of the same

@@ -77,24 +77,48 @@ func (t *touched) note(p *ledger.Piece) {
 	for i := range p.Groups {
 		g := &p.Groups[i]
 		for _, n := range g.Windows {
-			name := p.Windows[n].Listing()
-			members := t.windows[name]
-			if members == nil {
-				members = map[string]bool{}
-				t.windows[name] = members
-			}
+			members := t.of(p.Windows[n].Listing())
 			for j := range g.Members {
-				if t.size >= mostTouched {
-					t.over = true
+				if id := g.Members[j].ID; !members[string(id)] && !t.add(members, string(id)) {
 					return
-				}
-				if !members[string(g.Members[j].ID)] {
-					members[string(g.Members[j].ID)] = true
-					t.size++
 				}
 			}
 		}
 	}
+}
+
+// again notes what was taken and not asked for.
+func (t *touched) again(windows map[string]map[string]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, all := range windows {
+		members := t.of(name)
+		for id := range all {
+			if !members[id] && !t.add(members, id) {
+				return
+			}
+		}
+	}
+}
+
+func (t *touched) of(name string) map[string]bool {
+	members := t.windows[name]
+	if members == nil {
+		members = map[string]bool{}
+		t.windows[name] = members
+	}
+	return members
+}
+
+// add reports false where no more can be remembered.
+func (t *touched) add(members map[string]bool, id string) bool {
+	if t.size >= mostTouched {
+		t.over = true
+		return false
+	}
+	members[id] = true
+	t.size++
+	return true
 }
 
 // Compare pages through the windows that a choice replaces, live and rebuilt, waiting for
@@ -172,7 +196,8 @@ func (w *comparedWindow) keep(c *Comparison) func(member, live, rebuilt string) 
 
 // Update asks again for what was touched since Compare began, or Update was called last.
 // Under the hold, with equal ledgers and no call to the shadow under way, it makes the
-// comparison exact; called now and then before, it leaves little to be done there.
+// comparison exact; called now and then before, it leaves little to be done there. After an
+// error the next one asks for all of it.
 func (c *Comparison) Update(ctx context.Context) error {
 	t := c.r.shadow.touched.Load()
 	if t == nil {
@@ -184,9 +209,14 @@ func (c *Comparison) Update(ctx context.Context) error {
 	return nil
 }
 
-func (c *Comparison) update(ctx context.Context, t *touched) error {
+func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 	windows, over := t.take()
 	c.exact = c.exact && !over
+	defer func() {
+		if err != nil { // as where the hold is over
+			t.again(windows)
+		}
+	}()
 	if err := c.plan(ctx); err != nil {
 		return err
 	}
