@@ -54,6 +54,8 @@ type Planned struct {
 	listing string // to be written; empty where nothing is
 	expires int64  // of its key, Unix ms
 	old     bool   // kept for the log alone: what is accepted as incomplete
+	over    bool   // it lives by its listing, and not by today's retention
+	stray   bool   // its key is there, and not listed
 }
 
 // Listing is the name under which the window is listed: global:weekly:2026-W47.
@@ -114,7 +116,12 @@ func (r *Rebuild) plan(ctx context.Context, c Choice) (*Plan, error) {
 	if err := r.whole(&shadow); err != nil {
 		return nil, err
 	}
-	if live.schema != r.live.schema && (live.schema != "" || len(live.ledger) > 0) {
+	if live.schema == "" && len(live.ledger) > 0 {
+		k := r.live.keys
+		return nil, faultf("there is a ledger, %s, and no %s: nothing says what the scores beside it were written with. "+
+			"Restore a backup of Redis, or delete %[1]s: the offsets of the consumers' group stand for it then", k.ledger(), k.schema())
+	}
+	if live.schema != r.live.schema && live.schema != "" {
 		return nil, &SchemaError{Prefix: r.live.prefix, Wanted: r.live.schema, Found: live.schema}
 	}
 	p := &Plan{Live: live.ledger, Shadow: shadow.ledger, Orphaned: len(live.ledger) == 0, listed: len(shadow.windows)}
@@ -136,12 +143,12 @@ func (r *Rebuild) plan(ctx context.Context, c Choice) (*Plan, error) {
 	for _, o := range since {
 		p.From = max(p.From, o.Time)
 	}
-	there, err := r.there(ctx, live.windows)
+	names := maps.Clone(live.windows)
+	maps.Copy(names, shadow.windows)
+	there, err := r.there(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	names := maps.Clone(live.windows)
-	maps.Copy(names, shadow.windows)
 	for name := range names {
 		w, ok, err := r.fate(p, c, name, live.windows[name], shadow.windows[name], there, now)
 		if err != nil {
@@ -191,7 +198,7 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 			of, expires = live, until
 		}
 	}
-	w.Lost = live != "" && !there[name]
+	w.Lost, w.stray = live != "" && !there[name], live == "" && there[name]
 	rule, configured := r.live.periods[w.Period]
 	switch {
 	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
@@ -200,8 +207,11 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 		w.Fate, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
 	case live != "" && w.End+rule.Retention.Milliseconds() <= now:
 		// By its listing it lives, by today's retention not: the log was read by that.
-		w.old = true
+		w.old, w.over = true, true
 		w.Fate, w.Why = Kept, "periods."+w.Period+".retention was longer when it began"
+		if c.AcceptIncomplete && w.Lost {
+			w.Fate, w.Why, w.Incomplete = Replaced, "", shadow != "" && w.Start < p.From
+		}
 	case w.Start < p.From:
 		w.old = true
 		w.Fate, w.Why = Kept, "it starts before "+time.UnixMilli(p.From).UTC().Format(time.RFC3339)+", from when on the log was read"
@@ -230,9 +240,12 @@ const dayMillis = 24 * 60 * 60 * 1000 // a key outlives its window by so much, s
 // Whoever reads calls a window incomplete if it starts before some partition's origin. The
 // windows replaced start at From or later, which is no earlier than any of the shadow's
 // origins: all of them are complete, and stay so with any origin up to From. Those kept
-// start before From, and lack what they lacked: none whose start lies before a live origin
-// may come to lie after it. So a live origin can come down to From, and no lower; and where
-// kept windows may lack more than they did, the partitions concerned go up to From.
+// lack what they lacked: none whose start lies before a live origin may come to lie after
+// it. They start before From, so a live origin can come down to From, and no lower; but for
+// those that today's retention alone has ended, which stop it at their start. And where
+// kept windows may lack more than they did, the partitions concerned go up to From, or to
+// behind the start of such a one. Then, and only then, a window that is complete may be
+// shown as incomplete.
 func (p *Plan) settle(c Choice, was, since map[string]ledger.Origin) map[string]string {
 	write := map[string]string{}
 	until := p.From // whatever is incomplete starts before this
@@ -244,11 +257,19 @@ func (p *Plan) settle(c Choice, was, since map[string]ledger.Origin) map[string]
 	whole := len(c.Boards) == 0
 	for field, o := range since {
 		had, ok := was[field]
+		down := until
+		for i := range p.Windows {
+			if w := &p.Windows[i]; w.Fate == Kept && w.Start < had.Time {
+				down = max(down, w.Start+1)
+			}
+		}
 		switch concerned := p.concerns(field, o); {
 		case p.Orphaned && !concerned:
 			write[field] = o.String()
-		case concerned && (!ok || had.Time < until), whole && ok && had.Time > until:
+		case concerned && (!ok || had.Time < until):
 			write[field] = ledger.Origin{Offset: o.Offset, Time: until}.String()
+		case whole && ok && had.Time > down:
+			write[field] = ledger.Origin{Offset: o.Offset, Time: down}.String()
 		}
 	}
 	return write
@@ -269,12 +290,16 @@ func (p *Plan) concerns(field string, since ledger.Origin) bool {
 }
 
 func (p *Plan) refuse(c Choice) {
-	var suspect, lost []string
+	var suspect, lost, over, stray []string
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		switch {
+		case w.Fate == Kept && w.over && w.Lost:
+			over = append(over, w.Listing())
 		case w.Fate == Kept && w.old && w.Lost:
 			lost = append(lost, w.Listing())
+		case w.Fate == LeftOut && w.old && w.stray:
+			stray = append(stray, w.Listing())
 		case w.Fate == Kept && w.Incomplete:
 			suspect = append(suspect, w.Listing())
 		}
@@ -299,6 +324,14 @@ func (p *Plan) refuse(c Choice) {
 	if len(lost) > 0 {
 		p.Refused = append(p.Refused, "Redis has lost "+several(lost)+", and the log doesn't reach back to the beginning: "+
 			"to rebuild what it has, and have it shown as incomplete, accept that (--accept-incomplete)")
+	}
+	if len(stray) > 0 {
+		p.Refused = append(p.Refused, "Redis has the keys of "+several(stray)+" and doesn't list them, and the log doesn't reach back to the beginning: "+
+			"to put what it has in their place, and have it shown as incomplete, accept that (--accept-incomplete)")
+	}
+	if len(over) > 0 {
+		p.Refused = append(p.Refused, "Redis has lost "+several(over)+", and the log isn't read for what is over by today's retention: "+
+			"to have them dropped, accept that (--accept-incomplete)")
 	}
 }
 
@@ -352,7 +385,7 @@ func origins(fields map[string]string) (map[string]ledger.Origin, error) {
 	for field, text := range fields {
 		o, err := ledger.ParseOrigin(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", field, err)
+			return nil, faultf("the origin of %s: %v", field, err)
 		}
 		all[field] = o
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -174,10 +175,94 @@ func TestAListingIsHealedWhereItsBoundsAreOthersAndKeptWhereTheyAreNot(t *testin
 	f.mustApply(t)
 }
 
+// longer lists a window that lives by its listing, and not by today's retention of 60
+// days, and says when it began.
+func (f *fixture) longer(t *testing.T) (name string, start int64) {
+	t.Helper()
+	now := time.Now().UnixMilli()
+	name, start = "global:weekly:longer", now-100*day
+	f.list(t, f.store, name, fmt.Sprint(start, " ", start+7*day, " ", now+day))
+	return name, start
+}
+
+// shownIncomplete reports how readers show a window that begins at a time.
+func (f *fixture) shownIncomplete(t *testing.T, start int64) bool {
+	t.Helper()
+	all, err := incomplete(map[string]string{"events/3": f.origin(t)}, start)
+	require.NoError(t, err)
+	return len(all) > 0
+}
+
+func TestWhatIsKeptForALongerRetentionStaysIncomplete(t *testing.T) {
+	f, r := rebuilding(t)
+	name, start := f.longer(t)
+	require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.listed(name), redisZ(1, "u")).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/3", fmt.Sprint("5 ", start+day)).Err())
+	require.True(t, f.shownIncomplete(t, start))
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Contains(t, fatesOf(p), "weekly kept")
+	require.True(t, f.shownIncomplete(t, start))
+	require.Equal(t, fmt.Sprint("0 ", start+1), f.origin(t), "and no other is")
+}
+
+func TestWhatIsLostOfALongerRetentionIsDroppedIfThatIsAccepted(t *testing.T) {
+	f, r := rebuilding(t)
+	name, _ := f.longer(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/3", "0 0").Err())
+	f.held(t, r)
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "Redis has lost global:weekly:longer, and the log isn't read for what is over by today's retention: to have them dropped")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Contains(t, fatesOf(p), "weekly dropped")
+	require.False(t, f.client.HExists(t.Context(), f.store.keys.windows(), name).Val())
+	require.Equal(t, "0 0", f.origin(t), "nothing else lacks anything")
+	f.mustApply(t)
+}
+
+func TestAnUnlistedBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
+	f, r, from := since(t)
+	f.held(t, r)
+	name := f.piece.Windows[1].Listing()
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.windows(), name).Err())
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "Redis has the keys of "+name+" and doesn't list them")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
+	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
+	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+	f.mustApply(t)
+}
+
+// Asked again they would be no better.
+func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testing.T) {
+	f, r := rebuilding(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/3", "x").Err())
+	_, err := r.Plan(t.Context(), Choice{})
+	require.ErrorContains(t, err, "the origin of events/3")
+	require.Equal(t, ledger.Halt, Meaning(err))
+	f.del(t, f.store.keys.origin())
+	f.del(t, f.store.keys.schema())
+	_, err = r.Plan(t.Context(), Choice{})
+	require.ErrorContains(t, err, "or delete "+f.store.keys.ledger()+":")
+	require.Equal(t, ledger.Halt, Meaning(err))
+}
+
 // Whatever was read since when, and however the shard is broken: what is replaced is shown
 // as complete, what was incomplete and is kept stays so, and what may lack events now is
 // shown as incomplete.
 func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
+	const kept, now = 3, 9 // ms that windows of one are kept, and the time
+	r := &Rebuild{live: offlineFixture(t).storeOf(t, func(c *Config) {
+		c.Periods = map[periods.Period]Period{periods.Weekly: {Retention: kept * time.Millisecond}}
+	})}
 	rapid.Check(t, func(t *rapid.T) {
 		at := rapid.Int64Range(0, 6)
 		p := &Plan{Live: map[string]string{}, Shadow: map[string]string{}}
@@ -194,24 +279,40 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 				p.Torn = append(p.Torn, field)
 			}
 		}
-		for range rapid.IntRange(0, 4).Draw(t, "windows") {
-			w := Planned{Start: at.Draw(t, "start"), Lost: rapid.Bool().Draw(t, "lost")}
-			if w.Start < p.From { // as fate does, with all accepted
-				w.Fate, w.old = Kept, true
-				if w.Lost {
-					w.Fate, w.Incomplete = Replaced, true
-				} else {
-					w.Incomplete = p.Orphaned || len(p.Torn) > 0
-				}
+		all := Choice{AcceptIncomplete: true}
+		for i := range rapid.IntRange(0, 4).Draw(t, "windows") {
+			start := at.Draw(t, "start")
+			name, live, shadow := fmt.Sprint("global:weekly:", i), "", ""
+			if rapid.Bool().Draw(t, "listed") {
+				live = fmt.Sprint(start, " ", start+1, " ", now+1)
 			}
+			if start+1+kept > now && (live == "" || rapid.Bool().Draw(t, "in the log")) {
+				shadow = fmt.Sprint(start, " ", start+1, " ", start+1+kept)
+			}
+			if live == "" && shadow == "" {
+				continue
+			}
+			w, ok, err := r.fate(p, all, name, live, shadow, map[string]bool{name: rapid.Bool().Draw(t, "there")}, now)
+			require.NoError(t, err)
+			require.True(t, ok)
 			p.Windows = append(p.Windows, w)
+		}
+		p.refuse(all)
+		require.Empty(t, p.Refused)
+		// One that is kept for a longer retention, and shown as incomplete, has those that
+		// start before it shown so too.
+		longest := int64(-1)
+		for _, w := range p.Windows {
+			if w.Fate == Kept && w.over {
+				longest = max(longest, w.Start)
+			}
 		}
 		then := map[string]string{}
 		for field, o := range was {
 			then[field] = o.String()
 		}
 		before := maps.Clone(then)
-		for field, text := range p.settle(Choice{AcceptIncomplete: true}, was, read) {
+		for field, text := range p.settle(all, was, read) {
 			then[field] = text
 		}
 		for _, w := range p.Windows {
@@ -224,7 +325,7 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 				require.NotEmpty(t, lacks, "it may lack events: %+v", w)
 			case w.Fate == Kept && len(lacked) > 0:
 				require.NotEmpty(t, lacks, "it lacked events before: %+v", w)
-			case w.Fate == Replaced:
+			case w.Fate == Replaced && w.Start > longest:
 				require.Empty(t, lacks, "the log had all of it: %+v", w)
 			}
 			if w.Fate == Kept && slices.Equal(lacked, nil) && !w.Incomplete && len(p.Torn) == 0 && !p.Orphaned && !slices.ContainsFunc(p.Windows, func(w Planned) bool { return w.Incomplete }) {
