@@ -258,9 +258,10 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 
 // idle reports whether there is nothing to do: no window to replace, and no ledger to
 // settle. What the log alone knows isn't known yet, but for a window that nobody counted
-// in the log is read by those who ask for its board.
+// in the log is read by those who ask for its board. Where no window is known at all, the
+// listing may be what was lost.
 func (p *Plan) idle() bool {
-	return p.Replaces() == 0 && !p.Orphaned && len(p.Torn) == 0
+	return p.Replaces() == 0 && len(p.Windows) > 0 && !p.Orphaned && len(p.Torn) == 0
 }
 
 // begin resolves where partitions begin and writes it into the shadow.

@@ -251,3 +251,15 @@ func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
 	require.Contains(t, p.notes[0], "beginning anew")
 	p.nothingLeft()
 }
+
+func TestAListingThatIsLostIsRebuilt(t *testing.T) {
+	p := newPlace(t, 20)
+	was := p.boards()
+	require.NotEmpty(t, was)
+	require.NoError(t, p.redis.Del(t.Context(), p.key("windows")).Err())
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
