@@ -316,13 +316,21 @@ func retry(ctx context.Context, do func() error) error {
 		backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
 	for {
 		err := do()
-		if err == nil || ctx.Err() != nil || errors.Is(err, ranking.ErrLost) || errors.Is(err, ranking.ErrUnheld) || ranking.Meaning(err) != ledger.Retry {
+		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
 		}
 		if err := sleep(ctx, wait.NextBackOff()); err != nil {
 			return err
 		}
 	}
+}
+
+// passes reports whether the same call may do better. What a rebuild was answered is no
+// answer of Redis's own, and stays: that ledgers differ, or what isn't allowed.
+func passes(err error) bool {
+	_, moved := errors.AsType[*ranking.MovedError](err)
+	_, refused := errors.AsType[*ranking.RefusedError](err)
+	return !moved && !refused && !errors.Is(err, ranking.ErrLost) && !errors.Is(err, ranking.ErrUnheld) && ranking.Meaning(err) == ledger.Retry
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -1,0 +1,96 @@
+package rebuild
+
+// What happens between the hold and the swap, and to the answers.
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// meddle does something once ingestion is held, just before the swap looks at both sides.
+type meddle struct {
+	p          *place
+	do         func()
+	held, done atomic.Bool
+}
+
+// meddling has do called, with a client of its own.
+func (p *place) meddling(do func(c *redis.Client)) *meddle {
+	p.t.Helper()
+	o := *p.redis.Options()
+	raw := redis.NewClient(&redis.Options{Addr: o.Addr, Dialer: o.Dialer, DB: o.DB, Username: o.Username, Password: o.Password})
+	p.t.Cleanup(func() { require.NoError(p.t, raw.Close()) })
+	m := &meddle{p: p, do: func() { do(raw) }}
+	p.redis.AddHook(m)
+	return m
+}
+
+func (*meddle) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (m *meddle) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a := cmd.Args() // EVALSHA, its sum, the number of keys, the keys
+		if len(a) > 3 && a[2] == 2 && a[3] == m.p.key("hold") {
+			m.held.Store(true)
+		}
+		if len(a) > 3 && a[2] == 8 && a[3] == m.p.key("ledger") && m.held.Load() && m.done.CompareAndSwap(false, true) {
+			m.do()
+		}
+		return next(ctx, cmd)
+	}
+}
+func (*meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// soon is well under what a swap is asked for.
+const soon = leaveTime / 3
+
+func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
+	p := newPlace(t, 21)
+	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
+	m := p.meddling(func(c *redis.Client) { // as if the rebuild had slept past its hold
+		require.NoError(t, c.Del(context.Background(), p.key("hold")).Err())
+		require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "21").Err())
+	})
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, m.done.Load())
+	require.True(t, r.Swapped)
+	require.Equal(t, 2, r.Holds)
+	require.Less(t, r.Took, soon)
+	p.nothingLeft()
+}
+
+func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T) {
+	p := newPlace(t, 20)
+	const day = 24 * 60 * 60 * 1000
+	now := time.Now().UnixMilli()
+	for name, listing := range map[string]string{
+		"global:weekly:old": fmt.Sprint(now-30*day, " ", now-23*day, " ", now+30*day), // kept
+		"global:weekly:new": fmt.Sprint(now+day, " ", now+7*day, " ", now+30*day),     // to be dropped
+	} {
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listing).Err())
+		require.NoError(t, p.redis.ZAdd(t.Context(), p.key(name), redis.Z{Score: 1, Member: "m"}).Err())
+	}
+	p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 5}}
+	m := p.meddling(func(c *redis.Client) {
+		require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "torn:20").Err())
+	})
+	began := time.Now()
+	_, err := p.job.Run(t.Context())
+	require.True(t, m.done.Load())
+	var refused *ranking.RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, err.Error(), "written in part")
+	require.Less(t, time.Since(began), soon)
+	p.nothingLeft()
+}
