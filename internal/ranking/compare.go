@@ -32,6 +32,7 @@ type comparison struct {
 	store *Store // calls the scripts
 	a, b  string // keys
 	all   bool   // equal ones are wanted, too: scores of two layouts are never equal
+	waits bool   // for what passes, as a failover
 }
 
 const (
@@ -48,7 +49,8 @@ func (c comparison) scan(ctx context.Context, pause time.Duration, each func(mem
 	if err := c.half(ctx, pause, each); err != nil {
 		return err
 	}
-	other := comparison{c.store, c.b, c.a, c.all}
+	other := c
+	other.a, other.b = c.b, c.a
 	return other.half(ctx, pause, func(member, b, a string) error {
 		if a != "" {
 			return nil // it was given by the first half
@@ -57,22 +59,30 @@ func (c comparison) scan(ctx context.Context, pause time.Duration, each func(mem
 	})
 }
 
-// half gives the members of a.
+// half gives the members of a. After a call that failed it begins anew: a cursor is good
+// for the server that gave it, and another one may answer now.
 func (c comparison) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
-	for cursor := "0"; ; {
-		next, err := c.ask(ctx, []any{cursor, scanned}, each)
-		if err != nil {
-			return err
+	return c.retry(ctx, func() error {
+		for cursor := "0"; ; {
+			next, err := c.ask(ctx, []any{cursor, scanned}, each)
+			if err != nil {
+				return err
+			}
+			if cursor = next; cursor == "0" {
+				return nil
+			}
+			if err := wait(ctx, pause); err != nil {
+				return err
+			}
 		}
-		if cursor = next; cursor == "0" {
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	})
+}
+
+func (c comparison) retry(ctx context.Context, do func() error) error {
+	if c.waits {
+		return Retry(ctx, do)
 	}
+	return do()
 }
 
 // members gives some members, by their names.
@@ -83,7 +93,11 @@ func (c comparison) members(ctx context.Context, names []string, each func(membe
 		for _, name := range names[:n] {
 			args = append(args, name)
 		}
-		if _, err := c.ask(ctx, args, each); err != nil {
+		err := c.retry(ctx, func() error {
+			_, err := c.ask(ctx, args, each)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		names = names[n:]

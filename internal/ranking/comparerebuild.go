@@ -125,6 +125,7 @@ func (t *touched) add(members map[string]bool, id string) bool {
 // pause between two calls. A shadow that is behind differs wherever it is, so it is called
 // close to the live ledger. It keeps bound members that differ, at most. One comparison of
 // a rebuild is under way at a time. progress, which may be nil, is told of each window.
+// It waits for what passes, as Update does.
 func (r *Rebuild) Compare(ctx context.Context, choice Choice, bound int, pause time.Duration, progress func(done, all int)) (*Comparison, error) {
 	c := &Comparison{r: r, choice: choice, bound: bound, window: map[string]*comparedWindow{}, exact: true}
 	r.shadow.touched.Store(newTouched())
@@ -152,13 +153,13 @@ func (c *Comparison) compare(ctx context.Context, pause time.Duration, progress 
 }
 
 func (c *Comparison) of(name string) comparison {
-	return comparison{store: c.r.live, a: c.r.live.keys.listed(name), b: c.r.shadow.keys.listed(name)}
+	return comparison{store: c.r.live, a: c.r.live.keys.listed(name), b: c.r.shadow.keys.listed(name), waits: true}
 }
 
 // plan takes in the windows that there are by now.
 func (c *Comparison) plan(ctx context.Context) error {
-	p, err := c.r.plan(ctx, c.choice)
-	if err != nil {
+	var p *Plan
+	if err := Retry(ctx, func() (err error) { p, err = c.r.plan(ctx, c.choice); return err }); err != nil {
 		return err
 	}
 	for _, w := range p.Windows {

@@ -191,7 +191,7 @@ func (a *attempt) finish(ctx context.Context) error {
 // held is one hold. It reports false where it was let go of without a swap.
 func (a *attempt) held(ctx context.Context) (done bool, err error) {
 	began := time.Now()
-	if err := retry(ctx, func() error { return a.Hold(ctx, a.MaxHold) }); err != nil {
+	if err := ranking.Retry(ctx, func() error { return a.Hold(ctx, a.MaxHold) }); err != nil {
 		if errors.Is(err, ranking.ErrUnheld) {
 			return false, sleep(ctx, 100*time.Millisecond)
 		}
@@ -237,7 +237,7 @@ func (a *attempt) swap(ctx context.Context, began time.Time) (done bool, err err
 	// Told to stop, it still asks: else nobody would know whether it had swapped.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	err = retry(asking, func() (err error) { plan, err = a.Swap(asking, a.Choice); return err })
+	err = ranking.Retry(asking, func() (err error) { plan, err = a.Swap(asking, a.Choice); return err })
 	_, moved := errors.AsType[*ranking.MovedError](err)
 	switch {
 	case err == nil:

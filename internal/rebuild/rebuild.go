@@ -21,8 +21,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -296,7 +294,7 @@ func (a *attempt) begin(ctx context.Context, live ledger.State, fields []string)
 
 func (a *attempt) plan(ctx context.Context, starts []ingest.ReplayStart) (*Plan, error) {
 	var of *ranking.Plan
-	err := retry(ctx, func() (err error) { of, err = a.Plan(ctx, a.Choice); return err })
+	err := ranking.Retry(ctx, func() (err error) { of, err = a.Plan(ctx, a.Choice); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -306,31 +304,8 @@ func (a *attempt) plan(ctx context.Context, starts []ingest.ReplayStart) (*Plan,
 
 // state reads the live ledger, and waits until Redis answers.
 func (a *attempt) state(ctx context.Context) (s ledger.State, err error) {
-	err = retry(ctx, func() (err error) { s, err = a.Live.State(ctx); return err })
+	err = ranking.Retry(ctx, func() (err error) { s, err = a.Live.State(ctx); return err })
 	return s, err
-}
-
-// retry waits out what passes.
-func retry(ctx context.Context, do func() error) error {
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond),
-		backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
-	for {
-		err := do()
-		if err == nil || ctx.Err() != nil || !passes(err) {
-			return err
-		}
-		if err := sleep(ctx, wait.NextBackOff()); err != nil {
-			return err
-		}
-	}
-}
-
-// passes reports whether the same call may do better. What a rebuild was answered is no
-// answer of Redis's own, and stays: that ledgers differ, or what isn't allowed.
-func passes(err error) bool {
-	_, moved := errors.AsType[*ranking.MovedError](err)
-	_, refused := errors.AsType[*ranking.RefusedError](err)
-	return !moved && !refused && !errors.Is(err, ranking.ErrLost) && !errors.Is(err, ranking.ErrUnheld) && ranking.Meaning(err) == ledger.Retry
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -5,6 +5,7 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,5 +93,42 @@ func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T)
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, err.Error(), "written in part")
 	require.Less(t, time.Since(began), soon)
+	p.nothingLeft()
+}
+
+// stuttering has a network on which every other of some calls is lost.
+type stuttering struct {
+	is    func(args []any) bool
+	calls atomic.Int64
+}
+
+func (*stuttering) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *stuttering) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if s.is(cmd.Args()) && s.calls.Add(1)%2 == 1 {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+func (*stuttering) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
+	p := newPlace(t, 40)
+	for name := range p.boards() {
+		require.NoError(t, p.redis.ZIncrBy(t.Context(), p.key(name), 25, "m3").Err())
+	}
+	p.job.Compare, p.job.List = true, 10
+	s := &stuttering{is: func(a []any) bool { return len(a) > 5 && a[0] == "evalsha" && a[2] == 2 && a[5] == "differing" }}
+	p.redis.AddHook(s)
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, s.calls.Load(), int64(3))
+	require.True(t, r.Swapped)
+	require.True(t, r.Exact)
+	require.Len(t, r.Differences, 1)
 	p.nothingLeft()
 }
