@@ -50,22 +50,31 @@ type decision struct {
 	at   ledger.Position // for goOn, confirm and skip
 }
 
+// ledgerRemedy is for what a rebuild refuses, as it can't tell what the ledger says. Without
+// it, it goes by what the group has committed.
+const ledgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger), " +
+	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
+
 // decide goes through the table in its order.
 func decide(f facts, onGap OnGap) (decision, error) {
 	name := fmt.Sprintf("%s/%d", f.topic, f.partition)
 	at, err := ledger.Parse(f.found)
+	mend := rebuildRemedy
+	if _, err := ledger.Counted(f.found); err != nil || f.schemaGone {
+		mend = ledgerRemedy
+	}
 	switch {
 	case f.found != "" && errors.Is(err, ledger.ErrTorn):
 		return decision{}, &Halt{HaltTorn,
-			fmt.Sprintf("the ledger of %s stands at %s: a script died in the middle of a piece", name, f.found), rebuildRemedy}
+			fmt.Sprintf("the ledger of %s stands at %s: a script died in the middle of a piece", name, f.found), mend}
 	case f.found != "" && err != nil:
-		return decision{}, &Halt{HaltTorn, fmt.Sprintf("the ledger of %s is not readable: %v", name, err), rebuildRemedy}
+		return decision{}, &Halt{HaltTorn, fmt.Sprintf("the ledger of %s is not readable: %v", name, err), ledgerRemedy}
 	case f.ledger == 0 && f.windows > 0:
 		return decision{}, &Halt{HaltOrphaned,
 			fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.windows), rebuildRemedy}
 	case f.ledger > 0 && f.schemaGone:
 		return decision{}, &Halt{HaltSchema,
-			"Redis has a ledger and no schema: nothing says what the scores beside it were written with", rebuildRemedy}
+			"Redis has a ledger and no schema: nothing says what the scores beside it were written with", ledgerRemedy}
 	case f.found != "":
 		return placed(f, name, at, onGap)
 	case f.others:

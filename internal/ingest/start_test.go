@@ -79,6 +79,28 @@ func TestTheStartTable(t *testing.T) {
 	}
 }
 
+// A rebuild can't settle a ledger that it can't read, or that has no schema.
+func TestAHaltNamesWhatSettlesIt(t *testing.T) {
+	for _, c := range []struct {
+		facts     facts
+		dependsOn bool // that the ledger is deleted first
+	}{
+		{facts{found: "torn:480", ledger: 1}, false},
+		{facts{windows: 3}, false},
+		{facts{windows: 3, schemaGone: true}, false},
+		{facts{found: "torn:480", ledger: 1, schemaGone: true}, true},
+		{facts{found: "torn:x", ledger: 1}, true},
+		{facts{found: "x", ledger: 1}, true},
+		{facts{found: "480", ledger: 1, schemaGone: true}, true},
+	} {
+		_, err := decide(c.facts, GapHalts)
+		var h *Halt
+		require.ErrorAs(t, err, &h)
+		require.Contains(t, h.Remedy, "consumer rebuild")
+		require.Equal(t, c.dependsOn, strings.Contains(h.Remedy, "delete the ledger"), "%+v: %s", c.facts, h.Remedy)
+	}
+}
+
 func TestASkipNeverMovesBackAndNeverPastWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.Int64Range(0, 100).Draw(t, "from")

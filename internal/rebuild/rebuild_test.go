@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
@@ -34,6 +35,7 @@ const topic = "events"
 type place struct {
 	t      *testing.T
 	redis  *redis.Client
+	kafka  *kgo.Client
 	live   *ranking.Store
 	prefix string
 	job    *Job
@@ -59,7 +61,7 @@ func newPlace(t *testing.T, events int) *place {
 	require.NoError(t, err)
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	require.NoError(t, err)
-	p := &place{t: t, redis: testenv.Redis(t).Client(t), prefix: "rebuild-" + strings.ToLower(rand.Text())}
+	p := &place{t: t, kafka: client, redis: testenv.Redis(t).Client(t), prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.live = ranking.New(ranking.Config{
 		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
@@ -262,4 +264,31 @@ func TestAListingThatIsLostIsRebuilt(t *testing.T) {
 	require.True(t, r.Swapped)
 	require.Equal(t, was, p.boards())
 	p.nothingLeft()
+}
+
+// What the consumers' halt tells to do.
+func TestALedgerThatSaysNothingIsRebuiltOnceItIsDeleted(t *testing.T) {
+	for name, spoil := range map[string]func(p *place) error{
+		"no schema":  func(p *place) error { return p.redis.Del(p.t.Context(), p.key("schema")).Err() },
+		"unreadable": func(p *place) error { return p.redis.HSet(p.t.Context(), p.key("ledger"), topic+"/0", "abc").Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, 20)
+			was := p.boards()
+			committed := kadm.Offsets{}
+			committed.Add(kadm.Offset{Topic: topic, At: 20, LeaderEpoch: -1})
+			require.NoError(t, kadm.NewClient(p.kafka).CommitAllOffsets(t.Context(), "group", committed))
+			require.NoError(t, spoil(p))
+			r, err := p.job.Run(t.Context())
+			require.Error(t, err)
+			require.False(t, r.Swapped)
+			require.Equal(t, was, p.boards())
+			require.NoError(t, p.redis.Del(t.Context(), p.key("ledger")).Err())
+			r, err = p.job.Run(t.Context())
+			require.NoError(t, err)
+			require.True(t, r.Swapped)
+			require.Equal(t, was, p.boards())
+			p.nothingLeft()
+		})
+	}
 }
