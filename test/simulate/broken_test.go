@@ -234,4 +234,19 @@ if not found or number(found) < number(expected) then return`,
 		},
 		within: 1500,
 	},
+	{
+		name: "abort marker ends nothing", what: "what an aborted producer commits later is taken for aborted",
+		source: []patch{{
+			ingestDir + "recordbatch/aborted.go", "r.isOpen(i, producer); i-- {", "r.isOpen(i, producer) && !broken(\"abort marker ends nothing\"); i-- {",
+		}},
+		within: 500,
+	},
+	{
+		name: "windows live for ever", what: "boards whose life is over are written, and looked for where they are gone",
+		script: []patch{
+			{"apply.lua", "    expires = tonumber(over) or math.huge\n    w.live = now < expires\n", "    expires = tonumber(over) or math.huge\n    w.live = true\n"},
+			{"apply.lua", "  else\n    w.live = now < expires\n", "  else\n    w.live = true\n"},
+		},
+		within: 500,
+	},
 }

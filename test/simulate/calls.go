@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
@@ -25,7 +27,10 @@ type call struct {
 	// always.
 	ready func() bool
 	// do carries it out.
-	do        func() (any, error)
+	do func() (any, error)
+	// fails is the answer that says that it failed, with an error code in it: of the request
+	// as a whole or of a partition. nil is none.
+	fails     func(code kafka.Error, whole bool) any
 	partition int // that a fetch is about
 	offset    int64
 	// width is how much Redis has to do, in member-windows.

@@ -84,6 +84,10 @@ func everywhere() (all []string) {
 	for _, call := range []string{"fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"} {
 		all = append(all, "Kafka answers an error: "+call)
 	}
+	all = append(all, errorCode+", and it was done", dies+": rebuild")
+	for call := range kafkaCodes {
+		all = append(all, errorCode+": "+call)
+	}
 	return all
 }
 
@@ -95,17 +99,17 @@ func kinds() (all []string) {
 	for _, t := range troubles {
 		all = append(all, "Redis answers "+t.name)
 	}
-	all = append(all, cutBefore, lostAnswer, silence, slow, "Kafka answers an error")
+	all = append(all, cutBefore, lostAnswer, silence, slow, "Kafka answers an error", errorCode)
 	return append(all,
 		crash+": apply, in the middle of a sweep",
 		lateDone+": apply", lateDone+": apply, which was still in order", lateDone+": begin", lateDone+": produce",
 		dies+": apply", dies+": begin",
-		publish, endOpen, stop, start, cutOff, zombie, reunite, rebalance, rollback, rollback+", and nothing comes after", wipe, evict, hold, clock, flush, grow,
+		publish, endOpen, stop, start, cutOff, zombie, reunite, rebalance, rollback, rollback+", and nothing comes after", wipe, evict, hold, clock, leap, flush, grow,
 		truncate, gapOpens, wait,
 		"apply answers moved", "apply answers held", "apply answers overflow", "apply answers lost",
 		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
 		takenOver, lessMemory, otherCuts, readAgain, "memory was waited for", "events are lost in a gap, as on_gap says",
-		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild", dies+": rebuild",
+		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild",
 		lateDone+": swap", "swap answers unheld", dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",
 		"accounting compared with the oracle's",

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
@@ -289,6 +291,10 @@ func (w *world) refuse(f fault, c *call) {
 		}
 		return
 	}
+	if c.fails != nil && f.n&64 == 0 {
+		w.failCode(f, c)
+		return
+	}
 	code := kafkaErrors[f.n%len(kafkaErrors)]
 	switch c.kind {
 	case "join", "sync", "commit", "leave", "committed":
@@ -297,6 +303,28 @@ func (w *world) refuse(f fault, c *call) {
 	w.tellf("process %d: %s: the broker answers %v", c.from.id, c.what, code.Title())
 	w.count("Kafka answers an error: " + c.kind)
 	c.reply(nil, code)
+}
+
+// failCode answers with an error code in the response, as a broker does that was asked
+// and can't.
+func (w *world) failCode(f fault, c *call) {
+	codes := kafkaCodes[c.kind]
+	whole := f.n&128 == 0 && wholeCodes[c.kind] != nil
+	if whole {
+		codes = wholeCodes[c.kind]
+	}
+	code := codes[f.n>>8%len(codes)]
+	w.tellf("process %d: %s: the answer has the error code of %v", c.from.id, c.what, code.Title())
+	w.count(errorCode + ": " + c.kind)
+	if code == kafka.NotEnoughReplicasAfterAppend {
+		w.count(errorCode + ", and it was done")
+		w.unknown = true
+		w.carryOut(c, redissim.Fault{}, true)
+	}
+	w.mu.Lock()
+	answer := c.fails(code, whole)
+	w.mu.Unlock()
+	c.reply(answer, nil)
 }
 
 // crash ends the process that asks, at this very await point: what it has sent may

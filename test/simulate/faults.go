@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/segmentio/kafka-go"
 
@@ -48,6 +49,7 @@ const (
 	evict     = "Redis evicts a key"
 	hold      = "a hold on the boards"
 	clock     = "Redis's clock jumps"
+	leap      = "Redis's clock leaps over the end of a window's life"
 	flush     = "scripts flushed"
 	grow      = "a partition is added"
 	truncate  = "retention moves the log's start"
@@ -55,6 +57,8 @@ const (
 	rebuilds  = "a rebuild starts"
 	sleeps    = "a rebuild sleeps past its lease"
 	wait      = "everybody waits for long"
+
+	errorCode = "Kafka answers with an error code"
 )
 
 var redisCalls = []string{"apply", "apply", "apply", "apply", "begin", "state", "position", "report"}
@@ -76,6 +80,10 @@ func (d *drawer) faults(p *plan) {
 	all := []string{
 		cutBefore, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
 		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait, rebuilds, rebuilds,
+	}
+	if d.IntN(6) == 0 { // not with the small jumps, which may lead back
+		all = slices.DeleteFunc(all, func(kind string) bool { return kind == clock })
+		p.events = append(p.events, fault{at: d.IntN(100), kind: leap, n: d.IntN(1 << 16)})
 	}
 	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:3+d.IntN(8)]
@@ -155,4 +163,28 @@ var kafkaErrors = []kafka.Error{
 
 var groupErrors = []kafka.Error{
 	kafka.RebalanceInProgress, kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup, kafka.UnknownMemberId,
+}
+
+// Error codes that brokers put into their answers, and that pass: by the call, those of a
+// partition or topic, and those of the request as a whole where it has such.
+var kafkaCodes = map[string][]kafka.Error{
+	"fetch": {
+		kafka.NotLeaderForPartition, kafka.UnknownTopicOrPartition, kafka.KafkaStorageError, kafka.Unknown,
+		kafka.FencedLeaderEpoch, kafka.UnknownLeaderEpoch, kafka.OffsetNotAvailable, kafka.ReplicaNotAvailable,
+	},
+	"produce": {
+		kafka.NotEnoughReplicasAfterAppend, kafka.NotLeaderForPartition, kafka.NotEnoughReplicas, kafka.RequestTimedOut,
+		kafka.UnknownTopicOrPartition, kafka.KafkaStorageError, kafka.Unknown,
+	},
+	"offsets": {
+		kafka.NotLeaderForPartition, kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable, kafka.OffsetNotAvailable,
+		kafka.KafkaStorageError, kafka.UnknownLeaderEpoch, kafka.Unknown,
+	},
+	"committed": {kafka.UnstableOffsetCommit, kafka.UnknownTopicOrPartition},
+	"metadata":  {kafka.LeaderNotAvailable, kafka.UnknownTopicOrPartition, kafka.Unknown},
+}
+
+var wholeCodes = map[string][]kafka.Error{
+	"fetch":     {kafka.FetchSessionIDNotFound, kafka.InvalidFetchSessionEpoch, kafka.Unknown},
+	"committed": {kafka.GroupLoadInProgress, kafka.NotCoordinatorForGroup, kafka.GroupCoordinatorNotAvailable},
 }

@@ -248,8 +248,8 @@ func (w *world) rightly(p *partition, reason string) {
 	case !there && !w.setup.Continue: // of whatever partition it is that begins too late
 		allowed = append(allowed, ingest.HaltGap)
 	}
-	for listing := range w.hash(windowsKey) {
-		if !w.has(boardKeys + listing) {
+	for listing, text := range w.hash(windowsKey) {
+		if !w.has(boardKeys+listing) && !w.over(text) {
 			allowed = append(allowed, ingest.HaltBoard)
 		}
 	}

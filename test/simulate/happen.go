@@ -238,6 +238,8 @@ func (w *world) happenToRedis(f fault) bool {
 		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
 		w.skew.Add(int64(jump))
 		w.tellf("Redis's clock jumps by %v", jump)
+	case leap:
+		return w.leaps(f.n)
 	case flush:
 		if w.redis.FlushScripts() == 0 {
 			return false
@@ -259,6 +261,30 @@ func (w *world) happenToRedis(f fault) bool {
 		panic("simulate: nothing happens by " + f.kind)
 	}
 	return true
+}
+
+// leaps reports whether the clock went over the end of a listed window's life. It does so
+// once: what is gone then doesn't come back.
+func (w *world) leaps(n int) bool {
+	if w.leapt {
+		return false
+	}
+	w.leapt = true
+	lived := w.living()
+	jump := time.Duration(15+n%76)*day + 12*time.Hour
+	w.skew.Add(int64(jump))
+	w.tellf("Redis's clock leaps ahead by %v", jump)
+	return w.living() < lived
+}
+
+// living is the number of listed windows whose life isn't over.
+func (w *world) living() (n int) {
+	for _, listing := range w.hash(windowsKey) {
+		if !w.over(listing) {
+			n++
+		}
+	}
+	return n
 }
 
 // reconnects cuts everybody's connections to Redis, as a failover does; a dump that was

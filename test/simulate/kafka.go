@@ -63,12 +63,38 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 	case *metadata.Request:
 		c.kind, c.what = "metadata", "metadata of "+strings.Join(r.TopicNames, " ")
 		c.do = func() (any, error) { return t.w.kafka.metadata(r), nil }
+		c.fails = func(code kafka.Error, _ bool) any {
+			out := &metadata.Response{}
+			for _, name := range r.TopicNames {
+				out.Topics = append(out.Topics, metadata.ResponseTopic{Name: name, ErrorCode: int16(code)})
+			}
+			return out
+		}
 	case *listoffsets.Request:
 		c.kind, c.what = "offsets", "offsets "+asked(r)
 		c.do = func() (any, error) { return t.w.kafka.listOffsets(r), nil }
+		c.fails = func(code kafka.Error, _ bool) any {
+			out := t.w.kafka.listOffsets(r)
+			for i := range out.Topics[0].Partitions {
+				p := &out.Topics[0].Partitions[i]
+				*p = listoffsets.ResponsePartition{Partition: p.Partition, ErrorCode: int16(code), Timestamp: -1, Offset: -1}
+			}
+			return out
+		}
 	case *offsetfetch.Request:
 		c.kind, c.what = "committed", fmt.Sprint("committed offsets of ", r.Topics[0].PartitionIndexes)
 		c.do = func() (any, error) { return t.w.kafka.offsetFetch(r), nil }
+		c.fails = func(code kafka.Error, whole bool) any {
+			if whole {
+				return &offsetfetch.Response{ErrorCode: int16(code)}
+			}
+			out := t.w.kafka.offsetFetch(r)
+			for i := range out.Topics[0].Partitions {
+				p := &out.Topics[0].Partitions[i]
+				p.CommittedOffset, p.ErrorCode = -1, int16(code)
+			}
+			return out
+		}
 	case *describegroups.Request:
 		c.kind, c.what = "rights", "rights on the group"
 		c.do = func() (any, error) {
@@ -99,11 +125,14 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 		}
 		c.kind, c.writes = "produce", true
 		c.what = fmt.Sprintf("%d dead letters of partition %d", len(letters), r.Topics[0].Partitions[0].Partition)
+		c.fails = func(code kafka.Error, _ bool) any {
+			return &produce.Response{Topics: []produce.ResponseTopic{{
+				Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: r.Topics[0].Partitions[0].Partition, ErrorCode: int16(code)}},
+			}}}
+		}
 		c.do = func() (any, error) {
 			t.w.kafka.letters = append(t.w.kafka.letters, letters...)
-			return &produce.Response{Topics: []produce.ResponseTopic{{
-				Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: r.Topics[0].Partitions[0].Partition}},
-			}}}, nil
+			return c.fails(0, false), nil
 		}
 	default:
 		panic(fmt.Sprintf("simulate: a request of type %T", request))
@@ -241,6 +270,19 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 		return p.FetchOffset < log.stable() || p.FetchOffset < log.start || p.FetchOffset > log.end
 	}
 	c.do = func() (any, error) { return t.w.kafka.fetch(q), nil }
+	c.fails = func(code kafka.Error, whole bool) any {
+		a := kmsg.NewPtrFetchResponse()
+		if whole {
+			a.ErrorCode = int16(code)
+			return a
+		}
+		failed := kmsg.NewFetchResponseTopicPartition()
+		failed.Partition, failed.ErrorCode, failed.HighWatermark, failed.LastStableOffset, failed.LogStartOffset = p.Partition, int16(code), -1, -1, -1
+		of := kmsg.NewFetchResponseTopic()
+		of.Topic, of.Partitions = q.Topics[0].Topic, []kmsg.FetchResponseTopicPartition{failed}
+		a.Topics = append(a.Topics, of)
+		return a
+	}
 }
 
 // header skips a request's length and header: version 1 of it, without tags.

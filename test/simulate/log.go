@@ -7,6 +7,7 @@ package simulate
 import (
 	"bytes"
 	"hash/crc32"
+	"slices"
 
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -30,7 +31,7 @@ const (
 	plain     outcome = iota // no transaction
 	committed                // committed at once
 	aborted                  // aborted at once
-	open                     // left open: a later batch, or the end, commits it
+	open                     // left open: it ends later, committed or aborted
 )
 
 // sending is one batch, as a producer sends it.
@@ -54,6 +55,7 @@ type batch struct {
 	bytes      []byte
 	records    []stored
 	producer   int64 // of its transaction; 0: none
+	of         *transaction
 	maxTime    int64
 }
 
@@ -77,7 +79,6 @@ type partition struct {
 	gap          int64 // offsets that the next batch leaves out: the last one always stays
 	batches      []*batch
 	transactions []*transaction
-	producers    int64
 }
 
 // send appends a batch, and the marker of its transaction.
@@ -89,9 +90,8 @@ func (p *partition) send(s *sending) {
 	var t *transaction
 	if s.outcome != plain {
 		attrs |= attrTransactional
-		p.producers++
-		t = &transaction{producer: 1000 + p.producers, first: p.end, last: -1}
-		b.producer = t.producer
+		t = &transaction{producer: p.idle(), first: p.end, last: -1}
+		b.producer, b.of = t.producer, t
 		p.transactions = append(p.transactions, t)
 	}
 	last := p.end - 1
@@ -119,6 +119,16 @@ func (p *partition) send(s *sending) {
 		p.mark(t, true)
 	case plain, open:
 	}
+}
+
+// idle is the first producer that has no transaction under way: one producer has many,
+// one after the other.
+func (p *partition) idle() int64 {
+	producer := int64(1001)
+	for slices.ContainsFunc(p.transactions, func(t *transaction) bool { return t.last < 0 && t.producer == producer }) {
+		producer++
+	}
+	return producer
 }
 
 // mark ends a transaction.
@@ -160,12 +170,8 @@ func (p *partition) stable() int64 {
 
 // visible calls do with every committed record from an offset on.
 func (p *partition) visible(from int64, do func(*stored)) {
-	hidden := map[int64]bool{}
-	for _, t := range p.transactions {
-		hidden[t.producer] = t.aborted || t.last < 0
-	}
 	for _, b := range p.batches {
-		if b.producer != 0 && hidden[b.producer] {
+		if b.of != nil && (b.of.aborted || b.of.last < 0) {
 			continue
 		}
 		for i := range b.records {

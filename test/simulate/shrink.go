@@ -32,6 +32,11 @@ func shrink(p *plan, run func(*plan) *world, runs int) (*plan, *world) {
 			}
 			again = true
 		}
+		if p.setup.Less > 0 {
+			c := p.clone()
+			c.setup.Less = 0
+			again = fails(c) || again
+		}
 		again = without(len(p.events), func(from, to int) bool {
 			c := p.clone()
 			c.events = append(c.events[:from:from], c.events[to:]...)

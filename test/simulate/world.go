@@ -79,6 +79,7 @@ type world struct {
 	cuts      map[wanted]cut
 	damaged   bool // Redis is in a state that only an operator can mend
 	rebuilt   bool // by the operator
+	leapt     bool // Redis's clock has
 	unknown   bool // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
