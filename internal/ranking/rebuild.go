@@ -28,6 +28,7 @@ type Rebuild struct {
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
+	unsure  bool            // a swap was sent, and no answer of the script has come
 	last    *Plan           // that was tried to be carried out
 	left    map[string]bool // keys to be unlinked: put aside, and the shadow's
 }

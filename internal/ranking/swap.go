@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/ledger"
 )
 
 // MovedError says that the live ledger and the shadow's don't stand at the very same
@@ -39,19 +43,34 @@ func (r *Rebuild) Swap(ctx context.Context, c Choice) (*Plan, error) {
 	if errors.Is(err, errSwapped) && last != nil { // and the answer was lost
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.swapped = true
+		r.swapped, r.unsure = true, false
 		return last, nil
 	}
 	if err == nil {
-		err = p.ready()
-	}
-	if err == nil {
-		err = r.swap(ctx, p)
+		if err = p.ready(); err == nil {
+			err = r.swap(ctx, p)
+		} else {
+			r.sure(true) // it was looked at: nothing has moved
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("swap the boards of %q: %w", r.live.prefix, err)
 	}
 	return p, nil
+}
+
+// Unsure reports whether a swap was sent whose outcome nobody knows: no answer has come,
+// or the script died, perhaps midway.
+func (r *Rebuild) Unsure() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unsure
+}
+
+func (r *Rebuild) sure(is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsure = !is
 }
 
 // errSwapped says that the shadow has taken the live boards' place.
@@ -120,8 +139,12 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan) error {
 	}
 	reply, err := r.live.run(ctx, swapScript, keys, append(args, windows...))
 	if err != nil {
+		// What a server answers that may pass, it answers before a script's first write.
+		_, answered := errors.AsType[redis.Error](err)
+		r.sure(answered && Meaning(err) == ledger.Retry)
 		return err
 	}
+	r.sure(true)
 	return r.swapAnswer(reply)
 }
 

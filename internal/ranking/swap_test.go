@@ -315,6 +315,7 @@ func TestASwapThatDiesMidwayLeavesALedgerThatSaysSoAndAnotherSettlesIt(t *testin
 				require.Equal(t, before, contents(t, f.client, f.prefix))
 				return
 			}
+			require.True(t, r.Unsure())
 			position, err := f.store.Position(t.Context(), "events", 3)
 			require.NoError(t, err)
 			require.Equal(t, ledger.Torn(ledger.At(f.next)), position)

@@ -234,10 +234,12 @@ func (a *attempt) held(ctx context.Context) (done bool, err error) {
 // swap is tried until its outcome is known.
 func (a *attempt) swap(ctx context.Context, began time.Time) (done bool, err error) {
 	var plan *ranking.Plan
-	// Told to stop, it still asks: else nobody would know whether it had swapped.
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	// Told to stop, it still asks for a while: else nobody would know whether it had swapped.
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(leaveTime, cancel) })()
 	err = ranking.Retry(asking, func() (err error) { plan, err = a.Swap(asking, a.Choice); return err })
+	a.result.Unsure = a.Rebuild.Unsure()
 	_, moved := errors.AsType[*ranking.MovedError](err)
 	switch {
 	case err == nil:

@@ -85,6 +85,7 @@ func (p *Plan) Replaces() int {
 type Result struct {
 	Plan    *Plan // the last: what was done, or would have been
 	Swapped bool
+	Unsure  bool          // it may have swapped, or the swap died midway: Redis never said
 	Held    time.Duration // how long ingestion stood still, of the hold that led to the swap
 	Holds   int           // how often it was held
 	Records int64         // that were read
@@ -105,7 +106,7 @@ const tries = 3
 
 // Run rebuilds. Whatever it returns, the hold and the lock are let go of, and what is left
 // in Redis expires by itself if it couldn't be removed. An error says that nothing was
-// changed, unless Result.Swapped says otherwise.
+// changed, unless Result.Swapped or Result.Unsure says otherwise.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -185,8 +186,9 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 	return done
 }
 
-// leaveTime is how long a rebuild that was told to stop tries to remove what it leaves.
-const leaveTime = 15 * time.Second
+// leaveTime is how long a rebuild that was told to stop asks whether it has swapped, and
+// tries to remove what it leaves.
+var leaveTime = 15 * time.Second // tests have less
 
 // leave lets go of everything. What can't be removed expires.
 func (a *attempt) leave(ctx context.Context) {

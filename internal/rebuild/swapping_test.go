@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,8 +53,8 @@ func (*meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// soon is well under what a swap is asked for.
-const soon = leaveTime / 3
+// soon is well under how long a swap that gets no answer is asked for.
+const soon = 5 * time.Second
 
 func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
 	p := newPlace(t, 21)
@@ -131,4 +132,76 @@ func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
 	require.True(t, r.Exact)
 	require.Len(t, r.Differences, 1)
 	p.nothingLeft()
+}
+
+// silent is a Redis whose answers are lost from a swap on, which it carries out or not.
+type silent struct {
+	p        *place
+	executes bool
+	from     func() // told when the swap is sent
+	since    atomic.Bool
+	until    atomic.Bool
+}
+
+func (*silent) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *silent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a := cmd.Args()
+		if len(a) > 4 && a[3] == s.p.key("hold") && a[4] == s.p.key("~rebuild") && a[2].(int) > 2 && !s.since.Swap(true) {
+			if s.executes {
+				// The script itself, since none may be known yet.
+				a[0], a[1] = "eval", s.p.swapScript()
+				require.NoError(s.p.t, next(ctx, cmd))
+			}
+			s.from()
+		}
+		if s.since.Load() && !s.until.Load() {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+func (*silent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p *place) swapScript() string {
+	p.t.Helper()
+	source, err := os.ReadFile("../ranking/swap.lua")
+	require.NoError(p.t, err)
+	return string(source)
+}
+
+func TestASwapWhoseAnswerNeverComesIsToldAsThat(t *testing.T) {
+	was := leaveTime
+	leaveTime = 100 * time.Millisecond
+	defer func() { leaveTime = was }()
+	p := newPlace(t, 20)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	p.redis.AddHook(&silent{p: p, executes: true, from: stop})
+	r, err := p.job.Run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, r.Swapped)
+	require.True(t, r.Unsure)
+}
+
+func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
+	was := leaveTime
+	leaveTime = 50 * time.Millisecond // which is for those that are told to stop
+	defer func() { leaveTime = was }()
+	for _, executes := range []bool{true, false} {
+		t.Run(fmt.Sprint("executed: ", executes), func(t *testing.T) {
+			p := newPlace(t, 20)
+			s := &silent{p: p, executes: executes}
+			s.from = func() { time.AfterFunc(300*time.Millisecond, func() { s.until.Store(true) }) }
+			p.redis.AddHook(s)
+			r, err := p.job.Run(t.Context())
+			require.NoError(t, err)
+			require.True(t, r.Swapped)
+			require.False(t, r.Unsure)
+			p.nothingLeft()
+		})
+	}
 }

@@ -76,8 +76,9 @@ nothing and writes no dead letters.
 --dry-run does everything but the swap, the short hold too, and says how many standings
 would change; --diff lists them, with or without it.
 
-The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, and
-2 if the command line or the configuration is wrong.`,
+The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, or
+Redis never said whether they were, and 2 if the command line or the configuration is
+wrong.`,
 		Example: `  consumer rebuild --dry-run
   consumer rebuild --dry-run --diff --limit 20
   consumer rebuild --from 2026-11-01T00:00:00Z --board eu`,
@@ -166,7 +167,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
-		return explain(ctx, err, cfg)
+		return explain(ctx, err, cfg, result)
 	}
 	if f.asJSON {
 		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
@@ -208,11 +209,14 @@ func allPartitions(m *kafka.MetadataResponse) int {
 	return n
 }
 
-// explain says what the end of a rebuild means. None of them changed a board.
-func explain(ctx context.Context, err error, cfg *config.Config) error {
+// explain says what the end of a rebuild means that isn't known to have changed a board.
+func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
 	halt, halted := errors.AsType[*ingest.Halt](err)
 	_, answered := errors.AsType[kafka.Error](err)
 	switch {
+	case r.Unsure:
+		return fmt.Errorf("it isn't known whether the boards were swapped: all of them or none, unless partitions halt as torn, which another rebuild settles; "+
+			"consumer rebuild --dry-run says what still differs: %w", err)
 	case ctx.Err() != nil:
 		return errors.New("interrupted: the boards are as they were")
 	case errors.Is(err, ranking.ErrLost), errors.Is(err, ingest.ErrShadowLost):
