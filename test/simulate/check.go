@@ -327,6 +327,7 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 		if from == ingest.FromLatest || from == ingest.FromTime {
 			return // it may be the first start, or Redis was lost: then it is another
 		}
+		from = ingest.FromWindow // the least that both come to: earlier windows' lives may be over
 	}
 	switch from {
 	case ingest.FromEarliest:
