@@ -69,6 +69,8 @@ func (w *worker) replayed(ctx context.Context, at, until ledger.Position) error 
 			return context.Cause(ctx)
 		case halted:
 			return halt
+		case err != nil && w.Standings.Meaning(err) == ledger.Refuse:
+			return err
 		case outOfRange(err):
 			return fmt.Errorf("%w: %w", ErrLogMoved, err)
 		case !errors.Is(err, errMoved):

@@ -22,6 +22,9 @@ func Meaning(err error) ledger.Verdict {
 	if _, ok := errors.AsType[*SchemaError](err); ok {
 		return ledger.Halt
 	}
+	if _, ok := errors.AsType[*FullError](err); ok {
+		return ledger.Refuse
+	}
 	if _, ok := errors.AsType[*EvictionError](err); ok {
 		return ledger.Halt
 	}

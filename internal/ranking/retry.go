@@ -27,11 +27,12 @@ func Retry(ctx context.Context, do func() error) error {
 }
 
 // passes reports whether the same call may do better. What a rebuild was answered is no
-// error of Redis's own, and stays: that ledgers differ, or what isn't allowed.
+// error of Redis's own, and stays: that ledgers differ, or what isn't allowed. Nor is room
+// waited for: what takes it is the rebuild itself.
 func passes(err error) bool {
 	_, moved := errors.AsType[*MovedError](err)
 	_, refused := errors.AsType[*RefusedError](err)
-	if moved || refused || errors.Is(err, ErrLost) || errors.Is(err, ErrUnheld) || errors.Is(err, errSwapped) {
+	if moved || refused || errors.Is(err, ErrLost) || errors.Is(err, ErrUnheld) || errors.Is(err, errSwapped) || IsFull(err) {
 		return false
 	}
 	return Meaning(err) == ledger.Retry

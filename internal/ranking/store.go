@@ -187,6 +187,9 @@ func (s *Store) run(ctx context.Context, sc script, keys int, args []any) ([]any
 		args[0], args[1] = "eval", sc.source
 		reply, err = s.client.Do(ctx, args...).Slice()
 	}
+	if s.lease != "" && IsFull(err) {
+		return nil, &FullError{Err: err}
+	}
 	return reply, asRights(err, sc.source, s.prefix)
 }
 

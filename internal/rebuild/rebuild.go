@@ -145,7 +145,7 @@ func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
 		return a.result, err
 	}
 	if a.Rebuild, err = j.Live.Rebuild(ctx, j.Owner, j.Lease); err != nil {
-		return a.result, err
+		return a.result, j.Live.Full(ctx, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	renewed := a.renew(ctx, cancel)
@@ -153,6 +153,7 @@ func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
+	err = j.Live.Full(context.WithoutCancel(ctx), err) // before what it takes is removed
 	// What is left is removed while the lease goes on, else others could begin in it.
 	a.leave(ctx)
 	cancel(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,20 +49,30 @@ func (standings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err)
 
 func newPlace(t *testing.T, events int) *place {
 	t.Helper()
+	return newPlaceOn(t, testenv.Redis(t).Client(t), events, 7)
+}
+
+// newPlaceOn is a place on a Redis of its own, with so many members.
+func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
+	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
+	records := make([]*kgo.Record, events)
 	for i := range events {
-		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%7, i)}).FirstErr())
+		records[i] = &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)}
+	}
+	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
+		require.NoError(t, client.ProduceSync(t.Context(), some...).FirstErr())
 	}
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	require.NoError(t, err)
-	p := &place{t: t, kafka: client, redis: testenv.Redis(t).Client(t), prefix: "rebuild-" + strings.ToLower(rand.Text())}
+	p := &place{t: t, kafka: client, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.live = ranking.New(ranking.Config{
 		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
