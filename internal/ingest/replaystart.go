@@ -2,10 +2,13 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ledger"
 )
@@ -130,6 +133,10 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 	wait := newWait()
 	for began := time.Now(); ; {
 		there, err := r.consumer.kafka.metadata(ctx, topic)
+		if errors.Is(err, kafka.TopicAuthorizationFailed) {
+			return 0, &Halt{HaltKafka, fmt.Sprintf("the ledger has %s, and this user may not read topic %s", ledger.Field(topic, partition), topic),
+				"give it the right to Describe and to Read that topic"}
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -138,14 +145,26 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 			return n, nil
 		}
 		if time.Since(began) > addedFor {
-			return 0, fmt.Errorf("the ledger has %s, and Kafka has no such partition (%d of %s): its events can't be read again; "+
-				"to rebuild the boards without them, stop all consumers and remove that field from the ledger (HDEL)",
-				ledger.Field(topic, partition), n, topic)
+			return 0, r.gone(topic, partition, n)
 		}
 		if err := wait.next(ctx); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// gone says that Kafka doesn't have a partition of the ledger.
+func (r *Replay) gone(topic string, partition, partitions int) error {
+	field := ledger.Field(topic, partition)
+	has := "has no topic " + topic
+	if partitions > 0 {
+		has = fmt.Sprintf("has only %d partitions of %s", partitions, topic)
+	}
+	if !slices.Contains(r.consumer.Topics, topic) {
+		has += ", which isn't in kafka.topics any more"
+	}
+	return fmt.Errorf("the ledger has %s, and Kafka %s: its events can't be read again. "+
+		"To rebuild the boards without what it counted, stop all consumers, remove the field %s from the ledger (HDEL), and start them again", field, has, field)
 }
 
 func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, from ReplayFrom, asked int64, live ledger.State) ([]ReplayStart, error) {
@@ -186,7 +205,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 func (w *worker) fromOffset(ctx context.Context, partition int, b beginning, offsets map[string]int64, field string) (beginning, error) {
 	offset, ok := offsets[field]
 	if !ok {
-		return b, fmt.Errorf("no offset is given for %s, which the ledger has", field)
+		return b, fmt.Errorf("no offset is given for %s, which the ledger has: all of its partitions have to be there", field)
 	}
 	if offset <= b.log.start {
 		return b, nil

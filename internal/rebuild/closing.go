@@ -135,7 +135,11 @@ func (a *attempt) take(ctx context.Context, live ledger.State) error {
 		return nil
 	}
 	slices.Sort(added)
-	starts, err := a.begin(ctx, live, added)
+	from := a.From
+	if from.Offsets != nil { // which was written before these were there
+		from = ingest.ReplayFrom{From: ingest.FromEarliest}
+	}
+	starts, err := a.begin(ctx, from, live, added)
 	if err != nil {
 		return err
 	}

@@ -229,7 +229,7 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 			live.Ledger[field] = ledger.At(offset).String()
 		}
 	}
-	starts, err := a.begin(ctx, live, fields)
+	starts, err := a.begin(ctx, a.From, live, fields)
 	if err != nil {
 		return err
 	}
@@ -266,8 +266,8 @@ func (p *Plan) idle() bool {
 }
 
 // begin resolves where partitions begin and writes it into the shadow.
-func (a *attempt) begin(ctx context.Context, live ledger.State, fields []string) ([]ingest.ReplayStart, error) {
-	starts, err := a.reads.Starts(ctx, a.From, live, fields)
+func (a *attempt) begin(ctx context.Context, from ingest.ReplayFrom, live ledger.State, fields []string) ([]ingest.ReplayStart, error) {
+	starts, err := a.reads.Starts(ctx, from, live, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -55,10 +55,10 @@ func newPlace(t *testing.T, events int) *place {
 // newPlaceOn is a place on a Redis of its own, with so many members.
 func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic))
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	records := make([]*kgo.Record, events)
@@ -302,4 +302,25 @@ func TestALedgerThatSaysNothingIsRebuiltOnceItIsDeleted(t *testing.T) {
 			p.nothingLeft()
 		})
 	}
+}
+
+func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *testing.T) {
+	p := newPlace(t, 20)
+	p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 0}}
+	p.job.Watch.Planned = func(*Plan) {
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
+	}
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, map[string]string{topic + "/0": "20", topic + "/1": "0"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
+
+	// What isn't added meanwhile has to be named, and what Kafka hasn't is told.
+	_, err = p.job.Run(t.Context())
+	require.ErrorContains(t, err, "no offset is given for "+topic+"/1")
+	p.job.From = ingest.ReplayFrom{From: ingest.FromEarliest}
+	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/2", "0").Err())
+	_, err = p.job.Run(t.Context())
+	require.ErrorContains(t, err, "Kafka has only 2 partitions of "+topic+": its events can't be read again")
+	p.nothingLeft()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -109,10 +110,10 @@ func Owner() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// NewTransport is how the consumer reaches Kafka: it knows the sources and their dead
-// letters.
-func NewTransport(cfg *config.Config, way connect.Way) *kafka.Transport {
-	var topics []string
+// NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
+// letters, and other topics that are read.
+func NewTransport(cfg *config.Config, way connect.Way, others ...string) *kafka.Transport {
+	topics := slices.Clone(others)
 	for _, t := range cfg.Kafka.Topics {
 		topics = append(topics, t, ingest.DeadLetterTopic(t))
 	}

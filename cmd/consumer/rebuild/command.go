@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +22,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/rebuild"
 )
@@ -90,6 +93,11 @@ wrong.`,
 			if f.limit < 1 || f.limit > mostListed {
 				return cli.Usagef("--limit has to be 1 to %d", mostListed)
 			}
+			for _, board := range f.boards {
+				if err := config.CheckBoard(board); err != nil {
+					return cli.Usagef("--board %q %w", board, err)
+				}
+			}
 			from, err := parseFrom(f.from)
 			if err != nil {
 				return cli.Usagef("%w", err)
@@ -97,6 +105,11 @@ wrong.`,
 			l, err := p.Configuration()
 			if err != nil {
 				return err
+			}
+			for _, board := range f.boards {
+				if len(l.Config.Boards) > 0 && !slices.Contains(l.Config.Boards, board) {
+					return cli.Usagef("--board %s isn't among the configured boards: %s", board, strings.Join(l.Config.Boards, ", "))
+				}
 			}
 			return run(c.Context(), p, l.Config, &f, from)
 		},
@@ -145,6 +158,14 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	if err := store.TryRebuild(ctx); err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
+	others, err := topicsBeside(ctx, cfg, store)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if len(others) > 0 {
+		transport = clients.NewTransport(cfg, way, others...)
+		defer transport.CloseIdleConnections()
+	}
 	shown := &show{w: p.Stderr}
 	log := zap.New(noteLog{shown.note})
 	clients.LimitMemory(cfg, allPartitions(asked), log)
@@ -184,6 +205,23 @@ func untold(err error, r *rebuild.Result) error {
 		return fmt.Errorf("the boards were rebuilt, but not what came of it written: %w", err)
 	}
 	return fmt.Errorf("the boards are as they were, and what came of it wasn't written: %w", err)
+}
+
+// topicsBeside are the topics of the ledger that aren't configured any more: what they
+// counted is in the boards, and has to come into those that are rebuilt.
+func topicsBeside(ctx context.Context, cfg *config.Config, store *ranking.Store) ([]string, error) {
+	live, err := store.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for field := range live.Ledger {
+		topic, _, err := ledger.ParseField(field)
+		if err == nil && !slices.Contains(cfg.Kafka.Topics, topic) && !slices.Contains(all, topic) {
+			all = append(all, topic)
+		}
+	}
+	return all, nil
 }
 
 // metadataOf learns which cluster it is, and whether the topics are there.
