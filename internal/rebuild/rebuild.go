@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
@@ -246,8 +247,14 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 	if plan.idle() && len(a.Choice.Boards) == 0 {
 		return nil
 	}
+	if unknown := plan.unknown(a.Choice.Boards); len(unknown) > 0 {
+		a.Watch.notef("no window is listed of %s: it is looked for in the log", strings.Join(unknown, ", "))
+	}
 	err = a.reading(ctx)
 	a.result.Records = a.reads.Stats().Records.Load()
+	if err == nil {
+		err = a.known(ctx)
+	}
 	if err == nil && a.Job.Compare {
 		err = a.compare(ctx)
 	}
@@ -255,6 +262,29 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 		return err
 	}
 	return a.finish(ctx)
+}
+
+// unknown are those boards of which there is no window.
+func (p *Plan) unknown(boards []string) []string {
+	return slices.DeleteFunc(slices.Clone(boards), func(board string) bool {
+		return slices.ContainsFunc(p.Windows, func(w ranking.Planned) bool { return w.Board == board })
+	})
+}
+
+// known refuses a board that neither is listed nor was found in the log: its name may be
+// mistyped, and to go on would be to rebuild nothing.
+func (a *attempt) known(ctx context.Context) error {
+	if len(a.Choice.Boards) == 0 {
+		return nil
+	}
+	p, err := a.plan(ctx, a.result.Plan.Starts)
+	if err != nil {
+		return err
+	}
+	if unknown := p.unknown(a.Choice.Boards); len(unknown) > 0 {
+		return fmt.Errorf("no window is of the board %s, neither listed nor in the log: nothing was changed", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 // idle reports whether there is nothing to do: no window to replace, and no ledger to

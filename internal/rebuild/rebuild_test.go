@@ -324,3 +324,27 @@ func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *
 	require.ErrorContains(t, err, "Kafka has only 2 partitions of "+topic+": its events can't be read again")
 	p.nothingLeft()
 }
+
+func TestABoardThatNeitherIsListedNorInTheLogIsAnError(t *testing.T) {
+	p := newPlace(t, 20)
+	was := p.boards()
+	p.job.Choice.Boards = []string{"global", "golbal"}
+	r, err := p.job.Run(t.Context())
+	require.ErrorContains(t, err, "no window is of the board golbal")
+	require.False(t, r.Swapped)
+	require.Zero(t, r.Holds)
+	require.Len(t, p.notes, 1)
+	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+
+	// One that only the log has is rebuilt.
+	for name := range was {
+		require.NoError(t, p.redis.HDel(t.Context(), p.key("windows"), name).Err())
+		require.NoError(t, p.redis.Del(t.Context(), p.key(name)).Err())
+	}
+	p.job.Choice.Boards = []string{"global"}
+	r, err = p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+}
