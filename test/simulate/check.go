@@ -100,6 +100,15 @@ func (w *world) check() {
 	if text := d.String(); text != "" {
 		w.failf("the standings differ from the oracle's:\n%s", text)
 	}
+	d = oracle.Differences{}
+	expires := map[string]string{}
+	for name, at := range want.Expires {
+		expires[name] = fmt.Sprint(at)
+	}
+	d.Texts("expiry", expires, w.expiries(want.Boards))
+	if text := d.String(); text != "" {
+		w.failf("the expiries differ from the oracle's:\n%s", text)
+	}
 	w.checkLetters(o, lettered)
 	w.checkCommits()
 	w.checkAccounts(o)
@@ -113,6 +122,21 @@ func (w *world) over(listing string) bool {
 	}
 	expires, err := strconv.ParseInt(f[2], 10, 64)
 	return err == nil && expires <= w.now().UnixMilli()
+}
+
+// expiries are when boards go, in Unix ms; -1 where never.
+func (w *world) expiries(boards map[string]map[string]uint64) map[string]string {
+	all := map[string]string{}
+	for name := range boards {
+		left, ok := w.redis.Do("PTTL", boardKeys+name).(int64)
+		if at := left; ok && left != -2 { // which is none: the boards differ
+			if left >= 0 {
+				at += w.now().UnixMilli()
+			}
+			all[name] = fmt.Sprint(at)
+		}
+	}
+	return all
 }
 
 // boards are the sorted sets that are listed.
@@ -239,6 +263,10 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 		switch {
 		case reason == l.reason:
 		case l.reason == "overflow" && reason == "": // see refusedPoints
+			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints {
+				w.failf("a dead letter says that the event at %v takes %s out of the range, and all of its points don't", at, user)
+				return
+			}
 		default:
 			w.failf("a dead letter calls the event at %v %s, and it is %q", at, l.reason, reason)
 			return
@@ -248,6 +276,23 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 			return
 		}
 	}
+}
+
+// mostPoints is what a member's points come to without regard to their sign: no standing
+// was ever further from 0.
+func (w *world) mostPoints(user string) (sum int64) {
+	for _, p := range w.kafka.partitions {
+		p.visible(0, func(r *stored) {
+			var e struct {
+				User   string `json:"user_id"`
+				Points int64  `json:"points"`
+			}
+			if json.Unmarshal(r.value, &e) == nil && e.User == user {
+				sum += max(e.Points, -e.Points)
+			}
+		})
+	}
+	return sum
 }
 
 // checkCommits holds that monitors see no lag where there is none.
@@ -322,6 +367,8 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 	from, since := w.setup.Start, w.setup.StartTime
 	if added {
 		from = ingest.FromWindow
+	} else {
+		w.startsLate(p, at)
 	}
 	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
 		if from == ingest.FromLatest || from == ingest.FromTime {
@@ -343,6 +390,39 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 			w.failf("partition %d starts at offset %d, and the event at %d would count too", partition, at, r.offset)
 		}
 	})
+}
+
+// startsLate holds that a topic's first start counts nothing that wasn't asked for.
+func (w *world) startsLate(p *partition, at int64) {
+	if len(w.kafka.committed) > 0 || p.id >= len(w.ends) {
+		return // it may be a lost Redis: that is read from where windows live
+	}
+	earliest := w.ends[p.id]
+	switch w.setup.Start {
+	case ingest.FromTime:
+		if first := p.first(w.setup.StartTime); first >= 0 {
+			earliest = min(earliest, first)
+		}
+	case ingest.FromLatest:
+	case ingest.FromWindow, ingest.FromEarliest: // no record is from before a window that lives
+		return
+	}
+	if at < earliest {
+		w.failf("partition %d starts at offset %d, and what was asked for begins at %d", p.id, at, earliest)
+	}
+}
+
+// first is the first offset of a record of a time or later, whatever became of its
+// transaction; -1 without one.
+func (p *partition) first(ms int64) int64 {
+	for _, b := range p.batches {
+		for _, r := range b.records {
+			if r.time >= ms {
+				return r.offset
+			}
+		}
+	}
+	return -1
 }
 
 // liveSince is no later than the start of the earliest window that lives, less what

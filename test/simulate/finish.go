@@ -209,7 +209,6 @@ func (w *world) operate() bool {
 		w.tellf("the operator restores the last backup of Redis, of %.1f s ago", time.Since(h.at).Seconds())
 		w.restore(h)
 		w.redis.Cut("")
-		w.damaged = false
 	default:
 		return false
 	}

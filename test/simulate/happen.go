@@ -203,7 +203,6 @@ func (w *world) happenToRedis(f fault) bool {
 		if w.redis.Dump() == now {
 			return false
 		}
-		w.damaged = false
 		w.tellf("Redis goes back %.1f s: the ledger is %s", time.Since(h.at).Seconds(), positions(w.ledger()))
 		w.reconnects(f.n)
 		if w.allRead() {
@@ -214,7 +213,6 @@ func (w *world) happenToRedis(f fault) bool {
 			return false
 		}
 		w.restore(w.histories[0])
-		w.damaged = false
 		w.tellf("Redis is wiped")
 		w.reconnects(f.n)
 	case evict:
@@ -228,7 +226,7 @@ func (w *world) happenToRedis(f fault) bool {
 		if key == holdKey || strings.Contains(key, "~") || strings.HasSuffix(key, ":origin") || strings.HasSuffix(key, ":workers") {
 			return false
 		}
-		w.damaged = true
+		w.damaged, w.evicted[key] = true, true
 		w.redis.Evict(key)
 		w.tellf("Redis evicts %s", key)
 	case hold:

@@ -72,6 +72,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 func (w *world) swapped(r redissim.Result) {
 	if r.Torn() {
 		w.damaged = true
+		w.tears()
 		w.tellf("the swap dies midway: the ledger is %s now", positions(w.ledger()))
 		return
 	}
@@ -82,7 +83,7 @@ func (w *world) swapped(r redissim.Result) {
 	w.count(fmt.Sprint("swap answers ", list[0]))
 	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
 	if list[0] == "swapped" {
-		w.damaged = false // whatever it was, it is settled
+		w.whole() // whatever it was, it is settled
 		w.keep()
 	}
 }

@@ -114,14 +114,17 @@ func (w *world) parked(c *call, command *redissim.Command) redissim.Answer {
 	return a
 }
 
-// arguments are those of a script, behind its keys.
-func arguments(args []string) []string {
-	keys, err := strconv.Atoi(args[2])
+// keys are those that a script is called with.
+func keys(args []string) []string {
+	n, err := strconv.Atoi(args[2])
 	if err != nil {
 		panic(err)
 	}
-	return args[3+keys:]
+	return args[3 : 3+n]
 }
+
+// arguments are those of a script, behind its keys.
+func arguments(args []string) []string { return args[3+len(keys(args)):] }
 
 func piece(args []string) (field, expected, next string) {
 	a := arguments(args)
@@ -154,6 +157,14 @@ func (w *world) snapshot() history {
 func (w *world) restore(h history) {
 	w.redis.Restore(h.redis)
 	w.starts, w.lost = maps.Clone(h.starts), slices.Clone(h.lost)
+	w.whole()
+}
+
+// whole notes that nothing of Redis is torn or evicted any more.
+func (w *world) whole() {
+	w.damaged = false
+	clear(w.torn)
+	clear(w.evicted)
 }
 
 func (w *world) hash(key string) map[string]string {
@@ -195,9 +206,7 @@ func (w *world) executed(c *call, r redissim.Result) {
 	if r.Torn() {
 		// By what the ledger says: a script that left no mark has damaged nothing that
 		// anybody would know of.
-		for _, position := range w.ledger() {
-			w.damaged = w.damaged || strings.HasPrefix(position, "torn:")
-		}
+		w.tears()
 		w.tellf("the ledger is %s now", positions(w.ledger()))
 		return
 	}
@@ -217,12 +226,38 @@ func (w *world) executed(c *call, r redissim.Result) {
 	w.keep()
 }
 
+// tears notes which partitions' ledgers are torn.
+func (w *world) tears() {
+	for field, position := range w.hash(ledgerKey) {
+		if strings.HasPrefix(position, "torn:") {
+			w.damaged, w.torn[field] = true, true
+		}
+	}
+}
+
 // applied notes a piece that is in.
 func (w *world) applied(c *call) {
 	field, _, next := piece(c.command.Args)
+	w.mended(field, c.command.Args)
 	w.goesOn(c)
 	if !strings.Contains(next, "@") {
 		w.reached(field, next)
+	}
+}
+
+// mended holds that a piece didn't hide what is wrong with Redis: it neither counts on a
+// torn ledger, nor begins a listed board anew that was evicted.
+func (w *world) mended(field string, args []string) {
+	if w.torn[field] {
+		w.failf("a piece counts on the torn ledger of %s", field)
+	}
+	if w.evicted[windowsKey] {
+		return // nothing says any more which boards there were
+	}
+	for _, key := range keys(args)[4:] {
+		if w.evicted[key] && w.has(key) {
+			w.failf("a piece begins %s anew, which was evicted", key)
+		}
 	}
 }
 
@@ -276,6 +311,9 @@ func (w *world) begun(args []string) {
 			w.skips(p, found, position)
 			continue
 		}
+		if found != "" && from > 0 && (!w.setup.Continue || from > w.kafka.partitions[p].start) {
+			w.failf("partition %d was added, and begins at offset %d (on_gap: continue is %v)", p, from, w.setup.Continue)
+		}
 		first = append(first, p)
 		w.starts[p] = from
 	}
@@ -294,6 +332,11 @@ func (w *world) begun(args []string) {
 func (w *world) skips(partition int, found, position string) {
 	from, to, hash := parse(found)
 	start, _, at := parse(position)
+	// Where gaps are gone over, a log's start only rises.
+	if log := w.kafka.partitions[partition]; !w.setup.Continue || from >= log.start || start > log.start {
+		w.failf("partition %d goes over a gap from %s to %s, and its log begins at offset %d (on_gap: continue is %v)", partition, found, position, log.start, w.setup.Continue)
+		return
+	}
 	w.count("events are lost in a gap, as on_gap says")
 	w.lost = append(w.lost, gone{partition, from, min(max(to, from), start), hash})
 	if start > to {

@@ -77,10 +77,13 @@ type world struct {
 	furthest  map[int]int64
 	sweeps    map[string]*process // who applied last, by field
 	cuts      map[wanted]cut
-	damaged   bool // Redis is in a state that only an operator can mend
-	rebuilt   bool // by the operator
-	leapt     bool // Redis's clock has
-	unknown   bool // somebody may never have learned an outcome: accounting differs
+	damaged   bool            // Redis is in a state that only an operator can mend
+	torn      map[string]bool // ledgers, by field
+	evicted   map[string]bool // keys
+	ends      []int64         // of the logs, as the world begins
+	rebuilt   bool            // by the operator
+	leapt     bool            // Redis's clock has
+	unknown   bool            // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
 	telling sync.Mutex // what follows
@@ -142,6 +145,7 @@ func newWorld(p *plan) *world {
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
 		starts: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
+		torn: map[string]bool{}, evicted: map[string]bool{},
 		kafka: brokers{committed: map[int]int64{}},
 	}
 	w.events = slices.Clone(p.events)
@@ -156,6 +160,9 @@ func newWorld(p *plan) *world {
 	}
 	for i := range p.first {
 		w.send(&p.sendings[i])
+	}
+	for _, log := range w.kafka.partitions {
+		w.ends = append(w.ends, log.stable())
 	}
 	w.histories = []history{w.snapshot()}
 	return w
