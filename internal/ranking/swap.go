@@ -188,11 +188,11 @@ func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration, progress func
 	k := r.shadow.keys
 	// The ledger first: without it no piece that is still on its way is written.
 	all := []string{k.ledger()}
-	for name := range shadow.windows {
+	for _, name := range slices.Sorted(maps.Keys(shadow.windows)) {
 		all = append(all, k.listed(name))
 	}
 	r.mu.Lock()
-	all = slices.AppendSeq(all, maps.Keys(r.left))
+	all = append(all, slices.Sorted(maps.Keys(r.left))...)
 	r.mu.Unlock()
 	all = append(all, k.windows(), k.origin(), k.schema())
 	for i, key := range all {
