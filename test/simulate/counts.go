@@ -108,7 +108,7 @@ func kinds() (all []string) {
 		truncate, gapOpens, wait,
 		"apply answers moved", "apply answers held", "apply answers overflow", "apply answers lost",
 		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
-		takenOver, lessMemory, otherCuts, readAgain, "memory was waited for", "events are lost in a gap, as on_gap says",
+		takenOver, refuses, lessMemory, otherCuts, readAgain, "memory was waited for", "events are lost in a gap, as on_gap says",
 		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild",
 		lateDone+": swap", "swap answers unheld", dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",

@@ -57,6 +57,7 @@ const (
 	rebuilds  = "a rebuild starts"
 	sleeps    = "a rebuild sleeps past its lease"
 	wait      = "everybody waits for long"
+	refuses   = "Redis refuses a connection"
 
 	errorCode = "Kafka answers with an error code"
 )

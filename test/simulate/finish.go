@@ -56,9 +56,6 @@ func (w *world) letThrough() {
 	for _, p := range w.processes {
 		w.reunite(p)
 	}
-	for _, r := range w.rebuilds {
-		r.cut = false
-	}
 	for _, c := range w.calls {
 		c.until = 0
 	}
@@ -143,11 +140,8 @@ func (w *world) members() string {
 
 // through reports whether every ledger stands at its log's end.
 func (w *world) through() bool {
-	ledger := w.ledger()
-	for _, p := range w.kafka.partitions {
-		if ledger[p.id] != fmt.Sprint(p.stable()) {
-			return false
-		}
+	if !w.atEnds() {
+		return false
 	}
 	lines := w.lines()
 	for _, p := range w.kafka.partitions { // somebody has it, and works
@@ -301,6 +295,7 @@ func (w *world) shut() {
 		w.advance()
 	}
 	w.hangUp(everybody)
+	w.counts[refuses] += int(w.refusals.Load())
 	for _, p := range w.processes {
 		if p.err != nil && w.failed == "" {
 			w.failf("process %d ended with: %v", p.id, p.err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/standings/standings/test/simulate/redissim"
@@ -85,17 +86,23 @@ func (w *world) happen(f fault) bool {
 		if len(w.rebuilds) > 3 {
 			return false
 		}
+		if !w.anythingCounts() { // it would say so, and end
+			const until = 200
+			if f.at = w.step + 10; f.at < until {
+				w.events = append(w.events, f)
+			}
+			return false
+		}
 		w.rebuild(w.another(f.n))
 	case sleeps:
 		for _, r := range w.rebuilds {
 			if !r.told && !r.dead && !r.cut {
 				w.tellf("rebuild %d is cut off, for longer than its lease", r.id)
-				r.cut = true
-				w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: r.id})
-				return true
+				r.cut, r.wakes = true, time.Now().Add(rebuildLease+time.Duration(1+f.n%5000)*time.Millisecond)
+				break
 			}
 		}
-		return false
+		return false // it counts when it wakes: until then it may have ended
 	default:
 		return w.happenToRedis(f)
 	}
@@ -147,7 +154,7 @@ func (w *world) cutSomebody(f fault, alive []*process) bool {
 	}
 	// It comes back: some time later it is let through again, as a member that was.
 	w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: p.id})
-	return true
+	return false // it counts once the group has given it up: see reunite
 }
 
 const reunite = "a process that was cut off comes back"
@@ -159,8 +166,15 @@ func (w *world) reunite(p *process) {
 	w.tellf("process %d is let through again", p.id)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.cut, p.deaf = false, false
 	m := p.member
+	switch {
+	case m.in:
+	case p.cut:
+		w.count(cutOff)
+	default:
+		w.count(zombie)
+	}
+	p.cut, p.deaf = false, false
 	if m.in {
 		m.expires = time.Time{}
 	}
@@ -198,14 +212,17 @@ func (w *world) happenToRedis(f fault) bool {
 	switch f.kind {
 	case rollback:
 		h := w.histories[f.n%len(w.histories)]
-		now := w.redis.Dump()
+		now, was, idle := w.redis.Dump(), positions(w.ledger()), w.atEnds()
 		w.restore(h)
 		if w.redis.Dump() == now {
 			return false
 		}
 		w.tellf("Redis goes back %.1f s: the ledger is %s", time.Since(h.at).Seconds(), positions(w.ledger()))
 		w.reconnects(f.n)
-		if w.allRead() {
+		if positions(w.ledger()) == was {
+			return false // what went back was workers' lines, or a rebuild's
+		}
+		if idle && w.allRead() {
 			w.count(rollback + ", and nothing comes after")
 		}
 	case wipe:
@@ -247,11 +264,6 @@ func (w *world) happenToRedis(f fault) bool {
 		for _, p := range w.processes {
 			if p.id == f.n {
 				w.reunite(p)
-			}
-		}
-		for _, r := range w.rebuilds {
-			if r.id == f.n {
-				r.cut = false
 			}
 		}
 		return true
@@ -297,6 +309,25 @@ func (w *world) reconnects(n int) {
 		}
 	}
 	w.redis.Cut("")
+	if n>>9&1 == 1 {
+		w.refusing.Store(time.Now().Add(time.Duration(n>>10%4000) * time.Millisecond).UnixNano())
+		w.tellf("and takes no connections for a while")
+	}
+}
+
+// refuseDial is asked before a connection to Redis opens.
+func (w *world) refuseDial(string) error {
+	if time.Now().UnixNano() < w.refusing.Load() {
+		w.refusals.Add(1)
+		return syscall.ECONNREFUSED
+	}
+	return nil
+}
+
+// atEnds reports whether every ledger stands at its log's end.
+func (w *world) atEnds() bool {
+	ledger := w.ledger()
+	return !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return ledger[p.id] != fmt.Sprint(p.stable()) })
 }
 
 // allRead reports whether all that will be published has been: what comes now is seen by

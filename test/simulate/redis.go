@@ -42,20 +42,18 @@ type standings struct{ *ranking.Store }
 // Meaning says what an error of Redis asks for.
 func (standings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
 
-func (p *process) dial() *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: "192.0.2.2:6379", Dialer: p.w.redis.Dialer(p.name()), OnConnect: p.connected,
-		MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1, PoolSize: 100,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		DisableIdentity: true, Protocol: 2,
+// dial makes the product's own client, and connected is what the consumer's does.
+func (p *process) dial() redis.UniversalClient {
+	return ranking.NewClient(ranking.Dial{
+		Addresses: []string{"192.0.2.2:6379"}, Timeout: redisTimeout, Network: p.w.redis.Dialer(p.name()), Connected: p.connected,
 	})
 }
 
-func (p *process) connected(context.Context, *redis.Conn) error {
+func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 	if p.consumer != nil {
 		p.consumer.Reconnected()
 	}
-	return nil
+	return ranking.TryEviction(ctx, conn, false)
 }
 
 func (s *setup) store(client redis.UniversalClient, calendar periods.Calendar) *ranking.Store {

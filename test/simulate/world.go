@@ -69,6 +69,8 @@ type world struct {
 	group     coordinator
 	redis     *redissim.Server
 	skew      atomic.Int64 // of Redis's clock, ns
+	refusing  atomic.Int64 // until when Redis takes no connections, Unix ns
+	refusals  atomic.Int64 // that it met
 	calendar  periods.Calendar
 
 	starts    map[int]int64 // where partitions began, as Redis has it
@@ -100,7 +102,7 @@ type process struct {
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
-	client   *redis.Client
+	client   redis.UniversalClient
 	member   *member
 	ending   // of its context
 	done     chan struct{}
@@ -151,6 +153,7 @@ func newWorld(p *plan) *world {
 	w.events = slices.Clone(p.events)
 	w.redis = redissim.New(func() time.Time { return w.now() })
 	w.redis.Hook, w.redis.Rewrite = w.hook, rewrite
+	w.redis.Refuse = w.refuseDial
 	var err error
 	if w.calendar, err = periods.NewCalendar(p.setup.Zone, p.setup.WeekStart); err != nil {
 		panic(err)
