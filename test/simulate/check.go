@@ -353,6 +353,9 @@ func (w *world) disturbed() bool {
 			return true
 		}
 	}
+	if w.counts["swap answers swapped"] > 0 && slices.ContainsFunc(w.kafka.letters, func(l letter) bool { return l.reason == "overflow" }) {
+		return true // a rebuild reads in another order, and refuses others
+	}
 	for kind := range w.counts {
 		if strings.HasPrefix(kind, dies) || strings.HasPrefix(kind, crash) || strings.HasPrefix(kind, "halt") || strings.HasPrefix(kind, silence) || strings.HasPrefix(kind, cutBefore) {
 			return true
@@ -371,8 +374,11 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 		w.startsLate(p, at)
 	}
 	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
-		if from == ingest.FromLatest || from == ingest.FromTime {
-			return // it may be the first start, or Redis was lost: then it is another
+		switch from { // it may be the first start, or Redis was lost: then it is another
+		case ingest.FromLatest, ingest.FromTime:
+			return
+		case ingest.FromEarliest, ingest.FromWindow:
+			from = ingest.FromWindow
 		}
 		from = ingest.FromWindow // the least that both come to: earlier windows' lives may be over
 	}
