@@ -256,6 +256,7 @@ if not found or number(found) < number(expected) then return`,
 		source: []patch{{
 			ingestDir + "recordbatch/aborted.go", "r.isOpen(i, producer); i-- {", "r.isOpen(i, producer) && !broken(\"abort marker ends nothing\"); i-- {",
 		}},
+		wrong:  "the standings differ from the oracle's",
 		within: 500,
 	},
 	{
@@ -264,6 +265,7 @@ if not found or number(found) < number(expected) then return`,
 			{"apply.lua", "    expires = tonumber(over) or math.huge\n    w.live = now < expires\n", "    expires = tonumber(over) or math.huge\n    w.live = true\n"},
 			{"apply.lua", "  else\n    w.live = now < expires\n", "  else\n    w.live = true\n"},
 		},
+		wrong:  "partition 0 is halted as",
 		within: 500,
 	},
 	{

@@ -30,6 +30,7 @@ func TestEveryBrokenVariantIsNoticed(t *testing.T) {
 	nothing := broken{name: unbroken}
 	for _, b := range allBroken {
 		nothing.within = max(nothing.within, b.within)
+		require.NotEmpty(t, b.wrong, "%s: it isn't said how it is noticed", b.name)
 	}
 	for _, b := range append(slices.Clip(allBroken), nothing) {
 		t.Run(b.name, func(t *testing.T) {
