@@ -374,11 +374,8 @@ func (w *world) startsWell(partition int, at int64, added bool) {
 		w.startsLate(p, at)
 	}
 	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
-		switch from { // it may be the first start, or Redis was lost: then it is another
-		case ingest.FromLatest, ingest.FromTime:
-			return
-		case ingest.FromEarliest, ingest.FromWindow:
-			from = ingest.FromWindow
+		if from == ingest.FromLatest || from == ingest.FromTime {
+			return // it may be the first start, or Redis was lost: then it is another
 		}
 		from = ingest.FromWindow // the least that both come to: earlier windows' lives may be over
 	}
