@@ -239,6 +239,10 @@ func remove(ctx context.Context, p *cli.Program, cfg *config.Config, v *ranking.
 			fmt.Fprintf(p.Stdout, "Removed %s in %s: nothing is left under %s.\n", units.Plural(int64(keys), "key"), time.Since(began).Round(time.Millisecond), v.Prefix)
 			return nil
 		}
+		if len(found.Used) > 0 || found.Rebuilding { // with the listing gone, a consumer that waits begins
+			return fmt.Errorf("%s was taken into use while it was removed: what was written since is left (%s). Stop the consumers, and wait half a minute",
+				v.Prefix, units.Plural(int64(found.Keys), "key"))
+		}
 	}
 	return fmt.Errorf("%s of %s are back: something writes them", units.Plural(int64(found.Keys), "key"), v.Prefix)
 }

@@ -103,6 +103,37 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	}
 }
 
+func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
+	shortly(t)
+	c, prefix, environ := left(t)
+	tag := prefix + ":{0}:"
+	for n := range 100 { // which take a while
+		if err := c.ZAdd(t.Context(), fmt.Sprintf("%sb%d:weekly:2100-W01", tag, n), redis.Z{Score: 1, Member: "ann"}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	began := make(chan struct{})
+	go func() { // once the ledger is gone, which goes first
+		defer close(began)
+		for ctx.Err() == nil && c.Exists(ctx, tag+"ledger").Val() == 1 {
+			time.Sleep(time.Millisecond)
+		}
+		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
+		_ = c.HSet(ctx, tag+"ledger", "points/0", "11").Err()
+		_ = c.HSet(ctx, tag+"workers", "points/0", line).Err()
+	}()
+	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	stop()
+	<-began
+	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keys(t, c, prefix) != 2 {
+		t.Errorf("exit code %d, %d keys left: %s%s", code, keys(t, c, prefix), out, errs)
+	}
+	if err := c.Del(t.Context(), tag+"ledger", tag+"workers").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
 	shortly(t)
 	c, prefix, environ := left(t)
