@@ -223,11 +223,12 @@ func (a *attempt) held(ctx context.Context) (done bool, err error) {
 	case err != nil:
 		return false, err
 	case a.DryRun:
-		a.result.Held = time.Since(began)
-		if _, err = a.plan(ctx, a.result.Plan.Starts); err == nil {
-			err = a.differences()
+		if _, err = a.plan(ctx, a.result.Plan.Starts); err != nil {
+			return true, err
 		}
-		return true, err
+		_ = a.Release(ctx) // what differs is known, and to sort it takes a while
+		a.result.Held = time.Since(began)
+		return true, a.differences()
 	}
 	if done, err = a.swap(ctx, began); done && err == nil {
 		err = a.differences()

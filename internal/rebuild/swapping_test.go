@@ -205,3 +205,40 @@ func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
 		})
 	}
 }
+
+// stopwatch measures how long the hold was there at least.
+type stopwatch struct {
+	key             string
+	taken, released time.Time
+}
+
+func (*stopwatch) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *stopwatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a := cmd.Args()
+		if len(a) > 3 && a[2] == 1 && a[3] == s.key && s.released.IsZero() {
+			s.released = time.Now()
+		}
+		err := next(ctx, cmd)
+		if len(a) > 3 && a[2] == 2 && a[3] == s.key {
+			s.taken = time.Now()
+		}
+		return err
+	}
+}
+func (*stopwatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestADryRunSaysHowLongIngestionReallyWasHeld(t *testing.T) {
+	p := newPlace(t, 20)
+	p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
+	s := &stopwatch{key: p.key("hold")}
+	p.redis.AddHook(s)
+	p.redis.AddHook(slow(20 * time.Millisecond))
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Holds)
+	require.GreaterOrEqual(t, r.Held, s.released.Sub(s.taken))
+	p.nothingLeft()
+}
