@@ -33,6 +33,7 @@ type call struct {
 	fails     func(code kafka.Error, whole bool) any
 	partition int // that a fetch is about
 	offset    int64
+	short     int // so many tenths are missing at the end of its answer
 	// width is how much Redis has to do, in member-windows.
 	width   int
 	command *redissim.Command // of Redis

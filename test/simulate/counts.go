@@ -99,7 +99,7 @@ func kinds() (all []string) {
 	for _, t := range troubles {
 		all = append(all, "Redis answers "+t.name)
 	}
-	all = append(all, cutBefore, lostAnswer, silence, slow, "Kafka answers an error", errorCode)
+	all = append(all, cutBefore, cutMidway, stale, haltPasses, lostAnswer, silence, slow, "Kafka answers an error", errorCode)
 	return append(all,
 		crash+": apply, in the middle of a sweep",
 		lateDone+": apply", lateDone+": apply, which was still in order", lateDone+": begin", lateDone+": produce",

@@ -42,6 +42,10 @@ const (
 	idleFor = 200 * time.Millisecond
 )
 
+// haltPasses is counted where a log seemed to end too early: none does at the end of a
+// world, so what halted has to go on by itself.
+const haltPasses = "halt: truncated, until the log's end is known again"
+
 // run drives the world to its end.
 func (w *world) run() {
 	for _, s := range w.setup.Processes {
@@ -53,6 +57,14 @@ func (w *world) run() {
 		w.advance()
 	}
 	w.finish()
+	for _, p := range w.kafka.partitions {
+		if p.misled > 0 {
+			w.count(stale)
+		}
+	}
+	if w.truncated.Load() {
+		w.count(haltPasses)
+	}
 	w.shut()
 }
 
@@ -226,6 +238,13 @@ func (w *world) strike(f fault, c *call) {
 		} else {
 			w.ignore(c)
 		}
+	case cutMidway:
+		w.tellf("the connection is cut in the middle of the answer to what process %d asks now:", c.from.id)
+		if p := w.kafka.partitions[c.partition]; c.offset < p.stable() { // there is something in it
+			w.count(f.kind)
+		}
+		c.short = 1 + f.n%(shortOf-1)
+		w.carryOut(c, redissim.Fault{}, false)
 	case silence:
 		w.tellf("process %d: %s: isn't done, and nobody answers", c.from.id, c.what)
 		w.count(f.kind + where)

@@ -29,6 +29,7 @@ func (f fault) String() string {
 // Kinds, by the words of the report.
 const (
 	cutBefore  = "connection cut, nothing done"
+	cutMidway  = "connection cut in the middle of an answer"
 	lostAnswer = "done, answer lost"
 	silence    = "never done, no answer"
 	lateDone   = "done after the caller gave up"
@@ -53,6 +54,7 @@ const (
 	flush     = "scripts flushed"
 	grow      = "a partition is added"
 	truncate  = "retention moves the log's start"
+	stale     = "a leader doesn't know the log's end"
 	gapOpens  = "retention overtakes the consumer"
 	rebuilds  = "a rebuild starts"
 	sleeps    = "a rebuild sleeps past its lease"
@@ -79,7 +81,7 @@ func (d *drawer) faults(p *plan) {
 		return // a quiet world: its accounting has to be exact
 	}
 	all := []string{
-		cutBefore, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
+		cutBefore, cutMidway, stale, stale, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
 		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait, rebuilds, rebuilds,
 	}
 	if d.IntN(6) == 0 { // not with the small jumps, which may lead back
@@ -96,6 +98,10 @@ func (d *drawer) faults(p *plan) {
 			if d.IntN(2) == 0 {
 				f.on = pick(d, kafkaCalls...)
 			}
+		case cutMidway:
+			f.on = "fetch"
+		case stale: // mostly while there is somebody who stands further on
+			f.at += 20
 		case lateDone:
 			// Not a commit: those of a generation go by one connection, in order.
 			f.on = pick(d, "apply", "apply", "apply", "begin", "produce")

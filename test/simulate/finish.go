@@ -75,7 +75,7 @@ func (w *world) settle() bool {
 		if now != last {
 			last, since = now, time.Now()
 		}
-		calm := len(w.late) == 0 && w.dealt() && w.rebuildsEnded()
+		calm := len(w.late) == 0 && !slices.ContainsFunc(w.kafka.partitions, (*partition).stale) && w.dealt() && w.rebuildsEnded()
 		if !calm {
 			since = time.Now()
 		}

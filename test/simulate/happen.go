@@ -82,6 +82,9 @@ func (w *world) happen(f fault) bool {
 		}
 	case truncate, gapOpens:
 		return w.cutLog(f)
+	case stale:
+		w.forgets(f.n)
+		return false // counted once it has been told to somebody
 	case rebuilds:
 		if len(w.rebuilds) > 3 {
 			return false
@@ -205,6 +208,26 @@ func (w *world) cutLog(f fault) bool {
 		p.gap = 0 // see holding
 	}
 	return true
+}
+
+// forgets has a new leader lead that doesn't know the log's end, as far as it was counted,
+// for a while: for longer than a worker takes it for a mistake, at times.
+func (w *world) forgets(n int) {
+	p := w.kafka.partitions[n%len(w.kafka.partitions)]
+	text, ok := w.ledger()[p.id]
+	if !ok || p.stale() {
+		return
+	}
+	from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
+	seen := p.before(from)
+	if seen >= from {
+		return
+	}
+	lasts := time.Duration(2+n>>4%19) * time.Second
+	w.tellf("the leader of partition %d knows of nothing from offset %d on, for %v; its ledger stands at %s", p.id, seen, lasts, text)
+	w.mu.Lock()
+	p.seen, p.until = seen, time.Now().Add(lasts)
+	w.mu.Unlock()
 }
 
 // happenToRedis reports whether a fault of Redis itself took effect.

@@ -188,7 +188,7 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 			case kafka.FirstOffset:
 				a.Offset = log.start
 			case kafka.LastOffset:
-				a.Offset = log.stable()
+				_, a.Offset = log.answers()
 			default:
 				a.Offset = log.since(p.Timestamp)
 			}
@@ -267,7 +267,8 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 			return true
 		}
 		log := t.w.kafka.partitions[p.Partition]
-		return p.FetchOffset < log.stable() || p.FetchOffset < log.start || p.FetchOffset > log.end
+		end, stable := log.shown()
+		return p.FetchOffset < stable || p.FetchOffset < log.start || p.FetchOffset > end
 	}
 	c.do = func() (any, error) { return t.w.kafka.fetch(q), nil }
 	c.fails = func(code kafka.Error, whole bool) any {
@@ -321,10 +322,17 @@ func (c *wire) Read(b []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		c.response = bytes.NewReader(out)
+		c.response = bytes.NewReader(out[:len(out)-len(out)*c.call.short/shortOf])
 	}
-	return c.response.Read(b)
+	n, err := c.response.Read(b)
+	if err != nil && c.call.short > 0 {
+		err = errReset
+	}
+	return n, err
 }
+
+// shortOf is what part of an answer may be missing.
+const shortOf = 10
 
 // exchange parks, and writes the answer out.
 func (c *wire) exchange() ([]byte, error) {
@@ -380,8 +388,9 @@ func (k *brokers) fetch(q *kmsg.FetchRequest) *kmsg.FetchResponse {
 		p.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 	default:
 		log := k.partitions[want.Partition]
-		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = log.end, log.stable(), log.start
-		if want.FetchOffset < log.start || want.FetchOffset > log.end {
+		p.HighWatermark, p.LastStableOffset = log.answers()
+		p.LogStartOffset = log.start
+		if want.FetchOffset < log.start || want.FetchOffset > p.HighWatermark {
 			p.ErrorCode = int16(kafka.OffsetOutOfRange)
 		} else {
 			p.RecordBatches, p.AbortedTransactions = log.read(want.FetchOffset, int(want.PartitionMaxBytes))

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"hash/crc32"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -79,6 +80,12 @@ type partition struct {
 	gap          int64 // offsets that the next batch leaves out: the last one always stays
 	batches      []*batch
 	transactions []*transaction
+
+	// What a new leader knows of the log that doesn't know its end yet, until when, and
+	// how often that was an answer.
+	seen   int64
+	until  time.Time
+	misled int
 }
 
 // send appends a batch, and the marker of its transaction.
@@ -168,6 +175,38 @@ func (p *partition) stable() int64 {
 	return p.end
 }
 
+// stale reports whether the leader knows less than there is.
+func (p *partition) stale() bool {
+	return time.Now().Before(p.until) && p.seen >= p.start && p.seen < p.stable()
+}
+
+// shown are the log's end and its stable one as the leader knows them.
+func (p *partition) shown() (end, stable int64) {
+	if p.stale() {
+		return p.seen, p.seen
+	}
+	return p.end, p.stable()
+}
+
+// answers are shown, in an answer.
+func (p *partition) answers() (end, stable int64) {
+	if p.stale() {
+		p.misled++
+	}
+	return p.shown()
+}
+
+// before is the beginning of the last batch that begins before an offset.
+func (p *partition) before(offset int64) int64 {
+	last := p.start
+	for _, b := range p.batches {
+		if b.base >= p.start && b.base < offset {
+			last = b.base
+		}
+	}
+	return last
+}
+
 // visible calls do with every committed record from an offset on.
 func (p *partition) visible(from int64, do func(*stored)) {
 	for _, b := range p.batches {
@@ -216,7 +255,8 @@ func (p *partition) since(ms int64) int64 {
 // read is what a fetch from an offset on brings: whole batches, at least one, and the
 // transactions among them that were aborted.
 func (p *partition) read(offset int64, most int) (out []byte, gone []kmsg.FetchResponseTopicPartitionAbortedTransaction) {
-	stable, last := p.stable(), offset
+	_, stable := p.shown()
+	last := offset
 	for _, b := range p.batches {
 		if b.last < offset || b.last < p.start || b.base >= stable {
 			continue

@@ -85,6 +85,7 @@ type world struct {
 	ends      []int64         // of the logs, as the world begins
 	rebuilt   bool            // by the operator
 	leapt     bool            // Redis's clock has
+	truncated atomic.Bool     // a partition was halted since its log seemed to end too early
 	unknown   bool            // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
@@ -295,6 +296,9 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		if v, ok := text.Fields[name]; ok {
 			about += fmt.Sprintf(" %s=%v", name, v)
 		}
+	}
+	if text.Fields["reason"] == ingest.HaltTruncated {
+		c.p.w.truncated.Store(true)
 	}
 	if c.p.consumer == nil || c.p.isDead() {
 		return nil
