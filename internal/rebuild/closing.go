@@ -244,7 +244,7 @@ func (a *attempt) swap(ctx context.Context, began time.Time) (done bool, err err
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(leaveTime, cancel) })()
 	err = ranking.Retry(asking, func() (err error) { plan, err = a.Swap(asking, a.Choice); return err })
-	a.result.Unsure = a.Rebuild.Unsure()
+	a.result.Unsure = a.Unsure()
 	_, moved := errors.AsType[*ranking.MovedError](err)
 	switch {
 	case err == nil:

@@ -1,0 +1,37 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/rebuild"
+)
+
+func TestABoardThatCanBeNoneIsRefusedBeforeAnythingIsAsked(t *testing.T) {
+	environ := []string{"STANDINGS_BOARDS=eu,us"}
+	for _, try := range []struct{ board, says string }{
+		{"eu,us", `--board "eu,us" isn't a board's name`},
+		{"asia", "--board asia isn't among the configured boards: eu, us"},
+	} {
+		code, _, errs := clitest.Execute(t, Command, environ, "rebuild", "--board", "eu", "--board", try.board)
+		if code != 2 || !strings.Contains(errs, try.says) {
+			t.Errorf("exit code %d: %s", code, errs)
+		}
+	}
+}
+
+func TestAnInterruptedRebuildSaysWhatIsKnownOfTheBoards(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for unsure, says := range map[bool]string{false: "the boards are as they were", true: "it isn't known whether the boards were swapped"} {
+		err := explain(ctx, errors.Join(context.Canceled, io.EOF), &config.Config{}, &rebuild.Result{Unsure: unsure})
+		if err == nil || !strings.Contains(err.Error(), says) || unsure && strings.Contains(err.Error(), "as they were") {
+			t.Errorf("unsure %t: %v", unsure, err)
+		}
+	}
+}
