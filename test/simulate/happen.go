@@ -198,6 +198,11 @@ func (w *world) cutLog(f fault) bool {
 	if f.kind == gapOpens {
 		to = min(from+1+int64(f.n>>4%20), p.stable())
 	}
+	// Retention goes by time: what is from after Redis's clock stays. A rebuild that found
+	// nothing of it would take the windows that begin later for empty ones.
+	if ahead := p.first(time.Now().Add(min(0, time.Duration(w.skew.Load()))).UnixMilli() + 1); ahead >= 0 {
+		to = min(to, ahead)
+	}
 	to = p.holding(to)
 	if to <= p.start || f.kind == gapOpens && to <= from {
 		return false
