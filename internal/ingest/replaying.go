@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ledger"
 )
@@ -126,4 +130,21 @@ func Leads(from, to ledger.Position) bool {
 		return to.From >= from.To
 	}
 	return to.From > from.From || to.From == from.From && to.Sweeping()
+}
+
+// waitOut has Kafka asked again until it has answered.
+func waitOut(ctx context.Context, ask func() error) error {
+	wait := newWait()
+	for {
+		err := ask()
+		code, answered := errors.AsType[kafka.Error](err)
+		_, network := errors.AsType[net.Error](err)
+		lost := network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if answered && Meaning(code) != ledger.Retry || !answered && !lost {
+			return err
+		}
+		if err := wait.next(ctx); err != nil {
+			return err
+		}
+	}
 }

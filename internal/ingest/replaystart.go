@@ -115,7 +115,11 @@ func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live ledger.State,
 	var all []ReplayStart
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		slices.Sort(topics[topic])
-		some, err := r.startsOf(ctx, topic, topics[topic], from, asked, live)
+		var some []ReplayStart
+		err := waitOut(ctx, func() (err error) {
+			some, err = r.startsOf(ctx, topic, topics[topic], from, asked, live)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

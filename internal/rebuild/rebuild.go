@@ -111,7 +111,7 @@ const tries = 3
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
 	for try := 1; ; try++ {
-		r, err := j.attempt(ctx)
+		r, err := j.attempt(ctx, began, try)
 		r.Took = time.Since(began)
 		if try == tries || !errors.Is(err, ingest.ErrWentBack) && !errors.Is(err, ingest.ErrLogMoved) {
 			return r, err
@@ -133,7 +133,7 @@ type attempt struct {
 	compared *ranking.Comparison
 }
 
-func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
+func (j *Job) attempt(ctx context.Context, run time.Time, try int) (result *Result, err error) {
 	a := &attempt{Job: j, result: &Result{}, begun: map[string]int64{}, until: map[string]int64{}}
 	live, err := a.state(ctx)
 	if err == nil {
@@ -145,12 +145,15 @@ func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
 	if err != nil {
 		return a.result, err
 	}
-	if a.Rebuild, err = j.Live.Rebuild(ctx, j.Owner, j.Lease); err != nil {
+	if a.Rebuild, err = j.lock(ctx, run, try == 1); err != nil {
 		return a.result, j.Live.Full(ctx, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	renewed := a.renew(ctx, cancel)
 	err = a.run(ctx, live)
+	if a.reads != nil {
+		a.result.Records = a.reads.Stats().Records.Load()
+	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -160,6 +163,37 @@ func (j *Job) attempt(ctx context.Context) (result *Result, err error) {
 	cancel(nil)
 	<-renewed
 	return a.result, err
+}
+
+// lock makes it the only rebuild. What holds the lock may be of this run: a try before that
+// couldn't let go of it, or a call whose answer never came. Nobody renews that, so it is
+// waited for, once.
+func (j *Job) lock(ctx context.Context, run time.Time, first bool) (r *ranking.Rebuild, err error) {
+	for waited := false; ; waited = true {
+		var busy *ranking.BusyError
+		take := func() (err error) {
+			if r, err = j.Live.Rebuild(ctx, j.Owner, j.Lease); errors.As(err, &busy) {
+				return nil
+			}
+			return err
+		}
+		var err error
+		if first { // and nothing is lost yet
+			err = take()
+		} else {
+			err = ranking.Retry(ctx, take)
+		}
+		if err != nil || busy == nil {
+			return r, err
+		}
+		if waited || busy.Owner != j.Owner || busy.Began.Before(run.Truncate(time.Millisecond)) {
+			return nil, busy
+		}
+		j.Watch.notef("waiting for a lock of its own to expire, at %s", busy.Until.UTC().Format(time.RFC3339))
+		if err := sleep(ctx, time.Until(busy.Until)+100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // renew keeps the lease until the context ends, or ends it where there is nothing left
@@ -204,7 +238,7 @@ func (a *attempt) leave(ctx context.Context) {
 	const pause = 5 * time.Millisecond
 	err := errors.Join(a.Release(ctx), a.Unlink(ctx, pause, nil), a.Close(ctx))
 	if err != nil {
-		a.Watch.notef("what the rebuild leaves in Redis expires by itself, within %v: %v", a.Lease, err)
+		a.Watch.notef("what the rebuild leaves in Redis expires by itself, the shadow within %v and boards that were replaced within ten minutes: %v", a.Lease, err)
 	}
 }
 
@@ -251,7 +285,6 @@ func (a *attempt) run(ctx context.Context, live ledger.State) error {
 		a.Watch.notef("no window is listed of %s: it is looked for in the log", strings.Join(unknown, ", "))
 	}
 	err = a.reading(ctx)
-	a.result.Records = a.reads.Stats().Records.Load()
 	if err == nil {
 		err = a.known(ctx)
 	}

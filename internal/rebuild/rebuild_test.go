@@ -3,7 +3,9 @@ package rebuild
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
@@ -34,13 +37,14 @@ const topic = "events"
 
 // place is a log of some events, and live boards that a consumer has counted it into.
 type place struct {
-	t      *testing.T
-	redis  *redis.Client
-	kafka  *kgo.Client
-	live   *ranking.Store
-	prefix string
-	job    *Job
-	notes  []string
+	t       *testing.T
+	redis   *redis.Client
+	kafka   *kgo.Client
+	cluster *kfake.Cluster
+	live    *ranking.Store
+	prefix  string
+	job     *Job
+	notes   []string
 }
 
 type standings struct{ *ranking.Store }
@@ -72,7 +76,7 @@ func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	require.NoError(t, err)
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	require.NoError(t, err)
-	p := &place{t: t, kafka: client, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
+	p := &place{t: t, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.live = ranking.New(ranking.Config{
 		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
@@ -169,33 +173,134 @@ func TestNobodysBoardsAreNothingToRebuild(t *testing.T) {
 	p.nothingLeft()
 }
 
+// hooked is told of every call, and does it.
+type hooked func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error
+
+func (hooked) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h hooked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h(ctx, cmd, next) }
+}
+func (hooked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // slow is a network to Redis on which every call takes a while.
-type slow time.Duration
-
-const slowly = 5 * time.Millisecond
-
-func (slow) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		time.Sleep(time.Duration(s))
-		return next(ctx, cmd)
+func slow(by time.Duration) hooked {
+	return func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		time.Sleep(by)
+		return do(ctx, cmd)
 	}
 }
-func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+
+// has reports whether a command is a script's, with an argument.
+func has(cmd redis.Cmder, text string) bool {
+	return strings.HasPrefix(strings.ToLower(cmd.Name()), "eval") && slices.Contains(cmd.Args(), any(text))
 }
 
 func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T) {
 	p := newPlace(t, 20)
 	was := p.boards()
-	p.redis.AddHook(slow(slowly))
-	p.job.MaxHold = slowly // less than it takes to look where the live ledger stands
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
+	p.job.MaxHold = 400 * time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	holds, beside := 0, testenv.Redis(t).Client(t) // which isn't slowed
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		switch {
+		case has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")): // it is taken
+			if holds++; holds > 2 {
+				stop()
+			}
+		case beside.Exists(context.WithoutCancel(ctx), p.key("hold")).Val() == 1:
+			time.Sleep(p.job.MaxHold) // whatever is asked under it
+		}
+		return do(ctx, cmd)
+	}))
 	r, err := p.job.Run(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, r.Swapped)
+	require.Equal(t, 2, r.Holds)
 	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+// A live consumer stands in a sweep. The piece that brings the rebuild there is executed,
+// but its answer doesn't come before the hold is over; then the consumer goes on.
+func TestAPieceWhoseAnswerIsLostAsTheHoldEndsIsNoLedgerThatWentBack(t *testing.T) {
+	p := newPlace(t, 40)
+	const first, second = "0..40@8000000000000000", "0..40@c000000000000000"
+	ctx := context.Background()
+	require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
+	p.job.MaxHold = 500 * time.Millisecond
+	lost := 0
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		if !has(cmd, first) || lost > 0 {
+			return do(ctx, cmd)
+		}
+		lost++
+		err := do(ctx, cmd)
+		require.NoError(t, err)
+		require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", second).Err())
+		time.Sleep(p.job.MaxHold)
+		cmd.SetErr(io.ErrUnexpectedEOF)
+		return io.ErrUnexpectedEOF
+	}))
+	r, err := p.job.Run(ctx)
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, 1, lost)
+	require.Equal(t, 2, r.Holds)
+	require.Empty(t, p.notes)
+	require.Equal(t, second, p.redis.HGet(ctx, p.key("ledger"), topic+"/0").Val())
+	p.nothingLeft()
+}
+
+func TestAKafkaThatIsAwayAsAPartitionIsTakenInIsWaitedFor(t *testing.T) {
+	p := newPlace(t, 20)
+	p.job.Watch.Planned = func(*Plan) {
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
+		for range 2 {
+			p.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+				return nil, errors.New("cut by the test"), true
+			})
+		}
+	}
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Len(t, r.Plan.Starts, 2)
+	p.nothingLeft()
+}
+
+func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
+	p := newPlace(t, 20)
+	p.job.Lease = time.Second
+	plans := 0
+	p.job.Watch.Planned = func(*Plan) { plans++ }
+	p.job.Watch.Reading = func(int64, func() int64) func() {
+		return func() {
+			if plans == 1 { // as if Redis went back
+				require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+			}
+		}
+	}
+	kept := 0
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		// Let go of: that script has the lock alone.
+		if plans == 1 && has(cmd, p.key("~rebuild")) && cmd.Args()[2] == any(1) && len(cmd.Args()) == 5 {
+			kept++
+			if testenv.Redis(t).Embedded() { // its clock is moved by hand
+				time.AfterFunc(p.job.Lease, func() { p.redis.Del(context.Background(), p.key("~rebuild")) })
+			}
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return io.ErrUnexpectedEOF
+		}
+		return do(ctx, cmd)
+	}))
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, []int{1, 2}, []int{kept, plans})
+	require.Contains(t, strings.Join(p.notes, "\n"), "waiting for a lock of its own")
 	p.nothingLeft()
 }
 
