@@ -189,6 +189,11 @@ func (a *attempt) finish(ctx context.Context) error {
 		if err := a.close(ctx); err != nil {
 			return err
 		}
+		if a.compared != nil { // else each hold has more to ask for than the one before
+			if err := a.compared.Update(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 
@@ -217,15 +222,17 @@ func (a *attempt) held(ctx context.Context) (done bool, err error) {
 	if err == nil && a.compared != nil {
 		err = a.compared.Update(inTime)
 	}
+	if err == nil && a.DryRun {
+		if _, err = a.plan(inTime, a.result.Plan.Starts); err == nil {
+			err = inTime.Err() // what came after it may be of another moment
+		}
+	}
 	switch {
 	case err != nil && inTime.Err() != nil && ctx.Err() == nil:
 		return false, nil // not in time
 	case err != nil:
 		return false, err
 	case a.DryRun:
-		if _, err = a.plan(ctx, a.result.Plan.Starts); err != nil {
-			return true, err
-		}
 		_ = a.Release(ctx) // what differs is known, and to sort it takes a while
 		a.result.Held = time.Since(began)
 		return true, a.differences()
