@@ -64,7 +64,9 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	switch d.step {
 	case goOn:
 		if _, ok := committed[w.partition]; !ok {
-			return d.at, w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic)
+			if err := w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic); err != nil {
+				return d.at, err
+			}
 		}
 		// Whoever was here last may not have come to commit, or something else may be
 		// pending: where no event follows, monitors would show a lag for good.
