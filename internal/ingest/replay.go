@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -206,6 +204,3 @@ func (w *watched) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, ti
 	}
 	return a, took, err
 }
-
-// outOfRange reports whether an error says that the log doesn't have an offset.
-func outOfRange(err error) bool { return errors.Is(err, kafka.OffsetOutOfRange) }

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ledger"
@@ -107,4 +109,46 @@ func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
 	require.Equal(t, ledger.At(0), r.Position("events/0"))
 	require.NoError(t, r.Look(t.Context()))
 	require.Equal(t, into, r.Position("events/0"))
+}
+
+func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, shadow := w.replay(1, nil)
+	behind := 0
+	w.cluster.ControlKey(int16(kmsg.Fetch), func(k kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		if behind++; behind > 3 {
+			return nil, nil, false
+		}
+		in := k.(*kmsg.FetchRequest)
+		resp := in.ResponseKind().(*kmsg.FetchResponse)
+		answered, of := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		answered.Topic, answered.TopicID = in.Topics[0].Topic, in.Topics[0].TopicID
+		of.ErrorCode = kerr.OffsetOutOfRange.Code
+		answered.Partitions = append(answered.Partitions, of)
+		resp.Topics = append(resp.Topics, answered)
+		return resp, nil, true
+	})
+	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.Equal(t, "20", shadow.at(0))
+	require.Greater(t, behind, 3)
+}
+
+// An unclean election, after the shadow had come further than the log reaches now.
+func TestAReplayThatIsPastTheLogsEndHaltsOnceThatIsSure(t *testing.T) {
+	if testing.Short() {
+		t.Log("waits as long as a leader may take to know its end")
+	}
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("m", 20, 1)...)
+	r, shadow := w.replay(1, nil)
+	shadow.do(func() { shadow.ledger["events/0"] = "30" })
+	began := time.Now()
+	halt := new(*Halt)
+	require.ErrorAs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(35)}), halt)
+	require.Equal(t, HaltTruncated, (*halt).Reason)
+	require.GreaterOrEqual(t, time.Since(began), confirmFor)
 }

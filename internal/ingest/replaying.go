@@ -75,18 +75,45 @@ func (w *worker) replayed(ctx context.Context, at, until ledger.Position) error 
 			return halt
 		case err != nil && w.Standings.Meaning(err) == ledger.Refuse:
 			return err
-		case outOfRange(err):
-			return fmt.Errorf("%w: %w", ErrLogMoved, err)
 		case !errors.Is(err, errMoved):
 			w.waiting(err)
 		}
 		if err := wait.next(ctx); err != nil {
 			return err
 		}
+		outside := errors.Is(err, kafka.OffsetOutOfRange)
 		if at, err = w.shadowed(ctx); err != nil {
 			return err
 		}
+		if outside && at != until {
+			if err := w.outside(ctx, at, until); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// outside is what it comes to where a broker doesn't have an offset, by what the leader
+// says of the log: nil to ask for it again. Past the end of what it has may be a follower
+// that still takes itself for the leader.
+func (w *worker) outside(ctx context.Context, at, until ledger.Position) error {
+	all, err := w.kafka.bounds(ctx, w.topic, w.partition)
+	log := all[w.partition]
+	switch {
+	case err != nil:
+	case log.start > at.From:
+		return fmt.Errorf("%w: %s at offset %d, and offset %d wasn't read yet", ErrLogMoved, w.field, log.start, at.From)
+	case log.end < until.To:
+		err = w.confirmTruncated(until, log)
+	default:
+		w.pastSince = time.Time{}
+		return nil
+	}
+	if halt, ok := errors.AsType[*Halt](w.judge(err)); ok {
+		return halt
+	}
+	w.waiting(err)
 	return nil
 }
 
