@@ -199,6 +199,24 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
 }
 
+// In order: nothing is committed, so where this one begins is, at once; another, which
+// found an emptied Redis meanwhile, commits 0; the Redis of before comes back, and no event
+// follows.
+func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
+	w := newWorld(t, 1)
+	w.send(0, some("a", 5, 5)...)
+	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	com, calls, _ := committing(nil)
+	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
+	_, err := worker.locate(t.Context())
+	require.NoError(t, err)
+	com.flush()
+	*calls = nil
+	com.again()
+	com.flush()
+	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
+}
+
 func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := make(chan struct{})
