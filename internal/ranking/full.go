@@ -50,17 +50,13 @@ func (s *Store) Full(ctx context.Context, err error) error {
 func (s *Store) room(ctx context.Context) (used, most int64) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	c := redis.Cmdable(s.client)
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, s.keys.ledger())
-		if err != nil {
-			return 0, 0
-		}
-		c = master
-	}
-	info, err := c.Info(ctx, "memory").Result()
+	server, err := s.master(ctx)
 	if err != nil {
 		return 0, 0 // nothing rests on it
+	}
+	info, err := server.Info(ctx, "memory").Result()
+	if err != nil {
+		return 0, 0
 	}
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

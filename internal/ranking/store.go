@@ -197,19 +197,28 @@ func (s *Store) run(ctx context.Context, sc script, keys int, args []any) ([]any
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	c := redis.Cmdable(s.client)
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, s.keys.ledger())
-		if err != nil {
-			return time.Time{}, fmt.Errorf("find the node of %q: %w", s.prefix, err)
-		}
-		c = master
+	server, err := s.master(ctx)
+	if err != nil {
+		return time.Time{}, err
 	}
-	now, err := c.Time(ctx).Result()
+	now, err := server.Time(ctx).Result()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask for the time: %w", asRights(err, "", s.prefix))
 	}
 	return now, nil
+}
+
+// master is the server that has the ledger: the one there is, or a node of a cluster.
+func (s *Store) master(ctx context.Context) (redis.Cmdable, error) {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return s.client, nil
+	}
+	node, err := cluster.MasterForKey(ctx, s.keys.ledger())
+	if err != nil {
+		return nil, fmt.Errorf("find the node of %q: %w", s.prefix, err)
+	}
+	return node, nil
 }
 
 // texts reads a reply's elements as texts.
