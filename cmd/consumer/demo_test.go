@@ -230,8 +230,9 @@ func frameOf(t *testing.T, trouble string) *demoFrame {
 		t.Fatal(err)
 	}
 	t.Cleanup(watch.close)
+	begun := time.Now()
 	for look := range 2 {
-		v := &demoView{at: time.Now().Add(time.Duration(look) * time.Second), published: int64(1000 * look), lag: 12, trouble: trouble}
+		v := &demoView{at: begun.Add(time.Duration(look) * time.Second), published: int64(1000 * look), lag: 12, trouble: trouble}
 		for _, p := range config.DefaultPeriods {
 			b := ranking.Board{Window: periods.Window{Period: p, Name: "2026-W47"}, Members: 1234567}
 			for i := range int64(10) {
