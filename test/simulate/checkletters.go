@@ -1,0 +1,145 @@
+package simulate
+
+// What has to be true of dead letters: they cover exactly the bad events, and which of those were
+// refused for their points.
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+// refusedPoints finds which events were refused for their points. That depends on the
+// order and on cuts, so the dead letters say it: an event without one counts, and of
+// those with one some may count all the same, where an owner wrote the letter and
+// another, who cut otherwise, found room. Some choice has to fit the standings.
+func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool {
+	type mine struct {
+		all   []oracle.Record
+		doubt []oracle.At
+	}
+	members := map[string]*mine{}
+	w.records(func(p int, r *stored) {
+		user, ok := userOf(r.value)
+		if !ok {
+			return
+		}
+		if members[user] == nil {
+			members[user] = &mine{}
+		}
+		m := members[user]
+		m.all = append(m.all, recordOf(p, r, false))
+		// A rebuild reads in another order, may refuse others, and writes no letters.
+		if at := (oracle.At{Partition: p, Offset: r.offset}); lettered[at] == "overflow" || w.counts["swap answers swapped"] > 0 && strings.HasPrefix(user, "over") {
+			m.doubt = append(m.doubt, at)
+		}
+	})
+	refused := map[oracle.At]bool{}
+	boards := w.boards()
+	for _, user := range slices.Sorted(maps.Keys(members)) {
+		m := members[user]
+		if len(m.doubt) == 0 || len(m.doubt) > 12 {
+			continue
+		}
+		told := 0 // those that have a letter: tried first
+		for i, at := range m.doubt {
+			if lettered[at] == "overflow" {
+				told |= 1 << i
+			}
+		}
+		for other := range 1 << len(m.doubt) {
+			chosen := map[oracle.At]bool{}
+			for i, at := range m.doubt {
+				chosen[at] = (told^other)>>i&1 == 1
+			}
+			if w.fits(user, m.all, chosen, boards) {
+				maps.Copy(refused, chosen)
+				break
+			}
+		}
+	}
+	return refused
+}
+
+// fits reports whether a member's standings are what the events come to without those
+// that were refused.
+func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]bool, boards map[string]map[string]uint64) bool {
+	o := w.oracle()
+	for _, r := range all {
+		r.Overflow = refused[oracle.At{Partition: r.Partition, Offset: r.Offset}]
+		o.Add(r)
+	}
+	want, err := o.Expected(w.now())
+	if err != nil {
+		return false
+	}
+	for listing, members := range boards {
+		w, expected := want.Boards[listing][user]
+		g, found := members[user]
+		if expected != found || w != g {
+			return false
+		}
+	}
+	return true
+}
+
+// checkLetters holds the dead letters against the bad events: each once or more, and
+// nothing else. Those of events that a later history skips or starts past may be there.
+func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
+	bad := o.Bad()
+	for at, reason := range bad {
+		if lettered[at] == "" && (reason != "overflow" || w.counts["swap answers swapped"] == 0) {
+			w.failf("the event at %v is bad (%s), and has no dead letter", at, reason)
+			return
+		}
+	}
+	for _, l := range w.kafka.letters {
+		at := oracle.At{Partition: l.partition, Offset: l.offset}
+		var is *stored
+		w.kafka.partitions[l.partition].visible(l.offset, func(r *stored) {
+			if r.offset == l.offset {
+				is = r
+			}
+		})
+		if is == nil {
+			w.failf("a dead letter is about %v, where no event is", at)
+			return
+		}
+		reason := o.Judge(recordOf(l.partition, is, false))
+		switch {
+		case reason == l.reason:
+		case l.reason == "overflow" && reason == "": // see refusedPoints
+			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints {
+				w.failf("a dead letter says that the event at %v takes %s out of the range, and all of its points don't", at, user)
+				return
+			}
+		default:
+			w.failf("a dead letter calls the event at %v %s, and it is %q", at, l.reason, reason)
+			return
+		}
+		if string(l.key) != string(is.key) || string(l.value) != string(is.value) {
+			w.failf("the dead letter of %v isn't the event as it came", at)
+			return
+		}
+	}
+}
+
+// mostPoints is what a member's points come to without regard to their sign: no standing
+// was ever further from 0.
+func (w *world) mostPoints(user string) (sum int64) {
+	for _, p := range w.kafka.partitions {
+		p.visible(0, func(r *stored) {
+			var e struct {
+				User   string `json:"user_id"`
+				Points int64  `json:"points"`
+			}
+			if json.Unmarshal(r.value, &e) == nil && e.User == user {
+				sum += max(e.Points, -e.Points)
+			}
+		})
+	}
+	return sum
+}
