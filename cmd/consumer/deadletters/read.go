@@ -193,6 +193,9 @@ func (r *letterReader) read(ctx context.Context, part letterPart, take func(*dea
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(letterPatience))
 	for at := part.from; at < part.end; {
+		if err := ctx.Err(); err != nil { // a fetch may still be answered
+			return err
+		}
 		next, err := r.response(ctx, f, records, part, at, take)
 		switch {
 		case errors.As(err, new(*takeError)):
