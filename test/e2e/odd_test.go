@@ -68,7 +68,7 @@ func oddGood() map[string]string {
 		"another offset":                        `{"user_id":"offset","points":1,"occurred_at":"` + time.Now().In(time.FixedZone("", 5*3600+1800)).Format(time.RFC3339Nano) + `"}`,
 		"a week's border, before":               fmt.Sprintf(`{"user_id":"border","points":1,"occurred_at":"%s"}`, ago(8*24*time.Hour)),
 		"a week's border, after":                fmt.Sprintf(`{"user_id":"border","points":2,"occurred_at":"%s"}`, ago(time.Minute)),
-		"late for the week, not for the year":   fmt.Sprintf(`{"user_id":"latecomer","points":2,"occurred_at":"%s"}`, time.Now().UTC().Format("2006")+"-01-02T00:00:00Z"),
+		"late for the week, not for the year":   fmt.Sprintf(`{"user_id":"latecomer","points":2,"occurred_at":"%s"}`, time.Now().UTC().Format("2006")+"-01-01T00:00:00Z"),
 		"late for all":                          `{"user_id":"too late","points":2,"occurred_at":"2001-01-01T00:00:00Z"}`,
 	}
 }

@@ -36,6 +36,15 @@ func Record(partition int, value string) *kgo.Record {
 // now is cut to what a record carries.
 func now() time.Time { return time.UnixMilli(time.Now().UnixMilli()) }
 
+// OfToday is a time, or the beginning of now's day in UTC where that is later: what is of
+// one day is of one week, month and year, whenever a test is run.
+func OfToday(at, now time.Time) time.Time {
+	if day := now.UTC().Truncate(24 * time.Hour); at.Before(day) {
+		return day
+	}
+	return at
+}
+
 // Publish publishes records to the partitions they name, in order, and returns when
 // all are acknowledged. What is published here is what Check looks for.
 func (p *Place) Publish(t testing.TB, records ...*kgo.Record) {

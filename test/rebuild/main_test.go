@@ -169,7 +169,7 @@ func (r *rebuilding) refused(says ...string) {
 }
 
 // earned are events of members over partitions, repeatable by their seed: corrections,
-// two boards, times in the last hours, and a bad one in a hundred.
+// two boards, times in the last hours of today, and a bad one in a hundred.
 func earned(seed uint64, events, members, partitions int) []*kgo.Record {
 	random := rand.New(rand.NewPCG(seed, 1))
 	records := make([]*kgo.Record, events)
@@ -180,7 +180,7 @@ func earned(seed uint64, events, members, partitions int) []*kgo.Record {
 		if random.IntN(4) == 0 {
 			board = "eu"
 		}
-		at := now.Add(-time.Duration(random.IntN(4*3600*1000)) * time.Millisecond).UnixMilli()
+		at := harness.OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
 		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
 		if random.IntN(100) == 0 {
 			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)

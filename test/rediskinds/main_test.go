@@ -49,7 +49,7 @@ func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]st
 }
 
 // earned are events of members over two partitions, repeatable by their seed:
-// corrections, two boards, times in the last hours, and a bad one in a hundred.
+// corrections, two boards, times in the last hours of today, and a bad one in a hundred.
 func earned(seed uint64, events int) []*kgo.Record {
 	random := rand.New(rand.NewPCG(seed, 2))
 	records := make([]*kgo.Record, events)
@@ -60,7 +60,7 @@ func earned(seed uint64, events int) []*kgo.Record {
 		if random.IntN(4) == 0 {
 			board = "eu"
 		}
-		at := now.Add(-time.Duration(random.IntN(4*3600*1000)) * time.Millisecond).UnixMilli()
+		at := harness.OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
 		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
 		if random.IntN(100) == 0 {
 			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
