@@ -139,6 +139,7 @@ func TestManyTransactionsThatInterleaveCountIfAndOnlyIfTheyWereCommitted(t *test
 			place.Publish(t, some("plain", random.IntN(partitions), 3)...)
 		}
 		if round == rounds/2 {
+			consumer.Log.Await(t, within, "partition running")
 			consumer.Terminate(t)
 			consumer = place.Start(t)
 		}

@@ -42,7 +42,8 @@ func window(t *testing.T, place *harness.Place, board, period string) string {
 
 func TestABoardDeletedUnderTheConsumerHaltsWhoeverTouchesItUntilItIsRestored(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
+	// A rebalance would have it halt anew, and say so.
+	place := newPlace(t, harness.Options{Partitions: 2, Settings: map[string]string{"kafka.session_timeout": "30s"}})
 	c := place.Start(t)
 	place.Publish(t, boardsOf(50, 600)...)
 	place.AwaitCaughtUp(t, within)

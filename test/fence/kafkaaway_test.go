@@ -128,6 +128,7 @@ func TestPartitionsThatAreAddedWhileRunningAreReadFromTheirStart(t *testing.T) {
 	c, leaving := place.Start(t), place.Start(t)
 	place.Publish(t, earned(91, 500, 100, 1)...)
 	place.AwaitCaughtUp(t, within)
+	leaving.AwaitReady(t, within) // it is a member
 	// The other member leaves while nobody looks: the group deals the new partitions
 	// before anybody has seen them.
 	c.Signal(t, syscall.SIGSTOP)
@@ -186,9 +187,9 @@ func TestARecreatedTopicThatIsShorterHalts(t *testing.T) {
 		}
 		return ""
 	})
+	began := time.Now() // before the consumer can see the new topic
 	place.CreateTopic(t, 1, nil)
 	harness.Eventually(t, within, func() string { return publishes(t, place, one(0, "new", 5)) })
-	began := time.Now()
 	halt := c.Log.AwaitHalt(t, within, "truncated")
 	t.Logf("halted after %v", time.Since(began).Round(time.Millisecond))
 	if took := time.Since(began); took < 9*time.Second {

@@ -20,7 +20,7 @@ const away = 20 * time.Second
 // or to join its group, with text in the reason.
 func says(t *testing.T, c *harness.Consumer, times int, text string) {
 	t.Helper()
-	harness.Eventually(t, 30*time.Second, func() string {
+	harness.Eventually(t, within, func() string {
 		n := 0
 		for _, line := range c.Log.Lines() {
 			if line.Level == "warn" && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
@@ -38,7 +38,7 @@ func says(t *testing.T, c *harness.Consumer, times int, text string) {
 func ends(t *testing.T, c *harness.Consumer) {
 	t.Helper()
 	c.Signal(t, syscall.SIGTERM)
-	if code := c.AwaitExit(t, 10*time.Second); code != 0 {
+	if code := c.AwaitExit(t, 20*time.Second); code != 0 {
 		t.Errorf("asked to end while it waits, it ends with code %d", code)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // foundWithin is how soon an idle consumer sees that its Redis isn't where it was:
 // it looks every second. The rest is the machine's.
-const foundWithin = 10 * time.Second
+const foundWithin = 30 * time.Second
 
 // stream is traffic that goes on while something else happens.
 type stream struct {
@@ -267,7 +267,7 @@ func deleteBefore(t *testing.T, place *harness.Place, partition int32, offset in
 // awaitLine waits until a partition's line for status has a state and a reason.
 func awaitLine(t *testing.T, place *harness.Place, partition int, state, reason string) {
 	t.Helper()
-	harness.Eventually(t, 30*time.Second, func() string {
+	harness.Eventually(t, within, func() string {
 		text := place.Hash(t, "workers")[fmt.Sprintf("%s/%d", place.Topic, partition)]
 		var line struct{ State, Reason, Remedy string }
 		if err := json.Unmarshal([]byte(text), &line); err != nil {

@@ -31,7 +31,7 @@ type cluster struct {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{RedisServer: testenv.LocalRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1500")}
+	n := &node{RedisServer: testenv.LocalRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")}
 	n.c = n.Client(t)
 	id, err := n.c.Do(t.Context(), "cluster", "myid").Text()
 	must(t, err)
