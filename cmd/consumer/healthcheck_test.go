@@ -39,7 +39,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
 		want string
-	}{{nil, "GET /healthz\n"}, {[]string{"--ready"}, "GET /readyz\n"}} {
+	}{{[]string{"--timeout", "1m"}, "GET /healthz\n"}, {[]string{"--ready", "--timeout", "1m"}, "GET /readyz\n"}} {
 		code, out, errs := healthcheck(t, answering(t, http.StatusOK), tc.args...)
 		require.Equal(t, cli.ExitOK, code, errs)
 		require.Equal(t, tc.want, out)
@@ -49,7 +49,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 
 func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusNotFound, http.StatusFound, http.StatusAccepted} {
-		code, out, errs := healthcheck(t, answering(t, status), "--ready")
+		code, out, errs := healthcheck(t, answering(t, status), "--ready", "--timeout", "1m")
 		require.Equal(t, cli.ExitFailure, code, "%d", status)
 		require.Equal(t, "GET /readyz\n", out)
 		require.Contains(t, errs, "/readyz answers ")
@@ -69,11 +69,16 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue for ever
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
-	begun := time.Now()
-	code, _, errs := healthcheck(t, listener.Addr().String(), "--timeout", "50ms")
-	require.Equal(t, cli.ExitFailure, code)
-	require.Contains(t, errs, "doesn't answer in time")
-	require.Less(t, time.Since(begun), 3*time.Second)
+	const byDefault = 3 * time.Second
+	took := byDefault
+	for tries := 0; took >= byDefault && tries < 5; tries++ { // a machine may stand still for as long
+		begun := time.Now()
+		code, _, errs := healthcheck(t, listener.Addr().String(), "--timeout", "50ms")
+		took = time.Since(begun)
+		require.Equal(t, cli.ExitFailure, code)
+		require.Contains(t, errs, "doesn't answer in time")
+	}
+	require.Less(t, took, byDefault)
 }
 
 func TestWhereAConsumerIsAsked(t *testing.T) {

@@ -47,17 +47,16 @@ func FakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
 	return c, []string{"STANDINGS_KAFKA_BROKERS=" + strings.Join(c.ListenAddrs(), ",")}
 }
 
-// ClosedPort is an address where nothing listens.
+// ClosedPort is an address where nothing listens, for as long as the test lasts: it is
+// the near end of a connection, so that no other test is given the port meanwhile.
 func ClosedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	c, err := net.Dial("tcp", SilentPort(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
+	t.Cleanup(func() { _ = c.Close() })
+	return c.LocalAddr().String()
 }
 
 // SilentPort is an address that takes connections and never answers.
