@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
@@ -23,7 +24,13 @@ func words(all []api.Reason) string {
 	return strings.Join(words, ", ")
 }
 
+// No time passes between a test's look at the clock and the code's: they run in bubbles.
 func TestAConsumerIsReadyOnceItIsInItsGroupAndNoPartitionStandsStill(t *testing.T) {
+	synctest.Test(t, isReadyOnceInItsGroup)
+}
+
+func isReadyOnceInItsGroup(t *testing.T) {
+	t.Helper()
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	partition := func(field, state, reason string, since time.Time) ingest.PartitionSnapshot {
 		return ingest.PartitionSnapshot{Field: field, Line: ingest.Line{State: state, Reason: reason, What: "what", Remedy: "remedy"}, Since: since}
@@ -57,7 +64,10 @@ func TestAConsumerIsReadyOnceItIsInItsGroupAndNoPartitionStandsStill(t *testing.
 	}
 }
 
-func TestReadinessTellsWhatIsWaitedForAndTheEnd(t *testing.T) {
+func TestReadinessTellsWhatIsWaitedForAndTheEnd(t *testing.T) { synctest.Test(t, tellsWhatIsWaitedFor) }
+
+func tellsWhatIsWaitedFor(t *testing.T) {
+	t.Helper()
 	r := newReadiness(config.Defaults())
 	see := func(want string) {
 		t.Helper()
@@ -100,7 +110,10 @@ func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyAWorkerThatHangsIsAReasonForARestart(t *testing.T) {
+func TestOnlyAWorkerThatHangsIsAReasonForARestart(t *testing.T) { synctest.Test(t, onlyAHangIsAReason) }
+
+func onlyAHangIsAReason(t *testing.T) {
+	t.Helper()
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	const limit = time.Minute
 	for name, test := range map[string]struct {
