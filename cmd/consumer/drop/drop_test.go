@@ -1,14 +1,17 @@
 package drop
 
 import (
-	"context"
+	"bytes"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/testenv"
 )
@@ -87,51 +90,101 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	if err := c.Del(t.Context(), prefix+":{0}:~rebuild").Err(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	counting := make(chan struct{})
-	go func() { // as a consumer that doesn't report
-		defer close(counting)
-		for ctx.Err() == nil {
-			_ = c.HIncrBy(ctx, prefix+":{0}:ledger", "points/0", 1).Err()
+	// As a consumer that doesn't report, and counts once it is shown what there is.
+	counts := &shown{then: func() {
+		if err := c.HIncrBy(t.Context(), prefix+":{0}:ledger", "points/0", 1).Err(); err != nil {
+			t.Error(err)
 		}
-	}()
-	code, _, errs = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
-	stop()
-	<-counting
+	}}
+	var told bytes.Buffer
+	p := &cli.Program{Environ: environ, Stdin: strings.NewReader(""), Stdout: counts, Stderr: &told}
+	code, errs = p.Run(t.Context(), p.Root("unknown", Command(p)), []string{"drop", "--prefix", prefix, "--yes"}), told.String()
 	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keys(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
+}
+
+// shown is a stdout that something happens after the first text on it.
+type shown struct{ then func() }
+
+func (s *shown) Write(b []byte) (int, error) {
+	if s.then != nil {
+		s.then()
+		s.then = nil
+	}
+	return len(b), nil
 }
 
 func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 	shortly(t)
 	c, prefix, environ := left(t)
 	tag := prefix + ":{0}:"
-	for n := range 100 { // which take a while
-		if err := c.ZAdd(t.Context(), fmt.Sprintf("%sb%d:weekly:2100-W01", tag, n), redis.Z{Score: 1, Member: "ann"}).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	began := make(chan struct{})
-	go func() { // once the ledger is gone, which goes first
-		defer close(began)
-		for ctx.Err() == nil && c.Exists(ctx, tag+"ledger").Val() == 1 {
-			time.Sleep(time.Millisecond)
+	// Before the listing goes, which is last; the ledger is gone.
+	environ[0] = "STANDINGS_REDIS_ADDRESSES=" + before(t, testenv.Redis(t).Addr(), "unlink\r\n$", tag+"windows", func() {
+		if n := c.Exists(t.Context(), tag+"ledger").Val(); n != 0 {
+			t.Error("the ledger doesn't go first")
 		}
 		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
-		_ = c.HSet(ctx, tag+"ledger", "points/0", "11").Err()
-		_ = c.HSet(ctx, tag+"workers", "points/0", line).Err()
-	}()
+		_ = c.HSet(t.Context(), tag+"ledger", "points/0", "11").Err()
+		_ = c.HSet(t.Context(), tag+"workers", "points/0", line).Err()
+	})
 	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
-	stop()
-	<-began
 	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keys(t, c, prefix) != 2 {
 		t.Errorf("exit code %d, %d keys left: %s%s", code, keys(t, c, prefix), out, errs)
 	}
 	if err := c.Del(t.Context(), tag+"ledger", tag+"workers").Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// before is an address that leads to a Redis, where something happens before a command
+// on a key is passed on for the first time.
+func before(t *testing.T, address, command, key string, happens func()) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	var passing sync.WaitGroup
+	pass := func(from, to net.Conn, look func([]byte)) {
+		defer from.Close() //nolint:errcheck // nothing is in flight any more
+		defer to.Close()   //nolint:errcheck // the same
+		for b := make([]byte, 64<<10); ; {
+			n, err := from.Read(b)
+			look(b[:n])
+			if _, failed := to.Write(b[:n]); failed != nil || err != nil {
+				return
+			}
+		}
+	}
+	passing.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Error(err)
+				_ = from.Close()
+				return
+			}
+			passing.Go(func() {
+				pass(from, to, func(b []byte) { // a short command comes whole
+					if bytes.Contains(b, []byte(command)) && bytes.Contains(b, []byte(key)) {
+						once.Do(happens)
+					}
+				})
+			})
+			passing.Go(func() { pass(to, from, func([]byte) {}) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		passing.Wait() // the command has closed its connections
+	})
+	return l.Addr().String()
 }
 
 func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
