@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func newChecked(t *testing.T) *checked {
 	w.admin, w.client = kadm.NewClient(w.kafka.Client(t)), w.redis.Client(t)
 	w.environ = []string{
 		"STANDINGS_KAFKA_BROKERS=" + w.kafka.Addr(), "STANDINGS_REDIS_ADDRESSES=" + w.redis.Addr(),
-		"STANDINGS_LISTEN=off", "STANDINGS_KAFKA_TIMEOUT=5s", "STANDINGS_REDIS_TIMEOUT=2s",
+		"STANDINGS_LISTEN=off", "STANDINGS_KAFKA_TIMEOUT=30s", "STANDINGS_REDIS_TIMEOUT=30s",
 	}
 	return w
 }
@@ -74,7 +75,7 @@ func (w *checked) is(t *testing.T) string {
 	for _, key := range keys {
 		switch {
 		case strings.HasSuffix(key, ":workers"): // which those write whom a check is made beside
-		case strings.Contains(key, ":~try:") && w.client.PTTL(t.Context(), key).Val() > 0: // left where a right is missing
+		case strings.Contains(key, ":~try:") && w.client.PTTL(t.Context(), key).Val() != -1: // left where a right is missing; it expires, or just has
 		default:
 			all = append(all, fmt.Sprintf("%s %x", key, w.client.Dump(t.Context(), key).Val()))
 		}
@@ -321,7 +322,9 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"another configuration", func(*testing.T) {}, []string{"STANDINGS_TIME_ZONE=Europe/Berlin"}, []string{one, "start points: wrong", "schema: wrong"}},
 		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
 		{"almost full", func(t *testing.T) {
-			w.set(t, "maxmemory", fmt.Sprint(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"]))
+			used, err := strconv.Atoi(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"])
+			require.NoError(t, err)
+			w.set(t, "maxmemory", strconv.Itoa(used/2)) // what connections take comes and goes
 		}, nil, []string{one, "memory: warning", "rights: wrong"}},
 		{"no persistence", func(t *testing.T) { w.set(t, "appendonly", "no") }, nil, []string{one, "persistence: warning"}},
 		{"blocking expiry", func(t *testing.T) { w.set(t, "lazyfree-lazy-expire", "no") }, nil, []string{one, "lazyfree: warning"}},

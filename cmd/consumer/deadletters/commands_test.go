@@ -83,6 +83,20 @@ func someLetters(t *testing.T, addresses []string) {
 	if err := client.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
+	// The answer comes before the marker is in the log, and readers go up to what is settled.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		ends, err := kadm.NewClient(client).ListCommittedOffsets(t.Context(), "points.dlq")
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, _ := ends.Lookup("points.dlq", 1)
+		if end.Offset == 7 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the end is %+v", end)
+		}
+	}
 }
 
 // lettersAre executes list --json and wants these originals, with how often each is there.
