@@ -117,7 +117,7 @@ func fetcherOf(t testing.TB, address, topic string) (*Fetcher, *gate, *budget) {
 	t.Helper()
 	g := &gate{}
 	transport := &kafka.Transport{
-		MetadataTopics: []string{topic}, MetadataTTL: time.Second,
+		MetadataTopics: []string{topic}, MetadataTTL: 20 * time.Second, // and how long its question may take
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			g.dials.Add(1)
 			c, err := new(net.Dialer).DialContext(ctx, network, address)
