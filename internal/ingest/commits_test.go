@@ -189,6 +189,7 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	w.send(0, some("a", 5, 5)...)
 	w.commit(map[int]int64{0: 5})
 	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
 	com.at(topic, 0, 0)
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
@@ -206,6 +207,7 @@ func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5, 5)...)
 	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
 	_, err := worker.locate(t.Context())

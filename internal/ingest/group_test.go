@@ -59,13 +59,13 @@ func TestASignalEndsAConsumerAfterItsLastCommitWithoutJoiningAgain(t *testing.T)
 	for p := range 6 {
 		w.send(p, some(fmt.Sprint(p, "-"), 50, 5)...)
 	}
-	c, stop := w.consumer(func(c *Config) { c.CommitInterval = time.Hour })
+	c, stop := w.consumer(func(c *Config) { c.CommitInterval, c.ShutdownTime = time.Hour, 50*time.Second })
 	w.reaches(0, 1, 2, 3, 4, 5)
 	require.Len(t, c.Snapshot().Partitions, 6)
 	joins, leaves := w.watch(keyJoin), w.watch(keyLeave)
 	began := time.Now()
 	require.NoError(t, stop())
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.Less(t, time.Since(began), 30*time.Second)
 	require.Zero(t, joins.Load())
 	require.Equal(t, int32(1), leaves.Load())
 	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
@@ -104,7 +104,7 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 	c, stop := w.consumer(func(c *Config) {
 		c.CommitInterval = time.Hour
 		c.ShutdownTime = 2 * time.Second
-		c.Timeout = 10 * time.Second
+		c.Timeout = time.Minute
 	})
 	w.reaches(0, 1)
 	hung, asked := make(chan struct{}), make(chan struct{}, 1)
@@ -119,10 +119,22 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 	<-asked
 	began := time.Now()
 	require.NoError(t, stop())
-	require.Less(t, time.Since(began), 4*time.Second, "leaving is best effort")
+	require.Less(t, time.Since(began), 30*time.Second, "leaving is best effort")
 	w.said(1, "the broker doesn't answer")
 	close(hung)
 	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
+}
+
+// hanging are standings whose every call of Apply takes until its context is over.
+type hanging struct {
+	Standings
+	calls atomic.Int32
+}
+
+func (h *hanging) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+	h.calls.Add(1)
+	<-ctx.Done()
+	return h.Standings.Apply(ctx, p)
 }
 
 func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
@@ -131,16 +143,15 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 	for p := range 6 {
 		w.send(p, some("a", 50, 5)...)
 	}
-	hung := make(chan struct{})
-	w.standings.apply = func(int, *ledger.Piece) reply { <-hung; return reply{} }
-	_, stop := w.consumer(nil)
-	eventually(t, "all of them hang", func() (yes bool) {
-		w.standings.do(func() { yes = w.standings.asked == 6 })
-		return yes
-	})
-	time.AfterFunc(lastCall+200*time.Millisecond, func() { close(hung) }) // their context is over
+	h := &hanging{Standings: w.standings}
+	_, stop := w.consumer(func(c *Config) { c.Standings = h })
+	eventually(t, "all of them hang", func() bool { return h.calls.Load() == 6 })
+	began := time.Now()
 	require.NoError(t, stop())
+	require.GreaterOrEqual(t, time.Since(began), lastCall)
+	require.Less(t, time.Since(began), lastCall+30*time.Second)
 	w.standings.do(func() {
+		require.Len(t, w.standings.calls, 6)
 		for _, c := range w.standings.calls {
 			require.ErrorIs(t, c.err, context.Canceled)
 		}
@@ -180,7 +191,7 @@ func TestATopicThatDoesNotExistYetIsAwaited(t *testing.T) {
 	w.send(0, some("a", 5, 5)...)
 	w.transport.MetadataTopics = append(w.transport.MetadataTopics, "later", DeadLetterTopic("later"))
 	_, stop := w.consumer(nil)
-	eventually(t, "it says what it waits for", func() bool { return w.logged("waiting for Kafka") == 1 })
+	eventually(t, "it says what it waits for", func() bool { return w.logged("waiting for Kafka") > 0 })
 	joins := w.watch(keyJoin)
 	time.Sleep(500 * time.Millisecond)
 	require.Zero(t, joins.Load(), "the topics that exist would have nobody to read them")
@@ -194,7 +205,7 @@ func TestWaitingForATopicEndsWithTheSignal(t *testing.T) {
 	w := newWorld(t, 1)
 	w.config.Topics = []string{"never"}
 	_, stop := w.consumer(nil)
-	eventually(t, "it waits", func() bool { return w.logged("waiting for Kafka") == 1 })
+	eventually(t, "it waits", func() bool { return w.logged("waiting for Kafka") > 0 })
 	joins := w.watch(keyJoin)
 	require.NoError(t, stop())
 	require.Zero(t, joins.Load())
@@ -253,8 +264,9 @@ func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
 	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	w.standings.do(func() { require.Equal(t, 1, w.standings.begins) })
-	// Twice an own look at the log's start and end each, and one at all of it.
-	require.LessOrEqual(t, lists.Load(), int32(12*2*3+12*3+12*2))
+	// Twice an own look at the log's start and end each, and one at all of it: that one
+	// would be 36 for each, and others may be tried again.
+	require.LessOrEqual(t, lists.Load(), int32(2*(12*2*3+12*3+12*2)))
 	require.NoError(t, stop())
 }
 
@@ -311,14 +323,14 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	w.standings.do(func() {
 		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
 	})
+	began := time.Now()
 	r := w.worker(0, nil)
 	eventually(t, "it waits and says why", func() bool {
 		l := r.line()
 		return l.State == StateWaiting && len(l.What) > 0
 	})
-	began := time.Now()
 	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTruncated })
-	require.Greater(t, time.Since(began), confirmFor-2*time.Second)
+	require.GreaterOrEqual(t, time.Since(began), confirmFor)
 	w.send(0, some("b", 1, 5)...)
 	eventually(t, "it goes on", func() bool { return r.line().State == StateRunning })
 }

@@ -82,6 +82,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			}
 			consumer := New(cfg)
 
+			require.Equal(t, int64(30), w.end(topic, 0))
 			logs, err := Logs(t.Context(), consumer.kafka.client, topic, 2)
 			require.NoError(t, err)
 			require.Equal(t, []Log{{20, 30}, {0, 10}}, logs)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -62,21 +63,22 @@ func (e *emptyAnswer) Read(p []byte) (int, error) {
 }
 
 func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
-	t.Parallel()
-	transport := &atOnce{}
-	w, _ := quiet()
-	w.topic, w.FetchWait, w.Stats = topic, 200*time.Millisecond, new(Stats)
-	f := &fetch.Fetcher{Transport: versioned{transport}, Topic: topic, MaxWait: w.FetchWait}
-	r := &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}
-	began := time.Now()
-	for time.Since(began) < time.Second {
-		resp, err := r.fetch(t.Context(), 5)
-		require.NoError(t, err)
-		require.Empty(t, resp.Records)
-		resp.Release()
-	}
-	require.Less(t, transport.asked.Load(), int32(25))
-	require.GreaterOrEqual(t, transport.asked.Load(), int32(2), "and what is committed is seen soon")
+	synctest.Test(t, func(t *testing.T) {
+		transport := &atOnce{}
+		w, _ := quiet()
+		w.topic, w.FetchWait, w.Stats = topic, 200*time.Millisecond, new(Stats)
+		f := &fetch.Fetcher{Transport: versioned{transport}, Topic: topic, MaxWait: w.FetchWait}
+		r := &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}
+		began := time.Now()
+		for time.Since(began) < time.Second {
+			resp, err := r.fetch(t.Context(), 5)
+			require.NoError(t, err)
+			require.Empty(t, resp.Records)
+			resp.Release()
+		}
+		require.Less(t, transport.asked.Load(), int32(25))
+		require.GreaterOrEqual(t, transport.asked.Load(), int32(2), "and what is committed is seen soon")
+	})
 }
 
 // versioned tells an exchange the version that the connection agreed on.
@@ -107,6 +109,7 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	require.Equal(t, "3", letters[0]["standings-offset"])
 	require.Empty(t, letters[0]["value"])
 	require.Contains(t, letters[0]["standings-message"], "source offset")
+	w.counted(7)
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 

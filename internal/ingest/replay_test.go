@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/periods"
 )
 
 // moment is what the live standings held at one.
@@ -205,16 +205,14 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 	// In the middle of what Kafka keeps as one batch.
 	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(15)}))
 	require.Equal(t, "15", shadow.at(0))
-	require.Len(t, shadow.boards["global:weekly:"+w.week()], 15)
+	weekly := 0 // in one week or, around midnight before a Monday, in two
+	for listing, members := range shadow.boards {
+		if strings.HasPrefix(listing, "global:weekly:") {
+			weekly += len(members)
+		}
+	}
+	require.Equal(t, 15, weekly)
 	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
-}
-
-// week is the name of the week that some events lie in.
-func (w *world) week() string {
-	w.t.Helper()
-	win, err := w.calendar.At(periods.Weekly, time.Now().Add(-time.Minute).UnixMilli())
-	require.NoError(w.t, err)
-	return win.Name
 }
 
 func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {
@@ -254,7 +252,7 @@ func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
 			w := newWorld(t, 1)
 			w.send(0, some("m", 20, 1)...)
 			r, _ := w.replay(1, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*confirmFor)
+			ctx, cancel := context.WithTimeout(t.Context(), 6*confirmFor)
 			defer cancel()
 			err := r.To(ctx, map[string]ledger.Position{"events/0": until})
 			var halt *Halt

@@ -5,6 +5,7 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // damages has every fetch answer the log's bytes as they are now, but for the very last.
 func (w *world) damages(r *Replay, end int64) {
 	w.t.Helper()
+	require.Equal(w.t, end, w.end(topic, 0))
 	got, err := r.consumer.worker(topic, 0, nil).fetcher(nil).Fetch(w.t.Context(), 0)
 	require.NoError(w.t, err)
 	all := bytes.Clone(got.Records)
@@ -116,10 +118,10 @@ func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("m", 20, 1)...)
 	r, shadow := w.replay(1, nil)
-	behind := 0
+	var behind atomic.Int32
 	w.cluster.ControlKey(int16(kmsg.Fetch), func(k kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
-		if behind++; behind > 3 {
+		if behind.Add(1) > 3 {
 			return nil, nil, false
 		}
 		in := k.(*kmsg.FetchRequest)
@@ -133,7 +135,7 @@ func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
 	})
 	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}))
 	require.Equal(t, "20", shadow.at(0))
-	require.Greater(t, behind, 3)
+	require.Greater(t, behind.Load(), int32(3))
 }
 
 // An unclean election, after the shadow had come further than the log reaches now.

@@ -26,8 +26,8 @@ func TestAWorkerCountsEveryEventOnce(t *testing.T) {
 	w.send(0, some("a", 200, -2)...)
 	w.send(0, some("b", 10, 1)...)
 	w.reaches(0)
+	w.counted(510)
 	require.Equal(t, int64(510), w.stats.Applied.Load())
-	require.Equal(t, int64(510), w.stats.Consumed())
 	eventually(t, "the end is noted for Kafka", func() bool { return w.standings.at(0) == "510" })
 }
 
@@ -37,6 +37,7 @@ func TestRecordsWithoutAMemberMoveThePosition(t *testing.T) {
 	w.sendRaw(0, []byte("{"), nil, []byte(`{"user_id":"u"}`), []byte(`{"user_id":"u","points":1,"occurred_at":1}`))
 	w.worker(0, func(c *Config) { c.Rules.Lateness = 1000 })
 	w.reaches(0)
+	w.counted(4)
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 	require.Equal(t, int64(1), w.stats.Dead(event.Invalid))
 	require.Equal(t, int64(1), w.stats.Skipped.Load())
@@ -70,7 +71,7 @@ func TestOnlyCommittedTransactionsCountAndMarkersAreNoEvents(t *testing.T) {
 	w.reaches(0)
 	transaction(kgo.TryAbort, some("y", 3, 7)...) // ends in a marker
 	w.reaches(0)
-	require.Equal(t, int64(3), w.stats.Consumed())
+	w.counted(3)
 	require.Empty(t, w.deadLetters(0))
 }
 
@@ -137,6 +138,7 @@ func TestASweepIsTakenOverWithOtherCuts(t *testing.T) {
 	w.worker(0, func(c *Config) { c.PieceTime = time.Second })
 	w.reaches(0)
 	// What the first had swept is repeated for the second; together they applied all.
+	w.counted(2101 + applied)
 	require.Equal(t, int64(2100), w.stats.Applied.Load())
 	require.Equal(t, applied, w.stats.Repeated.Load())
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
@@ -169,8 +171,8 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	})
 	require.Greater(t, readings, 1)
 	require.LessOrEqual(t, len(w.deadLetters(0))-before, 1, "one sweep's letters are written once by an owner")
-	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 	r.stop(t)
+	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 
 func TestAPositionThatMovedUnderAWorkerVoidsAllThatItHasFolded(t *testing.T) {
@@ -211,7 +213,7 @@ func TestARollbackIsSeenWhereNoEventFollows(t *testing.T) {
 	restore()
 	began := time.Now()
 	w.reaches(0)
-	require.Less(t, time.Since(began), 3*time.Second)
+	require.Less(t, time.Since(began), 30*time.Second)
 	require.Equal(t, int64(1), w.stats.AllMoves())
 	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
 }
@@ -308,6 +310,7 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 	}
 	w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "55" })
+	w.counted(55)
 	letters := w.deadLetters(0)
 	w.standings.do(func() {
 		over := 0
@@ -329,7 +332,6 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 		require.Contains(t, l["value"], "rich")
 	}
 	require.Equal(t, int64(len(letters)), w.stats.Dead(event.Overflow))
-	require.Equal(t, int64(55), w.stats.Consumed())
 	require.Equal(t, int64(55-len(letters)), w.stats.Applied.Load())
 }
 

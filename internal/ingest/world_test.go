@@ -77,11 +77,12 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 			}
 		}
 	})
+	// Timeouts are longer than the machine may stall: a test that is about one has its own.
 	w.config = Config{
-		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: time.Second}, Refusal: func(context.Context) error { return nil },
+		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: 20 * time.Second}, Refusal: func(context.Context) error { return nil },
 		Topics: []string{topic}, Group: "group", Owner: "me",
-		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 3 * time.Second,
-		Heartbeat: 200 * time.Millisecond, Timeout: 2 * time.Second, CommitInterval: 50 * time.Millisecond,
+		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
+		Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
 		ShutdownTime: 5 * time.Second, Start: Start{From: FromEarliest},
 		Rules: fold.Rules{
 			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
@@ -195,9 +196,12 @@ func (w *world) deadLetters(partition int) (all []map[string]string) {
 	return all
 }
 
+// end is where a partition's log ends. From then on the transport knows the topic's
+// leaders: its very first question of them may fail where the machine stalls, and who
+// asks only once would fail with it.
 func (w *world) end(topic string, partition int) int64 {
 	w.t.Helper()
-	b := broker{client: &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport}, timeout: 5 * time.Second}
+	b := broker{client: &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport}, timeout: 20 * time.Second}
 	end := int64(0)
 	eventually(w.t, "the leader says where the log ends", func() bool {
 		all, err := b.bounds(context.Background(), topic, partition)
@@ -336,6 +340,14 @@ func (w *world) reaches(partitions ...int) {
 			w.t.Fatalf("the boards differ:\n%s", d)
 		}
 	})
+}
+
+// counted waits until the ends of n events are known, and with them the counts of what
+// became of them: a worker counts only once it has its answer, and the boards may be
+// looked at before.
+func (w *world) counted(n int64) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%d events are counted", n), func() bool { return w.stats.Count().Consumed == n })
 }
 
 // logged counts the lines that hold a text.
