@@ -59,22 +59,24 @@ func (c comparison) scan(ctx context.Context, pause time.Duration, each func(mem
 	})
 }
 
-// half gives the members of a. After a call that failed it begins anew: a cursor is good
-// for the server that gave it, and another one may answer now.
+// half gives the members of a. After a call that failed it begins anew: another server may
+// answer now.
 func (c comparison) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	return c.retry(ctx, func() error {
-		for cursor := "0"; ; {
-			next, err := c.ask(ctx, []any{cursor, scanned}, each)
-			if err != nil {
-				return err
+		return c.store.steady(ctx, func() error {
+			for cursor := "0"; ; {
+				next, err := c.ask(ctx, []any{cursor, scanned}, each)
+				if err != nil {
+					return err
+				}
+				if cursor = next; cursor == "0" {
+					return nil
+				}
+				if err := wait(ctx, pause); err != nil {
+					return err
+				}
 			}
-			if cursor = next; cursor == "0" {
-				return nil
-			}
-			if err := wait(ctx, pause); err != nil {
-				return err
-			}
-		}
+		})
 	})
 }
 

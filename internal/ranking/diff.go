@@ -122,18 +122,24 @@ func (d *Diff) Run(ctx context.Context) ([]WindowDiff, error) {
 // listed is the whole listing.
 func (v *View) listed(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
-	for cursor := uint64(0); ; {
-		page, next, err := v.store.listings(ctx, cursor)
-		if err != nil {
-			return nil, fmt.Errorf("read the windows listed under %q: %w", v.Prefix, asRights(err, "", v.Prefix))
+	err := v.store.steady(ctx, func() error {
+		for cursor := uint64(0); ; {
+			page, next, err := v.store.listings(ctx, cursor)
+			if err != nil {
+				return err
+			}
+			for i := 0; i+1 < len(page); i += 2 {
+				all[page[i]] = page[i+1]
+			}
+			if cursor = next; cursor == 0 {
+				return nil
+			}
 		}
-		for i := 0; i+1 < len(page); i += 2 {
-			all[page[i]] = page[i+1]
-		}
-		if cursor = next; cursor == 0 {
-			return all, nil
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the windows listed under %q: %w", v.Prefix, asRights(err, "", v.Prefix))
 	}
+	return all, nil
 }
 
 // window is what is known of a window beforehand; ok is false for one that is over.

@@ -95,22 +95,24 @@ func (v *View) scan(ctx context.Context) ([]string, error) {
 	ours := regexp.MustCompile(`^` + regexp.QuoteMeta(v.Prefix) + `:\{[0-9]+\}:`)
 	match := globs.Replace(v.Prefix) + ":{*}:*"
 	err := EachMaster(ctx, v.store.client, func(ctx context.Context, c *redis.Client) error {
-		for cursor := uint64(0); ; {
-			page, next, err := v.page(ctx, c, cursor, match)
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			for _, key := range page {
-				if ours.MatchString(key) {
-					seen[key] = true
+		return v.store.steadily(ctx, func() (redis.Cmdable, error) { return c, nil }, func() error {
+			for cursor := uint64(0); ; {
+				page, next, err := v.page(ctx, c, cursor, match)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				for _, key := range page {
+					if ours.MatchString(key) {
+						seen[key] = true
+					}
+				}
+				mu.Unlock()
+				if cursor = next; cursor == 0 {
+					return nil
 				}
 			}
-			mu.Unlock()
-			if cursor = next; cursor == 0 {
-				return nil
-			}
-		}
+		})
 	})
 	all := make([]string, 0, len(seen))
 	for key := range seen {
