@@ -22,6 +22,7 @@ func two(t *testing.T) (a, b *fixture) {
 	a = newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	b = newFixture(t, a.client, a.prefix+"2")
 	b.now = a.now
+	b.piece = b.newPiece() // in the windows of a, should one end in between
 	b.use(t, codec.Wide, 2_000_000_000)
 	a.begin(t)
 	b.begin(t)
@@ -107,7 +108,7 @@ func TestEveryKindOfDifferenceIsToldFromTheOthers(t *testing.T) {
 	require.True(t, all[2].B.Foreign)
 	for _, filter := range []func(*Diff){
 		func(d *Diff) { d.Periods = []string{"monthly", "yearly"} },
-		func(d *Diff) { d.Windows = []string{"2026"} },
+		func(d *Diff) { d.Windows = []string{a.piece.Windows[2].Name} },
 	} {
 		_, all := diff(t, a, b, filter)
 		require.Empty(t, all)

@@ -198,4 +198,17 @@ func (f *fixture) unchanged(t tester, do func()) {
 	require.Equal(t, before, contents(t, f.client, f.prefix))
 }
 
+// expiresAt requires a key to expire at a time, Unix ms, to a second: what is left was
+// told at some moment between two looks at the clock.
+func (f *fixture) expiresAt(t tester, key string, want int64) {
+	t.Helper()
+	before := time.Now().UnixMilli()
+	left, err := f.client.PTTL(t.Context(), key).Result()
+	require.NoError(t, err)
+	after := time.Now().UnixMilli()
+	require.Positive(t, left, "%s doesn't expire", key)
+	require.GreaterOrEqual(t, want, before+left.Milliseconds()-1000, key)
+	require.LessOrEqual(t, want, after+left.Milliseconds()+1000, key)
+}
+
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }

@@ -12,10 +12,14 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
+// lateness has every window take events for as long as a test lasts: one that its events
+// are in may have ended an hour before it.
+const lateness = 24 * time.Hour
+
 func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
 	for _, kind := range kinds {
 		f := fixedAs(t, kind, 99_999_999)
-		got, err := f.store.Largest(t.Context(), time.Hour, 0)
+		got, err := f.store.Largest(t.Context(), lateness, 0)
 		require.NoError(t, err)
 		require.Equal(t, map[string]int64{"weekly": 0, "monthly": 0, "yearly": 0}, got, "nothing is listed")
 
@@ -37,7 +41,7 @@ func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, ledger.Applied, answer.Outcome)
 			f.next += 10
-			got, err := f.store.Largest(t.Context(), time.Hour, 0)
+			got, err := f.store.Largest(t.Context(), lateness, 0)
 			require.NoError(t, err)
 			require.Equal(t, map[string]int64{"weekly": standing.want, "monthly": standing.want, "yearly": standing.want}, got, "%v after %+v", kind, standing)
 		}
@@ -73,7 +77,7 @@ func TestScoresOfAnotherSchemaAreNotGuessedAt(t *testing.T) {
 	_, _, err := f.store.Apply(t.Context(), &p)
 	require.NoError(t, err)
 	f.use(t, codec.Wide, 99_999_999)
-	_, err = f.store.Largest(t.Context(), time.Hour, 0)
+	_, err = f.store.Largest(t.Context(), lateness, 0)
 	require.ErrorAs(t, err, new(*SchemaError))
 }
 
@@ -89,7 +93,7 @@ func TestManyWindowsAreLookedAtPageByPageUntilTheContextEnds(t *testing.T) {
 		require.NoError(t, err)
 		f.next += 10
 	}
-	got, err := f.store.Largest(t.Context(), time.Hour, time.Millisecond)
+	got, err := f.store.Largest(t.Context(), lateness, time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, int64(boards), got["weekly"])
 	ctx, cancel := context.WithCancel(t.Context())

@@ -182,9 +182,7 @@ func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
 			require.Equal(t, vector{points, ticks}, m.boards[w.Listing()][z.Member.(string)], "%v in %s", z.Member, key)
 		}
 		if len(rows) > 0 {
-			ttl, err := f.client.PTTL(t.Context(), key).Result()
-			require.NoError(t, err)
-			require.InDelta(t, m.expires[w.Listing()], time.Now().Add(ttl).UnixMilli(), 5000)
+			f.expiresAt(t, key, m.expires[w.Listing()])
 		}
 	}
 }
