@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,9 +66,9 @@ func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	records := make([]*kgo.Record, events)
+	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever that ends
 	for i := range events {
-		records[i] = &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)}
+		records[i] = &kgo.Record{Timestamp: at, Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)}
 	}
 	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
 		require.NoError(t, client.ProduceSync(t.Context(), some...).FirstErr())
@@ -95,7 +96,7 @@ func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	}
 	p.job = &Job{
 		Live: p.live, Replay: replay, From: ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true}, Owner: "the test",
-		MaxHold: 2 * time.Second, Lease: time.Minute, Watch: Watch{Note: func(line string) { p.notes = append(p.notes, line) }},
+		MaxHold: 10 * time.Second, Lease: time.Minute, Watch: Watch{Note: func(line string) { p.notes = append(p.notes, line) }},
 	}
 	t.Cleanup(func() {
 		keys, _ := p.redis.Keys(context.Background(), p.prefix+":*").Result()
@@ -229,10 +230,15 @@ func TestAPieceWhoseAnswerIsLostAsTheHoldEndsIsNoLedgerThatWentBack(t *testing.T
 	p := newPlace(t, 40)
 	const first, second = "0..40@8000000000000000", "0..40@c000000000000000"
 	ctx := context.Background()
-	require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
-	p.job.MaxHold = 500 * time.Millisecond
-	lost := 0
+	require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", "0").Err())
+	p.job.MaxHold = time.Second
+	held, lost := false, 0
 	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		// The sweep begins just before the hold: rounds before, however many, see none of it.
+		if has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")) && !held {
+			held = true
+			require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
+		}
 		if !has(cmd, first) || lost > 0 {
 			return do(ctx, cmd)
 		}
@@ -248,7 +254,7 @@ func TestAPieceWhoseAnswerIsLostAsTheHoldEndsIsNoLedgerThatWentBack(t *testing.T
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
 	require.Equal(t, 1, lost)
-	require.Equal(t, 2, r.Holds)
+	require.Greater(t, r.Holds, 1)
 	require.Empty(t, p.notes)
 	require.Equal(t, second, p.redis.HGet(ctx, p.key("ledger"), topic+"/0").Val())
 	p.nothingLeft()
@@ -273,30 +279,33 @@ func TestAKafkaThatIsAwayAsAPartitionIsTakenInIsWaitedFor(t *testing.T) {
 
 func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 	p := newPlace(t, 20)
-	p.job.Lease = 2 * time.Second
-	plans := 0
-	p.job.Watch.Planned = func(*Plan) { plans++ }
+	var plans, kept, asked atomic.Int64 // the lease is renewed beside, and by way of the hook
+	p.job.Watch.Planned = func(*Plan) { plans.Add(1) }
 	p.job.Watch.Reading = func(int64, func() int64) func() {
 		return func() {
-			if plans == 1 { // as if Redis went back
+			if plans.Load() == 1 { // as if Redis went back
 				require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
 			}
 		}
 	}
-	kept := 0
 	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-		// Let go of: that script has the lock alone.
-		if plans == 1 && has(cmd, p.key("~rebuild")) && cmd.Args()[2] == any(1) && len(cmd.Args()) == 5 {
-			kept++
+		lock := any(p.key("~rebuild"))
+		switch a := cmd.Args(); {
+		case !has(cmd, p.key("~rebuild")):
+		case plans.Load() == 1 && a[2] == any(1) && len(a) == 5: // let go of: that script has the lock alone
+			kept.Add(1)
 			cmd.SetErr(io.ErrUnexpectedEOF)
 			return io.ErrUnexpectedEOF
+		case kept.Load() == 1 && a[2] == any(2) && a[3] == lock && asked.Add(1) == 1: // taken by the next try
+			// So long a lease would be waited for, and a shorter one be over on a busy machine.
+			require.NoError(t, p.redis.PExpire(ctx, p.key("~rebuild"), 2*time.Second).Err())
 		}
 		return do(ctx, cmd)
 	}))
 	r, err := p.job.Run(t.Context())
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
-	require.Equal(t, []int{1, 2}, []int{kept, plans})
+	require.Equal(t, []int64{1, 2}, []int64{kept.Load(), plans.Load()})
 	require.Contains(t, strings.Join(p.notes, "\n"), "waiting for a lock of its own")
 	p.nothingLeft()
 }
@@ -316,10 +325,10 @@ func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
 
 func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 	p := newPlace(t, 20)
-	p.job.Lease = 2 * time.Second
-	const others = 4 * time.Second // longer than the lease
-	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", others).Err())
+	p.job.Lease = 5 * time.Second
+	const others = 7 * time.Second // longer than the lease
 	began := time.Now()
+	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", others).Err())
 	r, err := p.job.Run(t.Context())
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
@@ -331,7 +340,7 @@ func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 func TestARebuildThatLosesItsLockStopsAndChangesNothing(t *testing.T) {
 	p := newPlace(t, 20)
 	was := p.boards()
-	p.job.Lease = time.Second
+	p.job.Lease = 8 * time.Second
 	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
 	p.job.Watch.Planned = func(*Plan) { // by then it has the lock
 		require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())

@@ -54,7 +54,7 @@ func (*meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 }
 
 // soon is well under how long a swap that gets no answer is asked for.
-const soon = 5 * time.Second
+const soon = 14 * time.Second
 
 func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
 	p := newPlace(t, 21)
