@@ -20,7 +20,7 @@ func TestAPrivateKafkaKeepsItsDataAndPortOverKillStopAndPause(t *testing.T) {
 	address := k.Addr()
 	topic := k.Topic(t, 1, nil)
 	client := k.Client(t, kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	require.Error(t, client.ProduceSync(ctx, kgo.SliceRecord(make([]byte, 300_000))).FirstErr(), "the setting holds")
 

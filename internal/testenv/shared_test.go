@@ -40,7 +40,7 @@ func TestATopicGoesWithItsTest(t *testing.T) {
 	require.Eventually(t, func() bool {
 		topics, err := admin.ListTopics(t.Context(), topic)
 		return err == nil && topics[topic].Err != nil
-	}, 10*time.Second, 50*time.Millisecond)
+	}, 30*time.Second, 50*time.Millisecond)
 }
 
 func TestAPrefixGoesWithItsTestAndLeavesOthersAlone(t *testing.T) {
