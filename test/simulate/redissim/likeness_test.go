@@ -174,7 +174,7 @@ func TestTheSimulatedServerAnswersAsARealOneDoes(t *testing.T) {
 					args := draw(t, key)
 					require.Equal(t, answered(both.real, args), answered(both.simulated, args), "%q", args)
 				}
-				require.Equal(t, contents(t, both.real, own), contents(t, both.simulated, own))
+				both.hold(t, own)
 			})
 		})
 	}
@@ -227,10 +227,21 @@ func shown(reply any, scored bool) string {
 	return fmt.Sprintf("%T %v", reply, reply)
 }
 
-// contents is all that stands under a prefix, as text.
-func contents(t require.TestingT, client *redis.Client, prefix string) map[string]string {
+// hold requires both to hold the same under a prefix, for as long, to half a minute: what
+// lives for a while was told so on one after the other.
+func (both twins) hold(t require.TestingT, prefix string) {
+	want, until := contents(t, both.real, prefix)
+	got, ends := contents(t, both.simulated, prefix)
+	require.Equal(t, want, got)
+	for key, at := range until {
+		require.WithinDuration(t, at, ends[key], 30*time.Second, key)
+	}
+}
+
+// contents is all that stands under a prefix, as text, and when it expires.
+func contents(t require.TestingT, client *redis.Client, prefix string) (all map[string]string, until map[string]time.Time) {
 	ctx := context.Background()
-	all := map[string]string{}
+	all, until = map[string]string{}, map[string]time.Time{}
 	keys, err := client.Keys(ctx, prefix+"*").Result()
 	require.NoError(t, err)
 	for _, key := range keys {
@@ -253,12 +264,12 @@ func contents(t require.TestingT, client *redis.Client, prefix string) map[strin
 			}
 		}
 		if left := client.PTTL(ctx, key).Val(); left > 0 {
-			// To 10 s: between two looks time goes on.
-			text += fmt.Sprint(" until ", time.Now().Add(left).Add(5*time.Second).UnixMilli()/10_000)
+			text += " expires"
+			until[key] = time.Now().Add(left)
 		}
 		all[strings.TrimPrefix(key, prefix)] = text
 	}
-	return all
+	return all, until
 }
 
 // pieces are drawn over these: windows that are open, over, and past their retention.
@@ -297,7 +308,7 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 		// each does the same on both, and holds what came of it together.
 		each := func(do func(*redis.Client, *ranking.Store) any) {
 			require.Equal(t, do(both.real, stores[both.real]), do(both.simulated, stores[both.simulated]))
-			require.Equal(t, contents(t, both.real, own), contents(t, both.simulated, own))
+			both.hold(t, own)
 		}
 		begin := func(_ *redis.Client, s *ranking.Store) any {
 			begun, err := s.Begin(context.Background(), []ledger.Beginning{
