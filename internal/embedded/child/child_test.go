@@ -163,6 +163,16 @@ func TestAFreePortCanBeListenedOn(t *testing.T) {
 	}
 }
 
+func TestAPortIsGivenOnceWhileNothingListensOnIt(t *testing.T) {
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reserve(port) == nil {
+		t.Errorf("port %d may be given again, and its server be down just then", port)
+	}
+}
+
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("process %d still runs", pid), func() bool {
