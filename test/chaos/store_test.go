@@ -86,7 +86,7 @@ func newNode(t *testing.T, name string, args ...string) *node {
 	server := testenv.LocalRedis(t, append([]string{"--replica-announce-ip", "127.0.0.1", "--replica-announce-port", port}, args...)...)
 	direct := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: time.Second,
+		DialTimeout: 5 * time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
 		PoolSize: 1000, // after so many failed dials it would answer nothing for a second
 	})
 	t.Cleanup(func() { _ = direct.Close() })
@@ -107,7 +107,7 @@ func (s *store) watched(t *testing.T) {
 		addresses, s.sentinels = append(addresses, address), append(s.sentinels, c)
 	}
 	s.settings = map[string]string{"redis.addresses": strings.Join(addresses, ","), "redis.sentinel.master": masterName}
-	s.look = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: addresses, MaxRetries: -1})
+	s.look = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: addresses, MaxRetries: -1, ReadTimeout: 30 * time.Second})
 	t.Cleanup(func() { _ = s.look.Close() })
 	harness.Eventually(t, time.Minute, func() string { return s.unready(t.Context()) })
 }
