@@ -23,17 +23,19 @@ func (s *Store) steady(ctx context.Context, do func() error) error {
 // A server that mayn't be asked who it is (INFO) is taken for the same one.
 func (s *Store) steadily(ctx context.Context, server func() (redis.Cmdable, error), do func() error) error {
 	was, err := s.runID(ctx, server)
-	for err == nil {
+	if err != nil {
+		return err
+	}
+	for {
 		if err := do(); err != nil {
 			return err
 		}
-		is := ""
-		if is, err = s.runID(ctx, server); is == was {
+		is, err := s.runID(ctx, server)
+		if err != nil || is == was {
 			return err
 		}
 		was = is
 	}
-	return err
 }
 
 // runID is the name that a server's process has given itself; empty where it isn't told.
