@@ -59,7 +59,7 @@ func TestASignalEndsAConsumerAfterItsLastCommitWithoutJoiningAgain(t *testing.T)
 	for p := range 6 {
 		w.send(p, some(fmt.Sprint(p, "-"), 50, 5)...)
 	}
-	c, stop := w.consumer(func(c *Config) { c.CommitInterval, c.ShutdownTime = time.Hour, 50*time.Second })
+	c, stop := w.consumer(func(c *Config) { c.CommitInterval = time.Hour })
 	w.reaches(0, 1, 2, 3, 4, 5)
 	require.Len(t, c.Snapshot().Partitions, 6)
 	joins, leaves := w.watch(keyJoin), w.watch(keyLeave)

@@ -83,7 +83,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		Topics: []string{topic}, Group: "group", Owner: "me",
 		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
 		Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
-		ShutdownTime: 5 * time.Second, Start: Start{From: FromEarliest},
+		ShutdownTime: 50 * time.Second, Start: Start{From: FromEarliest},
 		Rules: fold.Rules{
 			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
 			Lateness: (400 * 24 * time.Hour).Milliseconds(),
