@@ -3,8 +3,6 @@ package testenv
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/embedded/child"
 )
 
 func TestAPrivateKafkaKeepsItsDataAndPortOverKillStopAndPause(t *testing.T) {
@@ -132,23 +132,10 @@ func TestASettingOfAPrivateServerMayNameAFile(t *testing.T) {
 	require.Equal(t, []any{"default", "reader"}, client.Do(t.Context(), "acl", "users").Val())
 }
 
-// beside is an address that nobody listens on, outside of the ports that tests' servers
-// take: another's could take it while Kafka starts.
-func beside(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(6_000)))
-		if err == nil {
-			require.NoError(t, listener.Close())
-			return listener.Addr().String()
-		}
-	}
-	require.FailNow(t, "no port is free")
-	return ""
-}
-
 func TestAPrivateKafkaMayListenOnMorePorts(t *testing.T) {
-	second := beside(t)
+	port, err := child.FreePort()
+	require.NoError(t, err)
+	second := fmt.Sprintf("127.0.0.1:%d", port)
 	k := PrivateKafka(t, map[string]string{
 		"listeners": "SECOND://" + second, "advertised.listeners": "SECOND://" + second,
 		"listener.security.protocol.map": "SECOND:PLAINTEXT",
