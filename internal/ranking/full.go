@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -54,20 +53,11 @@ func (s *Store) room(ctx context.Context) (used, most int64) {
 	if err != nil {
 		return 0, 0 // nothing rests on it
 	}
-	info, err := server.Info(ctx, "memory").Result()
+	told, err := info(ctx, server, "memory")
 	if err != nil {
 		return 0, 0
 	}
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		n, err := strconv.ParseInt(value, 10, 64)
-		switch {
-		case err != nil:
-		case name == "used_memory":
-			used = n
-		case name == "maxmemory":
-			most = n
-		}
-	}
+	used, _ = strconv.ParseInt(told["used_memory"], 10, 64) // 0 where it isn't told
+	most, _ = strconv.ParseInt(told["maxmemory"], 10, 64)
 	return used, most
 }

@@ -128,20 +128,31 @@ func (s *Store) Trusted() bool { return s.trusted.Load() }
 // evictionPolicy is the server's maxmemory-policy; empty where it may not be asked.
 // INFO is asked first: it needs no right to CONFIG, which tells passwords, too.
 func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
-	info, err := c.Info(ctx, "memory").Result()
-	if err != nil && !forbidden(err) {
-		return "", err
-	}
-	for line := range strings.Lines(info) {
-		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok {
-			return policy, nil
-		}
+	told, err := info(ctx, c, "memory")
+	if policy, ok := told["maxmemory_policy"]; ok || err != nil {
+		return policy, err
 	}
 	all, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
 	if err != nil && !forbidden(err) {
 		return "", err
 	}
 	return all["maxmemory-policy"], nil
+}
+
+// info is what INFO tells in a section, by name; nothing where it may not be asked.
+// (go-redis's InfoMap panics on an answer without a section's head.)
+func info(ctx context.Context, c redis.Cmdable, section string) (map[string]string, error) {
+	text, err := c.Info(ctx, section).Result()
+	if err != nil && !forbidden(err) {
+		return nil, err
+	}
+	told := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			told[name] = value
+		}
+	}
+	return told, nil
 }
 
 // forbidden reports whether a server has answered that a command isn't there for

@@ -4,7 +4,6 @@ package ranking
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -46,14 +45,6 @@ func (s *Store) runID(ctx context.Context, server func() (redis.Cmdable, error))
 	if err != nil {
 		return "", err
 	}
-	info, err := c.Info(ctx, "server").Result()
-	if err != nil && !forbidden(err) {
-		return "", err
-	}
-	for line := range strings.Lines(info) {
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
-			return id, nil
-		}
-	}
-	return "", nil
+	told, err := info(ctx, c, "server")
+	return told["run_id"], err
 }
