@@ -173,9 +173,9 @@ func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 		case p.Line.State == ingest.StateHalted:
 			all = append(all, api.Reason{Reason: p.Line.Reason, Partition: p.Field, What: p.Line.What, Remedy: p.Line.Remedy})
 		case p.Line.State == ingest.StateWaiting && time.Since(p.Since) > patience:
-			all = append(all, api.Reason{Reason: ingest.StateWaiting, Partition: p.Field,
+			all = append(all, api.Reason{Reason: ingest.StateWaiting, Cause: p.Line.Reason, Partition: p.Field,
 				What:   fmt.Sprintf("for %v: %s", time.Since(p.Since).Round(time.Second), p.Line.What),
-				Remedy: "see to what doesn't answer; it goes on by itself"})
+				Remedy: p.Line.Remedy})
 		}
 	}
 	return all

@@ -58,6 +58,10 @@ func isReadyOnceInItsGroup(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
+	waits := ofConsumer(ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateWaiting, ingest.WaitsMemory, ago(7*time.Second))}}, "group", false)
+	if want := (api.Reason{Reason: "waiting", Cause: "memory", Partition: "t/0", What: "for 7s: what", Remedy: "remedy"}); len(waits) != 1 || waits[0] != want {
+		t.Errorf("%+v, want %+v", waits, want)
+	}
 	got := ofConsumer(ingest.Snapshot{Membership: ingest.Membership{Since: ago(0), Err: errors.New("topic points doesn't exist yet")}}, "group", false)
 	if want := "it isn't in group group yet: topic points doesn't exist yet"; got[0].What != want {
 		t.Errorf("%q, want %q", got[0].What, want)

@@ -43,7 +43,7 @@ type partitionReport struct {
 	BehindMS   *int64  `json:"behind_ms"` // age of the first record that doesn't count yet; 0 without lag
 	State      *string `json:"state"`     // running, waiting or halted, as of reported_at
 	Owner      *string `json:"owner"`
-	Reason     *string `json:"reason"` // of a halt
+	Reason     *string `json:"reason"` // of a halt, or of waiting
 	What       *string `json:"what"`
 	Remedy     *string `json:"remedy"`
 	ReportedAt *string `json:"reported_at"`

@@ -11,6 +11,7 @@ import (
 // Reason is why a process isn't ready, or is broken.
 type Reason struct {
 	Reason    string `json:"reason"`              // a word that doesn't change, for programs
+	Cause     string `json:"cause,omitempty"`     // of waiting, another such word
 	Partition string `json:"partition,omitempty"` // <topic>/<number>, where it is about one
 	What      string `json:"what"`                // for people
 	Remedy    string `json:"remedy"`

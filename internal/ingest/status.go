@@ -14,8 +14,8 @@ import (
 // decided by it.
 type Line struct {
 	Owner  string    `json:"owner"`
-	State  string    `json:"state"` // running, waiting or halted
-	Reason string    `json:"reason,omitempty"`
+	State  string    `json:"state"`            // running, waiting or halted
+	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons
 	What   string    `json:"what,omitempty"`
 	Remedy string    `json:"remedy,omitempty"`
 	At     time.Time `json:"at"`
@@ -89,7 +89,8 @@ func (w *worker) note(side int, err error) {
 		w.log.Info("going on", zap.NamedError("after", before))
 	case err != nil && time.Since(w.state.told) >= waitTold:
 		w.state.told = time.Now()
-		w.log.Warn("waiting, and trying again", zap.Error(err))
+		reason, _ := classifyWait(err)
+		w.log.Warn("waiting, and trying again", zap.String("reason", reason), zap.Error(err))
 	}
 }
 
@@ -149,6 +150,7 @@ func (w *worker) shown() (l Line, since, beat time.Time) {
 	for side, err := range w.state.wait {
 		if err != nil {
 			l.State, l.What = StateWaiting, err.Error()
+			l.Reason, l.Remedy = classifyWait(err)
 			if since.IsZero() || w.state.since[side].Before(since) {
 				since = w.state.since[side]
 			}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,8 @@ func TestAWaitIsToldNowAndThenAndItsEndOnce(t *testing.T) {
 		require.InDelta(t, 12, logs.FilterMessageSnippet("waiting").Len(), 1)
 		require.Equal(t, StateWaiting, w.line().State)
 		require.Contains(t, w.line().What, "reset")
+		require.Equal(t, WaitsKafka, w.line().Reason)
+		require.NotEmpty(t, w.line().Remedy)
 		w.writing(nil)
 		w.writing(nil)
 		require.Equal(t, 1, logs.FilterMessageSnippet("going on").Len())
@@ -45,6 +48,30 @@ func TestOneSideThatGoesOnDoesNotHideThatTheOtherWaits(t *testing.T) {
 	require.Equal(t, StateWaiting, w.line().State)
 	w.writing(nil)
 	require.Equal(t, StateRunning, w.line().State)
+}
+
+func TestALineHasTheReasonOfAWait(t *testing.T) {
+	w, _ := quiet()
+	for reason, err := range map[string]error{
+		WaitsKafka:   errors.New("connection refused"),
+		WaitsRedis:   mark(errors.New("connection refused")),
+		WaitsRebuild: errHeld,
+		WaitsMemory:  fmt.Errorf("points/0: %w", mark(&Waiting{WaitsMemory, errors.New("none is left"), "raise it"})),
+	} {
+		w.writing(err)
+		l := w.line()
+		require.Equal(t, StateWaiting, l.State)
+		require.Equal(t, reason, l.Reason)
+		require.Equal(t, err.Error(), l.What)
+		require.NotEmpty(t, l.Remedy)
+		require.Contains(t, WaitReasons(), l.Reason)
+	}
+	w.halted(&Halt{HaltGap, "gone", "rebuild"})
+	require.Equal(t, HaltGap, w.line().Reason, "a halt goes before")
+	w.swept(0)
+	w.writing(nil)
+	require.Empty(t, w.line().Reason)
+	require.Empty(t, w.line().Remedy)
 }
 
 func TestAHaltIsToldOnceAndOverOnceABatchIsThrough(t *testing.T) {

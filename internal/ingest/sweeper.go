@@ -174,7 +174,8 @@ func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events i
 	}
 }
 
-var errHeld = errors.New("a rebuild is about to swap the boards")
+var errHeld = &Waiting{WaitsRebuild, errors.New("a rebuild is about to swap the boards"),
+	"none is needed: the rebuild ends, or its hold runs out"}
 
 // refusal is what an answer that isn't about the piece comes to.
 func (s *sweeper) refusal(p *ledger.Piece, a ledger.Answer) error {

@@ -56,6 +56,7 @@ var (
 	moves   = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
 	retries = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
 	halted  = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
+	waiting = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
 	state   = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
@@ -75,7 +76,7 @@ var (
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
-	moves, retries, halted, state,
+	moves, retries, halted, waiting, state,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh,
 }
 
@@ -155,16 +156,18 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	to.gauge(memLimit, float64(s.Memory.Limit))
 	to.gauge(memUsed, float64(s.Memory.Used))
 	to.gauge(memHigh, float64(s.Memory.High))
-	reasons := map[string]int{}
+	type why struct{ state, reason string }
+	reasons := map[why]int{}
 	for i := range s.Partitions {
 		p := &s.Partitions[i]
 		to.partition(p, now)
-		if p.Line.State == ingest.StateHalted {
-			reasons[p.Line.Reason]++
-		}
+		reasons[why{p.Line.State, p.Line.Reason}]++
 	}
 	for _, r := range ingest.HaltReasons() {
-		to.gauge(halted, float64(reasons[r]), r)
+		to.gauge(halted, float64(reasons[why{ingest.StateHalted, r}]), r)
+	}
+	for _, r := range ingest.WaitReasons() {
+		to.gauge(waiting, float64(reasons[why{ingest.StateWaiting, r}]), r)
 	}
 }
 

@@ -23,7 +23,7 @@ func aConsumer() ingest.Snapshot {
 		Membership: ingest.Membership{Joined: true, Generation: 7, Joins: 3},
 		Partitions: []ingest.PartitionSnapshot{
 			partition(0, ingest.StateRunning, "", ingest.Lag{Known: true}),
-			partition(1, ingest.StateWaiting, "", ingest.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
+			partition(1, ingest.StateWaiting, ingest.WaitsMemory, ingest.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
 			partition(2, ingest.StateHalted, ingest.HaltGap, ingest.Lag{}),
 		},
 		Memory: ingest.Memory{Limit: 300, Used: 100, High: 200},
@@ -88,6 +88,11 @@ func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
 	require.Len(t, halted, len(ingest.HaltReasons()))
 	for reason, n := range halted {
 		require.Equal(t, reason == ingest.HaltGap+" ", n == 1, "%s: %v", reason, n)
+	}
+	waiting := values(found["standings_waiting_partitions"])
+	require.Len(t, waiting, len(ingest.WaitReasons()))
+	for reason, n := range waiting {
+		require.Equal(t, reason == ingest.WaitsMemory+" ", n == 1, "%s: %v", reason, n)
 	}
 }
 

@@ -1,0 +1,44 @@
+package ingest
+
+import "errors"
+
+// Waiting is an error that a partition waits out, with the reason for it: a wait whose
+// cause is neither just Kafka nor just Redis. It goes to reading, writing or waiting,
+// wrapped or not, and from there into the partition's Line.
+type Waiting struct { //nolint:errname // what a partition is in, more than what went wrong
+	Reason string // one of the constants below: a label
+	Err    error  // what was found, and where
+	Remedy string // what to do if it lasts
+}
+
+// Reasons of waiting.
+const (
+	WaitsMemory      = "memory"       // for its turn at fold_memory
+	WaitsDeadLetters = "dead_letters" // for its dead-letter topic
+	WaitsRedisFull   = "redis_full"   // Redis is at its maxmemory
+	WaitsThrottled   = "throttled"    // a quota of Kafka's
+	WaitsRebuild     = "rebuild"      // a rebuild holds the boards
+	WaitsKafka       = "kafka"        // Kafka doesn't answer, or not with what was asked for
+	WaitsRedis       = "redis"        // Redis doesn't
+)
+
+// WaitReasons lists all of them, so that every gauge can be at zero before the first
+// wait.
+func WaitReasons() []string {
+	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsKafka, WaitsRedis}
+}
+
+func (w *Waiting) Error() string { return w.Err.Error() }
+
+func (w *Waiting) Unwrap() error { return w.Err }
+
+// classifyWait is the reason for waiting out an error, and what to do if it lasts.
+func classifyWait(err error) (reason, remedy string) {
+	if w, ok := errors.AsType[*Waiting](err); ok {
+		return w.Reason, w.Remedy
+	}
+	if ofStandings(err) {
+		return WaitsRedis, "check that Redis runs and can be reached; it goes on by itself"
+	}
+	return WaitsKafka, "check that the brokers run and can be reached; it goes on by itself"
+}
