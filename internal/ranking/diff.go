@@ -312,9 +312,12 @@ const (
 	otherTime
 )
 
-// kindOf is how two rows differ; 0 where they may be of the same events.
+// kindOf is how two rows differ; 0 where they may be of the same events, and for a member
+// that neither side has: it was there when it was read first.
 func kindOf(a, b Row, la, lb codec.Layout, end int64) int {
 	switch {
+	case !a.There && !b.There:
+		return 0
 	case !b.There:
 		return onlyA
 	case !a.There:

@@ -239,3 +239,26 @@ func TestAPrefixSaysItselfHowItWasWritten(t *testing.T) {
 	require.ErrorAs(t, err, &none)
 	require.Empty(t, none.Found)
 }
+
+// A member that both sides lose while they are compared, with a window that is dropped or
+// whose retention ends, is a difference of neither.
+func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
+	a, b := two(t)
+	require.NoError(t, b.client.ZRem(t.Context(), b.key(0), "m1", "m2").Err())
+	b.next += 10 // b is elsewhere: what differs is looked at again
+	require.NoError(t, b.client.HSet(t.Context(), b.store.keys.ledger(), "events/3", b.next).Err())
+	looked := 0
+	a.client.AddHook(eavesdropper(func(args []any) error {
+		if args[1] == compareScript.sha && args[6] == "" { // by their names
+			looked++
+			return a.client.ZRem(t.Context(), a.key(0), "m1").Err()
+		}
+		return nil
+	}))
+	windows, all := diff(t, a, b, nil)
+	require.Positive(t, looked)
+	require.Equal(t, "weekly", windows[1].Period)
+	require.Equal(t, 1, windows[1].OnlyA)
+	require.Len(t, all, 1)
+	require.Equal(t, "m2", all[0].Member)
+}
