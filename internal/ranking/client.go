@@ -32,6 +32,8 @@ type Dial struct {
 	// used, from any goroutine; an error ends the connection and is the call's. nil is
 	// none.
 	Connected func(context.Context, *redis.Conn) error
+
+	calls *calls // of the client that is made of it; nil for one that isn't told of cancelled calls
 }
 
 func (d *Dial) clustered() bool { return d.Master == "" && (d.Cluster || len(d.Addresses) > 1) }
@@ -41,11 +43,15 @@ func (d *Dial) clustered() bool { return d.Master == "" && (d.Cluster || len(d.A
 // is read from masters. (A cluster's client follows slots that move, and may send a
 // call again on the way: the ledger makes that harmless.)
 func NewClient(d Dial) redis.UniversalClient {
+	d.calls = newCalls(d.Timeout)
+	// Of a call that calls.go knows its deadline counts, which go-redis takes only if its
+	// own, by a clock of 50 ms, is later.
+	timeout := d.Timeout + time.Second
 	o := &redis.UniversalOptions{
 		Addrs: d.Addresses, Username: d.Username, Password: d.Password, DB: d.DB,
 		MasterName: d.Master, SentinelUsername: d.SentinelUsername, SentinelPassword: d.SentinelPassword,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: d.Timeout, DialerRetries: 1, ReadTimeout: d.Timeout, WriteTimeout: d.Timeout,
+		DialTimeout: d.Timeout, DialerRetries: 1, ReadTimeout: timeout, WriteTimeout: timeout,
 		DisableIdentity:          true, // CLIENT SETINFO is younger than Redis 6.2
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		OnConnect:                d.greet, Dialer: d.dial,
@@ -58,13 +64,18 @@ func NewClient(d Dial) redis.UniversalClient {
 		c.DisableRoutingPolicies = true
 		// A master that died names no successor, and a minute is long.
 		c.ClusterStateReloadInterval = time.Second
-		return redis.NewClusterClient(c)
+		client := redis.NewClusterClient(c)
+		client.OnNewNode(func(node *redis.Client) { node.AddHook(d.calls) })
+		return client
 	case d.Master != "":
 		c := redis.NewFailoverClient(o.Failover())
 		c.AddHook(viaSentinels{})
+		c.AddHook(d.calls)
 		return c
 	}
-	return redis.NewClient(o.Simple())
+	c := redis.NewClient(o.Simple())
+	c.AddHook(d.calls)
+	return c
 }
 
 // dial opens a connection. It is given a dialer of our own, so TLS is its, too.
@@ -76,8 +87,14 @@ func (d *Dial) dial(ctx context.Context, network, address string) (net.Conn, err
 		open = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
 	conn, err := open(ctx, network, address)
-	if err != nil || d.TLS == nil {
-		return conn, err
+	if err != nil {
+		return nil, err
+	}
+	if d.calls != nil {
+		conn = d.calls.conn(conn)
+	}
+	if d.TLS == nil {
+		return conn, nil
 	}
 	// Less than a call has, so that the call's error says that it was this.
 	shaking, cancel := context.WithTimeout(ctx, d.Timeout/2)
