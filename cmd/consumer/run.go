@@ -208,10 +208,19 @@ func awaitKafka(ctx context.Context, cfg *config.Config, way connect.Way, transp
 	return cluster, partitions, err
 }
 
-// awaitRedis waits for Redis, and refuses one that may lose a part of what it holds.
+// awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
+// whose standings were written with another configuration: a member of the group with that
+// would halt the partitions that it is given, which others would count.
 func awaitRedis(ctx context.Context, cfg *config.Config, store *ranking.Store, log *zap.Logger, waits func(error)) error {
 	err := await(ctx, log, "Redis", ranking.AtStart, waits, func() error {
-		return clients.ExplainRedis(ctx, store.Try(ctx, cfg.Redis.AssumeNoeviction), cfg)
+		if err := store.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
+		state, err := store.State(ctx)
+		if err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
+		return store.CheckSchema(state.Schema)
 	})
 	if err == nil && store.Trusted() {
 		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")

@@ -224,7 +224,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	if oldest := time.Since(before.Add(3*time.Minute)) + time.Millisecond; behind > oldest || behind < oldest-time.Minute/2 {
 		t.Errorf("behind %v: the first record that doesn't count is %v old", behind, oldest)
 	}
-	if s.Schema == nil || !strings.Contains(*s.Schema, "cluster is some-cluster in Redis and ") {
+	if s.Schema == nil || !strings.Contains(*s.Schema, "the Kafka cluster at kafka.brokers is some-cluster in Redis, ") {
 		t.Errorf("another cluster's standings: %v", s.Schema)
 	}
 

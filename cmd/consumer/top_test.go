@@ -313,7 +313,7 @@ func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
 func TestAnotherSchemaIsToldWithoutTheCluster(t *testing.T) {
 	w := aBoard(t)
 	code, _, stderr := execute(t, append(w.environ, "STANDINGS_WEEK_START=sunday"), "top", "global", "monthly")
-	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "week is monday in Redis and sunday here") || strings.Contains(stderr, "cluster is") {
+	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "week_start is monday in Redis, sunday here") || strings.Contains(stderr, "Kafka cluster") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 }

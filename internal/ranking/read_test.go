@@ -147,10 +147,10 @@ func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
 	// Whoever knows it holds to it, and so does a reader of another layout.
 	other := f.storeOf(t, func(c *Config) { c.Cluster = "c2" })
 	_, err := other.Rank(t.Context(), "global", f.window(0), "u1")
-	require.ErrorContains(t, err, "cluster is c1 in Redis and c2 here")
+	require.ErrorContains(t, err, "the Kafka cluster at kafka.brokers is c1 in Redis, c2 here")
 	f.use(t, codec.Wide, 1000)
 	_, err = f.store.Top(t.Context(), "global", f.window(0), 0, 1)
-	require.ErrorContains(t, err, "periods.weekly.layout is readable in Redis and wide here")
+	require.ErrorContains(t, err, "periods.weekly.layout is readable in Redis, wide here")
 }
 
 func TestAPrefixWithoutStandingsSaysSo(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"sort"
 	"strings"
 
 	"github.com/standings/standings/internal/codec"
@@ -56,65 +55,8 @@ func (e *SchemaError) Error() string {
 		e.Prefix, strings.Join(e.Differences(), "; "))
 }
 
-// Differences are the settings that differ, and how.
+// Differences are the settings that differ, by their names in the configuration, and how.
 func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
-
-// differences names the settings in which two schemas differ, most of all for
-// whoever has to mend the configuration.
-func differences(found, wanted string) []string {
-	var f, w map[string]any
-	if err := json.Unmarshal([]byte(found), &f); err != nil {
-		return []string{fmt.Sprintf("Redis has %q, which is no schema", clip(found))}
-	}
-	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
-		return []string{"the configuration's schema is no JSON"}
-	}
-	var all []string
-	flat := func(prefix string, m map[string]any) map[string]any { return flatten(prefix, m, map[string]any{}) }
-	ff, wf := flat("", f), flat("", w)
-	for name := range merged(ff, wf) {
-		if !reflect.DeepEqual(ff[name], wf[name]) {
-			all = append(all, fmt.Sprintf("%s is %s in Redis and %s here", name, shown(ff[name]), shown(wf[name])))
-		}
-	}
-	sort.Strings(all)
-	if len(all) == 0 {
-		return []string{"the texts differ in form"}
-	}
-	return all
-}
-
-func flatten(prefix string, m, into map[string]any) map[string]any {
-	for k, v := range m {
-		if inner, ok := v.(map[string]any); ok {
-			flatten(prefix+k+".", inner, into)
-			continue
-		}
-		into[prefix+k] = v
-	}
-	return into
-}
-
-func merged(a, b map[string]any) map[string]bool {
-	all := map[string]bool{}
-	for k := range a {
-		all[k] = true
-	}
-	for k := range b {
-		all[k] = true
-	}
-	return all
-}
-
-func shown(v any) string {
-	if v == nil {
-		return "absent"
-	}
-	if f, ok := v.(float64); ok {
-		return fmt.Sprintf("%.0f", f)
-	}
-	return fmt.Sprint(v)
-}
 
 func clip(s string) string {
 	if len(s) > 64 {

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -97,30 +99,53 @@ func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 	})
 }
 
-func TestASchemaErrorNamesEverySettingThatDiffers(t *testing.T) {
+func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 	f := offlineFixture(t)
 	require.JSONEq(t, `{"cluster":"c1","hash":"xxh64","periods":{
 		"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},
 		"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10},
 		"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},
 		"shards":1,"v":1,"week":"monday","zone":"UTC"}`, f.store.schema)
-	found := `{"cluster":"c1","hash":"xxh64","periods":{"daily":{"k":26,"layout":"readable","max":99999999,"tick":2},` +
-		`"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},"weekly":{"k":30,"layout":"wide","max":2000000000,"tick":1},` +
-		`"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},"shards":1,"v":1,"week":"sunday","zone":"Europe/Berlin"}`
-	for found, want := range map[string]string{
-		found: `the standings under the prefix "lb" were written with another configuration: ` +
-			`periods.daily.k is 26 in Redis and absent here; periods.daily.layout is readable in Redis and absent here; ` +
-			`periods.daily.max is 99999999 in Redis and absent here; periods.daily.tick is 2 in Redis and absent here; ` +
-			`periods.weekly.k is 30 in Redis and 26 here; periods.weekly.layout is wide in Redis and readable here; ` +
-			`periods.weekly.max is 2000000000 in Redis and 99999999 here; periods.weekly.tick is 1 in Redis and 10 here; ` +
-			`week is sunday in Redis and monday here; zone is Europe/Berlin in Redis and UTC here. ` +
-			`Set it back, or use another redis.prefix and a group of its own for the new one`,
-		"nonsense": `the standings under the prefix "lb" were written with another configuration: Redis has "nonsense", which is no schema. ` +
-			`Set it back, or use another redis.prefix and a group of its own for the new one`,
-		f.store.schema + " ": `the standings under the prefix "lb" were written with another configuration: the texts differ in form. ` +
-			`Set it back, or use another redis.prefix and a group of its own for the new one`,
+	with := func(change string, to ...string) string {
+		return strings.NewReplacer(append([]string{change}, to...)...).Replace(f.store.schema)
+	}
+	layouts := func(kind codec.Kind, most int64) string {
+		s := Schema{Cluster: "c1", Shards: 1, WeekDay: "monday", TimeZone: "UTC", Layouts: map[periods.Period]codec.Layout{}}
+		for _, p := range []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly} {
+			l, err := codec.New(kind, p.Length(), most)
+			require.NoError(t, err)
+			s.Layouts[p] = l
+		}
+		return s.Text()
+	}
+	const set = `the standings under the prefix "lb" were written with another configuration: `
+	const remedy = `. Set it back, or use another redis.prefix and a group of its own for the new one`
+	for _, c := range []struct{ name, found, want string }{
+		{"the range of points, and k and ticks by it", layouts(codec.Readable, 1000), "max_points is 1000 in Redis, 99999999 here"},
+		{"layouts, and k and ticks by them", layouts(codec.Wide, 99999999),
+			"periods.monthly.layout is wide in Redis, readable here; periods.weekly.layout is wide in Redis, readable here; periods.yearly.layout is wide in Redis, readable here"},
+		{"both", layouts(codec.Wide, 7), "max_points is 7 in Redis, 99999999 here; " +
+			"periods.monthly.layout is wide in Redis, readable here; periods.weekly.layout is wide in Redis, readable here; periods.yearly.layout is wide in Redis, readable here"},
+		{"a period more", with(`"monthly"`, `"daily":{"k":26,"layout":"readable","max":99999999,"tick":2},"monthly"`),
+			"periods.daily.enabled is true in Redis, false here"},
+		{"a period less", with(`,"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}`, ""), "periods.yearly.enabled is false in Redis, true here"},
+		{"the zone", with(`"UTC"`, `"Europe/Berlin"`), "time_zone is Europe/Berlin in Redis, UTC here"},
+		{"the week", with(`"monday"`, `"sunday"`), "week_start is sunday in Redis, monday here"},
+		{"the shards", with(`"shards":1`, `"shards":4`), "redis.shards is 4 in Redis, 1 here"},
+		{"the cluster", with(`"c1"`, `"c0"`), "the Kafka cluster at kafka.brokers is c0 in Redis, c1 here"},
+		{"two at once", with(`"UTC"`, `"Europe/Berlin"`, `"monday"`, `"sunday"`), "time_zone is Europe/Berlin in Redis, UTC here; week_start is sunday in Redis, monday here"},
+		{"what no setting derives", with(`"tick":10,`, `"tick":11,`, `"tick":10}`, `"tick":11}`), "the weekly tick is 11 in Redis, 10 here, by another version of this program"},
+		{"a range in one period alone, which no configuration has", with(`"max":99999999,"tick":10}`, `"max":5,"tick":10}`), "the weekly max is 5 in Redis, 99999999 here, by another version of this program"},
+		{"a later version", with(`"v":1`, `"v":2`), "the schema's v is 2 in Redis, 1 here, by another version of this program"},
+		{"what this version doesn't know", with(`"v":1`, `"rules":{"a":1},"v":1`), "the schema's rules is {\"a\":1} in Redis, absent here, by another version of this program"},
+		{"periods that are none", with(`"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10}`, `"weekly":{"max":{}}`),
+			"periods.weekly.layout is absent in Redis, readable here"},
+		{"nonsense", "nonsense", `Redis has "nonsense", which is no schema`},
+		{"other spaces", f.store.schema + " ", "the texts differ in form"},
 	} {
-		require.EqualError(t, f.store.CheckSchema(found), want)
+		t.Run(c.name, func(t *testing.T) {
+			require.EqualError(t, f.store.CheckSchema(c.found), set+c.want+remedy)
+		})
 	}
 	require.NoError(t, f.store.CheckSchema(""))
 	require.NoError(t, f.store.CheckSchema(f.store.schema))

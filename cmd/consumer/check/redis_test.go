@@ -100,7 +100,7 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"our schema", func(f *redisFacts, _ *serverFacts) { f.state.Schema = "x" }, "schema", "ok: the standings there"},
 		{"another schema", func(f *redisFacts, _ *serverFacts) {
 			f.difference = &ranking.SchemaError{Found: schema("UTC"), Wanted: schema("Europe/Berlin")}
-		}, "schema", "wrong: …zone is UTC in Redis and Europe/Berlin here → set it back"},
+		}, "schema", "wrong: …time_zone is UTC in Redis, Europe/Berlin here → set it back"},
 		{"no state", func(f *redisFacts, _ *serverFacts) { f.state, f.noState = nil, errors.New("NOPERM") }, "ledger", "not checked: NOPERM"},
 
 		{"nothing", func(*redisFacts, *serverFacts) {}, "ledger", "ok: nothing yet"},

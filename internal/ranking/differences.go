@@ -1,0 +1,126 @@
+package ranking
+
+// How two schemas differ, in the words of the configuration: a schema also holds what
+// follows from settings (k and ticks from a layout and its range), and who has to correct
+// a setting isn't helped by those.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// differences names the settings in which two schemas differ. What follows from settings
+// is named where no setting explains it.
+func differences(found, wanted string) []string {
+	var f, w map[string]any
+	if err := json.Unmarshal([]byte(found), &f); err != nil {
+		return []string{fmt.Sprintf("Redis has %q, which is no schema", clip(found))}
+	}
+	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
+		return []string{"the configuration's schema is no JSON"}
+	}
+	var all []string
+	differ := func(name, version string, f, w any) {
+		all = append(all, fmt.Sprintf("%s is %s in Redis, %s here%s", name, shown(f), shown(w), version))
+	}
+	for _, field := range both(f, w) {
+		switch setting := settings[field]; {
+		case reflect.DeepEqual(f[field], w[field]):
+		case field == "periods" && isObject(f[field]) && isObject(w[field]):
+			differentPeriods(f[field].(map[string]any), w[field].(map[string]any), differ) //nolint:forcetypeassert // the line above
+		case setting != "":
+			differ(setting, "", f[field], w[field])
+		default:
+			differ("the schema's "+field, anotherVersion, f[field], w[field])
+		}
+	}
+	if len(all) == 0 {
+		return []string{"the texts differ in form"}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// settings are the names in the configuration of a schema's fields.
+var settings = map[string]string{
+	"cluster": "the Kafka cluster at kafka.brokers", "shards": "redis.shards", "week": "week_start", "zone": "time_zone",
+}
+
+const anotherVersion = ", by another version of this program"
+
+// differentPeriods compares how the scores of each period are laid out. One range of
+// points is for all of them.
+func differentPeriods(f, w map[string]any, differ func(name, version string, f, w any)) {
+	of := func(m map[string]any, period, field string) any {
+		p, _ := m[period].(map[string]any)
+		return p[field]
+	}
+	var common []string
+	for _, period := range both(f, w) {
+		_, there := f[period]
+		_, here := w[period]
+		if there && here {
+			common = append(common, period)
+			continue
+		}
+		differ("periods."+period+".enabled", "", there, here)
+	}
+	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
+	points := len(common) > 0
+	for _, period := range common {
+		theirs, ours := of(f, period, "max"), of(w, period, "max")
+		points = points && !same(theirs, ours) && same(theirs, of(f, common[0], "max")) && same(ours, of(w, common[0], "max"))
+	}
+	if points {
+		differ("max_points", "", of(f, common[0], "max"), of(w, common[0], "max"))
+	}
+	for _, period := range common {
+		layout := !same(of(f, period, "layout"), of(w, period, "layout"))
+		if layout {
+			differ("periods."+period+".layout", "", of(f, period, "layout"), of(w, period, "layout"))
+		}
+		if layout || points {
+			continue // the rest follows
+		}
+		fp, _ := f[period].(map[string]any)
+		wp, _ := w[period].(map[string]any)
+		for _, field := range both(fp, wp) {
+			if !same(fp[field], wp[field]) {
+				differ("the "+period+" "+field, anotherVersion, fp[field], wp[field])
+			}
+		}
+	}
+}
+
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
+// both are the names that either has, in order.
+func both(a, b map[string]any) []string {
+	all := map[string]any{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "absent"
+	case string:
+		return clip(v)
+	case float64:
+		return fmt.Sprintf("%.0f", v)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return clip(fmt.Sprint(v))
+	}
+	return clip(strings.TrimSpace(string(text)))
+}
