@@ -187,19 +187,30 @@ func (v *View) Moves(ctx context.Context, f *Found) (bool, error) {
 	return !maps.Equal(st.Ledger, f.ledger) || !maps.Equal(st.Workers, f.workers), nil
 }
 
-// Drop removes what was found, one key a call with a pause between two: Redis frees them
-// in the background. progress, which may be nil, is told of each.
+// Drop removes what was found, some hundred keys a call with a pause after each: Redis
+// frees them in the background. It heeds the context's end after every call. progress,
+// which may be nil, is told how many keys are gone.
 func (v *View) Drop(ctx context.Context, f *Found, pause time.Duration, progress func(done int)) error {
-	for i, key := range f.keys {
-		if err := v.store.unlink(ctx, key); err != nil {
-			return fmt.Errorf("drop %q: remove %s: %w", v.Prefix, key, err)
+	gone := 0
+	// What comes first is gone before what comes after is tried.
+	for rest := f.keys; len(rest) > 0; {
+		turn, before := v.turn(rest[0]), gone
+		n := slices.IndexFunc(rest, func(key string) bool { return v.turn(key) != turn })
+		if n < 0 {
+			n = len(rest)
 		}
-		if progress != nil {
-			progress(i + 1)
+		err := v.store.unlink(ctx, rest[:n], pause, func(n int) {
+			if gone = before + n; progress != nil {
+				progress(gone)
+			}
+		})
+		if err == nil && len(rest) > n {
+			err = context.Cause(ctx)
 		}
-		if err := wait(ctx, pause); err != nil {
-			return fmt.Errorf("drop %q: %d of %d keys are gone: %w", v.Prefix, i+1, len(f.keys), err)
+		if err != nil {
+			return fmt.Errorf("drop %q: %d of %d keys are gone: %w", v.Prefix, gone, len(f.keys), err)
 		}
+		rest = rest[n:]
 	}
 	return nil
 }

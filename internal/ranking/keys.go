@@ -29,10 +29,6 @@ func (k keys) rebuild() string { return k.tag + "~rebuild" }
 // shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
 func (k keys) shadow(id string) keys { return keys{tag: k.tag + "~" + id + ":"} }
 
-// aside is where a rebuild puts a window's sorted set that it has replaced, until it is
-// gone.
-func (k keys) aside(id, name string) string { return k.tag + "~old:" + id + ":" + name }
-
 // scratch is a key to try commands on; it expires by itself.
 func (k keys) scratch(name string) string { return k.tag + "~try:" + name }
 

@@ -52,7 +52,6 @@ type Planned struct {
 	Incomplete bool
 
 	listing string // to be written; empty where nothing is
-	expires int64  // of its key, Unix ms
 	old     bool   // kept for the log alone: what is accepted as incomplete
 	over    bool   // it lives by its listing, and not by today's retention
 	stray   bool   // its key is there, and not listed
@@ -190,7 +189,7 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 			return w, false, nil
 		}
 		if err == nil && start == w.Start && end == w.End {
-			of, expires = live, until
+			of = live
 		}
 	}
 	w.Lost, w.stray = live != "" && !there[name], live == "" && there[name]
@@ -219,16 +218,14 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 		w.Fate = LeftOut
 	}
 	if w.Fate == Replaced {
-		w.listing, w.expires = of, expires+dayMillis
+		w.listing = of
 		if shadow == "" {
-			w.Fate, w.listing, w.expires = Dropped, "", 0
+			w.Fate, w.listing = Dropped, ""
 		}
 	}
 	w.Incomplete = w.Incomplete || w.Fate == Kept && (w.old && (w.Lost || p.Orphaned || len(p.Torn) > 0))
 	return w, true, nil
 }
-
-const dayMillis = 24 * 60 * 60 * 1000 // a key outlives its window by so much, see apply.lua
 
 // there says which of the windows listed have a key.
 func (r *Rebuild) there(ctx context.Context, listed map[string]string) (map[string]bool, error) {

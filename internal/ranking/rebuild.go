@@ -28,9 +28,8 @@ type Rebuild struct {
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
-	unsure  bool            // a swap was sent, and no answer of the script has come
-	last    *Plan           // that was tried to be carried out
-	left    map[string]bool // keys to be unlinked: put aside, and the shadow's
+	unsure  bool  // a swap was sent, and no answer of the script has come
+	last    *Plan // that was tried to be carried out
 }
 
 // lockText is what the lock holds: who rebuilds.
@@ -71,7 +70,7 @@ func (s *Store) Rebuild(ctx context.Context, owner string, lease time.Duration) 
 	if err != nil {
 		return nil, fmt.Errorf("take the lock of a rebuild of %q: %w", s.prefix, err)
 	}
-	r := &Rebuild{live: s, shadow: s.shadow(id, lease), id: id, lock: string(text), lease: lease, left: map[string]bool{}}
+	r := &Rebuild{live: s, shadow: s.shadow(id, lease), id: id, lock: string(text), lease: lease}
 	busy, left, err := s.take(ctx, s.keys.rebuild(), r.lock, lease, s.keys.rebuild(), "")
 	if err != nil {
 		return nil, fmt.Errorf("take the lock of a rebuild of %q: %w", s.prefix, err)

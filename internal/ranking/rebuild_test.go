@@ -88,7 +88,7 @@ func TestASwapPutsWhatTheLogSaysInThePlaceOfTheBoards(t *testing.T) {
 	_, err = r.Swap(t.Context(), Choice{})
 	require.NoError(t, err, "asked again, it has swapped")
 
-	require.NoError(t, r.Unlink(t.Context(), 0, nil))
+	require.NoError(t, r.Unlink(t.Context(), 0))
 	require.NoError(t, r.Close(t.Context()))
 	after := contents(t, f.client, f.prefix)
 	require.Len(t, after, len(before)-4-3-1, "shadow and lock are gone, and nothing else has come: %v", after)

@@ -106,34 +106,26 @@ func (p *Plan) apart() error {
 	return nil
 }
 
-// asideFor is how long what was replaced lives on if nobody unlinks it.
-const asideFor = 10 * time.Minute
+// markFor is how long the mark lives by which a swap is known to have been done.
+const markFor = 10 * time.Minute
 
 func (r *Rebuild) swap(ctx context.Context, p *Plan) error {
 	live, shadow := r.live.keys, r.shadow.keys
 	args := []any{nil, nil, nil, live.hold(), live.rebuild(), live.ledger(), live.schema(), live.origin(), live.windows(),
 		shadow.ledger(), shadow.schema(), shadow.windows()}
 	var windows []any
-	r.mu.Lock()
 	for i := range p.Windows {
-		w := &p.Windows[i]
-		if w.Fate != Replaced && w.Fate != Dropped {
-			continue
+		if w := &p.Windows[i]; w.Fate == Replaced || w.Fate == Dropped {
+			name := w.Listing()
+			args = append(args, live.listed(name), shadow.listed(name))
+			windows = append(windows, w.listing)
 		}
-		name := w.Listing()
-		aside := live.aside(r.id, name)
-		args = append(args, live.listed(name), shadow.listed(name), aside)
-		expires := any("")
-		if w.listing != "" {
-			expires = w.expires
-		}
-		windows = append(windows, name, w.listing, expires)
-		r.left[aside] = true
 	}
+	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
 	keys := len(args) - 3
-	args = append(args, r.id, r.lock, r.live.schema, asideFor.Milliseconds(), p.listed, len(p.Shadow))
+	args = append(args, r.id, r.lock, r.live.schema, markFor.Milliseconds(), p.listed, len(p.Shadow))
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}
@@ -173,46 +165,30 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 	return faultf("an unexpected reply: %q", words)
 }
 
-// Unlink removes what the rebuild leaves behind, the shadow and what was replaced, one key
-// a call with a pause between two: Redis frees them in the background, and is to notice
-// little of it. It is called once the shadow isn't written any more. progress, which may
-// be nil, is told how many keys of how many are gone.
-func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration, progress func(done, all int)) error {
-	fail := func(err error) error {
+// Unlink removes what the rebuild leaves behind, a few hundred keys at a time with a pause
+// after each: Redis frees them in the background, and is to notice little of it. It is
+// called once the shadow isn't written any more. Between two pauses it heeds the context's
+// end; what is left then expires.
+func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration) error {
+	if err := r.remove(ctx, pause); err != nil {
 		return fmt.Errorf("remove what the rebuild of %q leaves behind: %w", r.live.prefix, err)
-	}
-	_, shadow, err := r.both(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	k := r.shadow.keys
-	// The ledger first: without it no piece that is still on its way is written.
-	all := []string{k.ledger()}
-	for _, name := range slices.Sorted(maps.Keys(shadow.windows)) {
-		all = append(all, k.listed(name))
-	}
-	r.mu.Lock()
-	all = append(all, slices.Sorted(maps.Keys(r.left))...)
-	r.mu.Unlock()
-	all = append(all, k.windows(), k.origin(), k.schema())
-	for i, key := range all {
-		if err := r.live.unlink(ctx, key); err != nil {
-			return fail(err)
-		}
-		if progress != nil {
-			progress(i+1, len(all))
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return fail(context.Cause(ctx))
-		}
 	}
 	return nil
 }
 
-func (s *Store) unlink(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return asRights(s.client.Unlink(ctx, key).Err(), "", s.prefix)
+func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
+	_, shadow, err := r.both(ctx)
+	if err != nil {
+		return err
+	}
+	k := r.shadow.keys
+	// The ledger first: without it no piece that is still on its way is written.
+	if err := r.live.unlink(ctx, []string{k.ledger()}, 0, nil); err != nil {
+		return err
+	}
+	var all []string
+	for name := range shadow.windows {
+		all = append(all, k.listed(name))
+	}
+	return r.live.unlink(ctx, append(all, k.windows(), k.origin(), k.schema()), pause, nil)
 }

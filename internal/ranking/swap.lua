@@ -3,15 +3,13 @@
 --
 -- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows
---       for each window to be replaced: its live sorted set, the shadow's, and where the
---       live one is put aside
+--       for each window to be replaced: its live sorted set, the shadow's
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
---       3 schema   4 ms that what is put aside lives   5 number of windows that the
---       shadow lists   6 number of the ledger's fields
+--       3 schema   4 ms that the mark lives by which this is known to have swapped
+--       5 number of windows that the shadow lists   6 number of the ledger's fields
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
---       for each window: its name, its listing and when its key expires, ms (both '' if
---         the shadow has nothing of it)
+--       for each window: its listing, '' if the shadow has nothing of it
 --
 -- Returns one of
 --   {swapped}                     also if it was before, and the answer was lost
@@ -19,7 +17,7 @@
 --   {unlocked}                    so has the lock
 --   {schema, what it is, or ''}   of the live boards
 --   {moved, field, live, shadow}  the two ledgers, or what the caller saw of them, differ
---   {damaged, window}             the shadow isn't what the caller saw: a key of it is
+--   {damaged, window or key}      the shadow isn't what the caller saw: a key of it is
 --                                 gone, or is there and isn't listed
 --
 -- Everything is compared before the first write. A ledger that is torn:p denotes what p
@@ -31,10 +29,13 @@
 -- command: of a ledger that was lost a part would be back, and the other partitions would
 -- look as if they had been added since. Before it comes the schema, which is there unless
 -- it was lost with the ledger: a ledger without one could be settled by nobody. Names move
--- and no score does: what this takes depends on the number of windows, not of members. It
--- ends the hold, too.
+-- and no score does, and what is replaced is freed in the background: what this takes
+-- depends on the number of windows, not of members. It ends the hold, too.
 
-local call = redis.call
+local call, unpack = redis.call, unpack
+
+local DAY = 86400000 -- a key outlives its window by so much, see apply.lua
+local SLICE = 1000   -- keys a command; unpack carries at most 8,000 values
 
 if call('GET', KEYS[8]) == 'swapped' then return {'swapped'} end
 if call('GET', KEYS[1]) ~= ARGV[1] then return {'unheld'} end
@@ -54,14 +55,26 @@ end
 if call('HLEN', KEYS[3]) ~= live or live ~= 0 and live ~= fields then return {'moved', '', '', ''} end
 if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', ''} end
 
-local windows = first + 4 * fields -- the first window's first argument
+local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
-local arg = windows
-for key = 10, #KEYS, 3 do
-  local listed = call('HGET', KEYS[9], ARGV[arg])
-  local there = call('EXISTS', KEYS[key + 1]) == 1
-  if there ~= (listed and true or false) or there ~= (ARGV[arg + 1] ~= '') then return {'damaged', ARGV[arg]} end
-  arg = arg + 3
+local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
+local shadows = {} -- the shadow's keys of the windows that it has
+local all = (#KEYS - 9) / 2
+for i = 0, all - 1 do
+  local shadow, listing = KEYS[11 + 2 * i], ARGV[windows + i]
+  local name = string.sub(KEYS[10 + 2 * i], tag + 1)
+  local listed = call('HGET', KEYS[9], name)
+  if (listing ~= '') ~= (listed and true or false) then return {'damaged', name} end
+  if listing == '' and call('EXISTS', shadow) == 1 then return {'damaged', name} end
+  if listing ~= '' then shadows[#shadows + 1] = shadow end
+end
+for i = 1, #shadows, SLICE do
+  local to = math.min(i + SLICE - 1, #shadows)
+  if call('EXISTS', unpack(shadows, i, to)) ~= to - i + 1 then
+    for j = i, to do
+      if call('EXISTS', shadows[j]) == 0 then return {'damaged', shadows[j]} end
+    end
+  end
 end
 
 -- Write.
@@ -71,27 +84,35 @@ for i = first, windows - 1, 4 do
   torn[#torn + 1] = ARGV[i]
   torn[#torn + 1] = 'torn:' .. ARGV[i + 2]
 end
-local SLICE = 7000 -- values; unpack carries at most 8,000
-for i = 1, #torn, SLICE do
-  call('HSET', KEYS[3], unpack(torn, i, math.min(i + SLICE - 1, #torn)))
+local most = 7 * SLICE -- values
+for i = 1, #torn, most do
+  call('HSET', KEYS[3], unpack(torn, i, math.min(i + most - 1, #torn)))
 end
-local time = call('TIME')
-local gone = string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[4]))
-arg = windows
-for key = 10, #KEYS, 3 do
-  local name, listing = ARGV[arg], ARGV[arg + 1]
-  if call('EXISTS', KEYS[key]) == 1 then
-    call('RENAME', KEYS[key], KEYS[key + 2])
-    call('PEXPIREAT', KEYS[key + 2], gone)
+for from = 0, all - 1, SLICE do
+  local to = math.min(from + SLICE, all) - 1
+  local old, listed, dropped = {}, {}, {}
+  for i = from, to do
+    local live, listing = KEYS[10 + 2 * i], ARGV[windows + i]
+    old[#old + 1] = live
+    local name = string.sub(live, tag + 1)
+    if listing ~= '' then
+      listed[#listed + 1] = name
+      listed[#listed + 1] = listing
+    else
+      dropped[#dropped + 1] = name
+    end
   end
-  if listing ~= '' then
-    call('PEXPIREAT', KEYS[key + 1], ARGV[arg + 2])
-    call('RENAME', KEYS[key + 1], KEYS[key])
-    call('HSET', KEYS[6], name, listing)
-  else
-    call('HDEL', KEYS[6], name)
+  call('UNLINK', unpack(old))
+  for i = from, to do
+    local listing = ARGV[windows + i]
+    if listing ~= '' then
+      local expires = tonumber(string.match(listing, '%d+$')) + DAY
+      call('PEXPIREAT', KEYS[11 + 2 * i], string.format('%.0f', expires))
+      call('RENAME', KEYS[11 + 2 * i], KEYS[10 + 2 * i])
+    end
   end
-  arg = arg + 3
+  if #listed > 0 then call('HSET', KEYS[6], unpack(listed)) end
+  if #dropped > 0 then call('HDEL', KEYS[6], unpack(dropped)) end
 end
 for i = first, windows - 1, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[5], ARGV[i], ARGV[i + 3]) end

@@ -72,18 +72,20 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 // tries to remove what it leaves.
 var leaveTime = 15 * time.Second // tests have less
 
-// leave lets go of everything. What can't be removed expires.
+// leave lets go of everything. A signal ends the removal at once, however much there is;
+// one that came before leaves it some time. What isn't removed expires.
 func (a *attempt) leave(ctx context.Context) {
-	stopped := ctx.Err() != nil
-	ctx = context.WithoutCancel(ctx)
-	if stopped {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, leaveTime)
-		defer cancel()
-	}
 	const pause = 5 * time.Millisecond
-	err := errors.Join(a.Release(ctx), a.Unlink(ctx, pause, nil), a.Close(ctx))
-	if err != nil {
-		a.Watch.notef("what the rebuild leaves in Redis expires by itself, the shadow within %v and boards that were replaced within ten minutes: %v", a.Lease, err)
+	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	removing := ctx
+	if ctx.Err() != nil {
+		removing = going
+	}
+	err := errors.Join(a.Release(going), a.Unlink(removing, pause))
+	cancel()
+	going, cancel = context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if err = errors.Join(err, a.Close(going)); err != nil {
+		a.Watch.notef("what the rebuild leaves in Redis expires by itself, the shadow within %v and the mark of a swap within ten minutes: %v", a.Lease, err)
 	}
 }

@@ -38,7 +38,7 @@ const topic = "events"
 
 // place is a log of some events, and live boards that a consumer has counted it into.
 type place struct {
-	t       *testing.T
+	t       testing.TB
 	redis   *redis.Client
 	kafka   *kgo.Client
 	cluster *kfake.Cluster
@@ -60,6 +60,14 @@ func newPlace(t *testing.T, events int) *place {
 // newPlaceOn is a place on a Redis of its own, with so many members.
 func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	t.Helper()
+	return newPlaceOf(t, on, events, func(i int) []byte {
+		return fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)
+	})
+}
+
+// newPlaceOf is a place whose log has so many events.
+func newPlaceOf(t testing.TB, on *redis.Client, events int, value func(i int) []byte) *place {
+	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
@@ -68,7 +76,7 @@ func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
 	t.Cleanup(client.Close)
 	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever that ends
 	for i := range events {
-		records[i] = &kgo.Record{Timestamp: at, Value: fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)}
+		records[i] = &kgo.Record{Timestamp: at, Value: value(i)}
 	}
 	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
 		require.NoError(t, client.ProduceSync(t.Context(), some...).FirstErr())

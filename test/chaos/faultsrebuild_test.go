@@ -33,9 +33,8 @@ const (
 	// outlives is how long a killed rebuild's lock keeps the next one out, at most, and
 	// how long its keys stay; the rest is for a busy machine.
 	outlives = time.Minute + 15*time.Second
-	// asideFor is how long those live that a rebuild has left after its swap: the boards
-	// that it put aside, and the mark by which it knows that they are swapped.
-	asideFor = 10 * time.Minute
+	// markFor is how long the mark lives by which a rebuild knows that it has swapped.
+	markFor = 10 * time.Minute
 	// lockedWithin is how long a rebuild may take to its lock, whatever else is wrong.
 	lockedWithin = 15 * time.Second
 )
@@ -176,7 +175,10 @@ func killRebuild(w *world, r *rand.Rand) (func() string, error) {
 	if !ran || len(keys) == 0 {
 		return nothing, nil
 	}
-	if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "~old:") }) {
+	redis := w.store.master(w.t.Context()).direct
+	if slices.ContainsFunc(keys, func(key string) bool {
+		return strings.HasSuffix(key, ":schema") && redis.Get(w.t.Context(), key).Val() == "swapped"
+	}) {
 		return saw("it had swapped, and left %d keys", len(keys)), nil
 	}
 	return saw("it left %d keys", len(keys)), nil
@@ -248,10 +250,10 @@ func (w *world) nothingStays(t testing.TB) {
 }
 
 // staysFor is how long a killed rebuild's key may live: as long as its lease, unless it is
-// of those that only a swap leaves.
+// the mark that only a swap leaves.
 func staysFor(key, text string) time.Duration {
-	if strings.Contains(key, "~old:") || strings.HasSuffix(key, ":schema") && text == "swapped" {
-		return asideFor
+	if strings.HasSuffix(key, ":schema") && text == "swapped" {
+		return markFor
 	}
 	return outlives
 }
@@ -259,17 +261,16 @@ func staysFor(key, text string) time.Duration {
 // alone reports whether nothing but a rebuild goes on in this round.
 func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
 
-func TestWhatARebuildLeavesAfterItsSwapMayStayForTenMinutesAndNothingElse(t *testing.T) {
+func TestTheMarkOfASwapMayStayForTenMinutesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[[2]string]bool{
-		{"p:{0}:~old:abc:weekly", ""}:       true,
 		{"p:{0}:~abc:schema", "swapped"}:    true,
 		{"p:{0}:~abc:schema", "2"}:          false,
 		{"p:{0}:~abc:ledger", ""}:           false,
 		{"p:{0}:~abc:weekly", ""}:           false,
 		{"p:{0}:~rebuild", `{"token":"a"}`}: false,
 	} {
-		if got := staysFor(key[0], key[1]) == asideFor; got != want {
+		if got := staysFor(key[0], key[1]) == markFor; got != want {
 			t.Errorf("%s (%s): long is %v, want %v", key[0], key[1], got, want)
 		}
 	}

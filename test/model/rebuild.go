@@ -52,7 +52,7 @@ func (w *world) swap(s state, out func(state, string)) {
 	if s.budget.death == 0 {
 		return
 	}
-	// Its first write marks the ledger. Then boards are put aside, and others take their
+	// Its first write marks the ledger. Then boards are removed, and others take their
 	// place: of the shadow nothing is left that the rebuild could go on with.
 	t = s
 	t.budget.death--

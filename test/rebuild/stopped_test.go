@@ -43,8 +43,8 @@ func lapse(t *testing.T, place *harness.Place) {
 	for _, key := range append(beside(t, place), place.Key("hold")) {
 		left, err := place.RedisClient().PTTL(ctx, key).Result()
 		must(t, err)
-		// What a swap has put aside, and its mark, live for ten minutes.
-		if left == -1 || left > time.Minute && !strings.Contains(key, "~old:") && !strings.HasSuffix(key, ":schema") || left > 10*time.Minute {
+		// A swap's mark lives for ten minutes.
+		if left == -1 || left > time.Minute && !strings.HasSuffix(key, ":schema") || left > 10*time.Minute {
 			t.Errorf("%s lives for %v: it doesn't go by itself in time", key, left)
 		}
 		must(t, place.RedisClient().Unlink(ctx, key).Err())
