@@ -49,6 +49,7 @@ type fake struct {
 	clock   func() time.Time
 	calls   []call
 	asked   int // calls of Apply, as they come in
+	checks  int // calls of Check
 	begins  int
 	states  int
 
@@ -98,10 +99,23 @@ func (f *fake) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.
 	return a, time.Duration(p.Width()) * time.Microsecond, nil
 }
 
-func (f *fake) add(p *ledger.Piece) ledger.Answer {
+func (f *fake) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.checks++
+	if ctx.Err() != nil {
+		return ledger.Answer{}, ctx.Err()
+	}
+	return f.judge(p, true), nil
+}
+
+func (f *fake) add(p *ledger.Piece) ledger.Answer { return f.judge(p, false) }
+
+// judge adds a piece, or only checks it.
+func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 	field := ledger.Field(p.Topic, p.Partition)
 	switch found := f.ledger[field]; {
-	case found == p.Next.String() && found != p.Expected.String():
+	case !check && found == p.Next.String() && found != p.Expected.String():
 		return ledger.Answer{Outcome: ledger.Applied}
 	case found != p.Expected.String():
 		return ledger.Answer{Outcome: ledger.Moved, Found: found}
@@ -130,7 +144,14 @@ func (f *fake) add(p *ledger.Piece) ledger.Answer {
 		}
 	})
 	if len(over) > 0 {
-		return ledger.Answer{Outcome: ledger.Overflow, Members: slices.Sorted(maps.Keys(over))}
+		a := ledger.Answer{Outcome: ledger.Refusing}
+		for _, m := range slices.Sorted(maps.Keys(over)) {
+			a.Refused = append(a.Refused, ledger.Refusal{Member: m, Reason: ledger.Overflow})
+		}
+		return a
+	}
+	if check {
+		return ledger.Answer{Outcome: ledger.Fits}
 	}
 	each(func(listing, member string, m ledger.Member) {
 		if f.boards[listing] == nil {

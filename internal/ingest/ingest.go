@@ -36,6 +36,9 @@ import (
 type Standings interface {
 	// Apply adds a piece, or answers why not. It also says how long the call took.
 	Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error)
+	// Check answers what Apply would, with Fits instead of Applied, and writes nothing.
+	// The ledger has to be at the piece's expected position, whatever the piece.
+	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
 	// Position is the ledger's text for a partition, empty where there is none.
 	Position(ctx context.Context, topic string, partition int) (string, error)
 	// State is the whole ledger and what stands beside it.

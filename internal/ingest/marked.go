@@ -34,6 +34,11 @@ func (m marked) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	return a, took, mark(err)
 }
 
+func (m marked) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
+	a, err := m.Standings.Check(ctx, p)
+	return a, mark(err)
+}
+
 func (m marked) Position(ctx context.Context, topic string, partition int) (string, error) {
 	text, err := m.Standings.Position(ctx, topic, partition)
 	return text, mark(err)

@@ -223,11 +223,18 @@ func unfetchable(err error, field string, offset int64) error {
 	return err
 }
 
+// lookAfter is how many records are gone through before the context is looked at: whoever
+// has lost a partition stops at once, however large the response and hostile its ids.
+const lookAfter = 1000
+
 // fold adds a response's records from an offset on, and before the offset end if
 // that isn't negative. It returns the offset to go on from.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
 	r.records.Reset(resp.Records, from, resp.Aborted)
-	for {
+	for n := 0; ; n++ {
+		if n%lookAfter == 0 && ctx.Err() != nil {
+			return r.records.Position(), context.Cause(ctx)
+		}
 		rec, err := r.records.Next()
 		if err != nil {
 			return r.ended(end, err)

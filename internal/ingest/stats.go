@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ledger"
 )
 
 // Stats counts events by what became of them, over all partitions since the
 // start of the process. An event is counted once that is final: with its piece
-// if it was applied or overflowed, else with the last piece of its batch. A batch
+// if it was applied or refused by the standings, else with the last piece of its batch. A batch
 // that is dropped halfway counts no more than its pieces that are in; whoever
 // reads it again counts the rest.
 //
@@ -101,13 +102,17 @@ type tally struct {
 	dead                    [reasons]int64
 }
 
-// applied counts a piece of so many events, of which some were refused for their
-// points.
-func (s *Stats) applied(events, refused int64, width int, took time.Duration) {
+// applied counts a piece of so many events, and of those the refused ones by reason.
+func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, took time.Duration) {
 	s.together.Lock()
 	s.consumed.Add(events)
-	s.Applied.Add(events - refused)
-	s.dead[overflowIndex].Add(refused)
+	for why, n := range refused {
+		if n > 0 {
+			s.dead[reasonIndex(refusals[why].reason)].Add(n)
+			events -= n
+		}
+	}
+	s.Applied.Add(events)
 	s.together.Unlock()
 	s.Pieces.Add(1)
 	s.Updates.Add(int64(width))

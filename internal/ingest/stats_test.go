@@ -23,7 +23,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 			for range rapid.IntRange(1, 4).Draw(t, "pieces") {
 				events := n("events")
 				refused := rapid.Int64Range(0, events).Draw(t, "refused")
-				s.applied(events, refused, 3, time.Millisecond)
+				s.applied(events, [ledger.Reasons]int64{ledger.Overflow: refused}, 3, time.Millisecond)
 				inPieces, dead = inPieces+events, dead+refused
 				addsUpIn(t, &s)
 			}
@@ -59,7 +59,7 @@ func addsUpIn(t *rapid.T, s *Stats) {
 
 func TestAnEventThatIsLostOnTheWayShows(t *testing.T) {
 	var s Stats
-	s.applied(5, 0, 5, time.Millisecond)
+	s.applied(5, [ledger.Reasons]int64{}, 5, time.Millisecond)
 	s.swept(&batch{records: 7, tally: tally{late: 1}}, 5, time.Now())
 	c := s.Count()
 	require.Equal(t, int64(7), c.Consumed)

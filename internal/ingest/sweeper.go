@@ -108,7 +108,13 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		if !ok {
 			break
 		}
-		if err := s.apply(ctx, b, piece, events); err != nil {
+		answer, err := s.apply(ctx, piece, events)
+		if err == nil && answer.Outcome == ledger.Refusing {
+			if err = s.refuse(ctx, b, piece, answer.Refused); err == nil {
+				continue
+			}
+		}
+		if err != nil {
 			return err
 		}
 		s.at = piece.Next
@@ -127,23 +133,17 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// apply sends a piece until its outcome is known. The call itself isn't ended with
-// the context: a piece in flight is waited for a little longer, so that the next
-// owner finds the ledger where it will stay.
-func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events int64) error {
+// apply sends a piece until its outcome is known: Applied, or Refusing. The call itself
+// isn't ended with the context: a piece in flight is waited for a little longer, so that
+// the next owner finds the ledger where it will stay.
+func (s *sweeper) apply(ctx context.Context, p *ledger.Piece, events int64) (ledger.Answer, error) {
 	wait := newWait()
-	refused := int64(0)
 	for {
 		width := p.Width()
 		answer, took, err := s.Standings.Apply(s.calls, p)
 		if err != nil {
-			if s.Standings.Meaning(err) != ledger.Retry {
-				return err
-			}
-			s.Stats.Retries.Add(1)
-			s.writing(err)
-			if err := wait.next(ctx); err != nil {
-				return err
+			if err := s.failing(ctx, err, wait); err != nil {
+				return ledger.Answer{}, err
 			}
 			continue
 		}
@@ -151,27 +151,34 @@ func (s *sweeper) apply(ctx context.Context, b *batch, p *ledger.Piece, events i
 		case ledger.Applied:
 			s.writing(nil)
 			s.pace.observe(width, took)
-			s.Stats.applied(events, refused, width, took)
-			return nil
+			s.Stats.applied(events, s.pieces.Refused(), width, took)
+			return answer, nil
+		case ledger.Refusing:
+			return answer, nil
 		case ledger.Held:
-			s.writing(errHeld)
-			if err := sleep(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
-		case ledger.Overflow:
-			n, err := s.overflow(ctx, b, p, answer.Members)
-			if err != nil {
-				return err
-			}
-			if refused += n; n == 0 { // whoever is named has no events: don't spin
-				if err := wait.next(ctx); err != nil {
-					return err
-				}
+			if err := s.held(ctx); err != nil {
+				return ledger.Answer{}, err
 			}
 		default:
-			return s.refusal(p, answer)
+			return ledger.Answer{}, s.refusal(p, answer)
 		}
 	}
+}
+
+// failing waits after an error of the standings that may pass, and returns any other.
+func (s *sweeper) failing(ctx context.Context, err error, wait *wait) error {
+	if s.Standings.Meaning(err) != ledger.Retry {
+		return err
+	}
+	s.Stats.Retries.Add(1)
+	s.writing(err)
+	return wait.next(ctx)
+}
+
+// held waits a moment for a hold to go.
+func (s *sweeper) held(ctx context.Context) error {
+	s.writing(errHeld)
+	return sleep(ctx, 100*time.Millisecond)
 }
 
 var errHeld = &Waiting{WaitsRebuild, errors.New("a rebuild is about to swap the boards"),

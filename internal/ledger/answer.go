@@ -11,8 +11,9 @@ const (
 	Moved
 	// Held: a rebuild is about to swap; nothing was written. Try again.
 	Held
-	// Overflow: Members would pass the layout's range; nothing was written.
-	Overflow
+	// Refusing: Refused can't be added, and the piece can without them; nothing was
+	// written.
+	Refusing
 	// OtherSchema: the scores were written with another schema (Found).
 	OtherSchema
 	// Lost: a listed window's key is gone (Window).
@@ -23,9 +24,11 @@ const (
 	OtherBounds
 	// Foreign: a member's score (Members) in Window is none that the layout writes.
 	Foreign
+	// Fits: what a check answers where Apply would answer Applied.
+	Fits
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "overflow", "other schema", "lost", "unlisted", "other bounds", "foreign score"}
+var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "fits"}
 
 func (o Outcome) String() string { return outcomes[o] }
 
@@ -35,7 +38,25 @@ type Answer struct {
 	Found   string
 	Window  string
 	Members []string
+	Refused []Refusal
 }
+
+// Refusal is a member whose changes in a piece can't be added, and why: in one window or
+// in several, and then in none, so that an event counts in all of its windows or in none.
+type Refusal struct {
+	Member string
+	Reason Reason
+}
+
+// Reason is why a member is refused.
+type Reason uint8
+
+const (
+	// Overflow: a standing would leave the layout's range of points.
+	Overflow Reason = iota + 1
+	// Reasons is one more than the last: the size of an array by reason.
+	Reasons
+)
 
 // Verdict is what an error asks of whoever met it.
 type Verdict int

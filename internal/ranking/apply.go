@@ -3,6 +3,7 @@ package ranking
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,23 @@ import (
 // turn here, and with no more than its share of the time in which Redis had two calls
 // of ours at hand, of which it executes one at a time.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+	a, took, err := s.send(ctx, p, p.Next.String())
+	if a.Outcome == ledger.Moved && a.Found == p.Next.String() {
+		// Sent again after a timeout: the first call was executed after all.
+		a = ledger.Answer{Outcome: ledger.Applied}
+	}
+	return a, took, err
+}
+
+// Check answers what Apply would, with Fits instead of Applied, and writes nothing. The
+// ledger has to be at the piece's expected position, but the piece may be any.
+func (s *Store) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
+	a, _, err := s.send(ctx, p, "")
+	return a, err
+}
+
+// send calls the script for a piece. An empty next only checks it.
+func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.Answer, time.Duration, error) {
 	var e *encoder
 	select {
 	case e = <-s.encoders:
@@ -26,7 +44,7 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	}
 	defer func() { s.encoders <- e }()
 
-	keys, err := e.encode(s, p)
+	keys, err := e.encode(s, p, next)
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
@@ -34,13 +52,13 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	reply, err := s.run(ctx, applyScript, keys, e.args)
 	took := time.Since(began) / time.Duration(flying)
 	s.flying.Add(-1)
-	if t := s.touched.Load(); t != nil {
+	if t := s.touched.Load(); t != nil && next != "" {
 		t.note(p)
 	}
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	a, err := answer(reply, p.Next.String())
+	a, err := answer(reply)
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
@@ -66,7 +84,7 @@ type blob []byte
 // MarshalBinary is the id itself.
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 
-func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
+func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], nil, nil, nil,
 		s.keys.ledger(), s.keys.schema(), s.keys.hold(), s.keys.windows())
@@ -74,7 +92,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece) (keys int, err error) {
 		e.args = append(e.args, s.keys.window(&p.Windows[i]))
 	}
 	keys = len(e.args) - 3
-	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), p.Next.String(), s.schema, s.lease)
+	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err
@@ -151,13 +169,15 @@ func (e *encoder) close() {
 }
 
 var outcomes = map[string]ledger.Outcome{
-	"applied": ledger.Applied, "moved": ledger.Moved, "held": ledger.Held, "overflow": ledger.Overflow,
+	"applied": ledger.Applied, "moved": ledger.Moved, "held": ledger.Held, "refused": ledger.Refusing,
 	"schema": ledger.OtherSchema, "lost": ledger.Lost, "unlisted": ledger.Unlisted,
-	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign,
+	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign, "fits": ledger.Fits,
 }
 
+var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow}
+
 // answer reads a reply of apply.lua.
-func answer(reply []any, next string) (ledger.Answer, error) {
+func answer(reply []any) (ledger.Answer, error) {
 	words, err := texts(reply)
 	if err != nil {
 		return ledger.Answer{}, err
@@ -172,12 +192,7 @@ func answer(reply []any, next string) (ledger.Answer, error) {
 	a := ledger.Answer{Outcome: outcome}
 	rest := append(words[1:], "", "")
 	switch outcome {
-	case ledger.Moved:
-		// Sent again after a timeout: the first call was executed after all.
-		if a.Found = rest[0]; a.Found == next {
-			return ledger.Answer{Outcome: ledger.Applied}, nil
-		}
-	case ledger.OtherSchema:
+	case ledger.Moved, ledger.OtherSchema:
 		a.Found = rest[0]
 	case ledger.OtherBounds:
 		a.Window, a.Found = rest[0], rest[1]
@@ -185,8 +200,17 @@ func answer(reply []any, next string) (ledger.Answer, error) {
 		a.Window, a.Members = rest[0], rest[1:2]
 	case ledger.Lost, ledger.Unlisted:
 		a.Window = rest[0]
-	case ledger.Overflow:
-		a.Members = words[1:]
+	case ledger.Refusing:
+		if len(words) == 1 || len(words)%2 == 0 {
+			return ledger.Answer{}, faultf("an unexpected reply: %q of %d words", words[0], len(words))
+		}
+		for pair := range slices.Chunk(words[1:], 2) {
+			reason, ok := reasons[pair[0]]
+			if !ok {
+				return ledger.Answer{}, faultf("an unexpected reply: %q refused for %q", pair[1], pair[0])
+			}
+			a.Refused = append(a.Refused, ledger.Refusal{Member: pair[1], Reason: reason})
+		}
 	}
 	return a, nil
 }

@@ -1,8 +1,9 @@
 -- apply.lua adds one piece of a batch to the standings and moves the ledger, or
--- writes nothing and says why.
+-- writes nothing and says why. Without a next position it only checks the piece, which
+-- then may be any of the batch: the answer is the same, and nothing is written.
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5… each window's sorted set
--- ARGV  1 field of the ledger   2 expected   3 next   4 schema
+-- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
@@ -12,7 +13,7 @@
 --         their points and their times ms (two JSON lists), their ids
 --
 -- Returns one of
---   {applied}
+--   {applied}                     or, of a check, {fits}
 --   {moved, what the ledger holds, or ''}
 --   {schema, what it is, or ''}
 --   {held}
@@ -20,7 +21,8 @@
 --   {lost, window}                listed, and its key is gone
 --   {unlisted, window}            not listed, and its key exists
 --   {foreign, window, member}     a score that this layout doesn't write
---   {overflow, member, …}         they would leave the range of points
+--   {refused, reason, member, …}  each once, for the first reason that was found
+--     overflow                    a standing would leave the range of points
 --
 -- Everything is read and checked before the first write. The first write marks
 -- the ledger as torn, the last one moves it: a script that dies between them
@@ -86,9 +88,9 @@ end
 
 -- What the members from…to of a group come to, as ZADD takes it: score, id, …
 -- Both layouts are those of package codec. old is what Redis has, or false.
--- excess(id) is told of those that leave the range; a score that isn't of the
+-- refuse is called for those that leave the range; a score that isn't of the
 -- layout ends it, and the second result is whose.
-local function readable(w, old, points, times, from, to, ids, excess)
+local function readable(w, old, points, times, from, to, ids, refuse)
   local first, last, tick, max, scale = w.first, w.last, w.tick, w.max, 2 ^ w.k
   local out, n = {}, 1
   for i = from, to do
@@ -106,7 +108,7 @@ local function readable(w, old, points, times, from, to, ids, excess)
       p = p + whole
       if had < ticks then ticks = had end
     end
-    if p > max or p < -max then excess(id) end
+    if p > max or p < -max then refuse('overflow', id) end
     out[2 * n - 1] = p + ticks / scale
     out[2 * n] = id
     n = n + 1
@@ -114,7 +116,7 @@ local function readable(w, old, points, times, from, to, ids, excess)
   return out
 end
 
-local function wide(w, old, points, times, from, to, ids, excess)
+local function wide(w, old, points, times, from, to, ids, refuse)
   local first, last, tick, max = w.first, w.last, w.tick, w.max
   local scale, high = 2 ^ w.k, 2 ^ (52 - w.k)
   local out, n = {}, 1
@@ -136,7 +138,7 @@ local function wide(w, old, points, times, from, to, ids, excess)
     end
     p = p + biased
     if p < 0 or p > 2 * max then
-      excess(id)
+      refuse('overflow', id)
     else
       local low = p % high
       out[2 * n - 1] = ldexp(P52 + low * scale + ticks, (p - low) / high - 1074)
@@ -147,11 +149,12 @@ local function wide(w, old, points, times, from, to, ids, excess)
   return out
 end
 
-local overflow, named = {'overflow'}, {}
-local function excess(id)
+local refused, named = {'refused'}, {}
+local function refuse(reason, id)
   if not named[id] then
     named[id] = true
-    overflow[#overflow + 1] = id
+    refused[#refused + 1] = reason
+    refused[#refused + 1] = id
   end
 end
 
@@ -172,7 +175,7 @@ while arg <= #ARGV do
       for from = 1, members, SLICE do
         local to = math.min(from + SLICE - 1, members)
         local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))
-        local out, whose = (w.wide and wide or readable)(w, old, points, times, from, to, ids, excess)
+        local out, whose = (w.wide and wide or readable)(w, old, points, times, from, to, ids, refuse)
         if not out then return {'foreign', w.name, whose} end
         writes[#writes + 1] = {w, out}
         w.written = true
@@ -180,7 +183,8 @@ while arg <= #ARGV do
     end
   end
 end
-if #overflow > 1 then return overflow end
+if #refused > 1 then return refused end
+if ARGV[3] == '' then return {'fits'} end
 
 -- Write. What is listed first is known to a rebuild if this dies before it ends: a key
 -- that nothing lists would be in its way, and it wouldn't know.

@@ -173,7 +173,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	e := new(encoder)
 	for b.Loop() {
-		if _, err := e.encode(f.store, &f.piece); err != nil {
+		if _, err := e.encode(f.store, &f.piece, "20"); err != nil {
 			b.Fatal(err)
 		}
 	}

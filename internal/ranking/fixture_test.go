@@ -136,6 +136,14 @@ func (f *fixture) apply(t tester) ledger.Answer {
 	return a
 }
 
+// check checks the piece as it is.
+func (f *fixture) check(t tester) ledger.Answer {
+	t.Helper()
+	a, err := f.store.Check(t.Context(), &f.piece)
+	require.NoError(t, err)
+	return a
+}
+
 // mustApply sends the piece from where the ledger stands.
 func (f *fixture) mustApply(t tester) {
 	t.Helper()

@@ -177,7 +177,7 @@ func TestEncodingAllocatesNothingForAMember(t *testing.T) {
 		f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: m}}
 		e := new(encoder)
 		return testing.AllocsPerRun(20, func() {
-			if _, err := e.encode(f.store, &f.piece); err != nil {
+			if _, err := e.encode(f.store, &f.piece, f.piece.Next.String()); err != nil {
 				t.Fatal(err)
 			}
 		})

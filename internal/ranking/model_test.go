@@ -27,9 +27,9 @@ type model struct {
 }
 
 // apply is the design, word by word.
-func (m *model) apply(p *ledger.Piece, now int64) ledger.Answer {
+func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	if m.ledger != p.Expected.String() {
-		if m.ledger == p.Next.String() {
+		if m.ledger == p.Next.String() && !check {
 			return ledger.Answer{Outcome: ledger.Applied}
 		}
 		return ledger.Answer{Outcome: ledger.Moved, Found: m.ledger}
@@ -39,7 +39,7 @@ func (m *model) apply(p *ledger.Piece, now int64) ledger.Answer {
 	}
 	type place struct{ window, member string }
 	sums := map[place]vector{}
-	var over []string
+	var over []ledger.Refusal
 	for _, g := range p.Groups {
 		for _, n := range g.Windows {
 			w := p.Windows[n]
@@ -52,15 +52,18 @@ func (m *model) apply(p *ledger.Piece, now int64) ledger.Answer {
 				if had, ok := m.boards[w.Listing()][string(member.ID)]; ok {
 					sum = vector{sum.points + had.points, min(sum.ticks, had.ticks)}
 				}
-				if _, err := rule.Layout.Encode(sum.points, sum.ticks); err != nil && !slices.Contains(over, string(member.ID)) {
-					over = append(over, string(member.ID))
+				if _, err := rule.Layout.Encode(sum.points, sum.ticks); err != nil && !slices.Contains(over, ledger.Refusal{Member: string(member.ID), Reason: ledger.Overflow}) {
+					over = append(over, ledger.Refusal{Member: string(member.ID), Reason: ledger.Overflow})
 				}
 				sums[place{w.Listing(), string(member.ID)}] = sum
 			}
 		}
 	}
 	if over != nil {
-		return ledger.Answer{Outcome: ledger.Overflow, Members: over}
+		return ledger.Answer{Outcome: ledger.Refusing, Refused: over}
+	}
+	if check {
+		return ledger.Answer{Outcome: ledger.Fits}
 	}
 	for at, sum := range sums {
 		if m.boards[at.window] == nil {
@@ -147,11 +150,17 @@ func TestTheStoreIsTheModel(t *testing.T) {
 						require.NoError(t, client.Del(t.Context(), f.store.keys.hold()).Err())
 					}
 					for range rapid.IntRange(1, 2).Draw(t, "times") { // an answer may be lost
-						want, got := m.apply(&f.piece, time.Now().UnixMilli()), f.apply(t)
-						require.ElementsMatch(t, want.Members, got.Members)
-						want.Members, got.Members = nil, nil
-						require.Equal(t, want, got)
-						f.is(t, m, windows)
+						for _, check := range []bool{true, false} {
+							call := f.apply
+							if check {
+								call = f.check
+							}
+							want, got := m.apply(&f.piece, time.Now().UnixMilli(), check), call(t)
+							require.ElementsMatch(t, want.Refused, got.Refused)
+							want.Refused, got.Refused = nil, nil
+							require.Equal(t, want, got)
+							f.is(t, m, windows)
+						}
 					}
 					var err error
 					at, err = ledger.Parse(m.ledger)

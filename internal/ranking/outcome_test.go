@@ -20,7 +20,22 @@ import (
 // answers requires an answer, and that it changed nothing.
 func (f *fixture) answers(t tester, want ledger.Answer) {
 	t.Helper()
-	f.unchanged(t, func() { require.Equal(t, want, f.apply(t)) })
+	f.unchanged(t, func() {
+		require.Equal(t, want, f.apply(t))
+		if want.Outcome != ledger.Applied { // the answer of a call that was executed before
+			require.Equal(t, want, f.check(t), "a check answers as Apply does")
+		}
+	})
+}
+
+// refuses requires that these members would leave the range.
+func (f *fixture) refuses(t tester, members ...string) {
+	t.Helper()
+	want := ledger.Answer{Outcome: ledger.Refusing}
+	for _, m := range members {
+		want.Refused = append(want.Refused, ledger.Refusal{Member: m, Reason: ledger.Overflow})
+	}
+	f.answers(t, want)
 }
 
 // someone is a fixture whose next piece adds to a member who is there.
@@ -46,6 +61,17 @@ func TestAPieceIsAddedAndTheLedgerMoves(t *testing.T) {
 	position, err := f.store.Position(t.Context(), "events", 3)
 	require.NoError(t, err)
 	require.Equal(t, f.piece.Next.String(), position)
+}
+
+func TestACheckOfAPieceWritesNothing(t *testing.T) {
+	f := someone(t)
+	f.piece.Windows[1].Board = "new" // one that isn't listed yet
+	f.unchanged(t, func() { require.Equal(t, ledger.Answer{Outcome: ledger.Fits}, f.check(t)) })
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
+	f.unchanged(t, func() {
+		moved := ledger.Answer{Outcome: ledger.Moved, Found: f.piece.Next.String()}
+		require.Equal(t, moved, f.check(t), "it isn't the answer of a call that was executed before")
+	})
 }
 
 func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
@@ -166,7 +192,7 @@ func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 			overflow := func(members []ledger.Member, want ...string) {
 				t.Helper()
 				f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
-				f.answers(t, ledger.Answer{Outcome: ledger.Overflow, Members: want})
+				f.refuses(t, want...)
 			}
 			overflow([]ledger.Member{f.member("high", 1)}, "high")
 			overflow([]ledger.Member{f.member("low", -1)}, "low")
@@ -179,7 +205,7 @@ func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 				{Windows: []int{0}, Members: []ledger.Member{f.member("high", 1), f.member("low", 1)}},
 				{Windows: []int{1, 2}, Members: []ledger.Member{f.member("high", 2), f.member("low", -1)}},
 			}
-			f.answers(t, ledger.Answer{Outcome: ledger.Overflow, Members: []string{"high", "low"}})
+			f.refuses(t, "high", "low")
 			// Both ends are in, from one end to the other too.
 			f.add(t, f.member("high", -2000), f.member("low", 2000))
 		})
@@ -311,12 +337,12 @@ func TestAPieceThatCannotBeIsAFaultAndNotSent(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNoneOfOursIsAFault(t *testing.T) {
-	for _, reply := range [][]any{{}, {"later"}, {int64(1)}, {1.5}, {nil}} {
-		_, err := answer(reply, "5")
+	for _, reply := range [][]any{{}, {"later"}, {int64(1)}, {1.5}, {nil}, {"refused"}, {"refused", "overflow"}, {"refused", "envy", "u1"}} {
+		_, err := answer(reply)
 		require.Error(t, err)
 		require.Equal(t, ledger.Halt, Meaning(fmt.Errorf("apply: %w", err)))
 	}
-	_, err := answer([]any{}, "")
+	_, err := answer([]any{})
 	require.NotErrorIs(t, err, redis.Nil)
 }
 

@@ -292,7 +292,7 @@ if not found or number(found) < number(expected) then return`,
 	},
 	{
 		name: "overflow without excess", what: "a member is refused whose points are in range",
-		script: []patch{{"apply.lua", "    if p > max or p < -max then excess(id) end", "    if p > max or p < -max or p == 37 then excess(id) end"}},
+		script: []patch{{"apply.lua", "    if p > max or p < -max then refuse('overflow', id) end", "    if p > max or p < -max or p == 37 then refuse('overflow', id) end"}},
 		wrong:  "a dead letter says that",
 		within: 100,
 	},

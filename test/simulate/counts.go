@@ -106,7 +106,7 @@ func kinds() (all []string) {
 		dies+": apply", dies+": begin",
 		publish, endOpen, stop, start, cutOff, zombie, reunite, rebalance, rollback, rollback+", and nothing comes after", wipe, evict, hold, clock, leap, flush, grow,
 		truncate, gapOpens, wait,
-		"apply answers moved", "apply answers held", "apply answers overflow", "apply answers lost",
+		"apply answers moved", "apply answers held", "apply answers refused", "apply answers fits", "apply answers lost",
 		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
 		takenOver, refuses, lessMemory, otherCuts, readAgain, "memory was waited for", "events are lost in a gap, as on_gap says",
 		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild",

@@ -66,6 +66,7 @@ type Batch struct {
 	repeated uint64 // of those, the ones below were swept before this owner came
 	high     uint64 // members from here on are left; 0: none are
 	resumed  bool
+	pending  int64 // events of refused members that are to be found again
 }
 
 // New makes a batch that may hold limit bytes; Reset makes it ready for use, and
@@ -89,6 +90,7 @@ func (b *Batch) Reset(at ledger.Position, repeated uint64) {
 	b.from, b.to = at.From, at.From
 	b.low, b.high, b.repeated = at.Hash, 0, repeated
 	b.resumed = at.Sweeping()
+	b.pending = 0
 }
 
 // Release gives all memory back.

@@ -19,6 +19,21 @@ func (w *walk) reset(t *table) {
 	*w = walk{table: t, run: w.run[:0]}
 }
 
+// seek goes to the first member that has a hash or a higher one.
+func (w *walk) seek(hash uint64) {
+	w.reset(w.table)
+	t := w.table
+	if t.count == 0 {
+		return
+	}
+	w.prefix = int(hash >> (64 - t.level))
+	// The second half of a bucket that was split begins with a bit more.
+	w.half = t.address(hash) >= 1<<t.level
+	for i := w.peek(); i >= 0 && t.member(i).hash < hash; i = w.peek() {
+		w.next()
+	}
+}
+
 // peek returns the index of the next member, or -1 after the last.
 func (w *walk) peek() int {
 	for w.at == len(w.run) {

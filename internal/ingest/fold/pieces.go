@@ -9,12 +9,13 @@ import (
 
 // Pieces cuts a batch into pieces, in the order of its members' hashes.
 type Pieces struct {
-	batch  *Batch
-	walk   walk
-	at     ledger.Position // what the next piece expects
-	piece  ledger.Piece
-	events int64
-	done   bool
+	batch   *Batch
+	walk    walk
+	at      ledger.Position // what the next piece expects
+	piece   ledger.Piece
+	events  int64
+	refused [ledger.Reasons]int64
+	done    bool
 
 	groupOf  []int32 // set → the piece's group, plus one
 	windowOf []int32 // window → the piece's window, plus one
@@ -35,6 +36,16 @@ func (p *Pieces) Reset(b *Batch, topic string, partition int) {
 	p.walk.reset(&b.table)
 }
 
+// Rewind goes back to a position between two pieces: what follows it is cut anew.
+func (p *Pieces) Rewind(at ledger.Position) {
+	p.at, p.done = at, false
+	p.walk.seek(at.Hash)
+}
+
+// Refused is the number of events of the piece whose members are refused, by reason. They
+// are among its events, and their members aren't in it.
+func (p *Pieces) Refused() [ledger.Reasons]int64 { return p.refused }
+
 // Next returns the next piece, of about width member-windows but at least one
 // hash, and the number of events in it; false after the last. A batch without
 // members is one piece, which moves the position. The piece is valid until the
@@ -48,10 +59,14 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	i := p.walk.peek()
 	for ; i >= 0; i = p.walk.peek() {
 		m := p.batch.table.member(i)
-		if used > 0 && m.hash != last && used+p.batch.width(m) > width {
-			break
+		if m.refused == 0 {
+			if used > 0 && m.hash != last && used+p.batch.width(m) > width {
+				break
+			}
+			used += p.take(m)
+		} else {
+			p.refused[m.reason()] += int64(m.events)
 		}
-		used += p.take(m)
 		p.events += int64(m.events)
 		last = m.hash
 		p.walk.next()
@@ -68,7 +83,7 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 }
 
 func (p *Pieces) begin() {
-	p.events = 0
+	p.events, p.refused = 0, [ledger.Reasons]int64{}
 	for i := range p.piece.Groups {
 		g := &p.piece.Groups[i]
 		g.Members, g.Windows = g.Members[:0], g.Windows[:0]

@@ -35,15 +35,16 @@ const (
 
 // member is one member and its first change; most have one.
 type member struct {
-	hash   uint64
-	points int64
-	time   int64
-	events uint32
-	id     uint32 // chunk and offset of its id
-	next   int32  // the bucket's next member, plus one
-	more   int32  // its further changes, plus one
-	target int32
-	idLen  uint16
+	hash    uint64
+	points  int64
+	time    int64
+	events  uint32
+	id      uint32 // chunk and offset of its id
+	next    int32  // the bucket's next member, plus one
+	more    int32  // its further changes, plus one
+	target  int32
+	idLen   uint16
+	refused uint8 // a ledger.Reason, with or without pending; 0: it isn't
 }
 
 // change is what a member with events of more than one target adds to another.

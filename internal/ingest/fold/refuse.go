@@ -1,0 +1,46 @@
+package fold
+
+import "github.com/standings/standings/internal/ledger"
+
+// Members that the standings refuse are taken out of a batch: its pieces leave them out,
+// and count their events apart. Their events are in the log, and the fold keeps sums; so
+// they are marked first, all that the batch has, and then found again in one reading.
+
+// pending marks a refused member whose events haven't been found again yet.
+const pending = 0x80
+
+// Refuse takes a member out. It reports false for one that the batch doesn't have, or
+// that was refused before.
+func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
+	at, _ := b.table.find(Hash(id), id)
+	if at < 0 || b.table.member(at).refused != 0 {
+		return false
+	}
+	m := b.table.member(at)
+	m.refused = uint8(reason) | pending
+	b.pending += int64(m.events)
+	return true
+}
+
+// Pending returns why a member was refused, 0 if it wasn't or if its events were found
+// before.
+func (b *Batch) Pending(id []byte) ledger.Reason {
+	at, _ := b.table.find(Hash(id), id)
+	if at < 0 || b.table.member(at).refused&pending == 0 {
+		return 0
+	}
+	return b.table.member(at).reason()
+}
+
+// PendingEvents is the number of events to be found.
+func (b *Batch) PendingEvents() int64 { return b.pending }
+
+// Found says that they were.
+func (b *Batch) Found() {
+	for i := range b.table.count {
+		b.table.member(i).refused &^= pending
+	}
+	b.pending = 0
+}
+
+func (m *member) reason() ledger.Reason { return ledger.Reason(m.refused &^ pending) }
