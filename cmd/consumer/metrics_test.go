@@ -35,9 +35,11 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	}
 	points := &pointsRange{}
 	points.set(map[string]float64{"weekly": 0.5})
+	boards := &boardCount{limit: 200_000}
+	boards.set(gauge(5), gauge(60))
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
-	return newRegistry(new(ingest.Stats), now, func() []api.Reason { return nil }, client, points)
+	return newRegistry(new(ingest.Stats), now, func() []api.Reason { return nil }, client, points, boards)
 }
 
 // families are our own metrics, by name.

@@ -24,6 +24,7 @@ import (
 type operations struct {
 	*readiness
 	points pointsRange
+	boards boardCount
 	ended  sync.WaitGroup
 	stop   context.CancelFunc
 	log    *zap.Logger
@@ -32,12 +33,12 @@ type operations struct {
 // openOperations opens the port and serves it until close. A port that can't be opened
 // is an error; one that breaks later is told, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats) (*operations, error) {
-	o := &operations{readiness: newReadiness(cfg), log: log, stop: func() {}}
+	o := &operations{readiness: newReadiness(cfg), boards: boardCount{limit: cfg.MaxWindows}, log: log, stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points, &o.boards), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -59,10 +60,11 @@ func (o *operations) watch(ctx context.Context, store *ranking.Store) {
 	if o.cfg.Listen == config.Off {
 		return
 	}
-	var both sync.WaitGroup
-	both.Go(func() { o.watchRedis(ctx, store) })
-	both.Go(func() { o.points.watch(ctx, o.cfg, store, o.snapshot, o.log) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { o.watchRedis(ctx, store) })
+	all.Go(func() { o.points.watch(ctx, o.cfg, store, o.snapshot, o.log) })
+	all.Go(func() { o.boards.watch(ctx, o.cfg.Kafka.Topics[0], store, o.snapshot, o.log) })
+	all.Wait()
 }
 
 func (o *operations) close() {
@@ -71,12 +73,12 @@ func (o *operations) close() {
 }
 
 // newRegistry has everything that /metrics shows.
-func newRegistry(stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points *pointsRange) *prometheus.Registry {
+func newRegistry(stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points, boards prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.New(stats, now),
-		poolCollector{client}, points,
+		poolCollector{client}, points, boards,
 		gaugeOf("ready", "1 while /readyz says so, else 0.", func() float64 {
 			if len(notReady()) > 0 {
 				return 0

@@ -26,6 +26,8 @@ type Config struct {
 	TimeZone  string
 	WeekStart string
 	MaxPoints int64
+	// MaxWindows is how many windows may be listed.
+	MaxWindows int64
 
 	Fields        event.Paths
 	MaxEventBytes int64
