@@ -120,7 +120,7 @@ func (f *produceFlags) complete(c *cobra.Command, cfg *config.Config) error {
 	}
 	for _, b := range f.brokers {
 		if err := config.CheckAddress(b); err != nil {
-			return cli.Usagef("--brokers %s %w", b, err)
+			return cli.Usagef("--brokers %s %w", config.HarmlessAddress(strings.Join(f.brokers, ",")), err)
 		}
 	}
 	if f.topic == "" && len(cfg.Kafka.Topics) > 1 {

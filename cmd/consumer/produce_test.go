@@ -454,3 +454,12 @@ func TestABatchHasRoomForTheHeadersOfItsRecords(t *testing.T) {
 		t.Errorf("%d records take %d bytes, more than %d", len(b.ends), size, batchBytes)
 	}
 }
+
+func TestProduceDoesntShowAPasswordThatIsBeforeABroker(t *testing.T) {
+	for _, brokers := range []string{"kafka://user:hunter2@localhost:9092", "kafka://user:hunter2,x@localhost:9092", "hunter2@localhost:9092"} {
+		code, stdout, stderr := execute(t, nil, "produce", "--brokers", brokers, "--count", "1")
+		if code != 2 || strings.Contains(stdout+stderr, "hunter2") || !strings.Contains(stderr, "(hidden)@localhost:9092 isn't host:port") {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	}
+}

@@ -159,7 +159,7 @@ time_zone: {name: UTC}
 		"STANDINGS_KAFKA_TOPIC": {errUnknown, "nearest is STANDINGS_KAFKA_TOPICS"},
 		"kafka.fetch_wait":      {errType, `"5 parsecs" isn't a duration such as`},
 		"kafka.fetch_bytes":     {errRange, "1KiB is out of range: 64KiB to 64MiB"},
-		"redis":                 {errType, `"5" stands where a section belongs`},
+		"redis":                 {errType, `a value stands where a section belongs`},
 		"max_points":            {errType, `"1.5" isn't a whole number`},
 		"boards":                {errType, "isn't a list of plain names"},
 		"log.level":             {errType, "is a list where a word belongs"},

@@ -6,7 +6,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +51,10 @@ type Setting struct {
 func (s Setting) Shown() string {
 	text := s.value.text()
 	if s.Secret && text != "" {
-		return "(hidden)"
+		return hidden
+	}
+	if m, ok := s.value.(maySecret); ok {
+		return m.shown()
 	}
 	return text
 }
@@ -121,8 +123,8 @@ func read(path string, environ []string) (*Loaded, error) {
 				if _, section := raw.(map[string]any); section {
 					found = ""
 				}
-				if o.Secret {
-					found = "(hidden)"
+				if _, may := o.value.(maySecret); o.Secret || may {
+					found = hidden
 				}
 				l.problems = append(l.problems, &settingError{kind: errType, key: o.Key, found: found, problem: err.Error(), from: s.From})
 			}
@@ -172,18 +174,9 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 	}, problems, nil
 }
 
-// fileProblem is one line for a file that can't be read or isn't YAML.
-func fileProblem(path string, err error) error {
-	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, path, visible(strings.TrimPrefix(text, "yaml: ")))
-}
-
 // assign puts a raw value, as YAML or the environment gave it, into an option.
 func assign(o option, raw any) error {
-	_, isList := o.value.(listValue)
+	_, isList := o.value.(interface{ list() })
 	switch v := raw.(type) {
 	case map[string]any:
 		return fmt.Errorf("is a section where a %s belongs", o.value.kind())
@@ -233,8 +226,8 @@ func unknownKeys(declared []option, k *koanf.Koanf, from Origin) []error {
 		switch {
 		case known, section && empty: // `redis:` with all below it commented out
 		case section:
-			problems = append(problems, &settingError{kind: errType, key: key, found: fmt.Sprintf("%q", fmt.Sprint(raw)),
-				problem: "stands where a section belongs", from: from})
+			problems = append(problems, &settingError{kind: errType, key: key,
+				problem: "a value stands where a section belongs", from: from})
 		default:
 			names := make([]string, len(declared))
 			for i, o := range declared {

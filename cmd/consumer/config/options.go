@@ -66,7 +66,7 @@ func options(cfg *Config) []option {
 func kafkaOptions(c *Kafka) []option {
 	return []option{
 		{Key: "kafka.brokers", def: "localhost:9092",
-			value: listValue{p: &c.Brokers, what: "host:port, …", ok: CheckAddress},
+			value: addressesValue{listValue{p: &c.Brokers, what: "host:port, …", ok: CheckAddress}},
 			doc:   "Where to find the cluster: some of its brokers."},
 		{Key: "kafka.topics", def: "points",
 			value: listValue{p: &c.Topics, what: "letters, digits, `.`, `_`, `-`", ok: CheckTopic},
@@ -98,7 +98,7 @@ func kafkaOptions(c *Kafka) []option {
 func redisOptions(c *Redis) []option {
 	all := []option{
 		{Key: "redis.addresses", def: "localhost:6379",
-			value: listValue{p: &c.Addresses, what: "host:port, …", ok: CheckAddress},
+			value: addressesValue{listValue{p: &c.Addresses, what: "host:port, …", ok: CheckAddress}},
 			doc:   "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
 		{Key: "redis.cluster", def: "false",
 			value: boolValue{&c.Cluster},

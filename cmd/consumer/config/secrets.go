@@ -24,7 +24,7 @@ func secretOptions(key string, p, path *string, doc string) []option {
 	return []option{
 		{Key: key, Secret: true, value: textValue{p: p},
 			doc: doc + " Better set by environment, or by `" + key + fileSuffix + "`, than in a file that others read."},
-		{Key: key + fileSuffix, value: textValue{p: path, what: "a path"},
+		{Key: key + fileSuffix, value: secretPathValue{textValue{p: path, what: "a path"}},
 			doc: "A file that holds `" + key + "` instead; a newline at its end isn't part of it. Read at start."},
 	}
 }

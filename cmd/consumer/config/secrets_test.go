@@ -86,3 +86,64 @@ func TestEverySecretHasAFile(t *testing.T) {
 		}
 	}
 }
+
+// Passwords are given where they don't belong, and what a file or a variable holds goes
+// into no message. Each case has the secret, or parts of it, in what Load is given.
+func TestNoMessageHoldsASecretThatIsInTheWrongPlace(t *testing.T) {
+	const secret = "hunter2"
+	pem := "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"
+	for name, c := range map[string]struct {
+		file    string
+		environ []string
+		says    string
+	}{
+		"a URL for an address":            {"", []string{"STANDINGS_REDIS_ADDRESSES=redis://user:hunter2@cache:6379"}, "redis.addresses: (hidden)@cache:6379 isn't a list of host:port: a user, a password and TLS are settings of their own (environment STANDINGS_REDIS_ADDRESSES)"},
+		"a URL with a database":           {"", []string{"STANDINGS_REDIS_ADDRESSES=redis://cache:6379/hunter2?password=hunter2"}, "redis://cache:6379(hidden) isn't a list"},
+		"an address with a query":         {"", []string{"STANDINGS_REDIS_ADDRESSES=cache:6379?password=hunter2"}, "cache:6379(hidden) isn't a list"},
+		"a user before the host":          {"", []string{"STANDINGS_REDIS_ADDRESSES=hunter2@cache:6379"}, "(hidden)@cache:6379 isn't a list"},
+		"a password with a comma":         {"", []string{"STANDINGS_REDIS_ADDRESSES=redis://user:hunter2,x/hunter2@y@cache:6379,other:6379"}, "(hidden)@cache:6379,other:6379 isn't a list"},
+		"in a list":                       {"redis: {addresses: ['a:1', 'redis://:hunter2@cache:6379']}", nil, "(hidden)@cache:6379 isn't a list"},
+		"in a list, with a comma":         {"redis: {addresses: ['redis://:hunter2,x@cache:6379']}", nil, "redis.addresses: (hidden) isn't a list of plain names"},
+		"for a broker":                    {"kafka: {brokers: 'sasl://user:hunter2@broker:9092'}", nil, "kafka.brokers: (hidden)@broker:9092 isn't a list of host:port"},
+		"for a topic":                     {"kafka: {topics: 'kafka://user:hunter2,2hunter2@broker/topic'}", nil, "kafka.topics: (hidden)@broker(hidden) has one which isn't a topic's name"},
+		"for the port":                    {"listen: 'http://user:hunter2@:8080'", nil, "listen: (hidden)@:8080 isn't host:port"},
+		"before the port":                 {"listen: 'hunter2@localhost:8080'", nil, "listen: (hidden)@localhost:8080 isn't host:port"},
+		"for a time":                      {"", []string{"STANDINGS_REDIS_TIMEOUT=redis://user:hunter2@cache"}, "redis.timeout: (hidden)@cache"},
+		"for a word":                      {"log: {level: 'redis://user:hunter2@cache'}", nil, "log.level: (hidden)@cache isn't one of debug"},
+		"for a section":                   {"redis: redis://user:hunter2@cache", nil, "redis: a value stands where a section belongs"},
+		"a section":                       {"redis: {timeout: {a: hunter2}}", nil, "redis.timeout: is a section where a duration belongs"},
+		"in another variable as well":     {"", []string{"STANDINGS_REDIS_PASSWORD=hunter2", "STANDINGS_REDIS_TIMEOUT=hunter2"}, "redis.timeout: \"(hidden)\" "},
+		"in the file's variable":          {"", []string{"STANDINGS_REDIS_PASSWORD_FILE=hunter2"}, "redis.password_file: (hidden) can't be read: no such file"},
+		"in the file's variable, relates": {"", []string{"STANDINGS_KAFKA_SASL_PASSWORD_FILE=hunter2/+=="}, "kafka.sasl.password_file: (hidden) can't be read"},
+		"a key for its file":              {"", []string{"STANDINGS_KAFKA_TLS_ENABLED=true", "STANDINGS_KAFKA_TLS_CERT_FILE=/cert", "STANDINGS_KAFKA_TLS_KEY_FILE=" + pem, "STANDINGS_KAFKA_TLS_CA_FILE=" + pem}, "kafka.tls.ca_file: (hidden) can't be read"},
+		"a password of the wrong type":    {"redis: {password: [hunter2]}", nil, "redis.password: (hidden) is a list where a text belongs"},
+		"an alias":                        {"kafka: {}\nredis:\n  username: me\n  password: *hunter2", nil, "standings.yaml: line 4: a value that begins with * has to be in quotes"},
+		"an alias beside others":          {"redis: {password: *hunter2-long, username: *hunter2}", nil, "line 1: a value that begins with * has to be in quotes"},
+		"no setting at all":               {"hunter2", nil, "line 1: isn't a setting: want `name: value`"},
+		"a list of settings":              {"- hunter2", nil, "line 1: isn't a setting: want `name: value`"},
+		"a name twice":                    {"a: 1\nhunter2: 2\nhunter2: 3", nil, "line 3: a name that is there before, on line 2"},
+		"a tag":                           {"redis: {password: !!int hunter2}", nil, "isn't YAML as it has to be"},
+		"an anchor in itself":             {"redis: &hunter2 {a: *hunter2}", nil, "isn't YAML as it has to be"},
+		"a quote that doesn't end":        {"redis:\n  password: \"hunter2\n", nil, "found unexpected end of stream"},
+		"an @":                            {"redis:\n  password: @hunter2\n", nil, "line 2: found character that cannot start any token"},
+		"binary":                          {"redis: {password: !!binary hunter2}", nil, "!!binary value contains invalid base64 data"},
+		"a name that is no text":          {"{[hunter2]: 1}", nil, "line 1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := ""
+			if c.file != "" {
+				path = writeFile(t, c.file)
+			}
+			_, err := Load(path, c.environ)
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatalf("%v", err)
+			}
+			if said := err.Error(); !strings.Contains(said, c.says) {
+				t.Errorf("%s\ndoesn't say\n%s", said, c.says)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the secret is shown: %v", err)
+			}
+		})
+	}
+}

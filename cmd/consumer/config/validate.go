@@ -83,9 +83,9 @@ func (l *Loaded) validate() error {
 	if len(problems) > 0 {
 		// What needs several settings at once is only worth saying of settings
 		// that are right one by one.
-		return errors.Join(problems...)
+		return errors.Join(l.withoutSecrets(problems)...)
 	}
-	return errors.Join(l.validateTogether()...)
+	return errors.Join(l.withoutSecrets(l.validateTogether())...)
 }
 
 func (l *Loaded) validateTogether() []error {
@@ -215,7 +215,7 @@ func CheckBoard(name string) error {
 // CheckAddress takes host:port, both given.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err == nil && host != "" {
+	if err == nil && host != "" && plainHost(host) {
 		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
 			return nil
 		}
@@ -228,7 +228,7 @@ func listenAddress(address string) error {
 	if address == Off {
 		return nil
 	}
-	if _, port, err := net.SplitHostPort(address); err == nil {
+	if host, port, err := net.SplitHostPort(address); err == nil && plainHost(host) {
 		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
 			return nil
 		}

@@ -66,6 +66,8 @@ type listValue struct {
 	ok       func(string) error
 }
 
+func (v listValue) list() {} // what YAML may give a list for
+
 func (v listValue) set(text string) error {
 	var list []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -91,6 +93,9 @@ func (v listValue) check() error {
 			continue
 		}
 		if err := v.ok(item); err != nil {
+			if withoutUser(v.text()) != v.text() {
+				return fmt.Errorf("has one which %w", err)
+			}
 			return fmt.Errorf("has %q, which %w", item, err)
 		}
 	}
