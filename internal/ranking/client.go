@@ -65,16 +65,18 @@ func NewClient(d Dial) redis.UniversalClient {
 		// A master that died names no successor, and a minute is long.
 		c.ClusterStateReloadInterval = time.Second
 		client := redis.NewClusterClient(c)
-		client.OnNewNode(func(node *redis.Client) { node.AddHook(d.calls) })
+		client.OnNewNode(func(node *redis.Client) { node.AddHook(d.calls); node.AddHook(discreet{&d}) })
 		return client
 	case d.Master != "":
 		c := redis.NewFailoverClient(o.Failover())
 		c.AddHook(viaSentinels{})
 		c.AddHook(d.calls)
+		c.AddHook(discreet{&d})
 		return c
 	}
 	c := redis.NewClient(o.Simple())
 	c.AddHook(d.calls)
+	c.AddHook(discreet{&d})
 	return c
 }
 

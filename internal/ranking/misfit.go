@@ -254,6 +254,7 @@ func (d *Dial) askSentinel(ctx context.Context, address string) (string, error) 
 	if err == nil {
 		return net.JoinHostPort(at[0], at[1]), nil
 	}
+	err = d.withoutPasswords(err)
 	var what string
 	if errors.Is(err, redis.Nil) {
 		what, err = d.unknownMaster(ctx, c), nil

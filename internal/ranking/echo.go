@@ -1,0 +1,83 @@
+package ranking
+
+// Redis quotes the arguments of a command that it doesn't know: where AUTH is renamed, the
+// answer to it holds the password.
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hiddenReply is an answer of Redis's without the passwords that were in it. It doesn't
+// unwrap to the one with them.
+type hiddenReply string
+
+func (r hiddenReply) Error() string { return string(r) }
+
+// RedisError says that this is an answer.
+func (hiddenReply) RedisError() {}
+
+// withoutPasswords is an error without the passwords that an answer has quoted; any other
+// is as it was.
+func (d *Dial) withoutPasswords(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "unknown command") {
+		return err
+	}
+	text := err.Error()
+	for _, secret := range []string{d.Password, d.SentinelPassword} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return hiddenReply(text)
+	}
+	return errors.New(text) // of Sentinels: go-redis flattens what each has answered
+}
+
+// discreet is a client's redis.Hook.
+type discreet struct{ dial *Dial }
+
+// DialHook hides what a Sentinel quotes, of which a process that dials is told alone.
+func (h discreet) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return conn, h.dial.withoutPasswords(err)
+	}
+}
+
+// ProcessHook hides it in the error of a call.
+func (h discreet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil {
+			return nil
+		}
+		if hidden := h.dial.withoutPasswords(err); hidden != err { //nolint:errorlint // the very same
+			cmd.SetErr(hidden)
+			return hidden
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook hides it in the errors of a pipeline's calls.
+func (h discreet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if err == nil {
+			return nil
+		}
+		for _, cmd := range cmds {
+			cmd.SetErr(h.dial.withoutPasswords(cmd.Err()))
+		}
+		return h.dial.withoutPasswords(err)
+	}
+}
