@@ -44,6 +44,7 @@ type fake struct {
 	origins map[string]string
 	boards  board
 	workers map[string]string
+	refills map[string]int64
 	held    bool
 	limit   int64 // of a total, either way; 0: none
 	clock   func() time.Time
@@ -68,7 +69,7 @@ var (
 func newFake() *fake {
 	return &fake{
 		ledger: map[string]string{}, origins: map[string]string{}, boards: board{},
-		workers: map[string]string{}, clock: time.Now,
+		workers: map[string]string{}, refills: map[string]int64{}, clock: time.Now,
 	}
 }
 
@@ -189,7 +190,7 @@ func (f *fake) State(context.Context) (ledger.State, error) {
 	}
 	return ledger.State{
 		Schema: f.schema, Now: f.clock(), Ledger: maps.Clone(f.ledger), Origins: maps.Clone(f.origins),
-		Windows: len(f.boards), Workers: maps.Clone(f.workers), Held: f.held,
+		Windows: len(f.boards), Workers: maps.Clone(f.workers), Refills: maps.Clone(f.refills), Held: f.held,
 	}, nil
 }
 
@@ -221,6 +222,11 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 		f.ledger[field] = b.At.String()
 		if b.Origin != nil {
 			f.origins[field] = b.Origin.String()
+		}
+		if b.Refill > b.At.From {
+			f.refills[field] = b.Refill
+		} else if b.Found == "" {
+			delete(f.refills, field)
 		}
 	}
 	return ledger.Began, nil

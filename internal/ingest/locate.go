@@ -216,7 +216,11 @@ func (w *worker) resolveAll(ctx context.Context, s step, partitions int, now tim
 				"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows the windows as incomplete"}
 		}
 		at, origin := resolve(from, b, asked, now, w.Events.MaxFuture)
-		set = append(set, ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin})
+		begins := ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin}
+		if s == recoverAll {
+			begins.Refill = b.log.end // what was counted before lies below it
+		}
+		set = append(set, begins)
 	}
 	return set, nil
 }

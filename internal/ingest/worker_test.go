@@ -5,6 +5,7 @@ package ingest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -274,6 +275,12 @@ func TestAWipedRedisIsFilledAgainFromTheLog(t *testing.T) {
 	w.reaches(0, 1)
 	w.said(1, "Redis was lost")
 	require.NoError(t, stop())
+	w.standings.do(func() {
+		for field, at := range w.standings.ledger {
+			require.Equal(t, at, strconv.FormatInt(w.standings.refills[field], 10), "the log's end as it was then")
+		}
+		require.Len(t, w.standings.refills, 2)
+	})
 }
 
 func TestAHoldIsWaitedForAndShown(t *testing.T) {

@@ -38,6 +38,10 @@ type State struct {
 	Origins map[string]string
 	Windows int
 	Workers map[string]string
+	// Refills is up to where a partition is read again, as of when Redis was found lost:
+	// until its position is there, boards lack events that they had. Those that are
+	// through stay in it.
+	Refills map[string]int64
 	Held    bool
 }
 
@@ -52,6 +56,8 @@ type Beginning struct {
 	Beside    bool   // other partitions are there: found empty, the ledger was lost meanwhile
 	At        Position
 	Origin    *Origin // nil leaves the one there is
+	// Refill is the log's end where the partition begins because Redis was lost, else 0.
+	Refill int64
 }
 
 // Begun is what came of setting where partitions start.

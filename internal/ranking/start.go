@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,7 +38,28 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 			return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 		}
 	}
+	if st.Refills, err = takeRefills(st.Workers); err != nil {
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
+	}
 	return st, nil
+}
+
+// takeRefills takes what start.lua wrote beside the workers' lines out of them.
+func takeRefills(workers map[string]string) (map[string]int64, error) {
+	refills := map[string]int64{}
+	for name, text := range workers {
+		field, ok := strings.CutPrefix(name, "refill:")
+		if !ok {
+			continue
+		}
+		to, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, faultf("%s is refilled up to %q, which is no offset", field, clip(text))
+		}
+		refills[field] = to
+		delete(workers, name)
+	}
+	return refills, nil
 }
 
 // fields reads a hash as HGETALL gives it to a script.
@@ -72,7 +94,7 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 	if len(all) == 0 {
 		return ledger.Began, nil
 	}
-	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.schema, s.lease}
+	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.keys.workers(), s.schema, s.lease}
 	for _, b := range all {
 		origin := ""
 		if b.Origin != nil {
@@ -84,9 +106,13 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 		if b.Beside {
 			found = besideOthers
 		}
-		args = append(args, ledger.Field(b.Topic, b.Partition), found, b.At.String(), origin)
+		refill := ""
+		if b.Refill > b.At.From {
+			refill = strconv.FormatInt(b.Refill, 10)
+		}
+		args = append(args, ledger.Field(b.Topic, b.Partition), found, b.At.String(), origin, refill)
 	}
-	reply, err := s.run(ctx, startScript, 5, args)
+	reply, err := s.run(ctx, startScript, 6, args)
 	if err != nil {
 		return 0, fmt.Errorf("set where %s starts: %w", all[0].Topic, err)
 	}

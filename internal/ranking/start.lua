@@ -1,11 +1,12 @@
 -- start.lua sets where partitions start: schema, origins and ledger in one call.
 --
--- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold
+-- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold   6 workers
 -- ARGV  1 schema   2 ms that a rebuild's shadow lives, '' for live boards
 --       for each partition, to the end:
 --         field of the ledger, what the ledger is expected to hold ('' for
 --         nothing, 'beside others' for nothing where it holds other fields), the
---         position to write, the origin to write ('' to leave it)
+--         position to write, the origin to write ('' to leave it), up to which offset
+--         a Redis that was lost is read again ('' for none)
 --
 -- Returns one of
 --   {applied}
@@ -18,6 +19,9 @@
 -- moved and reads it. The ledger is written last and by one command, so that a script
 -- that dies midway is simply called again: with a part of it there, the other
 -- partitions would look as if they had been added since.
+--
+-- A partition that has a position keeps what says how far it is refilled; one that begins
+-- gets its own, so that nothing of a ledger that was deleted stays.
 
 local call = redis.call
 
@@ -25,18 +29,23 @@ local schema = call('GET', KEYS[2])
 if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
 if call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then return {'orphaned'} end
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   local found, expected = call('HGET', KEYS[1], ARGV[i]) or '', ARGV[i + 1]
   if expected == 'beside others' and call('HLEN', KEYS[1]) > 0 then expected = '' end
   if found ~= expected then return {'moved', ARGV[i], found} end
 end
 
 call('SET', KEYS[2], ARGV[1])
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[3], ARGV[i], ARGV[i + 3]) end
+  if ARGV[2] == '' and ARGV[i + 4] ~= '' then
+    call('HSET', KEYS[6], 'refill:' .. ARGV[i], ARGV[i + 4])
+  elseif ARGV[2] == '' and not call('HGET', KEYS[1], ARGV[i]) then
+    call('HDEL', KEYS[6], 'refill:' .. ARGV[i])
+  end
 end
 local fields = {}
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   fields[#fields + 1] = ARGV[i]
   fields[#fields + 1] = ARGV[i + 2]
 end

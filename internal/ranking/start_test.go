@@ -87,6 +87,35 @@ func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	begins(ledger.Orphaned)
 }
 
+// What a lost Redis is refilled up to is there from the call on that begins it: no reader
+// sees the one without the other.
+func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	refills := func(want map[string]int64, all ...ledger.Beginning) {
+		t.Helper()
+		begun, err := f.store.Begin(t.Context(), all)
+		require.NoError(t, err)
+		require.Equal(t, ledger.Began, begun)
+		st, err := f.store.State(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, st.Refills)
+		require.Equal(t, map[string]string{"events/9": "a line"}, st.Workers)
+	}
+	require.NoError(t, f.store.Report(t.Context(), "events", 9, "a line"))
+	to := func(n int64, b ledger.Beginning) ledger.Beginning { b.Refill = n; return b }
+	refills(map[string]int64{"events/0": 480, "events/3": 12},
+		to(480, beginning(0, "", 20, nil)), beginning(1, "", 0, nil), to(7, beginning(2, "", 7, nil)), to(12, beginning(3, "", 0, nil)))
+	// Over a gap it goes on being refilled.
+	refills(map[string]int64{"events/0": 480, "events/3": 12}, beginning(0, "20", 100, nil))
+	// A ledger that was deleted takes along what was said of it.
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.ledger(), "events/0").Err())
+	refills(map[string]int64{"events/3": 12}, beginning(0, "", 0, nil))
+
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.workers(), "refill:events/3", "soon").Err())
+	_, err := f.store.State(t.Context())
+	require.ErrorContains(t, err, `events/3 is refilled up to "soon", which is no offset`)
+}
+
 func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Wide, 1000)
@@ -159,7 +188,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	require.WithinRange(t, st.Now, before, time.Now().Add(time.Second))
 	st.Now = time.Time{}
 	none := map[string]string{}
-	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none}, st)
+	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none, Refills: map[string]int64{}}, st)
 	position, err := f.store.Position(t.Context(), "events", 3)
 	require.NoError(t, err)
 	require.Empty(t, position)
@@ -173,7 +202,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	st.Now = time.Time{}
 	require.Equal(t, ledger.State{
 		Schema: f.store.schema, Ledger: map[string]string{"events/3": "10"}, Origins: none,
-		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Held: true,
+		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Held: true,
 	}, st)
 }
 

@@ -296,7 +296,7 @@ func (w *world) committedUpTo(partition int, offset int64) {
 func (w *world) begun(args []string) {
 	var said []string
 	var first []int
-	for i := 2; i+3 < len(args); i += 4 {
+	for i := 2; i+4 < len(args); i += 5 {
 		field, found, position := args[i], args[i+1], args[i+2]
 		p, err := strconv.Atoi(strings.TrimPrefix(field, topic+"/"))
 		if err != nil {
