@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
@@ -45,6 +46,12 @@ const (
 	newest = 11 // the latest that kafka-go writes
 
 	readCommitted = 1
+
+	// shared is the longest throttle with which a connection is kept. The broker
+	// doesn't read from a connection that it throttles (KIP-219), and the transport
+	// gives any request to any connection: behind a longer throttle the deadlines of
+	// others would pass, those of other partitions and of commits.
+	shared = time.Second
 )
 
 type stage int
@@ -55,7 +62,10 @@ const (
 	ended
 )
 
-var errGivenUp = errors.New("the call was given up before it was sent")
+var (
+	errGivenUp = errors.New("the call was given up before it was sent")
+	errMuted   = errors.New("the broker reads nothing from this connection for a while") // closes it; the response is good
+)
 
 type exchange struct {
 	fetch.Request // with ApiKey and Broker, by which the Transport routes
@@ -147,6 +157,9 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	}
 	if err := x.read(version); err != nil {
 		return nil, err
+	}
+	if x.response.Throttled > shared {
+		return nil, errMuted
 	}
 	return x, nil
 }

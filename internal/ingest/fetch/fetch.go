@@ -4,7 +4,8 @@
 // (protocol.RawExchanger), into a buffer that is asked for once the response's
 // length is known.
 //
-// Every call ends: with its context, or MaxWait and Grace after it began. What a
+// Every call ends: with its context, or MaxWait and Grace after it was sent, which
+// is once the time has passed that the broker asked for with its last answer. What a
 // call that was given up still holds comes back when its exchange on the
 // connection has ended, which the same deadline bounds.
 //
@@ -18,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"time"
@@ -60,6 +62,10 @@ const (
 	// Grace is how long a call may take beyond MaxWait. Without it a broker that
 	// hangs would hold the call for ever.
 	Grace = 5 * time.Second
+	// MaxThrottle is the longest that a broker is left alone because it asked for it.
+	// Kafka's brokers ask for a few seconds, about ten at most, unless a record batch
+	// is larger than what the quota lets through in that time.
+	MaxThrottle = time.Minute
 	// DefaultMaxWait is Kafka's own default.
 	DefaultMaxWait = 500 * time.Millisecond
 	// DefaultMaxBytes is Kafka's own default for a partition.
@@ -90,14 +96,18 @@ type Fetcher struct {
 	exchange    *exchange
 	correlation int32
 	given       []*exchange // calls given up, whose exchange may still go on
+	notBefore   time.Time   // the broker asked to be left alone until then
 }
 
 // Response is what the partition's leader said. It is valid until Release, which
 // the next Fetch and Drop do as well.
 type Response struct {
-	HighWatermark int64 // the log's end, as far as it is replicated
+	HighWatermark int64 // the log's end, as far as it is replicated; -1 where the broker doesn't say
 	LastStable    int64 // where the first open transaction begins, or HighWatermark
 	LogStart      int64 // -1 where the broker doesn't say
+	// Throttled is how long the broker asks to be left alone, at most MaxThrottle: a
+	// quota is used up. The next Fetch waits for that.
+	Throttled time.Duration
 	// Err is a kafka.Error, of the request or else of the partition; nil is none.
 	Err     error
 	Records []byte // batches, the last of which may be cut off
@@ -106,20 +116,33 @@ type Response struct {
 	exchange *exchange
 }
 
-// Fetch asks for the records from an offset on, at read_committed. Errors wrap
+// Answered reports whether the broker said anything of the partition. A response
+// without it and without an error is a throttled one: whether there are records
+// isn't known.
+func (r *Response) Answered() bool { return r.HighWatermark >= 0 && r.Err == nil }
+
+// Fetch asks for the records from an offset on, at read_committed, once the broker
+// wants to be asked again. Errors wrap
 // the context's, the connection's, or one of this package's; what the broker
 // answers, an error too, is in the Response.
 func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
+	if err := f.pause(ctx); err != nil {
+		return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.maxWait()+Grace)
 	defer cancel()
 	x := f.prepare(offset)
 	_, err := f.Transport.RoundTrip(ctx, f.Addr, x)
 	switch x.settle() {
 	case ended:
+		if errors.Is(err, errMuted) {
+			err = nil
+		}
 		if err == nil {
 			err = x.refused
 		}
 		if err == nil {
+			f.leaveAlone(x.response.Throttled)
 			return &x.response, nil
 		}
 		x.drop()
@@ -136,6 +159,33 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 		err = fmt.Errorf("%w: the exchange never took place", ErrMalformed)
 	}
 	return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, named(ctx, err))
+}
+
+// leaveAlone has the next call wait. Partitions whose throttle ends at the same
+// moment, which is when a quota's window moves on, ask one after the other.
+func (f *Fetcher) leaveAlone(d time.Duration) {
+	if d > 0 {
+		f.notBefore = time.Now().Add(d + rand.N(d/10+1)) //nolint:gosec // no secret
+	}
+}
+
+// pause waits as the broker asked, and holds nothing meanwhile.
+func (f *Fetcher) pause(ctx context.Context) error {
+	d := time.Until(f.notBefore)
+	if d <= 0 {
+		return nil
+	}
+	if f.exchange != nil {
+		f.exchange.drop()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // named makes one error of what the end of a call shows as: the context's error,

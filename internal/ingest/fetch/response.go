@@ -1,11 +1,13 @@
 package fetch
 
 // The layout of a fetch response, versions 4 to 11 (Kafka's protocol guide), for
-// one partition. Every length is held against what is left.
+// one partition. Every length is held against what is left. A broker answers what
+// a quota holds back with a throttle time and no topics (KIP-219).
 
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -20,7 +22,7 @@ func parse(b []byte, version int16, correlation int32, topic string, partition i
 	if id := r.int32(); id != correlation {
 		return nil, fmt.Errorf("%w: it answers request %d, and %d was asked", ErrMalformed, id, correlation)
 	}
-	r.int32() // throttled for
+	throttled := time.Duration(r.int32()) * time.Millisecond
 	var code int16
 	if version >= 7 {
 		code = r.int16()
@@ -30,11 +32,17 @@ func parse(b []byte, version int16, correlation int32, topic string, partition i
 	if r.short {
 		return nil, r.cut("its head")
 	}
-	if code != 0 {
-		*res = Response{HighWatermark: -1, LastStable: -1, LogStart: -1, Err: kafka.Error(code)}
+	*res = Response{HighWatermark: -1, LastStable: -1, LogStart: -1, Throttled: min(max(throttled, 0), MaxThrottle)}
+	switch {
+	case code != 0:
+		res.Err = kafka.Error(code)
 		return nil, nil
-	}
-	if topics != 1 {
+	case topics == 0 && throttled > 0:
+		if len(r.b) > 0 {
+			return nil, r.more()
+		}
+		return nil, nil
+	case topics != 1:
 		return nil, fmt.Errorf("%w: it has %d topics", ErrMalformed, topics)
 	}
 	name := r.take(int64(r.int16()))
@@ -51,7 +59,6 @@ func parse(b []byte, version int16, correlation int32, topic string, partition i
 }
 
 func (r *reader) partition(version int16, res *Response) (aborted []byte, err error) {
-	*res = Response{LogStart: -1}
 	if code := r.int16(); code != 0 {
 		res.Err = kafka.Error(code)
 	}
@@ -72,7 +79,7 @@ func (r *reader) partition(version int16, res *Response) (aborted []byte, err er
 		return nil, r.cut("its partition")
 	}
 	if len(r.b) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes follow it", ErrMalformed, len(r.b))
+		return nil, r.more()
 	}
 	return aborted, nil
 }
@@ -85,6 +92,10 @@ type reader struct {
 
 func (r *reader) cut(what string) error {
 	return fmt.Errorf("%w: %s is cut off", ErrMalformed, what)
+}
+
+func (r *reader) more() error {
+	return fmt.Errorf("%w: %d bytes follow it", ErrMalformed, len(r.b))
 }
 
 func (r *reader) take(n int64) []byte {

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -115,6 +117,43 @@ func TestAnErrorOfTheWholeRequestIsTheResponses(t *testing.T) {
 	}
 }
 
+// What a quota holds back is answered so (KIP-219): nothing is known of the partition.
+func TestAThrottledAnswerHasNoTopicAndSaysNothingOfTheLog(t *testing.T) {
+	for version := int16(oldest); version <= newest; version++ {
+		in := answer(version, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 900, nil })
+		x, _, err := exchanged(version, in, 1<<20, 1<<20)
+		got := x.response
+		if err != nil || got.Err != nil || got.Throttled != 900*time.Millisecond || got.Answered() ||
+			got.HighWatermark != -1 || got.LastStable != -1 || got.LogStart != -1 || len(got.Records) > 0 {
+			t.Errorf("version %d: %+v: %v", version, got, err)
+		}
+	}
+}
+
+func TestAThrottleBesideRecordsLeavesThemAsTheyAre(t *testing.T) {
+	in := answer(11, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis = 900 })
+	x, _, err := exchanged(11, in, 1<<20, 1<<20)
+	if got := x.response; err != nil || string(got.Records) != "records" || got.HighWatermark != 30 || !got.Answered() || got.Throttled != 900*time.Millisecond {
+		t.Fatalf("%+v: %v", got, err)
+	}
+}
+
+func TestAThrottleIsBounded(t *testing.T) {
+	for asked, want := range map[int32]time.Duration{-1: 0, math.MinInt32: 0, 0: 0, 1: time.Millisecond, 60_001: MaxThrottle, math.MaxInt32: MaxThrottle} {
+		for _, topics := range []bool{true, false} {
+			in := answer(11, 7, func(r *kmsg.FetchResponse) {
+				if r.ThrottleMillis = asked; !topics {
+					r.Topics = nil
+				}
+			})
+			x, _, err := exchanged(11, in, 1<<20, 1<<20)
+			if bad := !topics && want == 0; errors.Is(err, ErrMalformed) != bad || !bad && x.response.Throttled != want {
+				t.Errorf("%d ms, with a topic %t: %v: %v", asked, topics, x.response.Throttled, err)
+			}
+		}
+	}
+}
+
 func TestAResponseThatBreaksTheProtocolIsRefused(t *testing.T) {
 	good := answer(11, 7, nil)
 	patch := func(at int, b ...byte) []byte {
@@ -139,6 +178,7 @@ func TestAResponseThatBreaksTheProtocolIsRefused(t *testing.T) {
 		"2^31 aborted":          patch(aborted, 0x7f, 0xff, 0xff, 0xff),
 		"records past the end":  patch(aborted+4+4, 0, 0, 0, 8),
 		"bytes after the end":   patch(aborted+4+4, 0, 0, 0, 6),
+		"bytes after no topic":  append([]byte{0, 0, 0, 19}, append(answer(11, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 9, nil })[4:], 0)...),
 		"2^31 bytes of records": patch(aborted+4+4, 0x7f, 0xff, 0xff, 0xff),
 	} {
 		if _, _, err := exchanged(11, in, 1<<20, 1<<20); !errors.Is(err, ErrMalformed) {
@@ -202,6 +242,7 @@ func corpus() map[string][]byte {
 	return map[string][]byte{
 		"plain": answer(11, 7, nil), "v4": answer(4, 7, nil), "v7": answer(7, 7, nil),
 		"error":     answer(11, 7, func(r *kmsg.FetchResponse) { r.ErrorCode, r.Topics = 29, nil }),
+		"throttled": answer(11, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 9000, nil }),
 		"partition": answer(11, 7, func(r *kmsg.FetchResponse) { r.Topics[0].Partitions[0].ErrorCode = 1 }),
 		"aborted": answer(11, 7, func(r *kmsg.FetchResponse) {
 			r.Topics[0].Partitions[0].AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{{ProducerID: 1, FirstOffset: 2}}
@@ -276,6 +317,15 @@ func agree(t *testing.T, version int16, in []byte, got *Response) {
 	want.Version = version
 	if err := want.ReadFrom(in[8 : 4+binary.BigEndian.Uint32(in)]); err != nil {
 		t.Fatalf("franz-go can't read it: %v", err)
+	}
+	if throttled := time.Duration(want.ThrottleMillis) * time.Millisecond; got.Throttled != min(max(throttled, 0), MaxThrottle) {
+		t.Fatalf("throttled for %v, and should be %v", got.Throttled, throttled)
+	}
+	if len(want.Topics) == 0 && want.ThrottleMillis > 0 {
+		if got.Answered() || got.HighWatermark != -1 || got.LastStable != -1 || got.LogStart != -1 || len(got.Records)+len(got.Aborted) > 0 {
+			t.Fatalf("%+v, and nothing was answered", got)
+		}
+		return
 	}
 	p := want.Topics[0].Partitions[0]
 	if got.HighWatermark != p.HighWatermark || got.LastStable != p.LastStableOffset || got.LogStart != p.LogStartOffset ||
