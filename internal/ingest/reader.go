@@ -25,7 +25,9 @@ type reader struct {
 	folded  fold.Event
 	blocked func(error) // told what reading waits for, nil once it goes on
 	idle    *wait       // between answers that came empty at once
+	end     end         // how long the leader has shown the log's end
 	again   bool        // the dead letters of what is read were written by this flow
+	holds   bool        // a batch that isn't to be swept before more was read: a reread's
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
 }
@@ -170,45 +172,91 @@ func (r *reader) waitForMemory(ctx context.Context) error {
 	return nil
 }
 
-// fetch asks for records until the broker answers. Errors that pass are waited
-// out; those that won't, or that lost the connection, end the flow.
+// fetch asks for records until the leader answers. What passes is waited out: errors
+// of the broker and of the connection, and a quota that is used up. Errors that won't
+// pass end the flow. It is errNoMemory, too, where others want the memory that this
+// partition would hold meanwhile.
 func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, error) {
-	wait := newWait()
+	wait, began := newWait(), time.Now()
 	for {
-		began := time.Now()
+		asked := time.Now()
 		resp, err := r.fetcher.Fetch(ctx, offset)
 		switch {
+		case err == nil && resp.Answered():
+			r.throttled(resp.Throttled)
+			return resp, r.answered(ctx, offset, resp, asked)
+		case err == nil && resp.Err == nil:
+			r.throttled(resp.Throttled)
+			if r.leftAlone(began) {
+				return nil, errNoMemory
+			}
+			if resp.Throttled > 0 {
+				continue // the next call waits for that
+			}
+		case err == nil:
+			err = fmt.Errorf("fetch %s at offset %d: %w", r.field, offset, resp.Err)
+			resp.Release()
 		case errors.Is(err, fetch.ErrNoMemory):
 			return nil, errNoMemory
-		case err != nil:
-			return nil, unfetchable(err, r.field, offset)
+		case ctx.Err() != nil:
+			return nil, err
 		}
-		if err := resp.Err; err != nil {
-			err = fmt.Errorf("fetch %s at offset %d: %w", r.field, offset, err)
-			if errors.Is(err, kafka.OffsetOutOfRange) || Meaning(err) != ledger.Retry {
+		if err != nil {
+			if err = unfetchable(err, r.field, offset); !passes(err) {
 				return nil, err // the start table decides, or judge does
 			}
-			r.blocked(err)
-		} else {
-			r.blocked(nil)
-			r.caughtUp.Store(len(resp.Records) == 0)
-			r.lag.ends(resp.LastStable)
-			if len(resp.Records) > 0 || time.Since(began) >= r.FetchWait/2 {
-				r.idle.Reset()
-				r.Stats.FetchBytes.Add(int64(len(resp.Records)))
-				return resp, nil
+			if r.failing(err, began) {
+				return nil, errNoMemory
 			}
-			// With an open transaction at the end of the log, brokers answer
-			// empty at once, thousands of times a second.
-			resp.Release()
-			return resp, sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))
 		}
-		resp.Release()
-		r.Stats.KafkaTries.Add(1)
 		if err := wait.next(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// leftAlone takes note of an answer that says nothing of the partition, after some
+// time without another. It reports whether memory goes to others.
+func (r *reader) leftAlone(since time.Time) bool {
+	r.end.unseen()
+	if time.Since(since) >= throttleStarves {
+		r.blocked(starved(r.field, since))
+	} else {
+		r.blocked(nil)
+	}
+	return r.yields(since, throttlePatience)
+}
+
+// failing takes note of an error that passes, after some time without an answer. It
+// reports whether memory goes to others.
+func (r *reader) failing(err error, since time.Time) bool {
+	r.end = end{} // who answers next may be another leader
+	r.blocked(err)
+	r.Stats.KafkaTries.Add(1)
+	return r.yields(since, outagePatience)
+}
+
+// passes reports whether an error of a fetch is waited out where it was met.
+func passes(err error) bool {
+	_, halt := errors.AsType[*Halt](err)
+	return !halt && !errors.Is(err, kafka.OffsetOutOfRange) && Meaning(err) == ledger.Retry
+}
+
+// answered takes note of what a leader's answer says of the log. With an open
+// transaction at its end, brokers answer empty at once, thousands of times a second:
+// then it waits.
+func (r *reader) answered(ctx context.Context, offset int64, resp *fetch.Response, asked time.Time) error {
+	r.blocked(nil)
+	r.caughtUp.Store(len(resp.Records) == 0)
+	r.end.seen(offset, len(resp.Records) == 0)
+	r.lag.ends(resp.LastStable)
+	if len(resp.Records) > 0 || time.Since(asked) >= r.FetchWait/2 {
+		r.idle.Reset()
+		r.Stats.FetchBytes.Add(int64(len(resp.Records)))
+		return nil
+	}
+	resp.Release()
+	return sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))
 }
 
 // unfetchable is what an error of a fetch comes to: a halt where trying again can't help.

@@ -22,53 +22,73 @@ import (
 	"github.com/standings/standings/internal/ingest/fetch"
 )
 
-// atOnce answers every fetch at once and empty, as brokers do where an open
-// transaction ends the log.
-type atOnce struct{ asked atomic.Int32 }
+// script answers every fetch as a test says: an empty answer where it says nothing.
+type script struct {
+	asked   atomic.Int32
+	answers func(n int) answer
+}
 
-func (a *atOnce) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
-	a.asked.Add(1)
+// answer is a throttle without a topic, an error of the connection, or an empty answer
+// at the log's end.
+type answer struct {
+	throttle time.Duration
+	err      error
+}
+
+// scripted is a reader of partition 0, and what answers it.
+func scripted(w *worker) (*reader, *script) {
+	s := &script{answers: func(int) answer { return answer{} }}
+	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: w.FetchWait}
+	return &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}, s
+}
+
+func (s *script) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
+	a := s.answers(int(s.asked.Add(1)) - 1)
+	if a.err != nil {
+		return nil, a.err
+	}
+	m.(interface {
+		Required(map[protocol.ApiKey]int16) bool
+	}).Required(map[protocol.ApiKey]int16{protocol.Fetch: 4}) // the version that the connection agreed on
 	var request bytes.Buffer
 	return m.(protocol.RawExchanger).RawExchange(struct {
 		io.Writer
 		io.Reader
-	}{&request, &emptyAnswer{request: &request}})
+	}{&request, &scriptAnswer{request: &request, answer: a}})
 }
 
-// emptyAnswer is Fetch v4's: throttle, one topic, one partition, no records.
-type emptyAnswer struct {
+// scriptAnswer is Fetch v4's: throttle and, without one, one topic, one partition, no
+// records.
+type scriptAnswer struct {
+	answer
+
 	request *bytes.Buffer
 	body    *bytes.Reader
 }
 
-func (e *emptyAnswer) Read(p []byte) (int, error) {
-	if e.body == nil {
-		correlation := binary.BigEndian.Uint32(e.request.Bytes()[8:])
-		var b []byte
-		b = binary.BigEndian.AppendUint32(b, correlation)
-		b = binary.BigEndian.AppendUint32(b, 0) // throttled
-		b = binary.BigEndian.AppendUint32(b, 1) // topics
-		b = binary.BigEndian.AppendUint16(b, uint16(len(topic)))
-		b = append(b, topic...)
-		b = binary.BigEndian.AppendUint32(b, 1)       // partitions
-		b = binary.BigEndian.AppendUint32(b, 0)       // its number
-		b = binary.BigEndian.AppendUint16(b, 0)       // no error
-		b = binary.BigEndian.AppendUint64(b, 10)      // high watermark
-		b = binary.BigEndian.AppendUint64(b, 5)       // last stable
-		b = binary.BigEndian.AppendUint32(b, 1<<32-1) // aborted: null
-		b = binary.BigEndian.AppendUint32(b, 0)       // records
-		e.body = bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+func (a *scriptAnswer) Read(p []byte) (int, error) {
+	if a.body == nil {
+		correlation := binary.BigEndian.Uint32(a.request.Bytes()[8:])
+		r := kmsg.NewPtrFetchResponse()
+		r.Version, r.ThrottleMillis = 4, int32(a.throttle.Milliseconds())
+		if a.throttle == 0 {
+			of, at := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+			at.HighWatermark, at.LastStableOffset = 10, 5
+			of.Topic, of.Partitions = topic, append(of.Partitions, at)
+			r.Topics = append(r.Topics, of)
+		}
+		b := r.AppendTo(binary.BigEndian.AppendUint32(nil, correlation))
+		a.body = bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 	}
-	return e.body.Read(p)
+	return a.body.Read(p)
 }
 
+// Brokers answer so where an open transaction ends the log.
 func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := &atOnce{}
 		w, _ := quiet()
 		w.topic, w.FetchWait, w.Stats = topic, 200*time.Millisecond, new(Stats)
-		f := &fetch.Fetcher{Transport: versioned{transport}, Topic: topic, MaxWait: w.FetchWait}
-		r := &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}
+		r, script := scripted(w)
 		began := time.Now()
 		for time.Since(began) < time.Second {
 			resp, err := r.fetch(t.Context(), 5)
@@ -76,19 +96,9 @@ func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
 			require.Empty(t, resp.Records)
 			resp.Release()
 		}
-		require.Less(t, transport.asked.Load(), int32(25))
-		require.GreaterOrEqual(t, transport.asked.Load(), int32(2), "and what is committed is seen soon")
+		require.Less(t, script.asked.Load(), int32(25))
+		require.GreaterOrEqual(t, script.asked.Load(), int32(2), "and what is committed is seen soon")
 	})
-}
-
-// versioned tells an exchange the version that the connection agreed on.
-type versioned struct{ *atOnce }
-
-func (v versioned) RoundTrip(ctx context.Context, a net.Addr, m kafka.Request) (kafka.Response, error) {
-	m.(interface {
-		Required(map[protocol.ApiKey]int16) bool
-	}).Required(map[protocol.ApiKey]int16{protocol.Fetch: 4})
-	return v.atOnce.RoundTrip(ctx, a, m)
 }
 
 func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testing.T) {

@@ -35,9 +35,9 @@ func (w *worker) below(at ledger.Position) uint64 {
 // members were swept.
 func (r *reader) replay(ctx context.Context, at ledger.Position) error {
 	until := *r.until
-	stuck := stuck{furthest: at.From, since: time.Now()}
+	r.end = end{}
 	for offset := at.From; offset < until.From; {
-		if stuck.at(offset) && r.caughtUp.Load() {
+		if r.end.confirmed() {
 			return truncated(r.field, until, bounds{end: offset})
 		}
 		var err error

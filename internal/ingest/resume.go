@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -49,27 +48,14 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 	return at, nil
 }
 
-// stuck tells of a log that gives nothing more, though more was counted.
-type stuck struct {
-	furthest int64
-	since    time.Time
-}
-
-// at reports whether reading hasn't come past the furthest offset for a while.
-func (s *stuck) at(offset int64) bool {
-	if offset > s.furthest {
-		s.furthest, s.since = offset, time.Now()
-	}
-	return time.Since(s.since) > confirmFor
-}
-
 // reread folds a sweep's range of offsets. Without memory it first asks for a
 // reserve; on one it leaves the upper half of the hashes to another reading, and
 // starts again.
 func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error {
-	stuck := stuck{furthest: at.From, since: time.Now()}
+	r.end, r.holds = end{}, true
+	defer func() { r.holds = false }()
 	for offset := at.From; offset < at.To; {
-		if stuck.at(offset) && r.caughtUp.Load() {
+		if r.end.confirmed() {
 			if r.until != nil { // nobody else looks at what the log has
 				return truncated(r.field, *r.until, bounds{end: offset})
 			}

@@ -40,6 +40,7 @@ type Stats struct {
 	Updates     atomic.Int64 // member-windows written
 	Retries     atomic.Int64 // calls to the standings tried again
 	KafkaTries  atomic.Int64 // calls to Kafka tried again
+	Throttled   atomic.Int64 // ns that brokers asked to be left alone for
 	DeadLetters atomic.Int64 // records written; an event may have several
 	FetchBytes  atomic.Int64
 	moves       [len(moveCauses)]atomic.Int64

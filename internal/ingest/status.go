@@ -39,7 +39,11 @@ type status struct {
 	since  [3]time.Time
 	told   time.Time
 	newest time.Time
-	beat   time.Time // when sweeping, or what comes before it, last came round
+	// When a broker last asked to be left alone, and for how long.
+	throttledAt  time.Time
+	throttledFor time.Duration
+
+	beat time.Time // when sweeping, or what comes before it, last came round
 }
 
 const (
@@ -155,6 +159,9 @@ func (w *worker) shown() (l Line, since, beat time.Time) {
 				since = w.state.since[side]
 			}
 		}
+	}
+	if l.State == StateRunning && w.state.isThrottled() {
+		l.Reason, l.What, l.Remedy = WaitsThrottled, w.state.slowed(), throttleRemedy
 	}
 	if h := w.state.halt; h != nil {
 		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy

@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -167,7 +168,7 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 
 func (w *worker) fetcher(m *memory.Account) *fetch.Fetcher {
 	f := &fetch.Fetcher{
-		Transport: w.kafka.client.Transport, Addr: w.kafka.client.Addr, Topic: w.topic, Partition: w.partition,
+		Transport: w.kafka.client.Transport, Addr: w.kafka.client.Addr, ClientID: connect.ClientID, Topic: w.topic, Partition: w.partition,
 		MaxWait: w.FetchWait, MaxBytes: int32(min(int64(w.FetchBytes), w.maxResponse/2)), MaxResponse: w.maxResponse,
 	}
 	if m != nil {
@@ -196,6 +197,7 @@ func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int6
 	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
 	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxCodec}
 	defer records.Close()
+	wait, shown := newWait(), end{}
 	for at := log.start; at < log.end; {
 		resp, err := f.Fetch(ctx, at)
 		if err == nil {
@@ -206,6 +208,14 @@ func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int6
 		}
 		if err != nil {
 			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
+		}
+		w.throttled(resp.Throttled)
+		if !resp.Answered() {
+			shown.unseen()
+			if resp.Throttled == 0 {
+				return 0, fmt.Errorf("read the first record of %s/%d: the broker didn't answer for it", w.topic, partition)
+			}
+			continue // the next call waits for that
 		}
 		records.Reset(resp.Records, at, resp.Aborted)
 		rec, err := records.Next()
@@ -218,10 +228,17 @@ func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int6
 		if !errors.Is(err, io.EOF) {
 			return 0, unreadable(err, w.topic, partition, &records)
 		}
-		if records.Position() == at {
+		came := records.Position() > at
+		if shown.seen(at, !came); came {
+			at = records.Position()
+			continue
+		}
+		if shown.confirmed() {
 			return 0, fmt.Errorf("read the first record of %s/%d: nothing came", w.topic, partition)
 		}
-		at = records.Position()
+		if err := wait.next(ctx); err != nil {
+			return 0, err
+		}
 	}
 	return -1, nil
 }

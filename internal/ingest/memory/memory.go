@@ -46,6 +46,13 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
+// Wanted reports whether anybody waits for a turn.
+func (b *Budget) Wanted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) > 0
+}
+
 // Total is the number of bytes to share.
 func (b *Budget) Total() int64 { return b.total }
 

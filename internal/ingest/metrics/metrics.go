@@ -53,11 +53,12 @@ var (
 
 // What went otherwise.
 var (
-	moves   = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
-	retries = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
-	halted  = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
-	waiting = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
-	state   = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
+	moves     = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
+	throttled = desc("kafka_throttle_seconds_total", "Time that brokers asked to be left alone for, since a quota of Kafka's was used up (consumer_byte_rate, request_percentage): added up over partitions, so that of a process with many it may grow by many seconds a second.")
+	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
+	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
+	state     = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
 // How it stands.
@@ -76,7 +77,7 @@ var (
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
-	moves, retries, halted, waiting, state,
+	moves, retries, throttled, halted, waiting, state,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh,
 }
 
@@ -146,6 +147,7 @@ func (to sender) work(s *ingest.Stats) {
 	}
 	to.count(retries, s.Retries.Load(), "redis")
 	to.count(retries, s.KafkaTries.Load(), "kafka")
+	to <- prometheus.MustNewConstMetric(throttled, prometheus.CounterValue, time.Duration(s.Throttled.Load()).Seconds())
 }
 
 func (to sender) stands(s ingest.Snapshot, now time.Time) {

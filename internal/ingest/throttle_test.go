@@ -1,0 +1,226 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// fetches has every fetch of the topic go by what answer says, of the how manieth and of
+// which offset: for a throttle of so long (KIP-219), for an error, which closes the
+// connection, or for neither.
+func (w *world) fetches(answer func(n int, q *kmsg.FetchRequest) (time.Duration, error)) {
+	w.t.Helper()
+	n := 0
+	w.cluster.ControlKey(int16(kmsg.Fetch), func(k kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		q := k.(*kmsg.FetchRequest)
+		if len(q.Topics) != 1 || q.Topics[0].Topic != topic {
+			return nil, nil, false
+		}
+		wait, err := answer(n, q)
+		n++
+		resp := q.ResponseKind().(*kmsg.FetchResponse)
+		resp.ThrottleMillis = int32(wait.Milliseconds())
+		return resp, err, err != nil || wait > 0
+	})
+}
+
+func offsetOf(q *kmsg.FetchRequest) int64 { return q.Topics[0].Partitions[0].FetchOffset }
+
+// sendMany sends events in batches of which a fetch takes one.
+func (w *world) sendMany(prefix string, batches int) {
+	for i := range batches {
+		w.send(0, some(prefix+strings.Repeat("x", 100)+strconv.Itoa(i)+"-", 400, 1)...)
+	}
+}
+
+func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.sendMany("a", 10)
+	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
+		return time.Duration(n%3) * 40 * time.Millisecond, nil // two of three
+	})
+	r := w.worker(0, func(c *Config) { c.FetchBytes = 16 << 10 })
+	w.reaches(0)
+	require.Equal(t, connect.ClientID, r.fetcher(nil).ClientID, "by which quotas are set")
+	l := r.line()
+	require.Equal(t, StateRunning, l.State)
+	require.Equal(t, WaitsThrottled, l.Reason)
+	require.Contains(t, l.What, "ms")
+	require.Contains(t, l.Remedy, "consumer_byte_rate")
+	require.GreaterOrEqual(t, w.stats.Throttled.Load(), int64(120*time.Millisecond))
+	require.Zero(t, w.stats.KafkaTries.Load(), "it is no error")
+	w.said(0, "waiting, and trying again")
+	w.said(1, "slows the partition down")
+	w.said(0, "partition halted")
+	w.said(1, "partition running")
+}
+
+func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, logs := quiet()
+		w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
+		r, script := scripted(w)
+		script.answers = func(n int) answer { return answer{throttle: 9 * time.Second} }
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := r.fetch(ctx, 5)
+			ended <- err
+		}()
+		time.Sleep(30 * time.Second)
+		require.Equal(t, StateRunning, w.line().State)
+		require.Equal(t, WaitsThrottled, w.line().Reason)
+		time.Sleep(time.Minute)
+		l := w.line()
+		require.Equal(t, StateWaiting, l.State)
+		require.Equal(t, WaitsThrottled, l.Reason)
+		require.Contains(t, l.What, "nothing since")
+		require.Contains(t, l.Remedy, "largest record batch")
+		require.Less(t, logs.FilterMessageSnippet("waiting").Len(), 6)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+
+		script.answers = func(int) answer { return answer{} }
+		_, err := r.fetch(t.Context(), 5)
+		require.NoError(t, err)
+		require.Equal(t, StateRunning, w.line().State)
+		time.Sleep(throttleShown + 20*time.Second)
+		require.Empty(t, w.line().Reason, "and after a while it isn't throttled any more")
+	})
+}
+
+// A reading of a sweep's range goes on from where it was after any error that passes:
+// started over, one error in as many fetches as the range takes would keep it from ever
+// getting through.
+func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
+	t.Parallel()
+	for name, strike := range map[string]func(n int) (time.Duration, error){
+		"a quota":                func(n int) (time.Duration, error) { return time.Duration(n%2) * 20 * time.Millisecond, nil },
+		"a connection that ends": func(n int) (time.Duration, error) { return 0, []error{nil, nil, io.ErrUnexpectedEOF}[n%3] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.sendMany("a", 12)
+			w.sweepHalfway()
+			at, err := ledger.Parse(w.standings.at(0))
+			require.NoError(t, err)
+			require.Greater(t, at.To-at.From, int64(2000), "a range of several fetches")
+			var mu sync.Mutex
+			answered := map[int64]int{} // of the range, by offset
+			w.fetches(func(n int, q *kmsg.FetchRequest) (time.Duration, error) {
+				wait, err := strike(n)
+				if offset := offsetOf(q); offset < at.To && wait == 0 && err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					answered[offset]++
+				}
+				return wait, err
+			})
+			w.worker(0, func(c *Config) { c.FetchBytes = 16 << 10 })
+			w.reaches(0)
+			mu.Lock()
+			defer mu.Unlock()
+			require.Greater(t, len(answered), 3)
+			for offset, n := range answered {
+				require.Equal(t, 1, n, "answers from offset %d on", offset)
+			}
+			w.said(2, "partition running")
+		})
+	}
+}
+
+func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.sendMany("a", 6)
+	w.sweepHalfway()
+	at, err := ledger.Parse(w.standings.at(0))
+	require.NoError(t, err)
+	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
+		switch n % 4 {
+		case 0, 2:
+			return 20 * time.Millisecond, nil
+		case 1:
+			return 0, io.ErrUnexpectedEOF
+		}
+		return 0, nil
+	})
+	r, shadow := w.replay(1, nil)
+	starts, err := r.Starts(t.Context(), ReplayFrom{From: FromEarliest}, ledger.State{Now: time.Now()}, []string{"events/0"})
+	require.NoError(t, err)
+	require.Zero(t, starts[0].At)
+	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": at}))
+	require.Equal(t, at.String(), shadow.at(0))
+	require.Empty(t, differences(w.standings.boards, shadow.boards))
+}
+
+// Only a leader that goes on answering that there is no more shows a log's end.
+func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers   func(n int, since time.Duration) answer
+		confirmed bool
+	}{
+		"empty for 12 s": {func(int, time.Duration) answer { return answer{} }, true},
+		"throttled":      {func(int, time.Duration) answer { return answer{throttle: 7 * time.Second} }, false},
+		"empty, throttled, empty": {func(n int, _ time.Duration) answer {
+			return answer{throttle: time.Duration(n%2) * 13 * time.Second}
+		}, false},
+		"throttled, then empty": {func(_ int, since time.Duration) answer {
+			if since < 30*time.Second {
+				return answer{throttle: 13 * time.Second}
+			}
+			if since < 38*time.Second {
+				return answer{}
+			}
+			return answer{throttle: time.Minute}
+		}, false},
+		"an error, and another leader": {func(_ int, since time.Duration) answer {
+			if int(since.Seconds())%8 == 0 {
+				return answer{err: errLost}
+			}
+			return answer{}
+		}, false},
+		"throttled in between": {func(n int, _ time.Duration) answer {
+			if n%8 == 0 {
+				return answer{throttle: 2 * time.Second}
+			}
+			return answer{}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := quiet()
+				w.topic, w.field, w.Stats, w.letters, w.FetchWait = topic, "events/0", new(Stats), &deadLetters{}, 500*time.Millisecond
+				r, script := scripted(w)
+				began := time.Now()
+				script.answers = func(n int) answer { return c.answers(n, time.Since(began)) }
+				over := errors.New("the generation is over")
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
+				defer cancel()
+				err := r.reread(ctx, &batch{}, ledger.Position{From: 5, To: 9, Hash: 1})
+				if c.confirmed {
+					require.ErrorIs(t, err, errAgain)
+					require.Greater(t, time.Since(began), confirmFor)
+				} else {
+					require.ErrorIs(t, err, over)
+				}
+			})
+		})
+	}
+}
