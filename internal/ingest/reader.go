@@ -27,6 +27,7 @@ type reader struct {
 	idle    *wait       // between answers that came empty at once
 	end     end         // how long the leader has shown the log's end
 	again   bool        // the dead letters of what is read were written by this flow
+	token   bool        // others wait for it to end: it waits no outage out
 	holds   bool        // a batch that isn't to be swept before more was read: a reread's
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
@@ -207,6 +208,9 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			}
 			if r.failing(err, began) {
 				return nil, errNoMemory
+			}
+			if r.token && time.Since(began) >= outagePatience {
+				return nil, err
 			}
 		}
 		if err := wait.next(ctx); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -128,12 +127,12 @@ func (s *sweeper) letter(ctx context.Context, b *batch) error {
 	}
 	defer func() { <-s.again }()
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
-	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait()}
+	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait(), token: true}
 	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxCodec}
 	defer r.records.Close()
 	o := &lettering{reader: r, decoder: event.NewDecoder(s.Events), batch: b, letters: s.newLetters(s.writing)}
-	// Nobody waits with the token: a dead-letter topic that can't be written must
-	// hold up its own partition alone.
+	// Nobody waits with the token for long: a dead-letter topic that can't be written,
+	// or a leader that is away, must hold up its own partition alone.
 	o.letters.once = true
 	if err := o.read(ctx); err != nil {
 		return err
@@ -156,9 +155,8 @@ type lettering struct {
 // read ends as soon as all of their events are found.
 func (o *lettering) read(ctx context.Context) error {
 	from, to := o.batch.From(), o.batch.To()
-	stuck := stuck{furthest: from, since: time.Now()}
 	for from < to && o.found < o.batch.PendingEvents() {
-		if stuck.at(from) && o.reader.caughtUp.Load() {
+		if o.reader.end.confirmed() {
 			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.reader.field, from, o.batch.From(), to, errAgain)
 		}
 		resp, err := o.reader.fetch(ctx, from)
