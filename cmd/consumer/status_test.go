@@ -115,6 +115,17 @@ a rebuild holds the boards: nothing is applied until it has swapped them, or its
 	}
 }
 
+func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
+	slowed := ingest.Line{Owner: "a:1", State: "running", Reason: "throttled", What: "brokers ask it to wait", Remedy: "raise the quota", At: hour}
+	s := reportOf(t, &ledger.State{Now: hour, Workers: map[string]string{"points/0": lineOf(slowed), "points/1": lineOf(slowed)}}, nil)
+	got := textOf(t, s)
+	for _, want := range []string{"2 partitions, 2 running", "points/0, points/1 running (throttled): brokers ask it to wait\n  to do: raise the quota\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwithout %q", got, want)
+		}
+	}
+}
+
 func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
 	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
 		r := reportPartition(clients.PartitionID{Topic: "points", Partition: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{

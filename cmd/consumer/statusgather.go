@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -169,16 +170,19 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 // behind is the age of the first record at or after the position, nil where it
 // can't be told.
 func behind(ctx context.Context, client *kafka.Client, p *partitionReport) *int64 {
-	f := fetch.Fetcher{Transport: client.Transport, Addr: client.Addr, ClientID: "standings",
+	f := fetch.Fetcher{Transport: client.Transport, Addr: client.Addr, ClientID: connect.ClientID,
 		Topic: p.Topic, Partition: p.Partition, MaxWait: time.Millisecond, MaxBytes: 1}
 	defer func() { _ = f.Drop(ctx) }() // the context bounds it
 	var records recordbatch.Reader
 	defer records.Close()
 	at, _ := counted(*p.Position)
-	for at = max(at, *p.LogStart); at < *p.LogEnd; at = records.Position() {
+	for at = max(at, *p.LogStart); at < *p.LogEnd; {
 		response, err := f.Fetch(ctx, at)
 		if err != nil || response.Err != nil {
 			return nil
+		}
+		if !response.Answered() && response.Throttled > 0 {
+			continue // a quota is used up: the next fetch waits for that
 		}
 		records.Reset(response.Records, at, response.Aborted)
 		record, err := records.Next()
@@ -192,6 +196,7 @@ func behind(ctx context.Context, client *kafka.Client, p *partitionReport) *int6
 		if !errors.Is(err, io.EOF) || records.Position() == at {
 			return nil
 		}
+		at = records.Position()
 	}
 	return new(int64) // what is left carries no record: the ends of transactions
 }

@@ -141,7 +141,7 @@ func (p *partitionReport) trouble() string {
 	case p.Stale:
 		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
 			units.ShortDuration(p.staleFor.Truncate(time.Second)), terminal.Plain(*p.State))
-	case p.State != nil && *p.State != "running":
+	case p.State != nil && (*p.State != "running" || p.Reason != nil): // it may run slowed down
 		text = terminal.Plain(*p.State)
 	case p.State == nil && p.What != nil:
 		text = "unknown"

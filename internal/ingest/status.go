@@ -15,7 +15,7 @@ import (
 type Line struct {
 	Owner  string    `json:"owner"`
 	State  string    `json:"state"`            // running, waiting or halted
-	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons
+	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons; throttled where it runs so
 	What   string    `json:"what,omitempty"`
 	Remedy string    `json:"remedy,omitempty"`
 	At     time.Time `json:"at"`
@@ -161,7 +161,7 @@ func (w *worker) shown() (l Line, since, beat time.Time) {
 		}
 	}
 	if l.State == StateRunning && w.state.isThrottled() {
-		l.Reason, l.What, l.Remedy = WaitsThrottled, w.state.slowed(), throttleRemedy
+		l.Reason, l.What, l.Remedy = WaitsThrottled, throttleSlows, throttleRemedy
 	}
 	if h := w.state.halt; h != nil {
 		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy

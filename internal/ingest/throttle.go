@@ -25,6 +25,9 @@ const (
 	outagePatience   = 10 * time.Second
 )
 
+// throttleSlows is said of a partition that runs throttled, of all in the same words.
+const throttleSlows = "a quota of Kafka's slows it down: brokers ask it to wait between its fetches"
+
 const throttleRemedy = "raise the quota (consumer_byte_rate) of this user or of client id standings if that is too slow: " +
 	"ten seconds of it have to hold the largest record batch; it goes on by itself"
 
@@ -44,11 +47,6 @@ func (w *worker) throttled(d time.Duration) {
 
 func (s *status) isThrottled() bool {
 	return s.throttledFor > 0 && time.Since(s.throttledAt.Add(s.throttledFor)) < throttleShown
-}
-
-// slowed is what the line of a partition says that runs throttled.
-func (s *status) slowed() string {
-	return fmt.Sprintf("a quota of Kafka's slows it down: the broker asked it to wait for %v", s.throttledFor)
 }
 
 // starved is what a partition waits for that has got nothing but throttled answers

@@ -60,7 +60,7 @@ func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
 	l := r.line()
 	require.Equal(t, StateRunning, l.State)
 	require.Equal(t, WaitsThrottled, l.Reason)
-	require.Contains(t, l.What, "ms")
+	require.Contains(t, l.What, "quota")
 	require.Contains(t, l.Remedy, "consumer_byte_rate")
 	require.GreaterOrEqual(t, w.stats.Throttled.Load(), int64(120*time.Millisecond))
 	require.Zero(t, w.stats.KafkaTries.Load(), "it is no error")

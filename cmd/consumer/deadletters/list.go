@@ -34,9 +34,11 @@ func dlqNames(topics []string) string {
 // readLetters gives every letter that the filter takes. On a terminal that isn't written
 // to otherwise it shows how far it has come.
 func readLetters(ctx context.Context, p *cli.Program, r *letterReader, filter letterFilter, quiet bool, take func(*deadLetter) error) error {
+	r.note = func(line string) { fmt.Fprintln(p.Stderr, line) }
 	if _, ok := terminal.Width(p.Stderr); ok && !quiet {
 		shown := terminal.ShowProgress(p.Stderr, "reading dead letters", "offsets", r.total, r.passed.Load)
 		defer shown.Stop()
+		r.note = shown.Note
 	}
 	return r.each(ctx, func(l *deadLetter) error {
 		if !filter.takes(l) {

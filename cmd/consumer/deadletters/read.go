@@ -20,6 +20,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -42,6 +43,8 @@ type letterReader struct {
 	passed atomic.Int64 // of them
 	none   []string     // topics that nothing was ever dead-lettered of
 	short  []string     // what says of a topic that it hasn't the partition
+	note   func(string) // shows a line to who waits; nil: nobody
+	slowed bool         // it was shown that a quota slows this down
 }
 
 // letterPart is a stretch of a dead-letter topic's partition.
@@ -182,7 +185,7 @@ func (r *letterReader) each(ctx context.Context, take func(*deadLetter) error) e
 }
 
 func (r *letterReader) read(ctx context.Context, part letterPart, take func(*deadLetter) error) error {
-	f := &fetch.Fetcher{Transport: r.client.Transport, Addr: r.client.Addr, ClientID: "standings", Topic: part.dlq, Partition: part.partition}
+	f := &fetch.Fetcher{Transport: r.client.Transport, Addr: r.client.Addr, ClientID: connect.ClientID, Topic: part.dlq, Partition: part.partition}
 	defer func() { // bounded by what a call that was given up may still take
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
 		defer cancel()
@@ -196,7 +199,10 @@ func (r *letterReader) read(ctx context.Context, part letterPart, take func(*dea
 		if err := ctx.Err(); err != nil { // a fetch may still be answered
 			return err
 		}
-		next, err := r.response(ctx, f, records, part, at, take)
+		next, throttled, err := r.response(ctx, f, records, part, at, take)
+		if throttled { // the broker has answered, and has records
+			wait.Reset()
+		}
 		switch {
 		case errors.As(err, new(*takeError)):
 			return err
@@ -211,6 +217,9 @@ func (r *letterReader) read(ctx context.Context, part letterPart, take func(*dea
 			r.passed.Add(min(next, part.end) - at)
 			at = next
 			wait.Reset()
+			continue
+		}
+		if throttled && err == nil { // the next fetch waits for that
 			continue
 		}
 		pause := wait.NextBackOff()
@@ -232,29 +241,44 @@ func (r *letterReader) read(ctx context.Context, part letterPart, take func(*dea
 // takeError is an error of whoever takes the letters, not of Kafka.
 type takeError struct{ error }
 
-// response reads one response, and returns where the next begins.
-func (r *letterReader) response(ctx context.Context, f *fetch.Fetcher, records *recordbatch.Reader, part letterPart, at int64, take func(*deadLetter) error) (int64, error) {
+// response reads one response, and returns where the next begins. A quota may have the
+// broker answer nothing but when it is to be asked again.
+func (r *letterReader) response(ctx context.Context, f *fetch.Fetcher, records *recordbatch.Reader, part letterPart, at int64, take func(*deadLetter) error) (next int64, throttled bool, err error) {
 	answer, err := f.Fetch(ctx, at)
 	if err == nil {
 		err = answer.Err
 	}
 	if err != nil {
-		return at, err
+		return at, false, err
 	}
 	defer answer.Release()
+	if answer.Throttled > 0 {
+		r.slow()
+	}
+	if !answer.Answered() {
+		return at, answer.Throttled > 0, nil
+	}
 	records.Reset(answer.Records, at, answer.Aborted)
 	for {
 		rec, err := records.Next()
 		switch {
 		case errors.Is(err, io.EOF), err == nil && rec.Offset >= part.end:
-			return records.Position(), nil
+			return records.Position(), false, nil
 		case err != nil:
-			return at, fmt.Errorf("read %s/%d: %w", part.dlq, part.partition, err)
+			return at, false, fmt.Errorf("read %s/%d: %w", part.dlq, part.partition, err)
 		}
 		if err := take(readLetter(part.dlq, part.partition, rec)); err != nil {
-			return at, &takeError{err}
+			return at, false, &takeError{err}
 		}
 	}
+}
+
+// slow says once that a quota slows the reading down.
+func (r *letterReader) slow() {
+	if r.note != nil && !r.slowed {
+		r.note("note: a quota of Kafka's (consumer_byte_rate of this user or of client id " + connect.ClientID + ") slows this down")
+	}
+	r.slowed = true
 }
 
 // damaged reports whether the log itself can't be read: asking again wouldn't help.
