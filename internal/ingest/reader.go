@@ -12,6 +12,7 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -81,11 +82,10 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		return offset, err
 	}
 	defer resp.Release()
+	more := resp.More()
 	b := r.batches.open()
 	if b == nil {
-		// Its batch is being swept, or there is nothing to read: the next worker's
-		// turn. Kept by idle ones, a few reserves would starve all others.
-		if r.turnUsed || r.hasTurn && len(resp.Records) == 0 {
+		if r.turnUsed { // its batch is being swept: the next worker's turn
 			r.endTurn()
 		}
 		b = r.fresh(ledger.At(offset), 0)
@@ -120,6 +120,9 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 			resp.Release()
 			return end, r.waitForMemory(ctx)
 		}
+		if !more { // the next request may wait for long: not with a reserve
+			r.endTurn()
+		}
 		return end, err
 	}
 }
@@ -131,8 +134,12 @@ func (r *reader) tooLarge(offset int64) *Halt {
 		"raise fold_memory, of which one partition can have a third"}
 }
 
+// endTurn lets the next one have what is left of a reserve, if this reader is on one. The
+// account of a reader that reads outside of the budget is its worker's other reader's.
 func (r *reader) endTurn() {
-	r.account.EndTurn()
+	if r.hasTurn {
+		r.account.EndTurn()
+	}
 	r.hasTurn, r.turnUsed = false, false
 }
 
@@ -159,18 +166,45 @@ func (r *reader) close(ctx context.Context, b *batch) error {
 // Nobody waits while holding.
 func (r *reader) waitForMemory(ctx context.Context) error {
 	r.endTurn()
-	r.records.Close()
 	if err := r.fetcher.Drop(ctx); err != nil {
 		return err
 	}
 	if err := r.batches.drain(ctx); err != nil {
 		return err
 	}
-	if err := r.account.Wait(ctx); err != nil {
+	err := r.account.Wait(ctx, func(q memory.Queue) {
+		if q.Still >= memoryStill || q.Waited >= memoryLong {
+			r.blocked(r.noTurn(q))
+		}
+	})
+	if err != nil {
 		return err
 	}
+	r.blocked(nil)
 	r.hasTurn = true
 	return nil
+}
+
+// A wait for a turn is ordinary while many partitions catch up: batches are large then,
+// and one after the other is swept. It is a state of its own where nobody was served for
+// so long, or where it takes that long although others are.
+const (
+	memoryStill = 30 * time.Second
+	memoryLong  = 5 * time.Minute
+)
+
+func (r *reader) noTurn(q memory.Queue) error {
+	return &Waiting{WaitsMemory,
+		fmt.Errorf("%s has waited for %v for its turn at memory, with %d others: %d of %d bytes are in use, and nobody was served for %v",
+			r.field, q.Waited.Round(time.Second), q.Waiting-1, q.Used, r.memory.Total(), q.Still.Round(time.Second)),
+		"raise fold_memory, or run more replicas; what other partitions wait for holds up the memory that they have"}
+}
+
+// letGo gives back what is kept for the next response, before a wait for anything but
+// that.
+func (r *reader) letGo() {
+	r.endTurn()
+	r.fetcher.Free()
 }
 
 // fetch asks for records until the leader answers. What passes is waited out: errors
@@ -260,6 +294,9 @@ func (r *reader) answered(ctx context.Context, offset int64, resp *fetch.Respons
 		return nil
 	}
 	resp.Release()
+	if !r.holds {
+		r.letGo()
+	}
 	return sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))
 }
 
@@ -283,6 +320,7 @@ const lookAfter = 1000
 // that isn't negative. It returns the offset to go on from.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
 	r.records.Reset(resp.Records, from, resp.Aborted)
+	defer r.records.Close() // its window and codec are charged
 	for n := 0; ; n++ {
 		if n%lookAfter == 0 && ctx.Err() != nil {
 			return r.records.Position(), context.Cause(ctx)

@@ -15,8 +15,11 @@ type Snapshot struct {
 	Memory     Memory
 }
 
-// Memory is what folding has of the memory for it, in bytes.
-type Memory struct{ Limit, Used, High int64 }
+// Memory is what folding has of the memory for it.
+type Memory struct {
+	Limit, Used, High int64 // bytes
+	Waiting           int   // partitions that wait for their turn
+}
 
 // Membership is a consumer's place in its group.
 type Membership struct {
@@ -46,7 +49,7 @@ func (c *Consumer) Snapshot() Snapshot {
 	defer c.mu.Unlock()
 	s := Snapshot{
 		Membership: c.membership.get(),
-		Memory:     Memory{Limit: c.memory.Total(), Used: c.memory.Used(), High: c.memory.High()},
+		Memory:     Memory{Limit: c.memory.Total(), Used: c.memory.Used(), High: c.memory.High(), Waiting: c.memory.Waiting()},
 	}
 	for _, w := range c.workers {
 		p := PartitionSnapshot{Topic: w.topic, Partition: w.partition, Field: w.field, Lag: w.lag.get()}

@@ -59,6 +59,7 @@ func starved(field string, since time.Time) error {
 // yields reports whether memory goes to others who wait for it, after a wait for the
 // broker since a moment. Then the reader's turn is over.
 func (r *reader) yields(since time.Time, patience time.Duration) bool {
+	r.fetcher.Free()
 	if !r.holds && !r.hasTurn || time.Since(since) < patience || !r.memory.Wanted() {
 		return false
 	}

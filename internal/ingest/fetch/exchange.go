@@ -33,8 +33,12 @@ import (
 )
 
 const (
-	// small is the buffer that a Fetcher keeps in any case, in bytes: an empty
-	// response and a little traffic.
+	// inline is the buffer that every Fetcher has, in bytes, and that nobody is charged
+	// for: room for an empty response, so that a partition without traffic needs no
+	// memory to go on asking.
+	inline = 512
+	// small is the least that memory is asked for, in bytes: a little traffic. Buffers
+	// of that size come from a pool, and are charged while they are in use.
 	small = 8 << 10
 	// discarded is the largest response that is read and thrown away where there
 	// is no memory for it, in bytes. Beyond it a new connection costs less.
@@ -85,7 +89,8 @@ type exchange struct {
 
 	// The connection's from RawExchange's begin to its end, then the caller's.
 	head     [4]byte
-	buf      []byte // charged at its capacity
+	inline   [inline]byte
+	buf      []byte // inline, or charged at its capacity
 	size     int    // of the response in it
 	aborted  []recordbatch.Aborted
 	charged  int64 // for both
@@ -191,6 +196,8 @@ func (x *exchange) read(version int16) error {
 	return nil
 }
 
+var smallBuffers = sync.Pool{New: func() any { return new([small]byte) }}
+
 // room makes the buffer fit for size bytes: at least as large, and not four times
 // as large unless it is small.
 func (x *exchange) room(size int) bool {
@@ -199,24 +206,35 @@ func (x *exchange) room(size int) bool {
 		return true
 	}
 	x.drop()
+	if size <= inline {
+		x.buf = x.inline[:]
+		return true
+	}
 	n := int64(max(small, (size+8191)&^8191)) // as the allocator rounds
 	if x.memory != nil && !x.memory.Take(n) {
 		return false
 	}
-	x.buf, x.charged = make([]byte, n), n
+	if x.charged = n; n == small {
+		x.buf = smallBuffers.Get().(*[small]byte)[:]
+	} else {
+		x.buf = make([]byte, n)
+	}
 	return true
 }
 
-// release is the end of a response. Its buffer is kept where the broker had more
-// than it could send: the next response comes at once and is as large. Else the
-// next request may wait for long, and waits with next to nothing.
+// more reports whether the broker had more than it could send: the next response comes
+// at once, and is as large.
+func (x *exchange) more() bool { return 2*x.size >= int(x.partitions[0].PartitionMaxBytes) }
+
+// release is the end of a response. Its buffer is kept where the next one is going to
+// fill it again. Else the next request may wait for long, and waits with nothing.
 func (x *exchange) release() {
 	if x.response.exchange == nil {
 		return
 	}
-	more := 2*x.size >= int(x.partitions[0].PartitionMaxBytes)
+	more := x.more()
 	x.response = Response{}
-	if len(x.aborted) > uncounted || cap(x.buf) > small && !more {
+	if len(x.aborted) > uncounted || !more {
 		x.drop()
 	}
 }
@@ -226,7 +244,13 @@ func (x *exchange) drop() {
 	if x.memory != nil && x.charged > 0 {
 		x.memory.Release(x.charged)
 	}
-	x.buf, x.aborted, x.size, x.charged, x.response = nil, nil, 0, 0, Response{}
+	if cap(x.buf) == small {
+		smallBuffers.Put((*[small]byte)(x.buf[:small]))
+	}
+	if cap(x.aborted) > uncounted {
+		x.aborted = nil
+	}
+	x.buf, x.size, x.charged, x.response = nil, 0, 0, Response{}
 }
 
 func (x *exchange) begin() bool {

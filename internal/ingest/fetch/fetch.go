@@ -201,11 +201,23 @@ func named(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// Release gives the response's memory back, except for what the next one is
-// likely to fill again.
+// More reports whether the broker had more than it could send, so that the next
+// response is going to come at once.
+func (r *Response) More() bool { return r.exchange != nil && r.exchange.more() }
+
+// Release gives the response's memory back, except where there was more: the next
+// response is likely to fill it again.
 func (r *Response) Release() {
 	if r.exchange != nil {
 		r.exchange.release()
+	}
+}
+
+// Free gives back what was kept for the next response. Whoever is going to wait for
+// anything but the broker's answer calls it.
+func (f *Fetcher) Free() {
+	if f.exchange != nil {
+		f.exchange.drop()
 	}
 }
 
@@ -213,9 +225,7 @@ func (r *Response) Release() {
 // the Fetcher holds nothing, and can go on. Whoever is going to wait for memory,
 // or is idle for long, calls it.
 func (f *Fetcher) Drop(ctx context.Context) error {
-	if f.exchange != nil {
-		f.exchange.drop()
-	}
+	f.Free()
 	for len(f.given) > 0 {
 		select {
 		case <-f.given[0].over:

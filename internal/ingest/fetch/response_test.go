@@ -221,11 +221,12 @@ func TestABufferFitsWhatItIsUsedFor(t *testing.T) {
 	m := &budget{limit: 1 << 30}
 	x := newExchange()
 	x.memory = m
-	for _, c := range []struct{ size, least, most int }{
-		{100, 100, small}, {1 << 20, 1 << 20, 1 << 20}, {1<<20 - 1, 1 << 20, 1 << 20}, {300_000, 1 << 20, 1 << 20},
-		{200_000, 200_000, 210_000}, {10, 10, small}, {small, small, small},
+	for _, c := range []struct{ size, least, most, held int }{
+		{100, 100, inline, 0}, {inline + 1, small, small, small}, {1 << 20, 1 << 20, 1 << 20, 1 << 20},
+		{1<<20 - 1, 1 << 20, 1 << 20, 1 << 20}, {300_000, 1 << 20, 1 << 20, 1 << 20},
+		{200_000, 200_000, 210_000, 204_800}, {10, 10, inline, 0}, {small, small, small, small}, {100, small, small, small},
 	} {
-		if !x.room(c.size) || len(x.buf) < c.least || len(x.buf) > c.most || m.now() != int64(cap(x.buf)) {
+		if !x.room(c.size) || len(x.buf) < c.least || len(x.buf) > c.most || m.now() != int64(c.held) {
 			t.Fatalf("for %d bytes: %d of %d, %d held", c.size, len(x.buf), cap(x.buf), m.now())
 		}
 	}

@@ -8,12 +8,17 @@
 //     each with a reserve as large as the largest batch allowed, so that it can
 //     get something done whatever the others do. While anybody waits nobody
 //     else gets more, so what the others hold comes back batch by batch.
+//
+// So a waiter is served if everybody who holds something gives it back without
+// waiting for memory, and in the time that a call or a batch takes: for any number of
+// accounts, as those that are idle hold nothing.
 package memory
 
 import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Budget is a number of bytes to share. It counts; it does not allocate.
@@ -24,9 +29,18 @@ type Budget struct {
 	high    int64 // the most that used has been
 	reserve int64
 	waiting []*waiter // first come, first served
+	served  time.Time // when anybody was served last
 }
 
 type waiter struct{ turn chan struct{} }
+
+// Queue is what a waiter sees of those who wait.
+type Queue struct {
+	Waited  time.Duration // so far
+	Still   time.Duration // for how long of that nobody was served
+	Waiting int           // it and all others
+	Used    int64         // bytes
+}
 
 // New makes a budget of total bytes, of which a waiter gets reserve at its turn.
 func New(total, reserve int64) *Budget {
@@ -61,6 +75,13 @@ func (b *Budget) High() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.high
+}
+
+// Waiting is how many wait for their turn.
+func (b *Budget) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
 }
 
 // use changes what is used.
@@ -116,9 +137,13 @@ func (a *Account) Release(n int64) {
 	b.serve()
 }
 
+// lookEvery is how often a waiter is shown the queue.
+const lookEvery = 5 * time.Second
+
 // Wait waits for the account's turn at a reserve. The caller must hold nothing:
-// two who wait while holding could wait for each other.
-func (a *Account) Wait(ctx context.Context) error {
+// two who wait while holding could wait for each other. A wait that goes on shows
+// the queue to see every few seconds, if that isn't nil.
+func (a *Account) Wait(ctx context.Context, see func(Queue)) error {
 	b := a.budget
 	b.mu.Lock()
 	if a.held > 0 {
@@ -132,18 +157,48 @@ func (a *Account) Wait(ctx context.Context) error {
 	b.serve()
 	b.mu.Unlock()
 
-	select {
-	case <-w.turn:
-	case <-ctx.Done():
-		if b.forget(w) {
-			return context.Cause(ctx)
-		}
-		<-w.turn // served in the meantime
+	if err := b.await(ctx, w, see); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.credit, a.turn = b.reserve, true
 	return nil
+}
+
+func (b *Budget) await(ctx context.Context, w *waiter, see func(Queue)) error {
+	select {
+	case <-w.turn: // as a rule at once
+		return nil
+	default:
+	}
+	began := time.Now()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-w.turn:
+			return nil
+		case <-ctx.Done():
+			if b.forget(w) {
+				return context.Cause(ctx)
+			}
+			<-w.turn // served in the meantime
+			return nil
+		case <-look.C:
+			if see != nil {
+				see(b.queue(began))
+			}
+		}
+	}
+}
+
+func (b *Budget) queue(began time.Time) Queue {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := Queue{Waited: time.Since(began), Waiting: len(b.waiting), Used: b.used}
+	q.Still = min(q.Waited, time.Since(b.served))
+	return q
 }
 
 // EndTurn gives up what is left of the reserve: the batch is closed.
@@ -169,6 +224,7 @@ func (b *Budget) serve() {
 		w := b.waiting[0]
 		b.waiting = b.waiting[1:]
 		b.use(b.reserve)
+		b.served = time.Now()
 		close(w.turn)
 	}
 }

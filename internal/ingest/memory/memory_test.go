@@ -2,9 +2,11 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -38,7 +40,7 @@ func TestWhatIsGrantedNeverExceedsTheBudget(t *testing.T) {
 				accounts[i].EndTurn()
 			case 3:
 				if held[i] == 0 && b.Used()-accounts[i].credit <= 750 {
-					if err := accounts[i].Wait(t.Context()); err != nil {
+					if err := accounts[i].Wait(t.Context(), nil); err != nil {
 						t.Fatalf("a waiter with room for its reserve: %v", err)
 					}
 				}
@@ -65,7 +67,7 @@ func TestAWaiterIsServedBeforeAnyoneElseGetsMore(t *testing.T) {
 			t.Fatal("80 of 100 bytes were refused")
 		}
 		served := make(chan error)
-		go func() { served <- patient.Wait(t.Context()) }()
+		go func() { served <- patient.Wait(t.Context(), nil) }()
 		synctest.Wait()
 		if greedy.Take(1) {
 			t.Fatal("more was granted while somebody waits")
@@ -90,7 +92,7 @@ func TestAWaiterIsServedBeforeAnyoneElseGetsMore(t *testing.T) {
 func TestAReserveComesBackToItsOwnerUntilItsTurnEnds(t *testing.T) {
 	b := New(100, 100)
 	a, other := b.Account(), b.Account()
-	if err := a.Wait(t.Context()); err != nil {
+	if err := a.Wait(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -120,9 +122,9 @@ func TestACancelledWaiterLetsTheNextOneThrough(t *testing.T) {
 		holder.Take(50)
 		ctx, cancel := context.WithCancel(t.Context())
 		gone, served := make(chan error), make(chan error)
-		go func() { gone <- first.Wait(ctx) }()
+		go func() { gone <- first.Wait(ctx, nil) }()
 		synctest.Wait()
-		go func() { served <- second.Wait(t.Context()) }()
+		go func() { served <- second.Wait(t.Context(), nil) }()
 		synctest.Wait()
 		cancel()
 		if err := <-gone; err == nil {
@@ -155,7 +157,7 @@ func TestNobodyStarvesAndNothingLocksUp(t *testing.T) {
 					}
 					a.Release(held)
 					held = 0
-					if err := a.Wait(t.Context()); err != nil {
+					if err := a.Wait(t.Context(), nil); err != nil {
 						t.Error(err)
 						return
 					}
@@ -169,4 +171,34 @@ func TestNobodyStarvesAndNothingLocksUp(t *testing.T) {
 	if got := b.Used(); got != 0 {
 		t.Fatalf("%d bytes are still in use", got)
 	}
+}
+
+func TestAWaiterSeesHowLongNobodyWasServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(100, 60)
+		holder, first, second := b.Account(), b.Account(), b.Account()
+		holder.Take(100)
+		var seen []Queue
+		served := make(chan error, 2)
+		go func() { served <- first.Wait(t.Context(), nil) }()
+		synctest.Wait()
+		go func() { served <- second.Wait(t.Context(), func(q Queue) { seen = append(seen, q) }) }()
+		time.Sleep(12 * time.Second)
+		holder.Release(60) // the first is served, and holds on to it
+		<-served
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		want := []Queue{
+			{Waited: 5 * time.Second, Still: 5 * time.Second, Waiting: 2, Used: 100},
+			{Waited: 10 * time.Second, Still: 10 * time.Second, Waiting: 2, Used: 100},
+			{Waited: 15 * time.Second, Still: 3 * time.Second, Waiting: 1, Used: 100},
+		}
+		if !slices.Equal(seen, want) {
+			t.Fatalf("%+v, want %+v", seen, want)
+		}
+		first.EndTurn()
+		if err := <-served; err != nil {
+			t.Fatal(err)
+		}
+	})
 }

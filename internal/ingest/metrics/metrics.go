@@ -72,13 +72,14 @@ var (
 	memLimit   = desc("fold_memory_limit_bytes", "What fetched and folded events may take: fold_memory, less what is set aside.")
 	memUsed    = desc("fold_memory_used_bytes", "What they take, or have reserved.")
 	memHigh    = desc("fold_memory_used_max_bytes", "The most that they have taken since the start.")
+	memWaiting = desc("fold_memory_waiting_partitions", "Partitions in the queue for a turn at fold_memory: ordinary while many catch up. One that lasts is in standings_waiting_partitions.")
 )
 
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
 	moves, retries, throttled, halted, waiting, state,
-	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh,
+	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -158,6 +159,7 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	to.gauge(memLimit, float64(s.Memory.Limit))
 	to.gauge(memUsed, float64(s.Memory.Used))
 	to.gauge(memHigh, float64(s.Memory.High))
+	to.gauge(memWaiting, float64(s.Memory.Waiting))
 	type why struct{ state, reason string }
 	reasons := map[why]int{}
 	for i := range s.Partitions {

@@ -112,7 +112,7 @@ func (r *Reader) Position() int64 { return r.pos }
 // then Next says io.EOF. Position stays.
 func (r *Reader) Close() {
 	r.closeBatch()
-	r.stream.close(r.Memory)
+	r.stream.rest(r.Memory)
 	r.in, r.aborted, r.err = nil, nil, io.EOF
 	r.rec = Record{}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/segmentio/kafka-go/compress"
 )
@@ -20,8 +21,13 @@ const (
 	pooled = 1 << 20
 )
 
-// stream holds a codec while a batch is open. What it was charged for stays
-// charged to the end of the response, for the batches to come.
+// windows are those that nobody reads through. They aren't charged: there are no more
+// than are read through at once, and the garbage collector takes what is over.
+var windows = sync.Pool{New: func() any { return new([windowSize]byte) }}
+
+// stream holds a codec while a batch is open. What it was charged for stays charged to
+// the end of the response, for the batches to come, and no longer: whoever waits for the
+// next response holds nothing.
 type stream struct {
 	// src has ReadByte, or gzip would put a buffer before it, and no Bytes, or zstd
 	// would decode all of it in one go.
@@ -56,7 +62,7 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 		if !take(r.Memory, windowSize) {
 			return fmt.Errorf("%s: a window: %w", b.name(), ErrNoMemory)
 		}
-		s.buf = make([]byte, windowSize)
+		s.buf = windows.Get().(*[windowSize]byte)[:]
 	}
 	if more := size - s.cost; more > 0 {
 		if !take(r.Memory, more) {
@@ -82,11 +88,10 @@ func (s *stream) fill(m Memory, unread []byte, n int) ([]byte, error) {
 		if !take(m, int64(size)) {
 			return unread, ErrNoMemory
 		}
-		old := len(s.buf)
 		buf := make([]byte, size)
 		copy(buf, unread)
+		s.dropWindow(m)
 		s.buf = buf
-		release(m, int64(old))
 	} else {
 		copy(s.buf, unread)
 	}
@@ -159,18 +164,17 @@ func (s *stream) closeCodec(more bool) {
 	s.src.Reset(nil)
 }
 
-// rest ends a response: a window of the usual size is all that is kept.
+// rest ends a response: nothing is kept.
 func (s *stream) rest(m Memory) {
 	release(m, s.cost)
 	s.cost = 0
-	if len(s.buf) > windowSize {
-		release(m, int64(len(s.buf)))
-		s.buf = nil
-	}
+	s.dropWindow(m)
 }
 
-func (s *stream) close(m Memory) {
-	s.rest(m)
+func (s *stream) dropWindow(m Memory) {
 	release(m, int64(len(s.buf)))
+	if len(s.buf) == windowSize {
+		windows.Put((*[windowSize]byte)(s.buf))
+	}
 	s.buf = nil
 }

@@ -1,0 +1,277 @@
+package ingest
+
+// A Kafka for tests in bubbles: logs in memory that are read through the Transport's
+// interface, so that time is the bubble's and no connection is outside of it. And
+// workers that read them, without a group and without looking for their positions.
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/compress"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// logs are a topic's partitions.
+type logs struct {
+	mu      sync.Mutex
+	all     map[int32]*partitionLog
+	fetches int
+	// answer has a fetch answered with an error code, or not at all as yet, where it
+	// says so; called unlocked.
+	answer func(ctx context.Context, partition int32, offset int64) (code int16)
+	// produce takes what is written to the dead-letter topic; nil: as it comes.
+	produce func(m kafka.Request) (kafka.Response, error)
+}
+
+type partitionLog struct {
+	batches []kmsg.RecordBatch
+	end     int64
+}
+
+func newLogs() *logs { return &logs{all: map[int32]*partitionLog{}} }
+
+// add appends a batch of values, compressed by a codec of Kafka's, to a partition.
+func (l *logs) add(partition int32, codec int, values ...[]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.all[partition]
+	if p == nil {
+		p = &partitionLog{}
+		l.all[partition] = p
+	}
+	now := time.Now().UnixMilli()
+	var raw []byte
+	for i, v := range values {
+		r := kmsg.Record{OffsetDelta: int32(i), Value: v}
+		r.Length = int32(len(r.AppendTo(nil)) - 1)
+		raw = r.AppendTo(raw)
+	}
+	if codec != 0 {
+		var out bytes.Buffer
+		w := compress.Codecs[codec].NewWriter(&out)
+		if _, err := w.Write(raw); err != nil {
+			panic(err)
+		}
+		if err := w.Close(); err != nil {
+			panic(err)
+		}
+		raw = out.Bytes()
+	}
+	b := kmsg.RecordBatch{
+		FirstOffset: p.end, Magic: 2, Attributes: int16(codec), LastOffsetDelta: int32(len(values) - 1),
+		FirstTimestamp: now, MaxTimestamp: now, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
+		NumRecords: int32(len(values)), Records: raw, Length: int32(49 + len(raw)),
+	}
+	b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[21:], crc32.MakeTable(crc32.Castagnoli)))
+	p.batches = append(p.batches, b)
+	p.end += int64(len(values))
+}
+
+// from is what a broker would send from an offset on: no more than most bytes, but a
+// whole batch.
+func (l *logs) from(partition int32, offset int64, most int32) (records []byte, end int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.all[partition]
+	if p == nil {
+		return nil, 0
+	}
+	for _, b := range p.batches {
+		if b.FirstOffset+int64(b.LastOffsetDelta) < offset {
+			continue
+		}
+		next := b.AppendTo(nil)
+		if len(records) > 0 && len(records)+len(next) > int(most) {
+			break
+		}
+		records = append(records, next...)
+	}
+	return records, p.end
+}
+
+func (l *logs) RoundTrip(ctx context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
+	x, ok := m.(protocol.RawExchanger)
+	if !ok {
+		if l.produce == nil {
+			return nil, errors.New("nobody answers that in this test")
+		}
+		return l.produce(m)
+	}
+	x.Required(map[protocol.ApiKey]int16{protocol.Fetch: 4})
+	return x.RawExchange(&fetchCall{logs: l, ctx: ctx})
+}
+
+// fetchCall is one request and its answer, as a connection.
+type fetchCall struct {
+	logs    *logs
+	ctx     context.Context //nolint:containedctx // of the one call that it is
+	request bytes.Buffer
+	answer  *bytes.Reader
+}
+
+func (c *fetchCall) Write(b []byte) (int, error) { return c.request.Write(b) }
+
+func (c *fetchCall) Read(b []byte) (int, error) {
+	if c.answer == nil {
+		if err := c.respond(); err != nil {
+			return 0, err
+		}
+	}
+	return c.answer.Read(b)
+}
+
+func (c *fetchCall) respond() error {
+	head := c.request.Bytes()
+	client := max(0, int(int16(binary.BigEndian.Uint16(head[12:]))))
+	request := kmsg.FetchRequest{Version: 4}
+	if err := request.ReadFrom(head[14+client:]); err != nil {
+		return err
+	}
+	p := request.Topics[0].Partitions[0]
+	c.logs.mu.Lock()
+	c.logs.fetches++
+	answer := c.logs.answer
+	c.logs.mu.Unlock()
+	out := kmsg.NewFetchResponseTopicPartition()
+	out.Partition = p.Partition
+	if answer != nil {
+		out.ErrorCode = answer(c.ctx, p.Partition, p.FetchOffset)
+	}
+	if out.ErrorCode == 0 {
+		for waited := time.Duration(0); ; waited += 10 * time.Millisecond {
+			out.RecordBatches, out.HighWatermark = c.logs.from(p.Partition, p.FetchOffset, p.PartitionMaxBytes)
+			if len(out.RecordBatches) > 0 || waited >= time.Duration(request.MaxWaitMillis)*time.Millisecond {
+				break
+			}
+			if err := sleep(c.ctx, 10*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		out.LastStableOffset = out.HighWatermark
+	}
+	t := kmsg.NewFetchResponseTopic()
+	t.Topic, t.Partitions = topic, []kmsg.FetchResponseTopicPartition{out}
+	response := kmsg.FetchResponse{Version: 4, Topics: []kmsg.FetchResponseTopic{t}}
+	body := append(append([]byte{}, head[8:12]...), response.AppendTo(nil)...)
+	c.answer = bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return nil
+}
+
+var _ io.ReadWriter = (*fetchCall)(nil)
+
+// bubble is a consumer's partitions without a group.
+type bubble struct {
+	t         *testing.T
+	logs      *logs
+	standings *fake
+	consumer  *Consumer
+	workers   []*worker
+	want      int64 // events sent
+}
+
+func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
+	t.Helper()
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	require.NoError(t, err)
+	b := &bubble{t: t, logs: newLogs(), standings: newFake()}
+	b.standings.schema = ourSchema
+	cfg := Config{
+		Brokers: []string{"none:1"}, Transport: b.logs, Topics: []string{topic}, Group: "group", Owner: "me",
+		FetchBytes: 1 << 20, FetchWait: 500 * time.Millisecond, Timeout: 10 * time.Second,
+		Rules: fold.Rules{
+			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
+			Lateness: (400 * 24 * time.Hour).Milliseconds(),
+		},
+		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
+		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+		Standings: b.standings, Log: zap.NewNop(), Stats: new(Stats),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	b.consumer = New(cfg)
+	for p := range partitions {
+		b.standings.ledger[ledger.Field(topic, p)] = "0"
+		b.workers = append(b.workers, b.consumer.worker(topic, p, newCommits(nil, cfg.Log)))
+	}
+	return b
+}
+
+// run has every worker work until the returned function is called, which holds that
+// all memory was given back.
+func (b *bubble) run() (stop func()) {
+	ctx, cancel := context.WithCancelCause(b.t.Context())
+	var all sync.WaitGroup
+	for _, w := range b.workers {
+		all.Go(func() {
+			wait := newWait()
+			for ctx.Err() == nil {
+				began := time.Now()
+				at, err := ledger.Parse(b.standings.at(w.partition))
+				if err == nil {
+					err = w.work(ctx, at)
+				}
+				if ctx.Err() != nil || !w.settle(ctx, err, wait, time.Since(began)) {
+					return
+				}
+			}
+		})
+	}
+	b.consumer.mu.Lock()
+	b.consumer.workers = b.workers
+	b.consumer.mu.Unlock()
+	return func() {
+		cancel(errGenerationEnded)
+		all.Wait()
+		require.Zero(b.t, b.consumer.memory.Used(), "all memory is given back")
+		addsUp(b.t, b.consumer.Stats)
+	}
+}
+
+// send adds a batch of good events to a partition.
+func (b *bubble) send(partition, codec int, all ...earned) {
+	var values [][]byte
+	for _, e := range all {
+		v, err := json.Marshal(e)
+		require.NoError(b.t, err)
+		values = append(values, v)
+	}
+	b.logs.add(int32(partition), codec, values...)
+	b.want += int64(len(all))
+}
+
+// counts waits until everything that was sent counts, for so long at most.
+func (b *bubble) counts(within time.Duration) {
+	b.t.Helper()
+	began := time.Now()
+	for b.consumer.Stats.Count().Applied < b.want {
+		if time.Since(began) > within {
+			states := map[string]int{}
+			for _, w := range b.workers {
+				states[w.line().State+" "+w.line().Reason]++
+			}
+			b.t.Fatalf("after %v %d of %d events count; %d of %d bytes are used; %v",
+				within, b.consumer.Stats.Count().Applied, b.want, b.consumer.memory.Used(), b.consumer.memory.Total(), states)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

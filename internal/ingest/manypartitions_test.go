@@ -1,0 +1,70 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// After their first compressed batch the partitions are idle. Then a few have much to
+// read: what the others hold must not keep them from their turn.
+func TestTwoHundredAndFiftyPartitionsInTheLeastMemoryAreAllCounted(t *testing.T) {
+	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 250
+				b := newBubble(t, n, nil)
+				stop := b.run()
+				defer stop()
+				for p := range n {
+					b.send(p, codec, some(fmt.Sprint("first-", p), 1, 5)...)
+				}
+				b.counts(5 * time.Minute)
+				for p := range 20 {
+					for i := range 3 {
+						b.send(p, codec, some(fmt.Sprintf("many-%d-%d-%0120d", p, i, 0), 1500, 5)...)
+					}
+				}
+				b.counts(5 * time.Minute)
+				for p := range n {
+					b.send(p, codec, some(fmt.Sprint("last-", p), 1, 5)...)
+				}
+				b.counts(5 * time.Minute)
+				time.Sleep(2 * b.consumer.FetchWait)
+				synctest.Wait()
+				require.Zero(t, b.consumer.memory.Used(), "idle partitions hold nothing")
+			})
+		})
+	}
+}
+
+func TestAWaitForMemoryThatLastsIsAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 2, nil)
+		hog := b.consumer.memory.Account()
+		require.True(t, hog.Take(b.consumer.memory.Total()))
+		stop := b.run()
+		defer stop()
+		b.send(0, 0, some("a", 100, 5)...)
+		w := b.workers[0]
+		time.Sleep(memoryStill - time.Second)
+		synctest.Wait()
+		require.Equal(t, StateRunning, w.line().State, "a turn is waited for now and then")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		l, since, _ := w.shown()
+		require.Equal(t, StateWaiting, l.State)
+		require.Equal(t, WaitsMemory, l.Reason)
+		require.Contains(t, l.What, "28101836 of 28101836 bytes are in use")
+		require.Contains(t, l.Remedy, "fold_memory")
+		require.WithinDuration(t, time.Now(), since, 10*time.Second)
+		require.Equal(t, 1, b.consumer.Snapshot().Memory.Waiting)
+		require.Equal(t, StateRunning, b.workers[1].line().State, "it is idle, and needs none")
+		hog.Release(b.consumer.memory.Total())
+		b.counts(time.Minute)
+		require.Equal(t, StateRunning, w.line().State)
+	})
+}
