@@ -105,6 +105,9 @@ func (w *demoWatch) lookAtBoards(ctx context.Context, v *demoView) error {
 		if err != nil {
 			return err
 		}
+		if shown := w.reader.shown(b); b.Lost != "" {
+			return shown.lost()
+		}
 		boards = append(boards, b)
 	}
 	v.boards = boards

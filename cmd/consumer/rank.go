@@ -20,7 +20,8 @@ func newRankCommand(p *cli.Program) *cobra.Command {
 		Short: "Show where a member stands on a board",
 		Long: `Shows a member's rank, points and when they were reached; with --around, those
 above and below too. A member without points in the window is shown as such, and
-the exit code is 0. An id that begins with a dash goes after --.`,
+the exit code is 0. It is 1 where Redis has lost the board; what else is missing is
+said below the rows, as by top. An id that begins with a dash goes after --.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 2 --window previous`,
 		Args: cli.ExactArgs(3),
@@ -37,16 +38,19 @@ the exit code is 0. An id that begins with a dash goes after --.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return cli.WriteJSON(p.Stdout, reportBoard(b, r.Config.TimeZone))
-				}
-				text := newBoardText(p.Stdout, r.Config.TimeZone)
-				text.marked = member
-				none := ""
-				if b.Standings[0].Rank == 0 && b.Listed {
-					none = "no event of this member has been counted in this window"
-				}
-				return text.write(b, none)
+				shown := r.shown(b)
+				return shown.show(func() error {
+					if asJSON {
+						return cli.WriteJSON(p.Stdout, reportBoard(&shown, r.Config.TimeZone))
+					}
+					text := newBoardText(p.Stdout, r.Config.TimeZone)
+					text.marked = member
+					none := ""
+					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
+						none = "no event of this member has been counted in this window"
+					}
+					return text.write(&shown, none)
+				})
 			})
 		},
 	}

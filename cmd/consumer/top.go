@@ -25,6 +25,10 @@ func newTopCommand(p *cli.Program) *cobra.Command {
 ones who reached them first. Which window is the current one is for the clock of
 Redis to say. Times are those of time_zone, as exact as the layout of the scores.
 
+What is missing is said below the rows: a window that is incomplete, a Redis that was
+lost and is being refilled, events that aren't counted yet. A board that Redis has
+lost is an error, and the exit code is 1.
+
 Control characters and the like in a member's id are shown escaped; with --json
 the id is as it is.`,
 		Example: `  consumer top global weekly
@@ -39,14 +43,17 @@ the id is as it is.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return cli.WriteJSON(p.Stdout, reportBoard(b, r.Config.TimeZone))
-				}
-				none := ""
-				if b.Listed && len(b.Standings) == 0 {
-					none = "no member has a rank above " + units.Thousands(int64(offset))
-				}
-				return newBoardText(p.Stdout, r.Config.TimeZone).write(b, none)
+				shown := r.shown(b)
+				return shown.show(func() error {
+					if asJSON {
+						return cli.WriteJSON(p.Stdout, reportBoard(&shown, r.Config.TimeZone))
+					}
+					none := ""
+					if b.Listed && b.Lost == "" && len(b.Standings) == 0 {
+						none = "no member has a rank above " + units.Thousands(int64(offset))
+					}
+					return newBoardText(p.Stdout, r.Config.TimeZone).write(&shown, none)
+				})
 			})
 		},
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -51,7 +53,21 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 	if begun, err := w.store.Begin(t.Context(), all); err != nil || begun != ledger.Began {
 		t.Fatalf("%v %v", begun, err)
 	}
+	for p := range origins {
+		w.reports(t, p, ingest.Line{Owner: "me:1", State: ingest.StateRunning, Lag: new(int64)})
+	}
 	return w
+}
+
+// reports writes a worker's line as of now.
+func (w *written) reports(t *testing.T, partition int, l ingest.Line) {
+	t.Helper()
+	if l.At.IsZero() {
+		l.At = time.Now().UTC()
+	}
+	if err := w.store.Report(t.Context(), "points", partition, lineOf(l)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // add counts points of members in one window. Windows are in 2100, which live as
@@ -86,10 +102,13 @@ func member(id string, points int64, at string) ledger.Member {
 	return m
 }
 
+var reportedAt = regexp.MustCompile(`"reported_at": "[^"]*"`)
+
 // shows runs a command that has to work, and compares what it writes.
 func (w *written) shows(t *testing.T, want string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := execute(t, w.environ, args...)
+	stdout = reportedAt.ReplaceAllString(stdout, `"reported_at": "a moment ago"`)
 	if code != 0 || stderr != "" || stdout != strings.TrimPrefix(want, "\n") {
 		t.Errorf("%v: code %d, %s\n%s\nwant\n%s", args, code, stderr, stdout, want)
 	}
@@ -141,6 +160,16 @@ func TestTopAsJSONKeepsItsFields(t *testing.T) {
   "tick_ms": 10,
   "members": 4,
   "counted": true,
+  "state": "whole",
+  "lost": null,
+  "refilling": [],
+  "lag": 0,
+  "behind_ms": 0,
+  "reported_at": "a moment ago",
+  "halted": [],
+  "waiting": [],
+  "unreported": [],
+  "not_begun": [],
   "incomplete": [],
   "standings": [
     {
@@ -197,13 +226,15 @@ no event of this member has been counted in this window
 
 func TestAnEmptyWindowSaysWhyItIsEmpty(t *testing.T) {
 	const header = "global monthly 2100-03  [2100-03-01 00:00, 2100-04-01 00:00) UTC  0 members\n"
-	const none = "\nnothing has been counted in this window, or its retention is over\n"
+	none := "\nnothing has been counted in this window, or its retention is over\n"
 	w := aBoard(t)
 	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
 	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
 
 	t.Log("and so does a prefix that no consumer has written to yet")
-	w.environ[1] = "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t)
+	prefix := testenv.Prefix(t)
+	w.environ[1] = "STANDINGS_REDIS_PREFIX=" + prefix
+	none = "\nRedis has nothing under the prefix \"" + prefix + "\": no consumer has begun there yet, or Redis was lost and nobody has begun to refill it\n"
 	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
 	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
 }
@@ -327,7 +358,7 @@ func TestLongNamesAreCutToFitTheTerminal(t *testing.T) {
 			{Rank: 1, Member: strings.Repeat("日", 40), Points: 2, ReachedAt: time.UnixMilli(4_108_665_600_472)},
 			{Rank: 2, Member: strings.Repeat("x", 256), Points: 1, ReachedAt: time.UnixMilli(4_108_665_600_999)},
 		}}
-	if err := text.write(b, ""); err != nil {
+	if err := text.write(&shownBoard{Board: b}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := `

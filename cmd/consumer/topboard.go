@@ -90,11 +90,11 @@ func (r *boardReader) window(ctx context.Context, p periods.Period, name string)
 	return before, nil
 }
 
-// read makes a board of what the store answers. A prefix under which nothing was
-// ever written is an empty board: a consumer may just not have begun.
-func (r *boardReader) read(ctx context.Context, board string, w periods.Window, found ranking.Board, err error) (ranking.Board, error) {
+// read makes a board of what the store answers. A prefix under which there is nothing is
+// an empty board: a consumer may just not have begun.
+func (r *boardReader) read(ctx context.Context, found ranking.Board, err error) (ranking.Board, error) {
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && other.Found == "" {
-		return ranking.Board{Name: board, Window: w, Tick: r.tick(w.Period)}, nil
+		return found, nil
 	}
 	if err != nil {
 		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.Config)
@@ -102,44 +102,17 @@ func (r *boardReader) read(ctx context.Context, board string, w periods.Window, 
 	return found, nil
 }
 
-func (r *boardReader) tick(p periods.Period) time.Duration {
-	for _, kept := range r.Config.Periods {
-		if kept.Name != p {
-			continue
-		}
-		if layout, err := r.Config.Layout(kept); err == nil {
-			return time.Duration(layout.Tick) * time.Millisecond
-		}
-	}
-	return time.Millisecond
-}
-
 // top reads a page of a board.
 func (r *boardReader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
 	b, err := r.Store.Top(ctx, board, w, offset, limit)
-	return r.read(ctx, board, w, b, err)
+	return r.read(ctx, b, err)
 }
 
-// rank reads a member's row, and up to around rows above and below it.
+// rank reads a member's row, and up to around rows above and below it, as of one moment.
 func (r *boardReader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
-	b, err := r.Store.Rank(ctx, board, w, member)
-	b, err = r.read(ctx, board, w, b, err)
-	if err != nil {
-		return b, err
-	}
-	if len(b.Standings) == 0 {
+	b, err := r.Store.Around(ctx, board, w, member, around)
+	if b, err = r.read(ctx, b, err); err == nil && len(b.Standings) == 0 {
 		b.Standings = []ranking.Standing{{Member: member}}
 	}
-	if around == 0 || b.Standings[0].Rank == 0 {
-		return b, nil
-	}
-	offset := max(0, int(b.Standings[0].Rank)-1-around)
-	page, err := r.top(ctx, board, w, offset, int(b.Standings[0].Rank)+around-offset)
-	if err != nil {
-		return b, err
-	}
-	if slices.ContainsFunc(page.Standings, func(s ranking.Standing) bool { return s.Member == member }) {
-		return page, nil
-	}
-	return b, nil // the member moved further than that in between: their own row is right
+	return b, err
 }

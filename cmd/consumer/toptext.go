@@ -33,14 +33,14 @@ func newBoardText(out io.Writer, zone string) *boardText {
 
 // write writes a header line, the rows, and what is to be known about them. None
 // is what is said where there are no rows.
-func (t *boardText) write(b ranking.Board, none string) error {
+func (t *boardText) write(b *shownBoard, none string) error {
 	var s strings.Builder
-	t.header(&s, b)
+	t.header(&s, b.Board)
 	if len(b.Standings) > 0 {
 		s.WriteByte('\n')
-		t.rows(&s, b)
+		t.rows(&s, b.Board)
 	}
-	for _, note := range append(notes(b), none) {
+	for _, note := range append(b.notes(), none) {
 		if note != "" {
 			s.WriteString("\n" + note + "\n")
 		}
@@ -74,18 +74,6 @@ func (t *boardText) rows(s *strings.Builder, b ranking.Board) {
 		table.Narrow(1, t.width)
 	}
 	table.Write(s)
-}
-
-// notes are what a reader would otherwise take for granted.
-func notes(b ranking.Board) []string {
-	var all []string
-	if len(b.Incomplete) > 0 {
-		all = append(all, "incomplete: this window began before the first event that was read of "+strings.Join(b.Incomplete, ", "))
-	}
-	if !b.Listed {
-		all = append(all, "nothing has been counted in this window, or its retention is over")
-	}
-	return all
 }
 
 // timeForm is how exactly a time is written that is known to the tick.

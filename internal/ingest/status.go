@@ -21,6 +21,11 @@ type Line struct {
 	At     time.Time `json:"at"`
 	// RecordTime is the time of the latest record that was swept.
 	RecordTime time.Time `json:"record_time,omitzero"`
+	Group      string    `json:"group,omitempty"` // the consumer group that it works in
+	// Lag is how many records the ledger was behind the log, nil where that isn't known, and
+	// Oldest the time of the oldest of them, zero without one.
+	Lag    *int64    `json:"lag,omitempty"`
+	Oldest time.Time `json:"oldest,omitzero"`
 }
 
 // States of a worker.
@@ -150,7 +155,10 @@ func (w *worker) line() Line {
 func (w *worker) shown() (l Line, since, beat time.Time) {
 	w.state.mu.Lock()
 	defer w.state.mu.Unlock()
-	l = Line{Owner: w.Owner, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
+	l = Line{Owner: w.Owner, Group: w.Group, State: StateRunning, At: time.Now().UTC(), RecordTime: w.state.newest}
+	if lag := w.lag.get(); lag.Known {
+		l.Lag, l.Oldest = &lag.Records, lag.Since.UTC()
+	}
 	for side, err := range w.state.wait {
 		if err != nil {
 			l.State, l.What = StateWaiting, err.Error()

@@ -66,6 +66,10 @@ func TestABoardSaysWhatItIs(t *testing.T) {
 	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
 	require.NoError(t, err)
 	b.Standings = nil
+	require.Equal(t, map[string]string{"events/3": "10"}, b.Beside.Ledger)
+	require.WithinDuration(t, time.Now(), b.Beside.Now, time.Minute)
+	require.Equal(t, f.store.schema, b.Beside.Schema)
+	b.Beside = ledger.State{}
 	require.Equal(t, Board{Name: "global", Window: f.window(0), Tick: 10 * time.Millisecond, Members: 1, Listed: true}, b)
 	_, err = f.store.Top(t.Context(), "global", f.window(0), -1, 10)
 	require.ErrorContains(t, err, "0 or more")
@@ -81,6 +85,7 @@ func TestAWindowThatNeverWasOrIsOverIsEmpty(t *testing.T) {
 	f := someone(t)
 	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
 	require.NoError(t, err)
+	b.Beside = ledger.State{}
 	require.Equal(t, Board{Name: "eu", Window: f.window(0), Tick: 10 * time.Millisecond}, b)
 
 	// Its key lives a day longer, but isn't shown.

@@ -22,26 +22,38 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	if len(reply) != 7 {
 		return ledger.State{}, faultf("read the ledger of %q: an unexpected reply of %d elements", s.prefix, len(reply))
 	}
-	var st ledger.State
-	now, ok := reply[1].(string)
-	ms, err := strconv.ParseInt(now, 10, 64)
-	if !ok || err != nil {
-		return ledger.State{}, faultf("read the ledger of %q: an unexpected reply: %v for the time", s.prefix, reply[1])
+	schema, _ := reply[0].(string)
+	st, err := beside(schema, reply[1], reply[2], reply[3], reply[5])
+	if err != nil {
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
-	st.Now = time.UnixMilli(ms)
-	st.Schema, _ = reply[0].(string)
 	windows, _ := reply[4].(int64)
 	held, _ := reply[6].(int64)
 	st.Windows, st.Held = int(windows), held == 1
-	for i, into := range map[int]*map[string]string{2: &st.Ledger, 3: &st.Origins, 5: &st.Workers} {
-		if *into, err = fields(reply[i]); err != nil {
-			return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
+	return st, nil
+}
+
+// beside reads what stands beside the scores, as scripts return it. Of what wasn't asked
+// for, nil, there is nothing.
+func beside(schema string, now, positions, origins, workers any) (ledger.State, error) {
+	text, ok := now.(string)
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return ledger.State{}, faultf("an unexpected reply: %v for the time", now)
+	}
+	st := ledger.State{Schema: schema, Now: time.UnixMilli(ms)}
+	for _, one := range []struct {
+		reply any
+		into  *map[string]string
+	}{{positions, &st.Ledger}, {origins, &st.Origins}, {workers, &st.Workers}} {
+		if one.reply == nil {
+			*one.into = map[string]string{}
+		} else if *one.into, err = fields(one.reply); err != nil {
+			return ledger.State{}, err
 		}
 	}
-	if st.Refills, err = takeRefills(st.Workers); err != nil {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
-	}
-	return st, nil
+	st.Refills, err = takeRefills(st.Workers)
+	return st, err
 }
 
 // takeRefills takes what start.lua wrote beside the workers' lines out of them.

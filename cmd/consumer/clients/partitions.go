@@ -6,7 +6,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/standings/standings/internal/ingest"
 )
 
 // PartitionID orders partitions as the configuration names their topics.
@@ -23,7 +24,7 @@ func ParseField(field string) (PartitionID, bool) {
 }
 
 // StaleAfter is how old a worker's line is of whom nothing is heard any more: three of its lines.
-const StaleAfter = 30 * time.Second
+const StaleAfter = ingest.StaleAfter
 
 // CompareFields has points/2 before points/10.
 func CompareFields(a, b string) int {

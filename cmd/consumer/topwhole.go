@@ -1,0 +1,152 @@
+package main
+
+// Whether what is shown of a board is all of it: lost, refilling, behind and incomplete are
+// part of every answer about one.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// States of a board. Of several that apply the first is its state.
+const (
+	boardLost       = "lost"        // Redis has lost it, or what says which events are in it
+	boardRefilling  = "refilling"   // Redis was lost, and the log is being read again
+	boardBehind     = "behind"      // events aren't counted yet, or nobody counts them
+	boardIncomplete = "incomplete"  // events from before a time are missing for good
+	boardNotCounted = "not_counted" // no event has come, or its retention is over
+	boardWhole      = "whole"
+)
+
+// shownBoard is a board, and how far what counts its events has come.
+type shownBoard struct {
+	ranking.Board
+	ingest.Progress
+	prefix string
+}
+
+func (r *boardReader) shown(b ranking.Board) shownBoard {
+	return shownBoard{b, ingest.ProgressOf(&b.Beside, r.Config.Kafka.Topics), r.Config.Redis.Prefix}
+}
+
+func (b *shownBoard) state() string {
+	switch {
+	case b.Lost != "":
+		return boardLost
+	case len(b.Refilling) > 0:
+		return boardRefilling
+	case b.CatchingUp():
+		return boardBehind
+	case len(b.Incomplete) > 0:
+		return boardIncomplete
+	case !b.Listed:
+		return boardNotCounted
+	}
+	return boardWhole
+}
+
+// lost is the error that a lost board is.
+func (b *shownBoard) lost() error {
+	what := map[string]string{
+		ranking.LostBoard:  "it is listed, and its key is gone from Redis",
+		ranking.Unlisted:   "its key is in Redis and isn't listed: something else wrote it, or a part of Redis was restored",
+		ranking.LostLedger: "Redis lists windows and has no ledger: nothing says which events are in them",
+		ranking.LostSchema: "Redis has a ledger and no schema: nothing says what the scores were written with",
+	}[b.Lost]
+	if b.Lost == "" {
+		return nil
+	}
+	todo := "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
+	if b.Lost == ranking.Unlisted {
+		todo = "delete that key if it isn't yours, else " + todo
+	}
+	return fmt.Errorf("the board %s %s %s is lost (%s): %s; %s", b.Name, b.Window.Period, b.Window.Name, b.Lost, what, todo)
+}
+
+// notes are what a reader would otherwise take for granted.
+func (b *shownBoard) notes() []string {
+	var all []string
+	if len(b.Incomplete) > 0 {
+		all = append(all, "incomplete: this window began before the first event that was read of "+strings.Join(b.Incomplete, ", "))
+	}
+	if n := len(b.Refilling); n > 0 {
+		var fields []string
+		for _, r := range b.Refilling {
+			fields = append(fields, r.Field)
+		}
+		all = append(all, fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then points and members are missing",
+			units.Plural(b.Left(), "record"), namedPartitions(fields)))
+	}
+	all = append(all, b.behind()...)
+	switch {
+	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
+	case b.Beside.Schema == "":
+		all = append(all, fmt.Sprintf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix))
+	default:
+		all = append(all, "nothing has been counted in this window, or its retention is over")
+	}
+	return all
+}
+
+// behind says how far the events of the log are from being counted.
+func (b *shownBoard) behind() []string {
+	var all []string
+	if b.Lag.Known && b.Lag.Records > 0 && b.CatchingUp() {
+		ago := "a moment"
+		if b.Reported >= time.Second {
+			ago = units.ShortDuration(b.Reported.Truncate(time.Second))
+		}
+		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
+	}
+	for _, r := range slices.Concat(b.Halted, b.Waiting) {
+		text := fmt.Sprintf("not counting: %s is %s", r.Field, terminal.Plain(r.Line.State))
+		if r.Line.Reason != "" {
+			text += " (" + terminal.Plain(r.Line.Reason) + ")"
+		}
+		text += ": " + terminal.Plain(r.Line.What)
+		if r.Line.Remedy != "" {
+			text += "\n  to do: " + terminal.Plain(r.Line.Remedy)
+		}
+		all = append(all, text)
+	}
+	var silent []string
+	youngest := time.Duration(0)
+	for _, r := range b.Silent {
+		silent = append(silent, r.Field)
+		if r.Line.State != "" && (youngest == 0 || r.Age < youngest) {
+			youngest = r.Age
+		}
+	}
+	if len(silent) > 0 {
+		since := ""
+		if youngest > 0 {
+			since = " for " + units.ShortDuration(youngest.Truncate(time.Second))
+		}
+		all = append(all, fmt.Sprintf("no worker of %s has reported%s: later events aren't counted", namedPartitions(silent), since))
+	}
+	if len(b.NotBegun) > 0 {
+		all = append(all, "nothing has been read yet of "+strings.Join(b.NotBegun, ", "))
+	}
+	return all
+}
+
+// namedFields is how many partitions a sentence names.
+const namedFields = 6
+
+func namedPartitions(fields []string) string {
+	if len(fields) > namedFields {
+		return fmt.Sprintf("%s and %d more", strings.Join(fields[:namedFields], ", "), len(fields)-namedFields)
+	}
+	return strings.Join(fields, ", ")
+}
+
+// show writes a board, and is an error where it is lost.
+func (b *shownBoard) show(write func() error) error { return errors.Join(write(), b.lost()) }

@@ -1,0 +1,117 @@
+package ranking
+
+// What a reader sees of boards that Redis has lost, whole or in part.
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/testenv"
+)
+
+func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
+	reads := map[string]func(f *fixture) (Board, error){
+		"top":    func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
+		"rank":   func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
+		"around": func(f *fixture) (Board, error) { return f.store.Around(t.Context(), "global", f.window(0), "u1", 3) },
+	}
+	for name, c := range map[string]struct {
+		lose   func(f *fixture)
+		lost   string
+		listed bool
+		shown  bool
+	}{
+		"nothing is lost":          {func(*fixture) {}, "", true, true},
+		"another board's key":      {func(f *fixture) { f.del(t, f.key(1)) }, "", true, true},
+		"the key is gone":          {func(f *fixture) { f.del(t, f.key(0)) }, LostBoard, true, false},
+		"the listing is gone":      {func(f *fixture) { f.del(t, f.store.keys.windows()) }, Unlisted, false, false},
+		"both are":                 {func(f *fixture) { f.del(t, f.store.keys.windows()); f.del(t, f.key(0)) }, "", false, false},
+		"the ledger is gone":       {func(f *fixture) { f.del(t, f.store.keys.ledger()) }, LostLedger, true, true},
+		"the ledger, and the key":  {func(f *fixture) { f.del(t, f.store.keys.ledger()); f.del(t, f.key(0)) }, LostBoard, true, false},
+		"the ledger, and listings": {func(f *fixture) { f.del(t, f.store.keys.ledger()); f.del(t, f.store.keys.windows()) }, Unlisted, false, false},
+	} {
+		for how, read := range reads {
+			t.Run(name+", "+how, func(t *testing.T) {
+				f := someone(t)
+				c.lose(f)
+				b, err := read(f)
+				require.NoError(t, err)
+				require.Equal(t, c.lost, b.Lost)
+				require.Equal(t, c.listed, b.Listed)
+				require.Equal(t, c.shown, b.Members == 1)
+				require.Equal(t, c.shown, len(b.Standings) == 1 && b.Standings[0].Rank == 1)
+			})
+		}
+	}
+}
+
+// In the call that reads: a look of its own would be of another moment.
+func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	require.NoError(t, f.store.Report(t.Context(), "events", 3, "a line"))
+	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+	var none *SchemaError
+	require.ErrorAs(t, err, &none)
+	require.Empty(t, none.Found)
+	require.Equal(t, map[string]string{"events/3": "a line"}, b.Beside.Workers, "also where Redis has lost the rest")
+
+	require.Empty(t, b.Lost)
+
+	_, err = f.store.Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(0), Refill: 480}})
+	require.NoError(t, err)
+	for range 2 {
+		b, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
+		require.NoError(t, err)
+		require.Equal(t, map[string]int64{"events/3": 480}, b.Beside.Refills)
+		require.Equal(t, map[string]string{"events/3": "a line"}, b.Beside.Workers)
+	}
+	require.Equal(t, "0", b.Beside.Ledger["events/3"])
+	require.False(t, b.Listed)
+}
+
+// What is left of a Redis that was lost in part is no empty one.
+func TestBoardsWithoutASchemaAreLost(t *testing.T) {
+	f := someone(t)
+	f.del(t, f.store.keys.schema())
+	lost := func(want string) {
+		t.Helper()
+		b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+		var none *SchemaError
+		require.ErrorAs(t, err, &none)
+		require.Equal(t, want, b.Lost)
+	}
+	lost(LostSchema)
+	f.del(t, f.store.keys.ledger())
+	lost(LostLedger)
+	f.del(t, f.store.keys.windows())
+	lost("")
+}
+
+func TestThoseAroundAMemberAreOfTheSameMoment(t *testing.T) {
+	f := fixed(t)
+	for i, id := range []string{"a", "b", "c", "d", "e"} {
+		f.add(t, f.member(id, int64(100-i)))
+	}
+	for _, c := range []struct {
+		member string
+		n      int
+		want   string
+		first  int64
+	}{{"c", 1, "bcd", 2}, {"a", 2, "abc", 1}, {"e", 3, "bcde", 2}, {"c", 0, "c", 3}, {"b", 1000, "abcde", 1}, {"nobody", 2, "", 0}} {
+		b, err := f.store.Around(t.Context(), "global", f.window(0), c.member, c.n)
+		require.NoError(t, err)
+		require.Equal(t, c.first, b.Standings[0].Rank)
+		if c.first == 0 {
+			require.Equal(t, []Standing{{Member: c.member}}, b.Standings)
+			continue
+		}
+		ids := ""
+		for i, st := range b.Standings {
+			ids += st.Member
+			require.Equal(t, c.first+int64(i), st.Rank)
+		}
+		require.Equal(t, c.want, ids)
+	}
+}
