@@ -15,7 +15,9 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-func (w *world) oracle() *oracle.Oracle {
+func (w *world) oracle() *oracle.Oracle { return oracle.New(w.oracleConfig()) }
+
+func (w *world) oracleConfig() oracle.Config {
 	zone, err := time.LoadLocation(w.setup.Zone)
 	if err != nil {
 		panic(err)
@@ -27,7 +29,7 @@ func (w *world) oracle() *oracle.Oracle {
 	for _, name := range w.setup.Periods {
 		c.Periods = append(c.Periods, oracle.Period{Name: name, Layout: w.setup.Layout, Retention: retention[name]})
 	}
-	return oracle.New(c)
+	return c
 }
 
 // records are what has to be counted: all that is committed, from where the partitions
@@ -44,14 +46,15 @@ func (w *world) records(do func(partition int, r *stored)) {
 
 // isLost reports whether a skip went over the record before it counted.
 func (w *world) isLost(partition int, r *stored) bool {
-	for _, g := range w.lost {
-		if g.partition == partition && r.offset >= g.from && r.offset < g.to {
-			if user, ok := userOf(r.value); !ok || hashOf(user) >= g.hash {
-				return true
-			}
-		}
+	return slices.ContainsFunc(w.lost, func(g gone) bool { return g.has(partition, r) })
+}
+
+func (g gone) has(partition int, r *stored) bool {
+	if g.partition != partition || r.offset < g.from || r.offset >= g.to {
+		return false
 	}
-	return false
+	user, ok := userOf(r.value)
+	return !ok || hashOf(user) >= g.hash
 }
 
 func userOf(value []byte) (string, bool) {
@@ -110,6 +113,9 @@ func (w *world) check() {
 	w.checkLetters(o, lettered)
 	w.checkCommits()
 	w.checkAccounts(o)
+	w.checkWhole()
+	w.noteTimes()
+	w.noteIDs()
 }
 
 // over reports whether a listing's window has lived: "start end expires".

@@ -45,6 +45,9 @@ func (w *world) startsLate(p *partition, at int64) {
 	if len(w.kafka.committed) > 0 || p.id >= len(w.ends) {
 		return // it may be a lost Redis: that is read from where windows live
 	}
+	if w.setup.Disorder && w.setup.Start == ingest.FromTime {
+		return // where records have no times, it is read from its beginning
+	}
 	earliest := w.ends[p.id]
 	switch w.setup.Start {
 	case ingest.FromTime:

@@ -112,6 +112,9 @@ func kinds() (all []string) {
 		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild",
 		lateDone+": swap", "swap answers unheld", dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",
+		throttledEmpty, throttledFull, empties, flaky, sweepHindered,
+		lettersNoLeader, lettersRefused, lettersMade, lettersGrown,
+		goesBack, timeless, lacking, alikeIDs, sameIDs,
 		"accounting compared with the oracle's",
 	)
 }

@@ -71,6 +71,9 @@ func (w *world) advance() {
 	synctest.Wait()
 	w.admit()
 	w.group.tick(w)
+	if said := w.groundless.Load(); said != nil {
+		w.failf("%s", *said)
+	}
 	w.rebuildsEnded()
 	w.admit()
 	if w.event() || w.delayed() {

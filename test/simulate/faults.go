@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/segmentio/kafka-go"
@@ -123,6 +124,33 @@ func (d *drawer) faults(p *plan) {
 			}
 		}
 		p.events = append(p.events, f)
+	}
+}
+
+// more draws what the other worlds don't have, from a source of its own: what is drawn
+// there is the same with it and without.
+func (d *drawer) more(p *plan) {
+	d = &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x5199)), small: d.small, long: d.long, narrow: d.narrow}
+	if d.IntN(4) == 0 {
+		d.disorder(p)
+	}
+	if d.IntN(6) == 0 {
+		d.collide(p)
+	}
+	p.setup.NoLetters = d.IntN(12) == 0
+	if d.IntN(6) == 0 {
+		p.events = append(p.events, fault{at: d.IntN(100), kind: pick(d, lettersNoLeader, lettersRefused), n: d.IntN(1 << 16)})
+	}
+	if d.long && d.IntN(4) == 0 { // what it has sent comes just before what its successor sends
+		const apply = 8 // of meeting
+		p.events = append(p.events, fault{at: d.IntN(60), kind: crash, on: inSweep, n: (10*d.IntN(100)+apply)<<7 | d.IntN(64)<<1 | 1})
+	}
+	if d.IntN(8) == 0 || d.long && d.IntN(2) == 0 {
+		p.events = append(p.events, fault{at: d.IntN(80), kind: pick(d, quota, quota, empties, flaky, flaky), n: d.IntN(1 << 16)})
+		if d.long && !d.narrow { // many responses are one sweep, and somebody has to go on with it
+			p.setup.FetchBytes = 1 << 10
+			p.events = append(p.events, fault{at: 30 + d.IntN(60), kind: crash, on: inSweep, n: d.IntN(1 << 16)})
+		}
 	}
 }
 

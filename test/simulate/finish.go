@@ -53,6 +53,7 @@ func (w *world) letThrough() {
 	}
 	w.events = nil
 	w.endTransactions(0)
+	w.kafka.deadLetters.until = time.Time{} // one that was deleted stays so
 	for _, p := range w.processes {
 		w.reunite(p)
 	}

@@ -82,6 +82,10 @@ func (w *world) happen(f fault) bool {
 		}
 	case truncate, gapOpens:
 		return w.cutLog(f)
+	case quota, empties, flaky:
+		return w.hinder(f)
+	case lettersDeleted, lettersNoLeader, lettersRefused:
+		return w.away(f)
 	case stale:
 		w.forgets(f.n)
 		return false // counted once it has been told to somebody

@@ -35,6 +35,9 @@ type brokers struct {
 	partitions []*partition // of the topic
 	letters    []letter     // of its dead-letter topic
 	committed  map[int]int64
+	hindrance  hindrance // of fetches
+	// The dead-letter topic, beside what was ever written to it.
+	deadLetters deadLetterLog
 }
 
 // letter is a dead letter as it was written.
@@ -108,14 +111,10 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 		}
 	case *createtopics.Request:
 		c.kind, c.what = "create", "create "+r.Topics[0].Name
-		c.do = func() (any, error) {
-			return &createtopics.Response{Topics: []createtopics.ResponseTopic{{Name: r.Topics[0].Name}}}, nil
-		}
+		c.do = func() (any, error) { return t.w.create(r), nil }
 	case *createpartitions.Request:
 		c.kind, c.what = "create", "add partitions to "+r.Topics[0].Name
-		c.do = func() (any, error) {
-			return &createpartitions.Response{Results: []createpartitions.ResponseResult{{Name: r.Topics[0].Name}}}, nil
-		}
+		c.do = func() (any, error) { return t.w.enlarge(r), nil }
 	case *produce.Request:
 		letters, err := readLetters(r)
 		if err != nil {
@@ -129,8 +128,7 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 			}}}
 		}
 		c.do = func() (any, error) {
-			t.w.kafka.letters = append(t.w.kafka.letters, letters...)
-			return c.fails(0, false), nil
+			return c.fails(t.w.writes(letters, r.Topics[0].Partitions[0].Partition), false), nil
 		}
 	default:
 		panic(fmt.Sprintf("simulate: a request of type %T", request))
@@ -165,6 +163,10 @@ func asked(r *listoffsets.Request) string {
 func (k *brokers) metadata(r *metadata.Request) *metadata.Response {
 	out := &metadata.Response{ClusterID: "simulated", Brokers: []metadata.ResponseBroker{{NodeID: 1, Host: "broker", Port: 9092}}, ControllerID: 1}
 	for _, name := range r.TopicNames {
+		if name == deadLetterTopic {
+			out.Topics = append(out.Topics, k.deadLetters.metadata())
+			continue
+		}
 		t := metadata.ResponseTopic{Name: name}
 		for i := range k.partitions {
 			t.Partitions = append(t.Partitions, metadata.ResponsePartition{PartitionIndex: int32(i), LeaderID: 1, ReplicaNodes: []int32{1}, IsrNodes: []int32{1}})

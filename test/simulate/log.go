@@ -80,6 +80,7 @@ type partition struct {
 	gap          int64 // offsets that the next batch leaves out: the last one always stays
 	batches      []*batch
 	transactions []*transaction
+	latest       int64 // time of a record, ms
 
 	// What a new leader knows of the log that doesn't know its end yet, until when, and
 	// how often that was an answer.
@@ -109,12 +110,14 @@ func (p *partition) send(s *sending) {
 			b.records = append(b.records, stored{r, last})
 		}
 	}
-	if s.appendTime {
+	if s.appendTime { // a broker's clock, which is ahead of what was sent so far
 		attrs |= attrAppendTime
+		b.maxTime = max(b.maxTime, p.latest)
 		for i := range b.records {
 			b.records[i].time = b.maxTime
 		}
 	}
+	p.latest = max(p.latest, b.maxTime)
 	b.last = max(last, p.end)
 	b.bytes = encode(b, attrs)
 	p.batches = append(p.batches, b)

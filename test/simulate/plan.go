@@ -47,6 +47,9 @@ type setup struct {
 	StartTime       int64 // Unix ms
 	Continue        bool  // over gaps
 	Processes       []size
+	Disorder        bool  // times go back, and some records have none
+	NoLetters       bool  // the dead-letter topic isn't there
+	Beheaded        int   // offsets, about, that logs have lost before anybody comes
 	Less            int64 // bytes to fold in, of some processes to come; 0: they have as much
 }
 
@@ -85,6 +88,7 @@ func draw(seed int64) *plan {
 	}
 	d.records(p)
 	d.faults(p)
+	d.more(p)
 	return p
 }
 

@@ -96,6 +96,7 @@ func (w *world) swapped(r redissim.Result) {
 	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
 	if list[0] == "swapped" {
 		w.whole() // whatever it was, it is settled
+		w.since = w.origins()
 		w.keep()
 	}
 }

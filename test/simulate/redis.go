@@ -136,6 +136,7 @@ func piece(args []string) (field, expected, next string) {
 type history struct {
 	redis  redissim.Snapshot
 	starts map[int]int64
+	looked map[int]int64
 	lost   []gone
 	at     time.Time
 }
@@ -146,15 +147,17 @@ type gone struct {
 	partition int
 	from, to  int64
 	hash      uint64
+	looked    int64 // Redis's clock then, ms
 }
 
 func (w *world) snapshot() history {
-	return history{w.redis.Snapshot(), maps.Clone(w.starts), slices.Clone(w.lost), time.Now()}
+	return history{w.redis.Snapshot(), maps.Clone(w.starts), maps.Clone(w.looked), slices.Clone(w.lost), time.Now()}
 }
 
 func (w *world) restore(h history) {
 	w.redis.Restore(h.redis)
-	w.starts, w.lost = maps.Clone(h.starts), slices.Clone(h.lost)
+	w.starts, w.looked, w.lost = maps.Clone(h.starts), maps.Clone(h.looked), slices.Clone(h.lost)
+	w.since = w.origins()
 	w.whole()
 }
 
@@ -236,6 +239,7 @@ func (w *world) tears() {
 // applied notes a piece that is in.
 func (w *world) applied(c *call) {
 	field, _, next := piece(c.command.Args)
+	w.counted = true
 	w.mended(field, c.command.Args)
 	w.goesOn(c)
 	if !strings.Contains(next, "@") {
@@ -313,15 +317,20 @@ func (w *world) begun(args []string) {
 			w.failf("partition %d was added, and begins at offset %d (on_gap: continue is %v)", p, from, w.setup.Continue)
 		}
 		first = append(first, p)
-		w.starts[p] = from
+		w.starts[p], w.looked[p] = from, w.now().UnixMilli()
 	}
 	w.tellf("starts are written: %s", strings.Join(said, ", "))
 	alone := len(first) == len(w.hash(ledgerKey)) // nothing of the topic was there
+	w.originsRise(!alone)
+	w.checkWhole()
 	if alone && len(first) < w.setup.Partitions {
 		w.failf("the start of %d partitions was resolved, and the topic has %d or more: they would start at different times", len(first), w.setup.Partitions)
 	}
 	for _, p := range first {
 		w.startsWell(p, w.starts[p], !alone)
+	}
+	if alone {
+		w.refilled()
 	}
 }
 
@@ -336,9 +345,10 @@ func (w *world) skips(partition int, found, position string) {
 		return
 	}
 	w.count("events are lost in a gap, as on_gap says")
-	w.lost = append(w.lost, gone{partition, from, min(max(to, from), start), hash})
+	now := w.now().UnixMilli()
+	w.lost = append(w.lost, gone{partition, from, min(max(to, from), start), hash, now})
 	if start > to {
-		w.lost = append(w.lost, gone{partition, to, start, 0})
+		w.lost = append(w.lost, gone{partition, to, start, 0, now})
 	} else if start < to && at != hash {
 		w.failf("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
 	}

@@ -32,6 +32,9 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	c.what = fmt.Sprintf("fetch partition %d at offset %d", p.Partition, p.FetchOffset)
 	wait := time.Duration(q.MaxWaitMillis) * time.Millisecond
 	c.ready = func() bool {
+		if t.w.kafka.hindrance.muted(c) {
+			return false
+		}
 		if time.Since(c.came) >= wait || int(p.Partition) >= len(t.w.kafka.partitions) {
 			return true
 		}
@@ -39,7 +42,12 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 		end, stable := log.shown()
 		return p.FetchOffset < stable || p.FetchOffset < log.start || p.FetchOffset > end
 	}
-	c.do = func() (any, error) { return t.w.kafka.fetch(q), nil }
+	c.do = func() (any, error) {
+		if a, err := t.w.hindered(c, q); a != nil || err != nil {
+			return a, err
+		}
+		return t.w.kafka.fetch(q), nil
+	}
 	c.fails = func(code kafka.Error, whole bool) any {
 		a := kmsg.NewPtrFetchResponse()
 		if whole {

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/simulate/redissim"
 )
@@ -73,20 +75,24 @@ type world struct {
 	refusals  atomic.Int64 // that it met
 	calendar  periods.Calendar
 
-	starts    map[int]int64 // where partitions began, as Redis has it
-	lost      []gone
-	histories []history
-	furthest  map[int]int64
-	sweeps    map[string]*process // who applied last, by field
-	cuts      map[wanted]cut
-	damaged   bool            // Redis is in a state that only an operator can mend
-	torn      map[string]bool // ledgers, by field
-	evicted   map[string]bool // keys
-	ends      []int64         // of the logs, as the world begins
-	rebuilt   bool            // by the operator
-	leapt     bool            // Redis's clock has
-	truncated atomic.Bool     // a partition was halted since its log seemed to end too early
-	unknown   bool            // somebody may never have learned an outcome: accounting differs
+	starts     map[int]int64         // where partitions began, as Redis has it
+	looked     map[int]int64         // Redis\'s clock then, ms
+	since      map[int]ledger.Origin // origins, as they stood last
+	lost       []gone
+	histories  []history
+	furthest   map[int]int64
+	sweeps     map[string]*process // who applied last, by field
+	cuts       map[wanted]cut
+	damaged    bool                   // Redis is in a state that only an operator can mend
+	torn       map[string]bool        // ledgers, by field
+	evicted    map[string]bool        // keys
+	ends       []int64                // of the logs, as the world begins
+	rebuilt    bool                   // by the operator
+	counted    bool                   // some event has
+	leapt      bool                   // Redis's clock has
+	truncated  atomic.Bool            // a partition was halted since its log seemed to end too early
+	groundless atomic.Pointer[string] // a halt that nothing here ever asks for
+	unknown    bool                   // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
 	telling sync.Mutex // what follows
@@ -147,7 +153,7 @@ func newWorld(p *plan) *world {
 	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		starts: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
+		starts: map[int]int64{}, looked: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
 		torn: map[string]bool{}, evicted: map[string]bool{},
 		kafka: brokers{committed: map[int]int64{}},
 	}
@@ -162,8 +168,14 @@ func newWorld(p *plan) *world {
 	for i := range p.setup.Partitions {
 		w.kafka.partitions = append(w.kafka.partitions, &partition{id: i})
 	}
+	if !p.setup.NoLetters {
+		w.kafka.deadLetters.partitions = p.setup.Partitions
+	}
 	for i := range p.first {
 		w.send(&p.sendings[i])
+	}
+	if p.setup.Beheaded > 0 {
+		w.behead()
 	}
 	for _, log := range w.kafka.partitions {
 		w.ends = append(w.ends, log.stable())
@@ -297,8 +309,19 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 			about += fmt.Sprintf(" %s=%v", name, v)
 		}
 	}
-	if text.Fields["reason"] == ingest.HaltTruncated {
+	reason := text.Fields["reason"]
+	if e.Message != "partition halted" {
+		reason = nil
+	}
+	switch reason {
+	case ingest.HaltTruncated:
 		c.p.w.truncated.Store(true)
+	case ingest.HaltKafka, ingest.HaltFormat, ingest.HaltTooLarge: // the log is whole, and so are answers
+		if strings.Contains(about, deadLetterTopic) && c.p.w.counts[lettersRefused] > 0 {
+			break
+		}
+		said := fmt.Sprintf("process %d halts a partition as %v, and nothing asks for that:%s", c.p.id, reason, about)
+		c.p.w.groundless.Store(&said)
 	}
 	if c.p.consumer == nil || c.p.isDead() {
 		return nil

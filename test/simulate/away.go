@@ -1,0 +1,125 @@
+package simulate
+
+// A dead-letter topic that is away: it was deleted, some of its partitions have no leader,
+// or nobody may write to it. Bad events wait for it, and nothing else does; one that was
+// deleted is made again.
+
+import (
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/createpartitions"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+)
+
+const (
+	lettersDeleted  = "the dead-letter topic is deleted"
+	lettersNoLeader = "the dead-letter topic has no leader"
+	lettersRefused  = "nobody may write to the dead-letter topic"
+
+	lettersMade  = "the dead-letter topic is made"
+	lettersGrown = "partitions are added to the dead-letter topic"
+)
+
+// deadLetterLog is the dead-letter topic.
+type deadLetterLog struct {
+	partitions int // 0: there is none
+	// What is wrong with it, in which of its partitions (-1: all), until when.
+	wrong string
+	in    int
+	until time.Time
+}
+
+// away has something happen to the dead-letter topic. What was acknowledged before is
+// known, whatever becomes of the topic.
+func (w *world) away(f fault) bool {
+	l := &w.kafka.deadLetters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.kind == lettersDeleted {
+		if l.partitions == 0 {
+			return false
+		}
+		*l = deadLetterLog{}
+		w.tellf("%s", f.kind)
+		return true
+	}
+	l.wrong, l.in, l.until = f.kind, f.n%(2*len(w.kafka.partitions))-len(w.kafka.partitions), time.Now().Add(time.Duration(2+f.n>>4%60)*time.Second)
+	l.in = max(l.in, -1)
+	w.tellf("%s: partition %d of it, until %.0f s", f.kind, l.in, l.until.Sub(w.began).Seconds())
+	return false // it counts by what it does
+}
+
+// refuses is how a partition of the topic can't be written to; 0 is that it can.
+func (l *deadLetterLog) refuses(partition int32) kafka.Error {
+	switch {
+	case int(partition) >= l.partitions:
+		return kafka.UnknownTopicOrPartition
+	case !time.Now().Before(l.until) || l.in >= 0 && l.in != int(partition):
+		return 0
+	case l.wrong == lettersRefused:
+		return kafka.TopicAuthorizationFailed
+	}
+	return kafka.NotLeaderForPartition
+}
+
+// metadata describes the topic.
+func (l *deadLetterLog) metadata() metadata.ResponseTopic {
+	t := metadata.ResponseTopic{Name: deadLetterTopic}
+	if l.partitions == 0 {
+		t.ErrorCode = int16(kafka.UnknownTopicOrPartition)
+	}
+	for i := range int32(l.partitions) {
+		p := metadata.ResponsePartition{PartitionIndex: i, LeaderID: 1, ReplicaNodes: []int32{1}, IsrNodes: []int32{1}}
+		if l.refuses(i) == kafka.NotLeaderForPartition {
+			p.ErrorCode, p.LeaderID = int16(kafka.LeaderNotAvailable), -1
+		}
+		t.Partitions = append(t.Partitions, p)
+	}
+	return t
+}
+
+// create makes it.
+func (w *world) create(r *createtopics.Request) *createtopics.Response {
+	asked, out := r.Topics[0], createtopics.ResponseTopic{Name: r.Topics[0].Name}
+	switch l := &w.kafka.deadLetters; {
+	case asked.Name != deadLetterTopic:
+		panic("simulate: somebody makes topic " + asked.Name)
+	case l.partitions > 0:
+		out.ErrorCode = int16(kafka.TopicAlreadyExists)
+	default:
+		*l = deadLetterLog{partitions: int(asked.NumPartitions)}
+		w.count(lettersMade)
+		w.tellf("%s, with %d partitions", lettersMade, l.partitions)
+	}
+	return &createtopics.Response{Topics: []createtopics.ResponseTopic{out}}
+}
+
+// enlarge adds partitions to it.
+func (w *world) enlarge(r *createpartitions.Request) *createpartitions.Response {
+	asked, out := r.Topics[0], createpartitions.ResponseResult{Name: r.Topics[0].Name}
+	switch l := &w.kafka.deadLetters; {
+	case l.partitions == 0:
+		out.ErrorCode = int16(kafka.UnknownTopicOrPartition)
+	case int(asked.Count) <= l.partitions:
+		out.ErrorCode = int16(kafka.InvalidPartitionNumber)
+	default:
+		l.partitions = int(asked.Count)
+		w.count(lettersGrown)
+	}
+	return &createpartitions.Response{Results: []createpartitions.ResponseResult{out}}
+}
+
+// writes appends dead letters, if the topic can be written to.
+func (w *world) writes(letters []letter, partition int32) kafka.Error {
+	l := &w.kafka.deadLetters
+	code := l.refuses(partition)
+	switch {
+	case code == 0:
+		w.kafka.letters = append(w.kafka.letters, letters...)
+	case code != kafka.UnknownTopicOrPartition:
+		w.count(l.wrong)
+	}
+	return code
+}
