@@ -47,6 +47,7 @@ type fake struct {
 	refills map[string]int64
 	held    bool
 	limit   int64 // of a total, either way; 0: none
+	windows int   // that there may be; 0: any number
 	clock   func() time.Time
 	calls   []call
 	asked   int // calls of Apply, as they come in
@@ -126,6 +127,14 @@ func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 		return ledger.Answer{Outcome: ledger.Held}
 	}
 	met, over := map[string]bool{}, map[string]bool{}
+	beyond, room := map[string]bool{}, f.windows-len(f.boards)
+	for _, w := range p.Windows {
+		if f.windows > 0 && f.boards[w.Listing()] == nil {
+			room--
+			beyond[w.Listing()] = room < 0
+		}
+	}
+	opens := map[string]bool{}
 	each := func(do func(listing, member string, m ledger.Member)) {
 		for _, g := range p.Groups {
 			for _, w := range g.Windows {
@@ -143,11 +152,16 @@ func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 		if s := f.boards[listing][member].points + m.Points; f.limit > 0 && (s > f.limit || s < -f.limit) {
 			over[member] = true
 		}
+		opens[member] = opens[member] || beyond[listing]
 	})
-	if len(over) > 0 {
+	maps.DeleteFunc(opens, func(member string, does bool) bool { return !does || over[member] })
+	if len(over)+len(opens) > 0 {
 		a := ledger.Answer{Outcome: ledger.Refusing}
 		for _, m := range slices.Sorted(maps.Keys(over)) {
 			a.Refused = append(a.Refused, ledger.Refusal{Member: m, Reason: ledger.Overflow})
+		}
+		for _, m := range slices.Sorted(maps.Keys(opens)) {
+			a.Refused = append(a.Refused, ledger.Refusal{Member: m, Reason: ledger.WindowLimit})
 		}
 		return a
 	}

@@ -38,6 +38,9 @@ var refusals = [ledger.Reasons]struct {
 	ledger.Overflow: {event.Overflow, func(c *Config) string {
 		return fmt.Sprintf("a standing would leave ±%d points", c.Events.MaxPoints)
 	}},
+	ledger.WindowLimit: {event.WindowLimit, func(*Config) string {
+		return "a window would be opened beyond max_windows"
+	}},
 }
 
 // refuse takes the members that a piece's answer names out of the batch, and all those of

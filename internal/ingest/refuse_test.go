@@ -125,3 +125,39 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	require.Equal(t, 7, refused)
 	w.reaches(0)
 }
+
+// Whoever may publish may name boards: an event each.
+func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	all := some("a", 2000, 5)
+	const windows, named = 100, 700
+	w.standings.windows = windows
+	for i := range named {
+		all[2*i].Board = fmt.Sprint("b", i)
+	}
+	_, release := w.inOneBatch(all...)
+	log := w.stats.FetchBytes.Load()
+	release()
+	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "2001" })
+	w.counted(2001)
+	letters := w.deadLetters(0)
+	require.Len(t, letters, int(w.stats.Dead(event.WindowLimit)))
+	require.Greater(t, len(letters), named-windows)
+	require.Less(t, w.stats.FetchBytes.Load(), 5*log, "it is read again a few times at most, and not for every piece")
+	for _, l := range letters {
+		require.Equal(t, "window_limit", l["standings-reason"])
+		require.Contains(t, l["standings-message"], "max_windows")
+		board := strings.Split(strings.SplitAfter(l["value"], `"board":"`)[1], `"`)[0]
+		for listing := range w.want {
+			if strings.HasPrefix(listing, board+":") {
+				delete(w.want, listing)
+			}
+		}
+	}
+	w.standings.do(func() {
+		require.LessOrEqual(t, len(w.standings.boards), windows)
+		require.Greater(t, len(w.standings.boards), windows-10)
+	})
+	w.reaches(0)
+}

@@ -51,7 +51,7 @@ type Stats struct {
 	standingTime histogram // ns from the newest record of a batch to its last piece
 }
 
-const reasons = 5
+const reasons = 6
 
 // Dead is the number of events of a reason that were dead-lettered.
 func (s *Stats) Dead(r event.Reason) int64 { return s.dead[reasonIndex(r)].Load() }

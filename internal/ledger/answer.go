@@ -54,6 +54,8 @@ type Reason uint8
 const (
 	// Overflow: a standing would leave the layout's range of points.
 	Overflow Reason = iota + 1
+	// WindowLimit: it would open a window beyond the number that may be listed.
+	WindowLimit
 	// Reasons is one more than the last: the size of an array by reason.
 	Reasons
 )

@@ -47,13 +47,13 @@ func TestAnOriginComesBackFromItsText(t *testing.T) {
 
 func TestEveryOutcomeAndVerdictHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for o := Applied; o <= Foreign; o++ {
+	for o := Applied; o <= Fits; o++ {
 		seen[o.String()] = true
 	}
 	for v := Retry; v <= Refuse; v++ {
 		seen[v.String()] = true
 	}
-	require.Len(t, seen, int(Foreign)+1+int(Refuse)+1)
-	require.Len(t, outcomes, int(Foreign)+1)
+	require.Len(t, seen, int(Fits)+1+int(Refuse)+1)
+	require.Len(t, outcomes, int(Fits)+1)
 	require.Equal(t, "events/3", Field("events", 3))
 }

@@ -87,12 +87,12 @@ func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], nil, nil, nil,
-		s.keys.ledger(), s.keys.schema(), s.keys.hold(), s.keys.windows())
+		s.keys.ledger(), s.keys.schema(), s.keys.hold(), s.keys.windows(), s.keys.dropped())
 	for i := range p.Windows {
 		e.args = append(e.args, s.keys.window(&p.Windows[i]))
 	}
 	keys = len(e.args) - 3
-	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease)
+	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease, s.maxWindows)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err
@@ -174,7 +174,7 @@ var outcomes = map[string]ledger.Outcome{
 	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign, "fits": ledger.Fits,
 }
 
-var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow}
+var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limit": ledger.WindowLimit}
 
 // answer reads a reply of apply.lua.
 func answer(reply []any) (ledger.Answer, error) {

@@ -2,9 +2,11 @@
 -- writes nothing and says why. Without a next position it only checks the piece, which
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
--- KEYS  1 ledger   2 schema   3 hold   4 windows   5… each window's sorted set
+-- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped
+--       6… each window's sorted set
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
+--       6 windows that may be listed
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
 --         layout (readable or wide), k, tick ms, max points
@@ -23,6 +25,7 @@
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, …}  each once, for the first reason that was found
 --     overflow                    a standing would leave the range of points
+--     window_limit                it would open a window beyond those that may be listed
 --
 -- Everything is read and checked before the first write. The first write marks
 -- the ledger as torn, the last one moves it: a script that dies between them
@@ -42,7 +45,7 @@ local DAY = 86400000  -- a key expires this long after its window's retention, m
 local SLICE = 1000    -- members a command; unpack carries at most 8,000 values
 local P52, P53 = 2 ^ 52, 2 ^ 53
 
-local ledger, listings = KEYS[1], KEYS[4]
+local ledger, listings, dropped = KEYS[1], KEYS[4], KEYS[5]
 local field, expected = ARGV[1], ARGV[2]
 
 local found = call('HGET', ledger, field)
@@ -55,13 +58,14 @@ local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 
--- The windows. One whose retention is over is neither read nor written.
-local windows = {}
-local arg = 6
-for i = 1, #KEYS - 4 do
+-- The windows. One whose retention is over is neither read nor written, nor is one that
+-- was dropped with its board: of the rest of its events nobody could say that it is whole.
+local windows, room = {}, nil -- how many more may be listed
+local arg = 7
+for i = 1, #KEYS - 5 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
-    key = KEYS[4 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    key = KEYS[5 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
@@ -74,8 +78,13 @@ for i = 1, #KEYS - 4 do
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
   else
     w.live = now < expires
+    if w.live and call('HGET', dropped, name) then w.live = false end
     w.listing = string.format('%s %s %.0f', first, last, expires)
     w.expires = string.format('%.0f', expires + DAY)
+    if w.live then
+      room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
+      w.beyond = room < 0
+    end
   end
   if w.live then
     local there = call('EXISTS', w.key) == 1
@@ -171,7 +180,9 @@ while arg <= #ARGV do
   arg = ids + members + 1
   for n = 1, count do
     local w = windows[tonumber(ARGV[numbers + n])]
-    if w.live then
+    if w.beyond then
+      for i = 1, members do refuse('window_limit', ARGV[ids + i]) end
+    elseif w.live then
       for from = 1, members, SLICE do
         local to = math.min(from + SLICE - 1, members)
         local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))

@@ -19,6 +19,7 @@ func newKeys(prefix string, shard int) keys {
 func (k keys) ledger() string  { return k.tag + "ledger" }
 func (k keys) origin() string  { return k.tag + "origin" }
 func (k keys) windows() string { return k.tag + "windows" }
+func (k keys) dropped() string { return k.tag + "dropped" }
 func (k keys) schema() string  { return k.tag + "schema" }
 func (k keys) workers() string { return k.tag + "workers" }
 func (k keys) hold() string    { return k.tag + "hold" }

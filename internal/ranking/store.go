@@ -16,6 +16,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -90,6 +91,8 @@ type Config struct {
 	Periods map[periods.Period]Period
 	// Calendar is what windows were cut by.
 	Calendar periods.Calendar
+	// MaxWindows is how many windows may be listed; 0 is no limit.
+	MaxWindows int64
 	// Timeout bounds every call.
 	Timeout time.Duration
 }
@@ -103,6 +106,8 @@ type Store struct {
 	periods  map[string]Period
 	calendar periods.Calendar
 	timeout  time.Duration
+	// maxWindows is how many windows may be listed, as text.
+	maxWindows string
 
 	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
 	// boards, whose keys live as long as their windows.
@@ -141,9 +146,12 @@ func New(c Config) *Store {
 			Cluster: c.Cluster, Layouts: layouts, Shards: 1,
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
-		periods: byName, calendar: c.Calendar, timeout: c.Timeout,
+		periods: byName, calendar: c.Calendar, timeout: c.Timeout, maxWindows: strconv.FormatInt(c.MaxWindows, 10),
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
+	}
+	if c.MaxWindows == 0 {
+		s.maxWindows = strconv.Itoa(math.MaxInt32)
 	}
 	s.ready()
 	return s
@@ -160,7 +168,7 @@ func (s *Store) ready() {
 func (s *Store) shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
 		client: s.client, prefix: s.prefix, keys: s.keys.shadow(id), schema: s.schema,
-		periods: s.periods, calendar: s.calendar, timeout: s.timeout,
+		periods: s.periods, calendar: s.calendar, timeout: s.timeout, maxWindows: s.maxWindows,
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}
 	sh.ready()

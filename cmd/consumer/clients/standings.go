@@ -32,6 +32,7 @@ func NewStore(cfg *config.Config, client redis.UniversalClient, cluster string) 
 		kept[p.Name] = ranking.Period{Layout: layout, Retention: p.Retention}
 	}
 	return ranking.New(ranking.Config{
+		MaxWindows: cfg.MaxWindows,
 		Client: client, Prefix: cfg.Redis.Prefix, Cluster: cluster,
 		Periods: kept, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil

@@ -25,6 +25,7 @@
 // | `unknown_board` | not a name, not a configured board, none or more than 8 in the list | `"board":"a b"`, `"board":7`, `"board":[]`, a list of nine, repeated ones counted |
 // | `bad_time` | unreadable, before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
 // | `overflow` | it would take a standing past max_points | judged when it is applied, never here |
+// | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
 package event
 
 // Reason says in one word why an event is bad: the label of its counter and the
@@ -40,12 +41,14 @@ const (
 	// Overflow is never found by Decode: only where the standing is known can it
 	// be said that an event would take it past its range.
 	Overflow Reason = "overflow"
+	// WindowLimit isn't, either: it takes the number of windows that there are.
+	WindowLimit Reason = "window_limit"
 )
 
 // Reasons lists all of them in their order, so that every counter can stand at
 // zero before the first bad event.
 func Reasons() []Reason {
-	return []Reason{Malformed, Invalid, UnknownBoard, BadTime, Overflow}
+	return []Reason{Malformed, Invalid, UnknownBoard, BadTime, Overflow, WindowLimit}
 }
 
 func (r Reason) String() string { return string(r) }

@@ -3,7 +3,7 @@ package event
 import "testing"
 
 func TestTheReasonsAreTheContractsWordsInItsOrder(t *testing.T) {
-	want := []string{"malformed", "invalid", "unknown_board", "bad_time", "overflow"}
+	want := []string{"malformed", "invalid", "unknown_board", "bad_time", "overflow", "window_limit"}
 	got := Reasons()
 	if len(got) != len(want) {
 		t.Fatalf("got %v", got)
