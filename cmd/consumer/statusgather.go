@@ -130,10 +130,10 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 	if err != nil {
 		return err
 	}
-	for p, offset := range committed {
+	for p, c := range committed {
 		id := clients.PartitionID{Topic: topic, Partition: p}
 		f := s.partitions[id]
-		f.committed = &offset
+		f.committed = &c.Offset
 		s.partitions[id] = f
 	}
 	return nil

@@ -63,6 +63,35 @@ func (b *broker) bounds(ctx context.Context, topic string, partitions ...int) (m
 	return all, nil
 }
 
+// boundsSince asks for the same, and for the first offsets of records of a time or later;
+// a partition that has none isn't in the second answer.
+//
+// In this order: the end, so that a time that finds nothing is known to have found nothing
+// before it; the time; the start, so that whatever is deleted meanwhile counts as deleted,
+// not as older than the time.
+func (b *broker) boundsSince(ctx context.Context, topic string, at time.Time, partitions ...int) (map[int]bounds, map[int]int64, error) {
+	ends, err := b.offsets(ctx, topic, partitions, kafka.LastOffsetOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	since, err := b.since(ctx, topic, at, partitions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	starts, err := b.offsets(ctx, topic, partitions, kafka.FirstOffsetOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[int]bounds{}
+	for _, p := range partitions {
+		all[p] = bounds{starts[p].FirstOffset, max(starts[p].FirstOffset, ends[p].LastOffset)}
+		if first, ok := since[p]; ok {
+			since[p] = max(first, starts[p].FirstOffset)
+		}
+	}
+	return all, since, nil
+}
+
 // since finds the first offsets of records of a time or later; a partition that
 // has none isn't in the answer.
 func (b *broker) since(ctx context.Context, topic string, at time.Time, partitions ...int) (map[int]int64, error) {
@@ -104,32 +133,6 @@ func (b *broker) offsets(ctx context.Context, topic string, partitions []int, as
 	for _, p := range partitions {
 		if _, ok := all[p]; !ok {
 			return nil, fmt.Errorf("list the offsets of %s/%d: no answer", topic, p)
-		}
-	}
-	return all, nil
-}
-
-// committed are the group's offsets; a partition without one isn't in the answer.
-func (b *broker) committed(ctx context.Context, topic string, partitions ...int) (map[int]int64, error) {
-	ctx, cancel := b.call(ctx)
-	defer cancel()
-	r, err := b.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: b.group, Topics: map[string][]int{topic: partitions}})
-	if err == nil {
-		err = r.Error
-	}
-	if errors.Is(err, kafka.GroupIdNotFound) { // never used yet
-		return map[int]int64{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fetch the offsets of group %s for %s: %w", b.group, topic, err)
-	}
-	all := map[int]int64{}
-	for _, o := range r.Topics[topic] {
-		if o.Error != nil {
-			return nil, fmt.Errorf("fetch the offset of group %s for %s/%d: %w", b.group, topic, o.Partition, o.Error)
-		}
-		if o.CommittedOffset >= 0 {
-			all[o.Partition] = o.CommittedOffset
 		}
 	}
 	return all, nil

@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// commits tells Kafka how far partitions have come: for lag monitors, and to
-// tell a lost Redis from a first start. Nothing is read from where they are: a
-// commit that fails or comes late costs nothing.
+// commits tells Kafka how far partitions have come: for lag monitors, to tell a lost Redis
+// from a first start, and with each offset its trail. Nothing is read from where they are:
+// a commit that fails or comes late costs nothing but what the trail would have known.
 type commits struct {
-	commit func(map[string]map[int]int64) error // the generation's
+	commit func(map[string]map[int]Commit) error // the generation's
 	log    *zap.Logger
 	failed bool // the last time: told once
 
@@ -23,26 +23,32 @@ type commits struct {
 	sending chan struct{}
 
 	mu      sync.Mutex
-	pending map[string]map[int]int64
-	last    map[string]map[int]int64 // of each partition, of all that at was told
+	pending map[string]map[int]progress
+	last    map[string]map[int]progress // of each partition, of all that at was told
 }
 
-func newCommits(commit func(map[string]map[int]int64) error, log *zap.Logger) *commits {
+// progress is how far a partition has come.
+type progress struct {
+	offset int64
+	trail  trail
+}
+
+func newCommits(commit func(map[string]map[int]Commit) error, log *zap.Logger) *commits {
 	return &commits{commit: commit, log: log, sending: make(chan struct{}, 1)}
 }
 
 // at notes the end of a batch that is through.
-func (c *commits) at(topic string, partition int, offset int64) {
+func (c *commits) at(topic string, partition int, offset int64, t trail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, all := range []*map[string]map[int]int64{&c.pending, &c.last} {
+	for _, all := range []*map[string]map[int]progress{&c.pending, &c.last} {
 		if *all == nil {
-			*all = map[string]map[int]int64{}
+			*all = map[string]map[int]progress{}
 		}
 		if (*all)[topic] == nil {
-			(*all)[topic] = map[int]int64{}
+			(*all)[topic] = map[int]progress{}
 		}
-		(*all)[topic][partition] = offset
+		(*all)[topic][partition] = progress{offset, t}
 	}
 }
 
@@ -55,16 +61,28 @@ const againEvery = 30 * time.Second
 func (c *commits) again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending = make(map[string]map[int]int64, len(c.last))
+	c.pending = make(map[string]map[int]progress, len(c.last))
 	for topic, offsets := range c.last {
 		c.pending[topic] = maps.Clone(offsets)
 	}
 }
 
+// send commits.
+func (c *commits) send(all map[string]map[int]progress) error {
+	commits := make(map[string]map[int]Commit, len(all))
+	for topic, offsets := range all {
+		commits[topic] = make(map[int]Commit, len(offsets))
+		for p, o := range offsets {
+			commits[topic][p] = Commit{o.offset, o.trail.String()}
+		}
+	}
+	return c.commit(commits)
+}
+
 // now commits offsets and waits for the answer, or for the context's end: the
-// generation's own call knows no context, and ends with its connection. What is pending
+// generation's own call knows no context, and has a deadline of its own. What is pending
 // of these partitions is of before and forgotten.
-func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) error {
+func (c *commits) now(ctx context.Context, offsets map[int]progress, topic string) error {
 	done := make(chan error, 1)
 	go func() {
 		c.sending <- struct{}{}
@@ -77,7 +95,7 @@ func (c *commits) now(ctx context.Context, offsets map[int]int64, topic string) 
 			}
 		}
 		c.mu.Unlock()
-		done <- c.commit(map[string]map[int]int64{topic: offsets})
+		done <- c.send(map[string]map[int]progress{topic: offsets})
 	}()
 	select {
 	case err := <-done:
@@ -98,11 +116,11 @@ func (c *commits) flush() {
 	all := c.pending
 	c.pending = nil
 	c.mu.Unlock()
-	maps.DeleteFunc(all, func(_ string, offsets map[int]int64) bool { return len(offsets) == 0 })
+	maps.DeleteFunc(all, func(_ string, offsets map[int]progress) bool { return len(offsets) == 0 })
 	if len(all) == 0 {
 		return
 	}
-	err := c.commit(all)
+	err := c.send(all)
 	if err == nil {
 		c.failed = false
 		return
@@ -115,7 +133,7 @@ func (c *commits) flush() {
 	defer c.mu.Unlock()
 	for topic, offsets := range all {
 		if c.pending == nil {
-			c.pending = map[string]map[int]int64{}
+			c.pending = map[string]map[int]progress{}
 		}
 		maps.Copy(offsets, c.pending[topic])
 		c.pending[topic] = offsets

@@ -24,7 +24,7 @@ type offsets = map[string]map[int]int64
 func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	calls = new([]offsets)
-	c = newCommits(func(all offsets) error {
+	c = newCommits(func(all map[string]map[int]Commit) error {
 		if fail != nil {
 			if err := fail(); err != nil {
 				return err
@@ -32,7 +32,10 @@ func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer
 		}
 		kept := offsets{}
 		for topic, o := range all {
-			kept[topic] = maps.Clone(o)
+			kept[topic] = map[int]int64{}
+			for p, c := range o {
+				kept[topic][p] = c.Offset
+			}
 		}
 		*calls = append(*calls, kept)
 		return nil
@@ -46,10 +49,10 @@ func TestOffsetsAreCommittedTogetherAndTheLatestCounts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var workers sync.WaitGroup
 		go c.run(ctx, time.Second, &workers)
-		c.at("a", 0, 5)
-		c.at("a", 0, 9)
-		c.at("a", 1, 3)
-		c.at("b", 0, 1)
+		c.at("a", 0, 5, trail{})
+		c.at("a", 0, 9, trail{})
+		c.at("a", 1, 3, trail{})
+		c.at("b", 0, 1, trail{})
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, []offsets{{"a": {0: 9, 1: 3}, "b": {0: 1}}}, *calls)
@@ -73,7 +76,7 @@ func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Empty(t, *calls)
-		c.at("a", 0, 5)
+		c.at("a", 0, 5, trail{})
 		workers.Done()
 		<-done
 		require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
@@ -83,10 +86,10 @@ func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
 func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
 	why := errLost
 	c, calls, logs := committing(func() error { return why })
-	c.at("a", 0, 5)
-	c.at("a", 1, 5)
+	c.at("a", 0, 5, trail{})
+	c.at("a", 1, 5, trail{})
 	c.flush()
-	c.at("a", 1, 7)
+	c.at("a", 1, 7, trail{})
 	c.flush()
 	c.flush()
 	require.Len(t, logs.All(), 1)
@@ -94,7 +97,7 @@ func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
 	c.flush()
 	require.Equal(t, []offsets{{"a": {0: 5, 1: 7}}}, *calls)
 	why = errLost
-	c.at("a", 0, 6)
+	c.at("a", 0, 6, trail{})
 	c.flush()
 	require.Len(t, logs.All(), 2, "another time is another message")
 }
@@ -112,7 +115,7 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			failing = rapid.Bool().Draw(t, "fails")
 			p := rapid.IntRange(0, 3).Draw(t, "partition")
-			c.at("a", p, int64(i))
+			c.at("a", p, int64(i), trail{})
 			want[p] = int64(i)
 			if rapid.Bool().Draw(t, "flush") {
 				c.flush()
@@ -132,9 +135,9 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 // partition starts anew at 9, which is committed at once; then what was pending is.
 func TestWhatWasPendingIsNotCommittedOverAStart(t *testing.T) {
 	c, calls, _ := committing(nil)
-	c.at("a", 0, 8)
-	c.at("a", 1, 3)
-	require.NoError(t, c.now(t.Context(), map[int]int64{0: 9}, "a"))
+	c.at("a", 0, 8, trail{})
+	c.at("a", 1, 3, trail{})
+	require.NoError(t, c.now(t.Context(), map[int]progress{0: {offset: 9}}, "a"))
 	c.flush()
 	require.Equal(t, []offsets{{"a": {0: 9}}, {"a": {1: 3}}}, *calls)
 }
@@ -150,11 +153,11 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 			}
 			return nil
 		})
-		c.at("a", 0, 8)
+		c.at("a", 0, 8, trail{})
 		go c.flush()
 		synctest.Wait()
 		done := make(chan error)
-		go func() { done <- c.now(t.Context(), map[int]int64{0: 9}, "a") }()
+		go func() { done <- c.now(t.Context(), map[int]progress{0: {offset: 9}}, "a") }()
 		synctest.Wait()
 		failing.Store(false)
 		require.NoError(t, <-done)
@@ -172,9 +175,9 @@ func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 		defer synctest.Wait()
 		defer cancel()
 		go c.run(ctx, time.Second, new(sync.WaitGroup))
-		c.at("a", 0, 5)
-		c.at("a", 1, 7)
-		require.NoError(t, c.now(t.Context(), map[int]int64{1: 9, 2: 4}, "a"))
+		c.at("a", 0, 5, trail{})
+		c.at("a", 1, 7, trail{})
+		require.NoError(t, c.now(t.Context(), map[int]progress{1: {offset: 9}, 2: {offset: 4}}, "a"))
 		time.Sleep(2*againEvery + againEvery/2)
 		synctest.Wait()
 		ours := offsets{"a": {0: 5, 1: 9}} // 2 is another's to say
@@ -191,7 +194,7 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
 	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
-	com.at(topic, 0, 0)
+	com.at(topic, 0, 0, trail{})
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
 	at, err := worker.locate(t.Context())
 	require.NoError(t, err)
@@ -222,10 +225,10 @@ func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := make(chan struct{})
-		c := newCommits(func(offsets) error { <-hung; return errors.New("closed") }, zap.NewNop())
+		c := newCommits(func(map[string]map[int]Commit) error { <-hung; return errors.New("closed") }, zap.NewNop())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { time.Sleep(time.Second); cancel(errGenerationEnded) }()
-		require.ErrorIs(t, c.now(ctx, map[int]int64{0: 1}, "a"), errGenerationEnded)
+		require.ErrorIs(t, c.now(ctx, map[int]progress{0: {offset: 1}}, "a"), errGenerationEnded)
 		close(hung)
 	})
 }

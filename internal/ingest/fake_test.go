@@ -235,7 +235,11 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 		field := ledger.Field(b.Topic, b.Partition)
 		f.ledger[field] = b.At.String()
 		if b.Origin != nil {
-			f.origins[field] = b.Origin.String()
+			origin := *b.Origin
+			if was, err := ledger.ParseOrigin(f.origins[field]); err == nil {
+				origin = ledger.Origin{Offset: max(was.Offset, origin.Offset), Time: max(was.Time, origin.Time)}
+			}
+			f.origins[field] = origin.String()
 		}
 		if b.Refill > b.At.From {
 			f.refills[field] = b.Refill
@@ -318,4 +322,9 @@ func merged[V any](a, b map[string]V) map[string]V {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
+}
+
+// wiped has it hold nothing. The caller holds its lock.
+func (f *fake) wiped() {
+	f.schema, f.ledger, f.origins, f.boards = "", map[string]string{}, map[string]string{}, board{}
 }

@@ -13,6 +13,7 @@ type batch struct {
 	records int64 // that were read for it
 	newest  int64 // latest record time, ms
 	oldest  int64 // earliest record time that there is, ms; 0 without one
+	trail   trail // as of its end
 }
 
 // handoff passes batches from a partition's reader to its sweeper.

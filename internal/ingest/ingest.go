@@ -75,8 +75,11 @@ type Config struct {
 	CommitInterval time.Duration
 	ShutdownTime   time.Duration // for the last commits and leaving the group
 
-	Start     Start
-	OnGap     OnGap
+	Start Start
+	OnGap OnGap
+	// Disorder is how far a record's time may lie before that of an earlier one, by the
+	// operator's word; nil where nobody says.
+	Disorder  *time.Duration
 	Rules     fold.Rules
 	Retention map[periods.Period]time.Duration // how long after its end a window lives
 	Events    event.Rules

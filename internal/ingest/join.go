@@ -27,8 +27,8 @@ type Generation struct {
 	// Start runs a function until the generation ends, which its context tells. The
 	// return of any of them ends the generation.
 	Start func(func(context.Context))
-	// Commit tells the group how far partitions have come, also after the end.
-	Commit func(map[string]map[int]int64) error
+	// Commit writes to the group how far partitions have come, also after the end.
+	Commit func(map[string]map[int]Commit) error
 }
 
 // join becomes a member.
@@ -46,10 +46,13 @@ func (c *Consumer) join() (Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kafkaGroup{g}, nil
+	return kafkaGroup{g, c}, nil
 }
 
-type kafkaGroup struct{ *kafka.ConsumerGroup }
+type kafkaGroup struct {
+	*kafka.ConsumerGroup
+	consumer *Consumer
+}
 
 // Next is the group's, as a Generation.
 func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
@@ -59,7 +62,10 @@ func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
 	}
 	all := &Generation{
 		ID: next.ID, Member: next.MemberID, Assignments: map[string][]int{},
-		Start: next.Start, Commit: next.CommitOffsets,
+		Start: next.Start,
+		Commit: func(offsets map[string]map[int]Commit) error {
+			return g.consumer.commit(next.ID, next.MemberID, offsets)
+		},
 	}
 	for topic, partitions := range next.Assignments {
 		for _, p := range partitions {

@@ -54,6 +54,9 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 		w.lag.ends(f.log.end)
 	}
 
+	known := committed[w.partition].trail()
+	known = known.with(&w.trail)
+	w.trail = known.within(f.log.end)
 	d, err := decide(f, w.OnGap)
 	if err != nil {
 		return ledger.Position{}, err
@@ -63,14 +66,15 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	}
 	switch d.step {
 	case goOn:
+		w.trail.reach(d.at.From, state.Now.UnixMilli())
 		if _, ok := committed[w.partition]; !ok {
-			if err := w.commits.now(ctx, map[int]int64{w.partition: d.at.From}, w.topic); err != nil {
+			if err := w.commits.now(ctx, map[int]progress{w.partition: {d.at.From, w.trail}}, w.topic); err != nil {
 				return d.at, err
 			}
 		}
 		// Whoever was here last may not have come to commit, or something else may be
 		// pending: where no event follows, monitors would show a lag for good.
-		w.commits.at(w.topic, w.partition, d.at.From)
+		w.commits.at(w.topic, w.partition, d.at.From, w.trail)
 		return d.at, nil
 	case confirm:
 		return ledger.Position{}, w.confirmTruncated(d.at, f.log)
@@ -130,17 +134,20 @@ func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
 	return truncated(w.field, at, log)
 }
 
-// originOf is the origin of a partition that is read from its log's start.
+// originOf is the origin of a partition that is read from its log's start, which the trail
+// knows of from then on.
 func (w *worker) originOf(ctx context.Context, log bounds, now time.Time) (ledger.Origin, error) {
 	if log.start == 0 {
 		return ledger.Origin{}, nil
 	}
-	first, err := w.firstTime(ctx, w.partition, log)
+	first, err := w.firstRecord(ctx, w.partition, log)
 	if err != nil {
 		return ledger.Origin{}, err
 	}
-	_, origin := resolve(FromEarliest, beginning{log: log, since: -1, first: first, empty: first < 0}, 0, now, w.Events.MaxFuture)
-	return origin, nil
+	j := w.judgeAt(now)
+	latest, _ := j.latest(log.start, &w.trail, first)
+	w.trail.add(log.start, latest)
+	return j.origin(log.start, latest), nil
 }
 
 // skip moves the ledger over a gap and notes in the origin that what starts
@@ -153,7 +160,7 @@ func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time
 	w.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
 		zap.String("ledger", f.found), zap.Int64("log_start", f.log.start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
 	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Found: f.found, At: at, Origin: &origin}
-	return w.set(ctx, map[int]int64{w.partition: at.From}, b)
+	return w.set(ctx, map[int]progress{w.partition: {at.From, w.trail}}, b)
 }
 
 // join starts a partition that was added to a topic under way: at offset 0.
@@ -164,23 +171,32 @@ func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
 	}
 	w.log.Info("the partition was added", zap.Int64("from", f.log.start))
 	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Beside: true, At: ledger.At(f.log.start), Origin: &origin}
-	return w.set(ctx, map[int]int64{w.partition: f.log.start}, b)
+	return w.set(ctx, map[int]progress{w.partition: {f.log.start, w.trail}}, b)
 }
 
 // begin has all partitions of the topic start where that comes to.
 func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Time) error {
-	set, err := w.resolveAll(ctx, s, partitions, now)
+	committed, err := w.kafka.committed(ctx, w.topic, upTo(partitions)...)
 	if err != nil {
 		return err
 	}
-	offsets := map[int]int64{}
-	for _, b := range set {
-		offsets[b.Partition] = b.At.From
+	set, trails, err := w.resolveAll(ctx, s, partitions, committed, now)
+	if err != nil {
+		return err
+	}
+	offsets, at, partial := map[int]progress{}, map[int]int64{}, map[int]time.Time{}
+	for i, b := range set {
+		offsets[b.Partition] = progress{b.At.From, trails[i]}
+		at[b.Partition] = b.At.From
+		if b.Origin.Time > 0 {
+			partial[b.Partition] = time.UnixMilli(b.Origin.Time).UTC()
+		}
 	}
 	if s == recoverAll {
-		w.log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window", zap.Any("offsets", offsets))
+		w.log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window; windows that start before partial_before may lack events",
+			zap.Any("offsets", at), zap.Any("partial_before", partial))
 	} else {
-		w.log.Info("first start of the topic", zap.Any("offsets", offsets))
+		w.log.Info("first start of the topic", zap.Any("offsets", at), zap.Any("partial_before", partial))
 	}
 	if err := w.set(ctx, offsets, set...); err != nil {
 		return err
@@ -188,10 +204,10 @@ func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Tim
 	return errAgain // and read what is written there now
 }
 
-// resolveAll resolves where all partitions of the topic start. Whoever comes first
-// does it for all: partitions that were resolved one by one, hours apart, would
-// start at different times.
-func (w *worker) resolveAll(ctx context.Context, s step, partitions int, now time.Time) ([]ledger.Beginning, error) {
+// resolveAll resolves where all partitions of the topic start, and what their trails know
+// then. Whoever comes first does it for all: partitions that were resolved one by one,
+// hours apart, would start at different times.
+func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committed map[int]Commit, now time.Time) ([]ledger.Beginning, []trail, error) {
 	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
 	if s == recoverAll {
 		from = FromWindow
@@ -199,34 +215,50 @@ func (w *worker) resolveAll(ctx context.Context, s step, partitions int, now tim
 	if from == FromWindow {
 		live, err := liveFrom(w.Rules.Calendar, w.Retention, now)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		asked = max(0, live-w.Events.MaxFuture)
 	}
-	all, err := w.beginnings(ctx, from, partitions, asked)
+	all, err := w.beginnings(ctx, from, partitions, committed, asked)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	j := w.judgeAt(now)
 	var set []ledger.Beginning
-	for p, b := range all {
-		if s == recoverAll && !b.reaches(asked) && w.OnGap == GapHalts {
-			return nil, &Halt{HaltGap,
-				fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d, after the start of windows that still live",
-					w.topic, w.topic, p, b.log.start),
-				"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows the windows as incomplete"}
+	var trails []trail
+	for p := range all {
+		b := &all[p]
+		if s == recoverAll && !j.reaches(b, asked) && w.OnGap == GapHalts {
+			return nil, nil, w.lostBoth(p, b, j)
 		}
-		at, origin := resolve(from, b, asked, now, w.Events.MaxFuture)
+		at, latest := j.resolve(from, b, asked)
+		origin := j.origin(at, latest)
 		begins := ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin}
 		if s == recoverAll {
 			begins.Refill = b.log.end // what was counted before lies below it
 		}
 		set = append(set, begins)
+		b.trail.add(at, latest)
+		trails = append(trails, b.trail)
 	}
-	return set, nil
+	return set, trails, nil
+}
+
+// lostBoth is the halt where Redis was lost, and the log may lack what it had.
+func (w *worker) lostBoth(partition int, b *beginning, j judge) *Halt {
+	which := "of any window" // the moment of looking would be another text every time
+	if latest, known := j.latest(b.log.start, &b.trail, b.first); known {
+		before := time.UnixMilli(j.origin(b.log.start, latest).Time)
+		which = "of windows that still live and start before " + before.UTC().Format(time.RFC3339)
+	}
+	return &Halt{HaltGap,
+		fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d: what was deleted may hold events %s",
+			w.topic, w.topic, partition, b.log.start, which),
+		"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows those windows as incomplete"}
 }
 
 // set writes where partitions start, and commits it.
-func (w *worker) set(ctx context.Context, offsets map[int]int64, all ...ledger.Beginning) error {
+func (w *worker) set(ctx context.Context, offsets map[int]progress, all ...ledger.Beginning) error {
 	begun, err := w.Standings.Begin(ctx, all)
 	if err != nil {
 		return err
@@ -243,30 +275,29 @@ func (w *worker) set(ctx context.Context, offsets map[int]int64, all ...ledger.B
 	}
 }
 
-// beginnings asks Kafka about all partitions of the topic: the end first, so
-// that a time that finds nothing is known to have found nothing before it.
-func (w *worker) beginnings(ctx context.Context, from StartFrom, partitions int, asked int64) ([]beginning, error) {
-	logs, err := w.kafka.bounds(ctx, w.topic, upTo(partitions)...)
+// beginnings asks Kafka about all partitions of the topic.
+func (w *worker) beginnings(ctx context.Context, from StartFrom, partitions int, committed map[int]Commit, asked int64) ([]beginning, error) {
+	var logs map[int]bounds
+	var since map[int]int64
+	var err error
+	if from == FromWindow || from == FromTime {
+		logs, since, err = w.kafka.boundsSince(ctx, w.topic, time.UnixMilli(asked), upTo(partitions)...)
+	} else {
+		logs, err = w.kafka.bounds(ctx, w.topic, upTo(partitions)...)
+	}
 	if err != nil {
 		return nil, err
 	}
-	since := map[int]int64{}
-	if from == FromWindow || from == FromTime {
-		if since, err = w.kafka.since(ctx, w.topic, time.UnixMilli(asked), upTo(partitions)...); err != nil {
-			return nil, err
-		}
-	}
 	all := make([]beginning, partitions)
 	for _, p := range slices.Sorted(maps.Keys(logs)) {
-		b := beginning{log: logs[p], since: -1}
+		known := committed[p].trail()
+		b := beginning{log: logs[p], since: -1, trail: known.within(logs[p].end)}
 		if at, ok := since[p]; ok {
 			b.since = at
 		}
-		if b.first, err = w.firstTime(ctx, p, b.log); err != nil {
+		if b.first, err = w.firstRecord(ctx, p, b.log); err != nil {
 			return nil, err
 		}
-		b.empty = b.first < 0
-		b.first = max(b.first, 0)
 		all[p] = b
 	}
 	return all, nil

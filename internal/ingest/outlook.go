@@ -42,7 +42,7 @@ const (
 // Committed asks for a group's offsets; a partition without one isn't in the
 // answer. It asks again for two seconds where the group has no coordinator yet: on
 // a cluster that nobody has used a group of, the question itself makes one.
-func Committed(ctx context.Context, client *kafka.Client, group, topic string, partitions int) (map[int]int64, error) {
+func Committed(ctx context.Context, client *kafka.Client, group, topic string, partitions int) (map[int]Commit, error) {
 	b := &broker{client: client, group: group, timeout: client.Timeout}
 	for try := 0; ; try++ {
 		all, err := b.committed(ctx, topic, upTo(partitions)...)
@@ -85,7 +85,7 @@ type Outlook struct {
 
 // Outlook goes through the start table for every partition of a topic, as workers
 // would if they started now, and writes nothing. Its error is one of asking.
-func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State, logs []Log, committed map[int]int64) ([]Outlook, error) {
+func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State, logs []Log, committed map[int]Commit) ([]Outlook, error) {
 	all := make([]Outlook, len(logs))
 	if err := c.Standings.CheckSchema(state.Schema); err != nil {
 		for p := range all {
@@ -104,7 +104,8 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State
 			all[p] = Outlook{Why: Halts, Halt: halt}
 			continue
 		}
-		w := &worker{Config: &c.Config, shared: &c.shared, topic: topic, partition: p, field: ledger.Field(topic, p), kafka: c.kafka, log: c.Log}
+		known := committed[p].trail()
+		w := &worker{trail: known.within(log.End), Config: &c.Config, shared: &c.shared, topic: topic, partition: p, field: ledger.Field(topic, p), kafka: c.kafka, log: c.Log}
 		switch d.step {
 		case goOn:
 			all[p] = Outlook{Why: FromLedger, At: d.at.From}
@@ -116,7 +117,7 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State
 			}
 		default:
 			if set == nil && stopped == nil {
-				set, err = w.resolveAll(ctx, d.step, len(logs), state.Now)
+				set, _, err = w.resolveAll(ctx, d.step, len(logs), committed, state.Now)
 				if halt, ok := errors.AsType[*Halt](err); ok {
 					stopped = halt
 				} else if err != nil {

@@ -15,7 +15,7 @@ import (
 // located is what a worker finds, and writes.
 func (w *world) located(c *Consumer, partition int) (ledger.Position, error) {
 	w.t.Helper()
-	com := newCommits(func(map[string]map[int]int64) error { return nil }, c.Log)
+	com := newCommits(func(map[string]map[int]Commit) error { return nil }, c.Log)
 	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
 		at, err := worker.locate(w.t.Context())

@@ -26,10 +26,11 @@ type reader struct {
 	folded  fold.Event
 	blocked func(error) // told what reading waits for, nil once it goes on
 	idle    *wait       // between answers that came empty at once
-	end     end         // how long the leader has shown the log's end
-	again   bool        // the dead letters of what is read were written by this flow
-	token   bool        // others wait for it to end: it waits no outage out
-	holds   bool        // a batch that isn't to be swept before more was read: a reread's
+	times   times
+	end     end  // how long the leader has shown the log's end
+	again   bool // the dead letters of what is read were written by this flow
+	token   bool // others wait for it to end: it waits no outage out
+	holds   bool // a batch that isn't to be swept before more was read: a reread's
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
 }
@@ -94,6 +95,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		before := b.records
 		end, err := r.fold(ctx, b, resp, offset, limit)
 		r.Stats.Records.Add(b.records - before)
+		b.trail = r.times.at(end)
 		b.MoveTo(end)
 		if flushed := r.letters.flush(ctx); flushed != nil {
 			r.batches.recycle(b)
@@ -318,7 +320,8 @@ const lookAfter = 1000
 
 // fold adds a response's records from an offset on, and before the offset end if
 // that isn't negative. It returns the offset to go on from.
-func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
+func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
+	defer func() { r.times.read(to) }()
 	r.records.Reset(resp.Records, from, resp.Aborted)
 	defer r.records.Close() // its window and codec are charged
 	for n := 0; ; n++ {
@@ -371,6 +374,7 @@ func unreadable(err error, topic string, partition int, records *recordbatch.Rea
 
 // one folds one record, or says that the batch has no room for it.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
+	r.times.note(rec.Offset, rec.Time)
 	b.newest = max(b.newest, rec.Time)
 	if rec.Time > 0 && (rec.Time < b.oldest || b.oldest == 0) {
 		b.oldest = rec.Time

@@ -79,7 +79,7 @@ func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int
 			return nil, err
 		}
 		for p, log := range logs {
-			all[ledger.Field(topic, p)] = min(max(committed[p], log.start), log.end)
+			all[ledger.Field(topic, p)] = min(max(committed[p].Offset, log.start), log.end)
 		}
 	}
 	return all, nil
@@ -181,10 +181,15 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	if from.Offsets != nil {
 		kind = FromEarliest
 	}
-	beginnings, err := w.beginnings(ctx, kind, there, asked)
+	committed, err := w.kafka.committed(ctx, topic, upTo(there)...)
 	if err != nil {
 		return nil, err
 	}
+	beginnings, err := w.beginnings(ctx, kind, there, committed, asked)
+	if err != nil {
+		return nil, err
+	}
+	j := w.judgeAt(live.Now)
 	var all []ReplayStart
 	for _, p := range partitions {
 		s := ReplayStart{Field: ledger.Field(topic, p), Log: Log{beginnings[p].log.start, beginnings[p].log.end}}
@@ -194,7 +199,8 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 				return nil, err
 			}
 		}
-		s.At, s.Origin = resolve(kind, b, asked, live.Now, r.consumer.Events.MaxFuture)
+		at, latest := j.resolve(kind, &b, asked)
+		s.At, s.Origin = at, j.origin(at, latest)
 		s.LogStart = s.At > 0 && s.At == s.Log.Start
 		if err := s.fit(from, live); err != nil {
 			return nil, err
@@ -215,12 +221,9 @@ func (w *worker) fromOffset(ctx context.Context, partition int, b beginning, off
 		return b, nil
 	}
 	b.log.start = offset
-	first, err := w.firstTime(ctx, partition, b.log)
-	if err != nil {
-		return b, err
-	}
-	b.first, b.empty = max(first, 0), first < 0
-	return b, nil
+	var err error
+	b.first, err = w.firstRecord(ctx, partition, b.log)
+	return b, err
 }
 
 // fit moves a start to what the live boards have: not before they began, where that was

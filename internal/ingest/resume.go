@@ -34,6 +34,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 			continue
 		}
 		b.MoveTo(at.To)
+		b.trail = r.times.at(at.To)
 		if at = b.End(); at.Sweeping() {
 			b.tally = tally{} // counted by the last reading
 		}

@@ -147,55 +147,6 @@ func liveFrom(c periods.Calendar, retention map[periods.Period]time.Duration, no
 	return earliest, nil
 }
 
-// beginning is where one partition of a topic begins: what Kafka answered for it.
-type beginning struct {
-	log   bounds
-	since int64 // the first offset of the time asked for, or -1
-	first int64 // time of the log's first record in ms; 0 where it has no time, or there is none
-	empty bool  // no records
-}
-
-// resolve turns a start into an offset and an origin. asked is the time that
-// was asked for, in ms; now is Redis's clock.
-func resolve(s StartFrom, b beginning, asked int64, now time.Time, maxFuture int64) (int64, ledger.Origin) {
-	at := b.log.start
-	reached := false
-	switch s {
-	case FromLatest:
-		at = b.log.end
-	case FromWindow, FromTime:
-		switch {
-		case !b.empty && b.first <= 0: // no times to go by
-		case b.since < 0:
-			at = b.log.end // all records are older
-		default:
-			at = b.since
-		}
-		reached = b.before(asked)
-		reached = reached || b.log.start == 0 && at > 0
-	case FromEarliest:
-	}
-	if at == 0 {
-		return 0, ledger.Origin{}
-	}
-	from := now.UnixMilli()
-	switch {
-	case reached:
-		from = asked
-	case s != FromLatest && !b.empty && b.first > 0:
-		from = b.first
-	}
-	return at, ledger.Origin{Offset: at, Time: from + maxFuture}
-}
-
-// before reports whether the log begins with a record from before a time. An offset of
-// that time behind the log's start doesn't show it: in between there may be none.
-func (b beginning) before(asked int64) bool { return !b.empty && b.first > 0 && b.first < asked }
-
-// reaches reports whether a log holds all that came after a time: it begins at offset
-// 0, or with a record from before. Where records have no time nobody can tell.
-func (b beginning) reaches(asked int64) bool { return b.log.start == 0 || b.before(asked) }
-
 // topicOf splits a field of the ledger: <topic>/<partition>.
 func topicOf(field string) string {
 	i := strings.LastIndexByte(field, '/')

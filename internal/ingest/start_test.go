@@ -127,61 +127,6 @@ func TestASkipNeverMovesBackAndNeverPastWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestWhereATopicBeginsAndFromWhenItsEventsAreIn(t *testing.T) {
-	const asked, maxFuture = int64(1_000_000), int64(300)
-	now := time.UnixMilli(5_000_000)
-	from0 := func(since, first int64) beginning { return beginning{bounds{0, 90}, since, first, false} }
-	trimmed := func(since, first int64) beginning { return beginning{bounds{10, 90}, since, first, false} }
-	type want struct{ at, time int64 }
-	all := want{0, 0}
-	for _, c := range []struct {
-		name                           string
-		b                              beginning
-		window, earliest, latest, time want
-	}{
-		{"a log from 0, all of it later than asked", from0(0, asked+5), all, all, want{90, 5_000_300}, all},
-		{"a log from 0 that reaches the time", from0(40, asked-5), want{40, asked + 300}, all, want{90, 5_000_300}, want{40, asked + 300}},
-		{"a log from 0, all of it before", from0(-1, asked-5), want{90, asked + 300}, all, want{90, 5_000_300}, want{90, asked + 300}},
-		{"a log from 0 without times", from0(-1, 0), all, all, want{90, 5_000_300}, all},
-		{"a trimmed log that begins later than asked", trimmed(10, asked+5), want{10, asked + 5 + 300}, want{10, asked + 5 + 300}, want{90, 5_000_300}, want{10, asked + 5 + 300}},
-		{"a trimmed log that reaches the time", trimmed(40, asked-5), want{40, asked + 300}, want{10, asked - 5 + 300}, want{90, 5_000_300}, want{40, asked + 300}},
-		{"a trimmed log that begins with a hole, and then later than asked", trimmed(12, asked+5), want{12, asked + 5 + 300}, want{10, asked + 5 + 300}, want{90, 5_000_300}, want{12, asked + 5 + 300}},
-		{"a trimmed log, all of it before", trimmed(-1, asked-5), want{90, asked + 300}, want{10, asked - 5 + 300}, want{90, 5_000_300}, want{90, asked + 300}},
-		{"a trimmed log without times", trimmed(-1, 0), want{10, 5_000_300}, want{10, 5_000_300}, want{90, 5_000_300}, want{10, 5_000_300}},
-		{"an empty log from 0", beginning{bounds{0, 0}, -1, 0, true}, all, all, all, all},
-		{"a trimmed, empty log", beginning{bounds{90, 90}, -1, 0, true}, want{90, 5_000_300}, want{90, 5_000_300}, want{90, 5_000_300}, want{90, 5_000_300}},
-		{"a log from 0 with nothing but markers", beginning{bounds{0, 90}, -1, 0, true}, want{90, asked + 300}, all, want{90, 5_000_300}, want{90, asked + 300}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for s, w := range map[StartFrom]want{FromWindow: c.window, FromEarliest: c.earliest, FromLatest: c.latest, FromTime: c.time} {
-				at, origin := resolve(s, c.b, asked, now, maxFuture)
-				got := want{at, origin.Time}
-				require.Equal(t, w, got, "start %d", s)
-				require.Equal(t, origin.Offset, at)
-			}
-		})
-	}
-}
-
-func TestALostRedisIsNoGapOnlyWhereTheLogReachesBack(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		b    beginning
-		want bool
-	}{
-		{"from offset 0", beginning{bounds{0, 90}, 0, 5, false}, true},
-		{"from offset 0, without times", beginning{bounds{0, 90}, -1, 0, false}, true},
-		{"trimmed, with a record from before", beginning{bounds{10, 90}, 11, 5, false}, true},
-		{"trimmed, with nothing but records from before", beginning{bounds{10, 90}, -1, 5, false}, true},
-		{"trimmed, and its first record is later", beginning{bounds{10, 90}, 10, 7, false}, false},
-		{"trimmed, and its first record is later, behind a hole", beginning{bounds{10, 90}, 12, 7, false}, false},
-		{"trimmed, and empty", beginning{bounds{90, 90}, -1, 0, true}, false},
-		{"trimmed, and its records have no times", beginning{bounds{10, 90}, -1, 0, false}, false},
-	} {
-		require.Equal(t, c.want, c.b.reaches(6), c.name)
-	}
-}
-
 func TestTheEarliestLiveWindowAsAWalkThroughTheDaysFindsIt(t *testing.T) {
 	const day = 24 * time.Hour
 	rapid.Check(t, func(t *rapid.T) {

@@ -102,6 +102,7 @@ func (s *sweeper) look(ctx context.Context) error {
 func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	defer s.batches.recycle(b)
 	s.lag.sweeping(b.oldest)
+	s.trail = b.trail // of what was read, whether or not it comes to count
 	s.pieces.Reset(b.Batch, s.topic, s.partition)
 	for {
 		piece, events, ok := s.pieces.Next(s.pace.width())
@@ -128,7 +129,7 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		s.Stats.swept(b, s.taken, time.Now())
 		s.taken = 0
 		s.lag.counts(s.at.From, b.newest)
-		s.commits.at(s.topic, s.partition, s.at.From)
+		s.commits.at(s.topic, s.partition, s.at.From, s.trail)
 	}
 	return nil
 }

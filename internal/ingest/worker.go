@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/memory"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -41,10 +39,13 @@ type worker struct {
 
 	until     *ledger.Position // where a replay ends; nil for a consumer, which doesn't
 	stood     *ledger.Position // where the flow before left the ledger; nil: unknown
+	trail     trail            // as far as it was swept, or further
 	caughtUp  atomic.Bool      // the last answer of the broker was empty
 	pastSince time.Time        // when the log was first seen to end before the position
 	state     status
 	lag       lag
+
+	disorderSaid time.Time // the reader's: when a broken word was last told of
 }
 
 // shared is what the partitions of a process have in common.
@@ -56,6 +57,7 @@ type shared struct {
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	again       chan struct{} // a token for reading a batch again, outside of the budget
 	reconnected atomic.Int64  // counts new connections to the standings
+	trailless   atomic.Bool   // the brokers refuse metadata as long as a trail
 }
 
 // run works until the generation ends.
@@ -145,6 +147,8 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 	})
 	w.letters = w.newLetters(w.reading)
 	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
+	r.times.from(w.trail, at.From)
+	r.times.disorder, r.times.broken = w.disorder(), w.disordered
 	go func() {
 		err := r.run(ctx, at)
 		cancel(err) // the sweeper stops after the piece in flight
@@ -188,57 +192,4 @@ func (w *worker) partitions(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("topic %s has %d partitions and this is partition %d", w.topic, n, w.partition)
 	}
 	return n, nil
-}
-
-// firstTime is the time of the log's first record in ms: 0 where it has none, -1
-// where the log is empty.
-func (w *worker) firstTime(ctx context.Context, partition int, log bounds) (int64, error) {
-	f := w.fetcher(nil)
-	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
-	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxCodec}
-	defer records.Close()
-	wait, shown := newWait(), end{}
-	for at := log.start; at < log.end; {
-		resp, err := f.Fetch(ctx, at)
-		if err == nil {
-			err = resp.Err
-		}
-		if halt, ok := errors.AsType[*Halt](unfetchable(err, ledger.Field(w.topic, partition), at)); ok {
-			return 0, halt
-		}
-		if err != nil {
-			return 0, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
-		}
-		w.throttled(resp.Throttled)
-		if !resp.Answered() {
-			shown.unseen()
-			if resp.Throttled == 0 {
-				return 0, fmt.Errorf("read the first record of %s/%d: the broker didn't answer for it", w.topic, partition)
-			}
-			continue // the next call waits for that
-		}
-		records.Reset(resp.Records, at, resp.Aborted)
-		rec, err := records.Next()
-		if err == nil {
-			first := max(rec.Time, 0)
-			resp.Release()
-			return first, nil
-		}
-		resp.Release()
-		if !errors.Is(err, io.EOF) {
-			return 0, unreadable(err, w.topic, partition, &records)
-		}
-		came := records.Position() > at
-		if shown.seen(at, !came); came {
-			at = records.Position()
-			continue
-		}
-		if shown.confirmed() {
-			return 0, fmt.Errorf("read the first record of %s/%d: nothing came", w.topic, partition)
-		}
-		if err := wait.next(ctx); err != nil {
-			return 0, err
-		}
-	}
-	return -1, nil
 }

@@ -261,7 +261,7 @@ func (w *world) worker(partition int, change func(*Config)) *running {
 }
 
 func (w *world) workerOf(c *Consumer, partition int) *running {
-	com := newCommits(func(all map[string]map[int]int64) error {
+	com := newCommits(func(all map[string]map[int]Commit) error {
 		w.committed.Lock()
 		defer w.committed.Unlock()
 		if w.committed.err != nil {
@@ -270,8 +270,8 @@ func (w *world) workerOf(c *Consumer, partition int) *running {
 		if w.committed.all == nil {
 			w.committed.all = map[int]int64{}
 		}
-		for p, o := range all[topic] {
-			w.committed.all[p] = o
+		for p, c := range all[topic] {
+			w.committed.all[p] = c.Offset
 		}
 		return nil
 	}, c.Log)

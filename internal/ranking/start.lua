@@ -5,8 +5,9 @@
 --       for each partition, to the end:
 --         field of the ledger, what the ledger is expected to hold ('' for
 --         nothing, 'beside others' for nothing where it holds other fields), the
---         position to write, the origin to write ('' to leave it), up to which offset
---         a Redis that was lost is read again ('' for none)
+--         position to write, the origin to write ('' to leave it; of what is there
+--         and this the later offset and the later time: an origin doesn't go down), up
+--         to which offset a Redis that was lost is read again ('' for none)
 --
 -- Returns one of
 --   {applied}
@@ -25,6 +26,12 @@
 
 local call = redis.call
 
+-- later is the greater of two whole numbers, as text: a double would round large ones.
+local function later(a, b)
+  if #a ~= #b then return #a > #b and a or b end
+  return a > b and a or b
+end
+
 local schema = call('GET', KEYS[2])
 if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
@@ -37,7 +44,15 @@ end
 
 call('SET', KEYS[2], ARGV[1])
 for i = 3, #ARGV, 5 do
-  if ARGV[i + 3] ~= '' then call('HSET', KEYS[3], ARGV[i], ARGV[i + 3]) end
+  local origin = ARGV[i + 3]
+  if origin ~= '' then
+    local offset, time = string.match(call('HGET', KEYS[3], ARGV[i]) or '', '^(%d+) (%d+)$')
+    if offset then
+      local o, t = string.match(origin, '^(%d+) (%d+)$')
+      origin = later(offset, o) .. ' ' .. later(time, t)
+    end
+    call('HSET', KEYS[3], ARGV[i], origin)
+  end
   if ARGV[2] == '' and ARGV[i + 4] ~= '' then
     call('HSET', KEYS[6], 'refill:' .. ARGV[i], ARGV[i + 4])
   elseif ARGV[2] == '' and not call('HGET', KEYS[1], ARGV[i]) then

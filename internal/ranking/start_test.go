@@ -71,6 +71,40 @@ func TestABeginningIsAllOrNone(t *testing.T) {
 	require.Equal(t, map[string]string{"events/3": "50 9", "events/4": "0 0"}, st.Origins)
 }
 
+// Over one gap after another, each with what it can prove: what once was incomplete stays so.
+func TestAnOriginNeverGoesDown(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	const far = int64(1) << 53 // beyond it doubles have no odd numbers
+	at := int64(0)
+	for i, c := range []struct{ origin, want ledger.Origin }{
+		{origin: ledger.Origin{Offset: 5, Time: 900}, want: ledger.Origin{Offset: 5, Time: 900}},
+		{origin: ledger.Origin{Offset: 50, Time: 89}, want: ledger.Origin{Offset: 50, Time: 900}},
+		{origin: ledger.Origin{Offset: 6, Time: 1000}, want: ledger.Origin{Offset: 50, Time: 1000}},
+		{origin: ledger.Origin{}, want: ledger.Origin{Offset: 50, Time: 1000}},
+		{origin: ledger.Origin{Offset: far + 1, Time: far + 3}, want: ledger.Origin{Offset: far + 1, Time: far + 3}},
+		{origin: ledger.Origin{Offset: far, Time: far + 2}, want: ledger.Origin{Offset: far + 1, Time: far + 3}},
+	} {
+		found := ""
+		if i > 0 {
+			found = ledger.At(at).String()
+		}
+		at += 10
+		begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, found, at, &c.origin)})
+		require.NoError(t, err)
+		require.Equal(t, ledger.Began, begun)
+		st, err := f.store.State(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, c.want.String(), st.Origins["events/0"])
+	}
+	// What something else wrote there is no origin to keep.
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/0", "nonsense").Err())
+	_, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, ledger.At(at).String(), at+1, &ledger.Origin{Offset: 7, Time: 8})})
+	require.NoError(t, err)
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "7 8", st.Origins["events/0"])
+}
+
 func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	f := someone(t)
 	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())

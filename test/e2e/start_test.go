@@ -59,20 +59,57 @@ func TestStartEarliestReadsEverything(t *testing.T) {
 	}
 }
 
-func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteBeforeItsFirstRecord(t *testing.T) {
-	place := harness.New(t, harness.Options{})
-	hour := time.Now().Add(-time.Hour)
-	before, after := some("gone", 0, 9), at("kept", hour, 5)
-	place.Produce(t, before...)
-	place.Publish(t, after...)
-	cut := kadm.Offsets{}
-	cut.AddOffset(place.Topic, 0, 10, -1)
-	if r, err := place.Admin().DeleteRecords(t.Context(), cut); err != nil || r.Error() != nil {
+// cut deletes a partition's first records.
+func cut(t *testing.T, place *harness.Place, before int64) {
+	t.Helper()
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(place.Topic, 0, before, -1)
+	if r, err := place.Admin().DeleteRecords(t.Context(), offsets); err != nil || r.Error() != nil {
 		t.Fatal(err, r.Error())
 	}
+}
+
+// The log begins with a record of an hour ago, which proves nothing: those that are gone
+// are later.
+func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteUntilNow(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	place.Produce(t, some("gone", 0, 9)...)
+	place.Publish(t, at("kept", time.Now().Add(-time.Hour), 5)...)
+	cut(t, place, 10)
+	began := place.RedisTime(t)
 	begin(t, place, "earliest", nil, nil)
-	if offset, since := origin(t, place); offset != 10 || since != hour.UnixMilli()+maxFuture {
-		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, hour.UnixMilli()+maxFuture)
+	offset, since := origin(t, place)
+	if offset != 10 || since < began.UnixMilli()+maxFuture || since > place.RedisTime(t).UnixMilli()+maxFuture+1 {
+		t.Errorf("the origin is %d, %v; it began at %v", offset, time.UnixMilli(since), began)
+	}
+}
+
+// By the operator's word it is bounded by the first record that is left.
+func TestByTheWordOnDisorderALogThatLostItsBeginningIsIncompleteBeforeItsFirstRecord(t *testing.T) {
+	place := harness.New(t, harness.Options{Settings: map[string]string{"disorder": "2h"}})
+	hour := time.Now().Add(-time.Hour)
+	place.Produce(t, some("gone", 0, 9)...)
+	place.Publish(t, at("kept", hour, 5)...)
+	cut(t, place, 10)
+	begin(t, place, "earliest", nil, nil)
+	want := hour.Add(2*time.Hour).UnixMilli() + maxFuture + 1
+	if offset, since := origin(t, place); offset != 10 || since != want {
+		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, want)
+	}
+}
+
+// Where brokers set the times, the first record that is left bounds those before it.
+func TestWhereBrokersSetTheTimesTheFirstRecordBoundsWhatIsGone(t *testing.T) {
+	place := harness.New(t, harness.Options{TopicConfig: map[string]string{"message.timestamp.type": "LogAppendTime"}})
+	place.Produce(t, some("gone", 0, 9)...)
+	place.Produce(t, some("kept", 0, 4)...)
+	cut(t, place, 10)
+	place.Settings["start"] = "earliest"
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	want := place.ReadAll(t, place.Topic)[0].Timestamp.UnixMilli() + maxFuture + 1
+	if offset, since := origin(t, place); offset != 10 || since != want {
+		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, want)
 	}
 }
 

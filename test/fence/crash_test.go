@@ -23,7 +23,7 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	}
 	// Where no event follows, whoever comes next commits for the dead one.
 	idle := place.Start(t, map[string]string{"kafka.commit_interval": "100ms"})
-	awaitCommitted(t, place)
+	place.AwaitCommitted(t, within)
 	if counts := idle.Terminate(t); counts.Consumed != 0 {
 		t.Errorf("without events it counted %+v", counts)
 	}
@@ -40,17 +40,6 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	if committed, ends := place.Committed(t), place.Ends(t); !maps.Equal(committed, ends) {
 		t.Errorf("an orderly end commits what counts: %v of %v", committed, ends)
 	}
-}
-
-// awaitCommitted waits until Kafka has been told of all that counts.
-func awaitCommitted(t *testing.T, place *harness.Place) {
-	t.Helper()
-	harness.Eventually(t, within, func() string {
-		if committed, ends := place.Committed(t), place.Ends(t); !maps.Equal(committed, ends) {
-			return fmt.Sprintf("committed is %v of %v", committed, ends)
-		}
-		return ""
-	})
 }
 
 // awaitSweep waits until the first partition's ledger stands within a sweep of so many

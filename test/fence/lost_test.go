@@ -40,7 +40,7 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 	place.AwaitCaughtUp(t, within)
 	// The last answer may be lost, too: until it has sent that piece again it doesn't
 	// know that it counts.
-	awaitCommitted(t, place)
+	place.AwaitCommitted(t, within)
 	c.Terminate(t)
 	// What is still on its way arrives now, and finds the ledger moved.
 	harness.Eventually(t, within, func() string { return network.waiting() })

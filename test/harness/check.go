@@ -5,6 +5,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -215,6 +216,17 @@ func (p *Place) CheckCounts(t testing.TB) {
 	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Skipped: want.Skipped}); got != w {
 		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)
 	}
+}
+
+// AwaitCommitted waits until Kafka has been told of all that counts.
+func (p *Place) AwaitCommitted(t testing.TB, within time.Duration) {
+	t.Helper()
+	Eventually(t, within, func() string {
+		if committed, ends := p.Committed(t), p.Ends(t); !maps.Equal(committed, ends) {
+			return fmt.Sprintf("committed is %v of %v", committed, ends)
+		}
+		return ""
+	})
 }
 
 // CheckCommitted holds the group's offsets against the ledger, after consumers that all

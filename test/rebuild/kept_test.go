@@ -58,6 +58,7 @@ func months(t *testing.T, place *harness.Place) int64 {
 	}
 	place.Publish(t, records...)
 	place.AwaitCaughtUp(t, within)
+	place.AwaitCommitted(t, within) // with the times of what is about to be deleted
 	const gone = half / 2
 	offsets := kadm.Offsets{}
 	for p := range int32(2) {

@@ -33,7 +33,7 @@ var allBroken = []broken{
 			ingestDir + "sweeper.go", "	s.pieces.Reset(b.Batch, s.topic, s.partition)\n",
 			`	s.pieces.Reset(b.Batch, s.topic, s.partition)
 	if broken("commit before apply") {
-		s.commits.at(s.topic, s.partition, b.To())
+		s.commits.at(s.topic, s.partition, b.To(), s.trail)
 	}
 `,
 		}},
@@ -201,7 +201,7 @@ if not found or number(found) < number(expected) then return`,
 				ingestDir + "locate.go", "	if s == recoverAll {\n		w.log.Warn(",
 				`	if broken("start resolved per partition") {
 		set = slices.DeleteFunc(set, func(b ledger.Beginning) bool { return b.Partition != w.partition })
-		maps.DeleteFunc(offsets, func(p int, _ int64) bool { return p != w.partition })
+		maps.DeleteFunc(offsets, func(p int, _ progress) bool { return p != w.partition })
 	}
 	if s == recoverAll {
 		w.log.Warn(`,
@@ -328,7 +328,7 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "latest is the log's start", what: "what was published before the first start counts, and mustn't",
 		source: []patch{{
-			ingestDir + "start.go", "	case FromLatest:\n		at = b.log.end\n",
+			ingestDir + "complete.go", "	case FromLatest:\n		at = b.log.end\n",
 			`	case FromLatest:
 		at = b.log.end
 		if broken("latest is the log's start") {
@@ -342,7 +342,7 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "a time is the log's start", what: "what is from before the time that was asked for counts, and mustn't",
 		source: []patch{{
-			ingestDir + "start.go", "			at = b.since\n",
+			ingestDir + "complete.go", "			at = b.since\n",
 			`			at = b.since
 			if broken("a time is the log's start") {
 				at = b.log.start

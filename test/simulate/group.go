@@ -228,7 +228,7 @@ func (c *coordinator) deal(w *world) {
 		id, name := c.generation, m.name
 		g.Generation = &ingest.Generation{
 			ID: id, Member: name, Assignments: assignments, Start: g.start,
-			Commit: func(offsets map[string]map[int]int64) error { return m.commit(id, name, offsets) },
+			Commit: func(offsets map[string]map[int]ingest.Commit) error { return m.commit(id, name, offsets) },
 		}
 		said = append(said, fmt.Sprintf("process %d has %v", m.from.id, assignments[topic]))
 	}
@@ -267,10 +267,10 @@ func (g *generation) start(run func(context.Context)) {
 }
 
 // commit notes offsets, if the coordinator still knows the generation.
-func (m *member) commit(generation int32, name string, offsets map[string]map[int]int64) error {
+func (m *member) commit(generation int32, name string, offsets map[string]map[int]ingest.Commit) error {
 	all := map[int]int64{}
-	for p, o := range offsets[topic] {
-		all[p] = o
+	for p, c := range offsets[topic] {
+		all[p] = c.Offset
 	}
 	c := &call{from: m.from, server: ofKafka, kind: "commit", writes: true, what: "commit " + positions(all)}
 	c.do = func() (any, error) {
@@ -279,7 +279,7 @@ func (m *member) commit(generation int32, name string, offsets map[string]map[in
 			return nil, kafka.IllegalGeneration
 		}
 		for p, o := range all {
-			m.w.kafka.committed[p] = o
+			m.w.kafka.committed[p], m.w.kafka.trails[p] = o, offsets[topic][p].Metadata
 			m.w.committedUpTo(p, o)
 		}
 		return nil, nil

@@ -35,7 +35,8 @@ type brokers struct {
 	partitions []*partition // of the topic
 	letters    []letter     // of its dead-letter topic
 	committed  map[int]int64
-	hindrance  hindrance // of fetches
+	trails     map[int]string // with what is committed
+	hindrance  hindrance      // of fetches
 	// The dead-letter topic, beside what was ever written to it.
 	deadLetters deadLetterLog
 }
@@ -205,7 +206,7 @@ func (k *brokers) offsetFetch(r *offsetfetch.Request) *offsetfetch.Response {
 		if !ok {
 			offset = -1
 		}
-		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset})
+		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset, Metadata: k.trails[int(p)]})
 	}
 	return out
 }

@@ -155,7 +155,7 @@ func newWorld(p *plan) *world {
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
 		starts: map[int]int64{}, looked: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
 		torn: map[string]bool{}, evicted: map[string]bool{},
-		kafka: brokers{committed: map[int]int64{}},
+		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}},
 	}
 	w.events = slices.Clone(p.events)
 	w.redis = redissim.New(func() time.Time { return w.now() })

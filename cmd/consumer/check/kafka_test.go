@@ -37,7 +37,7 @@ func aTopic() topicFacts {
 	whole := partitionFacts{leader: true, replicas: 3, inSync: 3}
 	return topicFacts{
 		name: "points", partitions: []partitionFacts{whole, whole}, settings: settings(),
-		logs: []ingest.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]int64{},
+		logs: []ingest.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]ingest.Commit{},
 		outlook:     []ingest.Outlook{{Why: ingest.FromLedger, At: 480}, {Why: ingest.FromLedger, At: 7}},
 		deadLetters: &topicFacts{name: "points.dlq", partitions: []partitionFacts{whole, whole}, settings: settings()},
 	}
@@ -197,7 +197,9 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 			h := &ingest.Halt{Reason: ingest.HaltSchema, What: "long", Remedy: "words"}
 			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: h}, ingest.Outlook{Why: ingest.Halts, Halt: h}
 		}, "wrong: partition 0 and 1 more would halt (schema): see schema, below"},
-		{"without Redis", func(f *topicFacts, w *wanted) { f.committed[1], w.notRedis = 7, errors.New("away") },
+		{"without Redis", func(f *topicFacts, w *wanted) {
+			f.committed[1], w.notRedis = ingest.Commit{Offset: 7}, errors.New("away")
+		},
 			"not checked: without Redis nobody knows; the log holds 507 records; 1 of 2 partitions have committed offsets"},
 		{"without leaders", func(f *topicFacts, _ *wanted) { f.logsErr = kafka.LeaderNotAvailable }, "wrong: "},
 		{"without a right to the group", func(f *topicFacts, _ *wanted) { f.committedErr = kafka.GroupAuthorizationFailed }, "not checked: "},

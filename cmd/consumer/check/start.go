@@ -20,8 +20,8 @@ func reportStarts(topics []topicFacts, state *ledger.State) []startReport {
 	for _, t := range topics {
 		for p := range t.logs {
 			r := startReport{Topic: t.name, Partition: p, LogStart: &t.logs[p].Start, LogEnd: &t.logs[p].End}
-			if offset, ok := t.committed[p]; ok {
-				r.Committed = &offset
+			if committed, ok := t.committed[p]; ok {
+				r.Committed = &committed.Offset
 			}
 			if state != nil {
 				if text, ok := state.Ledger[ledger.Field(t.name, p)]; ok {

@@ -28,7 +28,7 @@ type topicFacts struct {
 	// Of a topic to read:
 	logs         []ingest.Log
 	logsErr      error
-	committed    map[int]int64
+	committed    map[int]ingest.Commit
 	committedErr error
 	outlook      []ingest.Outlook // where its partitions would start
 	outlookErr   error

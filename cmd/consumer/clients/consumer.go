@@ -72,7 +72,7 @@ func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transp
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: start, OnGap: onGap, Rules: rules, Retention: kept,
+		Start: start, OnGap: onGap, Disorder: cfg.Disorder, Rules: rules, Retention: kept,
 		Events:     events,
 		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: redisStandings{store}, Log: log, Stats: stats,

@@ -19,9 +19,12 @@ type Config struct {
 	Redis   Redis
 	Periods []Period // every period there is, in the order of periods.All
 
-	Start  string // window, earliest, latest, or an RFC 3339 time
-	OnGap  string // halt or continue
-	Boards []string
+	Start string // window, earliest, latest, or an RFC 3339 time
+	OnGap string // halt or continue
+	// Disorder is how far a record's time may lie before that of an earlier one; nil: no
+	// word.
+	Disorder *time.Duration
+	Boards   []string
 
 	TimeZone  string
 	WeekStart string

@@ -177,6 +177,10 @@ func eventOptions(c *Config) []option {
 		{Key: "on_gap", def: "halt",
 			value: choiceValue{&c.OnGap, []string{"halt", "continue"}},
 			doc:   "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
+		{Key: "disorder", def: "",
+			value: wordValue{&c.Disorder, 36500 * units.Day},
+			doc: "Your word for how far a record's time may lie before that of an earlier record of its partition; empty: no word. " +
+				"By it a window can be complete although Kafka has deleted records that nobody here has read: see docs/guarantees.md."},
 		{Key: "time_zone", def: "UTC",
 			value: textValue{p: &c.TimeZone, what: "an IANA name", ok: zoneName},
 			doc:   "The zone whose calendar the windows follow."},

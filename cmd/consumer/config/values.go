@@ -176,6 +176,38 @@ func (v durationValue) set(text string) error {
 	return err
 }
 
+// wordValue is a duration that nobody need name: empty, it is nil.
+type wordValue struct {
+	p   **time.Duration
+	max time.Duration
+}
+
+func (v wordValue) text() string {
+	if *v.p == nil {
+		return ""
+	}
+	return units.FormatDuration(**v.p)
+}
+func (v wordValue) kind() string { return "duration" }
+func (v wordValue) rule() string { return "empty, or 0s to " + units.FormatDuration(v.max) }
+func (v wordValue) check() error {
+	if *v.p == nil {
+		return nil
+	}
+	return inRange(**v.p, 0, v.max, v.rule())
+}
+func (v wordValue) set(text string) error {
+	if text == "" {
+		*v.p = nil
+		return nil
+	}
+	d, err := units.ParseDuration(text)
+	if err == nil {
+		*v.p = &d
+	}
+	return err
+}
+
 func inRange[T int64 | time.Duration](n, low, high T, rule string) error {
 	if n < low || n > high {
 		return fmt.Errorf("is out of range: %s", rule)

@@ -54,6 +54,7 @@ var (
 // What went otherwise.
 var (
 	moves     = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	broken    = desc("disordered_records_total", "Records whose time lies further before that of an earlier record of their partition than `disorder` says: windows may have been taken for complete that aren't. 0 where `disorder` isn't set.")
 	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
 	throttled = desc("kafka_throttle_seconds_total", "Time that brokers asked to be left alone for, since a quota of Kafka's was used up (consumer_byte_rate, request_percentage): added up over partitions, so that of a process with many it may grow by many seconds a second.")
 	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
@@ -78,7 +79,7 @@ var (
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
-	moves, retries, throttled, halted, waiting, state,
+	moves, broken, retries, throttled, halted, waiting, state,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
 
@@ -146,6 +147,7 @@ func (to sender) work(s *ingest.Stats) {
 	for _, cause := range ingest.MoveCauses() {
 		to.count(moves, s.Moves(cause), cause)
 	}
+	to.count(broken, s.Disordered.Load())
 	to.count(retries, s.Retries.Load(), "redis")
 	to.count(retries, s.KafkaTries.Load(), "kafka")
 	to <- prometheus.MustNewConstMetric(throttled, prometheus.CounterValue, time.Duration(s.Throttled.Load()).Seconds())

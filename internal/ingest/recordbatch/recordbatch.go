@@ -108,6 +108,10 @@ func (r *Reader) Reset(records []byte, from int64, aborted []Aborted) {
 // every batch gone through, also empty, aborted and control ones.
 func (r *Reader) Position() int64 { return r.pos }
 
+// LogAppendTime reports whether the time of the record that Next returned last is the
+// broker's.
+func (r *Reader) LogAppendTime() bool { return r.batch.logAppendTime() }
+
 // Close gives back memory and codecs. The Reader can be Reset again, and until
 // then Next says io.EOF. Position stays.
 func (r *Reader) Close() {

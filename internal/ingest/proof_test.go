@@ -1,0 +1,280 @@
+package ingest
+
+// What is deleted from the log, and what of it can be proven afterwards: against a Kafka,
+// from the records to the origin.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// at publishes n records of a time to partition 0.
+func (w *world) sendAt(when time.Time, n int) {
+	w.t.Helper()
+	var records []*kgo.Record
+	for i := range n {
+		e := earned{User: fmt.Sprintf("at%d-%d", when.UnixMilli(), i), Points: 5, At: when.UnixMilli()}
+		w.counts(e)
+		records = append(records, &kgo.Record{
+			Timestamp: time.UnixMilli(when.UnixMilli()),
+			Value:     fmt.Appendf(nil, `{"user_id":%q,"points":5}`, e.User),
+		})
+	}
+	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
+}
+
+// originTime is what the standings' origin says of partition 0.
+func (w *world) originTime() (ms int64) {
+	w.t.Helper()
+	w.standings.do(func() {
+		o, err := ledger.ParseOrigin(w.standings.origins["events/0"])
+		require.NoError(w.t, err)
+		ms = o.Time
+	})
+	return ms
+}
+
+// starts is where a rebuild would begin.
+func (w *world) starts(from StartFrom, change func(*Config)) ReplayStart {
+	w.t.Helper()
+	cfg := w.config
+	cfg.Standings, cfg.Stats = newFake(), new(Stats)
+	if change != nil {
+		change(&cfg)
+	}
+	live, err := w.standings.State(w.t.Context())
+	require.NoError(w.t, err)
+	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, live, []string{"events/0"})
+	require.NoError(w.t, err)
+	require.Len(w.t, all, 1)
+	return all[0]
+}
+
+const sinceThen = 24 * time.Hour
+
+// An offline client's record, weeks old, came between those of today. What was before it is
+// deleted: the log begins with the old one, and lacks today's.
+func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	now := time.Now()
+	w.sendAt(now.Add(-time.Minute), 14)
+	w.sendAt(now.Add(-40*sinceThen), 1)
+	w.sendAt(now, 4)
+	w.truncate(0, 14)
+	for name, from := range map[string]StartFrom{"earliest": FromEarliest, "window": FromWindow} {
+		t.Run(name, func(t *testing.T) {
+			s := w.starts(from, nil)
+			require.Equal(t, int64(14), s.At)
+			require.Greater(t, s.Origin.Time, now.UnixMilli(), "a rebuild takes today for complete")
+		})
+	}
+	t.Run("over a gap", func(t *testing.T) {
+		w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "3" })
+		_, err := w.located(New(w.gapContinues()), 0)
+		require.NoError(t, err)
+		require.Greater(t, w.originTime(), now.UnixMilli())
+	})
+}
+
+func (w *world) gapContinues() Config {
+	cfg := w.config
+	cfg.OnGap = GapContinues
+	return cfg
+}
+
+// What a consumer has read, Kafka remembers with its offsets when both the records and
+// Redis are gone.
+func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	now := time.Now()
+	old, recent := now.Add(-500*sinceThen), now.Add(-2*time.Hour)
+	w.sendAt(old, 20)
+	w.sendAt(old.Add(-3*sinceThen), 1)
+	w.sendAt(recent, 10)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	w.truncate(0, 21)
+
+	s := w.starts(FromEarliest, nil)
+	require.Equal(t, int64(21), s.At)
+	require.Equal(t, old.UnixMilli()+300_000+1, s.Origin.Time)
+
+	// Redis is lost, and every window that lives is in the log: it is filled again.
+	w.standings.do(w.standings.wiped)
+	_, err := w.located(New(w.config), 0)
+	require.NoError(t, err)
+	require.Less(t, w.originTime(), now.Add(-400*sinceThen).UnixMilli())
+	require.Equal(t, "21", w.standings.at(0))
+	w.standings.do(w.standings.wiped)
+
+	// More is deleted, of windows that live: it halts, or goes on and says from when on
+	// all is in.
+	w.truncate(0, 25)
+	_, err = w.located(New(w.config), 0)
+	halt, ok := errors.AsType[*Halt](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, HaltGap, halt.Reason)
+	require.Contains(t, halt.What, recent.Add(5*time.Minute).UTC().Format("2006-01-02T15:04"))
+	_, err = w.located(New(w.gapContinues()), 0)
+	require.NoError(t, err)
+	require.Equal(t, recent.UnixMilli()+300_000+1, w.originTime())
+}
+
+// In order: one reads and commits; it reads on, and is killed before it commits again; the
+// next one goes on from the ledger, and all of that is deleted.
+func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	now := time.Now()
+	w.sendAt(now.Add(-500*sinceThen), 10)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	w.sendAt(now.Add(-time.Hour), 5)
+	killed := w.worker(0, nil) // it has no group to commit to
+	w.reaches(0)
+	killed.stop(t)
+	w.sendAt(now.Add(-480*sinceThen), 1)
+	_, stop = w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	w.truncate(0, 15)
+	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, now.UnixMilli())
+}
+
+// A rollback has the worker read again from where it was: what the trail knows stays true.
+func TestATrailOutlivesARollback(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	old := time.Now().Add(-500 * sinceThen)
+	w.sendAt(old, 10)
+	r := w.worker(0, nil)
+	w.reaches(0)
+	restore := w.standings.snapshot()
+	w.sendAt(old.Add(sinceThen), 10)
+	w.reaches(0)
+	restore()
+	w.reaches(0)
+	r.stop(t)
+	require.Equal(t, int64(1), r.Stats.Moves(MoveRolledBack))
+	latest, ok := r.trail.latest(20)
+	require.True(t, ok)
+	require.Equal(t, old.Add(sinceThen).UnixMilli(), latest)
+}
+
+func TestARecordWithoutATimeIsTakenAsOfWhenItWasRead(t *testing.T) {
+	var r times
+	r.from(marks(), 0)
+	r.disorder = 1 << 62
+	r.note(0, 1000)
+	r.note(1, 0)
+	r.note(2, 5000)
+	got := r.at(3)
+	for offset, before := range map[int64]bool{1: true, 2: false, 3: false} {
+		latest, ok := got.latest(offset)
+		require.True(t, ok)
+		if !before {
+			require.GreaterOrEqual(t, latest, time.Now().Add(-time.Minute).UnixMilli(), "before %d", offset)
+		}
+	}
+}
+
+func TestABrokersWordForTheTimesOfAppendingBoundsWhatItDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	then := time.Now().Add(-30 * sinceThen)
+	w.sendAt(then, 10)
+	w.truncate(0, 5)
+	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, time.Now().UnixMilli())
+	hour := time.Hour
+	s := w.starts(FromEarliest, func(c *Config) { c.Disorder = &hour })
+	require.Equal(t, then.Add(hour).UnixMilli()+300_000+1, s.Origin.Time)
+}
+
+// A log that breaks the operator's word is told of, and counted; what is read twice isn't
+// counted twice.
+func TestALogThatBreaksTheWordOnDisorderSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	now := time.Now()
+	hour := time.Hour
+	w.config.Disorder = &hour
+	w.sendAt(now.Add(-30*time.Minute), 3)
+	w.sendAt(now.Add(-80*time.Minute), 3)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	require.Zero(t, w.stats.Disordered.Load())
+	w.sendAt(now.Add(-100*time.Minute), 3)
+	w.sendAt(now, 3)
+	w.reaches(0)
+	require.NoError(t, stop())
+	require.Equal(t, int64(3), w.stats.Disordered.Load())
+	require.Equal(t, 1, w.logged("than disorder says"))
+}
+
+// A broker with a small offset.metadata.max.bytes gets offsets without a trail.
+func TestABrokerThatTakesNoTrailGetsOffsetsWithoutAndItIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cluster.ControlKey(int16(kmsg.OffsetCommit), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		r := request.(*kmsg.OffsetCommitRequest)
+		response := r.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, t := range r.Topics {
+			topic := kmsg.NewOffsetCommitResponseTopic()
+			topic.Topic = t.Topic
+			for _, p := range t.Partitions {
+				if p.Metadata == nil || *p.Metadata == "" {
+					return nil, nil, false
+				}
+				partition := kmsg.NewOffsetCommitResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, 12
+				topic.Partitions = append(topic.Partitions, partition)
+			}
+			response.Topics = append(response.Topics, topic)
+		}
+		return response, nil, true
+	})
+	w.send(0, some("a", 5, 5)...)
+	c, stop := w.consumer(nil)
+	w.reaches(0)
+	committed := func() Commit {
+		all, err := c.kafka.committed(t.Context(), topic, 0)
+		require.NoError(t, err)
+		return all[0]
+	}
+	eventually(t, "the offset is committed", func() bool { return committed().Offset == 5 })
+	w.send(0, some("b", 5, 5)...)
+	eventually(t, "the next one is committed", func() bool { return committed().Offset == 10 })
+	require.Empty(t, committed().Metadata)
+	require.NoError(t, stop())
+	require.Equal(t, 1, w.logged("offset.metadata.max.bytes"))
+	require.Zero(t, w.logged("couldn't commit"))
+}
+
+func TestTheTrailIsCommittedWithTheOffset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	then := time.Now().Add(-40 * sinceThen)
+	w.sendAt(then, 5)
+	c, stop := w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	all, err := c.kafka.committed(t.Context(), topic, 0)
+	require.NoError(t, err)
+	require.Equal(t, Commit{5, fmt.Sprintf("standings/1 5:%d", then.UnixMilli())}, all[0])
+	require.True(t, strings.HasPrefix(all[0].Metadata, trailVersion))
+}

@@ -1,0 +1,189 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// past is a partition's records: their times by offset.
+type past []int64
+
+// before is the latest time of the records before an offset.
+func (p past) before(offset int64) (latest int64) {
+	for _, at := range p[:min(offset, int64(len(p)))] {
+		latest = max(latest, at)
+	}
+	return latest
+}
+
+// bounds holds that a trail is true of all offsets that it knows of.
+func (p past) bounds(t *rapid.T, of *trail) {
+	t.Helper()
+	for offset := range int64(len(p)) + 1 {
+		if got, ok := of.latest(offset); ok && offset > 0 {
+			require.GreaterOrEqual(t, got, p.before(offset), "records before %d; the trail is %s", offset, of)
+		}
+	}
+}
+
+func drawPast(t *rapid.T) past {
+	step := rapid.SampledFrom([]int64{1, 1000, markStep / 3, markStep, 24 * markStep, math.MaxInt64 / 1000}).Draw(t, "step")
+	at, all := rapid.Int64Range(1, 100*markStep).Draw(t, "begins"), past{}
+	for range rapid.IntRange(1, 300).Draw(t, "records") {
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		case 0: // an offline client's
+			all = append(all, rapid.Int64Range(1, at).Draw(t, "late"))
+		case 1: // without a time
+			all = append(all, rapid.SampledFrom([]int64{-1, 0, math.MinInt64}).Draw(t, "none"))
+		case 2: // a clock that is ahead
+			all = append(all, at+rapid.Int64Range(0, step).Draw(t, "ahead"))
+		default:
+			at += rapid.Int64Range(0, step).Draw(t, "passes")
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+func TestATrailIsTrueOfWhateverIsDeleted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPast(t)
+		var r times
+		r.disorder = math.MaxInt64
+		var kept trail // as it is committed, which is now and then
+		for offset := int64(0); offset < int64(len(p)); {
+			// A flow begins where the ledger is: further back after a rollback, further on
+			// where somebody else has read.
+			from := max(0, min(offset+rapid.Int64Range(-20, 20).Draw(t, "moved"), int64(len(p))))
+			kept.reach(from, p.before(int64(len(p))))
+			r.from(kept, from)
+			r.newest, r.markAt = 0, 0
+			for offset = from; offset < int64(len(p)); offset++ {
+				r.note(offset, p[offset])
+				if rapid.IntRange(0, 9).Draw(t, "batch ends") == 0 {
+					kept = r.at(offset + 1)
+					p.bounds(t, &kept)
+					text := kept.String()
+					require.LessOrEqual(t, len(text), maxTrail)
+					parsed, err := parseTrail(text)
+					require.NoError(t, err)
+					require.Equal(t, text, parsed.String())
+					kept = parsed
+				}
+				if rapid.IntRange(0, 99).Draw(t, "flow ends") == 0 {
+					break
+				}
+			}
+			if offset == int64(len(p)) {
+				kept = r.at(offset)
+			}
+		}
+		p.bounds(t, &kept)
+		if n := int64(len(p)); n > 0 {
+			_, known := kept.latest(n)
+			require.True(t, known, "the end of what was read has a bound")
+		}
+	})
+}
+
+func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPast(t)
+		draw := func(name string) (some trail) {
+			offsets := rapid.SliceOfN(rapid.Int64Range(1, int64(len(p))), 0, 40).Draw(t, name)
+			slices.Sort(offsets)
+			for _, offset := range offsets {
+				some.add(offset, p.before(offset)+rapid.SampledFrom([]int64{0, 0, 5}).Draw(t, "more"))
+			}
+			return some
+		}
+		a, b := draw("one"), draw("other")
+		both := a.with(&b)
+		p.bounds(t, &both)
+		end := rapid.Int64Range(0, int64(len(p))).Draw(t, "end")
+		cut := both.within(end)
+		p.bounds(t, &cut)
+		require.LessOrEqual(t, cut.last().offset, end)
+		if _, ok := both.latest(end); ok && end > 0 {
+			_, ok = cut.latest(end)
+			require.True(t, ok)
+		}
+	})
+}
+
+// Marks get sparser with age: of a year of records, what was deleted is known to within a
+// part of its age.
+func TestATrailIsExactToAPartOfTheAge(t *testing.T) {
+	const year = int64(365 * 24 * time.Hour / time.Millisecond)
+	for _, every := range []int64{1000 * 60, 7 * 60 * 1000, 3600 * 1000} {
+		var r times
+		r.disorder = math.MaxInt64
+		r.from(trail{}, 0)
+		begin := int64(1_700_000_000_000)
+		n := year / every
+		for i := range n {
+			r.note(i, begin+i*every)
+		}
+		got := r.at(n)
+		now := begin + n*every
+		for i := int64(1); i < n; i += n / 1000 {
+			bound, ok := got.latest(i)
+			require.True(t, ok)
+			exact := begin + (i-1)*every
+			require.LessOrEqual(t, float64(bound-exact), 0.75*float64(now-exact)+2*float64(markStep+every),
+				"of an age of %v", time.Duration(now-exact)*time.Millisecond)
+		}
+	}
+}
+
+func TestATrailsTextIsShortHoweverLargeItsNumbers(t *testing.T) {
+	var longest trail
+	for i := range int64(maxMarks) {
+		longest.marks[i] = trailMark{math.MaxInt64 - maxMarks + i, math.MaxInt64 - maxMarks + i}
+	}
+	longest.n = maxMarks
+	require.LessOrEqual(t, len(longest.String()), maxTrail)
+	parsed, err := parseTrail(longest.String())
+	require.NoError(t, err)
+	require.Equal(t, longest, parsed)
+	require.Empty(t, new(trail).String())
+}
+
+func TestAnotherProgramsMetadataIsNoTrail(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "hello", "standings/1", "standings/1 ", "standings/2 1:5", "standings/1 1", "standings/1 1:", "standings/1 :5",
+		"standings/1 0:5", "standings/1 -1:5", "standings/1 1:-5", "standings/1 1:5,", "standings/1 1:5,1:6", "standings/1 2:5,1:6",
+		"standings/1 1:5,2:5", "standings/1 1:5,2:4", "standings/1 +1:5", "standings/1 01:5", "standings/1 1:5:6", "standings/1 1:5 ",
+		"standings/1 99999999999999999999:5", "standings/1 1:99999999999999999999", strings.Repeat("x", 5000),
+		"standings/1 " + strings.Repeat("1:1,", 2000),
+	} {
+		_, err := parseTrail(text)
+		require.ErrorIs(t, err, errNoTrail, "%.40q", text)
+	}
+	many := trailVersion
+	for i := range maxMarks + 1 {
+		many += fmt.Sprintf(",%d:%d", i+1, i)
+	}
+	_, err := parseTrail(strings.Replace(many, " ,", " ", 1))
+	require.ErrorIs(t, err, errNoTrail)
+	require.Equal(t, trail{}, Commit{7, "hello"}.trail())
+}
+
+func FuzzParseTrail(f *testing.F) {
+	f.Add("standings/1 10:5,20:7")
+	f.Add("standings/1 10:5,20:7,")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := parseTrail(text)
+		if err == nil {
+			require.Equal(t, text, got.String())
+			require.LessOrEqual(t, len(text), maxTrail)
+		}
+	})
+}
