@@ -197,7 +197,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, p, got)
 		for i := range p.Windows {
-			require.Equal(t, "lb:{0}:"+p.Windows[i].Listing(), all[4+i])
+			require.Equal(t, "lb:{0}:"+p.Windows[i].Listing(), all[5+i])
 		}
 	})
 }
