@@ -57,7 +57,7 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 }
 
 // published are the bytes of a response as a broker gives them, about 1 MiB.
-func published(b *testing.B, codec kgo.CompressionCodec, now time.Time) (*fetch.Response, int64) {
+func published(b testing.TB, codec kgo.CompressionCodec, now time.Time) (*fetch.Response, int64) {
 	b.Helper()
 	const records = 8000
 	broker, err := embedded.StartKafka(b.Context(), embedded.KafkaOptions{Topics: map[string]int{"points": 1}})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -17,9 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 )
 
 // script answers every fetch as a test says: an empty answer where it says nothing.
@@ -198,4 +205,47 @@ func TestManyPartitionsInLittleMemoryAllGetThrough(t *testing.T) {
 		w.workerOf(c, p)
 	}
 	w.reaches(all...)
+}
+
+// counted is a context that ends when it has been looked at so often.
+type counted struct {
+	context.Context
+	looks int
+}
+
+var errCounted = errors.New("looked at often enough")
+
+func (c *counted) Err() error {
+	if c.looks--; c.looks < 0 {
+		return errCounted
+	}
+	return nil
+}
+
+// Whoever loses a partition in the middle of a response stops there, however large it is
+// and whatever its records cost.
+func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
+	response, records := published(t, kgo.NoCompression(), time.Now())
+	require.Greater(t, records, int64(4*lookAfter))
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	require.NoError(t, err)
+	config := &Config{
+		Rules:  fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: 86_400_000},
+		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		Stats:  new(Stats), Log: zap.NewNop(),
+	}
+	account := memory.New(256<<20, 64<<20).Account()
+	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
+	r := &reader{worker: w, records: recordbatch.Reader{Memory: account}}
+	b := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
+	b.Reset(ledger.At(0), 0)
+	at, err := r.fold(&counted{t.Context(), 3}, b, response, 0, -1)
+	require.Error(t, err)
+	require.Equal(t, int64(3*lookAfter), at)
+	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
+	// So does one that looks for the events of members who are refused.
+	o := &lettering{reader: r, decoder: w.decoder, batch: b, letters: w.letters}
+	b.MoveTo(records)
+	require.Error(t, o.records(&counted{t.Context(), 2}, response.Records, 0, response.Aborted))
+	require.Equal(t, int64(2*lookAfter), r.records.Position())
 }

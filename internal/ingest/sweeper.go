@@ -104,6 +104,7 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	s.lag.sweeping(b.oldest)
 	s.trail = b.trail // of what was read, whether or not it comes to count
 	s.pieces.Reset(b.Batch, s.topic, s.partition)
+	defer s.pieces.Release()
 	for {
 		piece, events, ok := s.pieces.Next(s.pace.width())
 		if !ok {

@@ -42,7 +42,7 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 	case <-ctx.Done():
 		return ledger.Answer{}, 0, fmt.Errorf("%s: wait for its turn: %w", doing(p), context.Cause(ctx))
 	}
-	defer func() { s.encoders <- e }()
+	defer func() { e.release(); s.encoders <- e }()
 
 	keys, err := e.encode(s, p, next)
 	if err != nil {
@@ -83,6 +83,24 @@ type blob []byte
 
 // MarshalBinary is the id itself.
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
+
+// Room that an encoder keeps: for the arguments of a usual piece. One of thousands of
+// windows has ten times as many.
+const (
+	argsKept  = 8 << 10
+	listsKept = 128 << 10
+)
+
+// release lets go of what the arguments point to, and of room that is seldom needed.
+func (e *encoder) release() {
+	clear(e.args)
+	if cap(e.args) > argsKept {
+		e.args = nil
+	}
+	if cap(e.lists) > listsKept {
+		e.lists = nil
+	}
+}
 
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]

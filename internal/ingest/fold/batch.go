@@ -73,11 +73,8 @@ type Batch struct {
 // for use again.
 func New(rules *Rules, memory Memory, limit int64) *Batch {
 	return &Batch{
-		table: table{memory: memory, limit: limit},
-		targets: targets{
-			rules: rules, setOf: map[string]int32{}, at: map[window]int32{},
-			boards: map[string]int32{}, known: map[key]int32{},
-		},
+		table:   table{memory: memory, limit: limit, most: widest},
+		targets: targets{rules: rules},
 	}
 }
 
@@ -86,15 +83,17 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 // before this owner came, and are what it counts as repeated.
 func (b *Batch) Reset(at ledger.Position, repeated uint64) {
 	b.Release()
-	b.targets.reset()
 	b.from, b.to = at.From, at.From
 	b.low, b.high, b.repeated = at.Hash, 0, repeated
 	b.resumed = at.Sweeping()
 	b.pending = 0
 }
 
-// Release gives all memory back.
-func (b *Batch) Release() { b.table.release() }
+// Release gives all memory back, and keeps no more of it than any batch needs.
+func (b *Batch) Release() {
+	b.table.release()
+	b.targets.reset()
+}
 
 // Add folds one event. An error says that its time is in no window that a
 // calendar has.
@@ -164,10 +163,13 @@ func (b *Batch) fits(hash uint64, chain, target int32) bool {
 		return true
 	}
 	t, sum := &b.table, b.targets.width(target)
-	for i := chain; i != 0; {
+	i, adjacent := t.ofHash(hash, chain)
+	for i != 0 {
 		m := t.member(int(i - 1))
 		if m.hash == hash {
 			sum += b.width(m)
+		} else if adjacent {
+			break
 		}
 		i = m.next
 	}
@@ -207,7 +209,6 @@ func (b *Batch) Halve() bool {
 		if seen >= b.table.count/2 && h > first {
 			b.high = h
 			b.Release()
-			b.targets.reset()
 			return true
 		}
 		seen++

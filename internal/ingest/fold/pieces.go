@@ -17,8 +17,10 @@ type Pieces struct {
 	refused [ledger.Reasons]int64
 	done    bool
 
-	groupOf  []int32 // set → the piece's group, plus one
-	windowOf []int32 // window → the piece's window, plus one
+	groupOf  []int32          // set → the piece's group, plus one
+	others   map[string]int32 // the same of sets that no event has
+	windowOf []int32          // window → the piece's window, plus one
+	room     int              // elements that the groups have room for
 	sums     []sum
 	set      []int32
 }
@@ -82,8 +84,29 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	return &p.piece, p.events, true
 }
 
+// Release lets go of what a large batch took: the next one may be long in coming.
+func (p *Pieces) Release() {
+	p.walk = walk{run: emptied(p.walk.run)}
+	p.batch = nil
+	if p.room > kept {
+		p.piece.Groups, p.room = nil, 0
+	}
+	p.others = cleared(p.others)
+	p.groupOf, p.windowOf, p.piece.Windows = emptied(p.groupOf), emptied(p.windowOf), emptied(p.piece.Windows)
+	p.sums, p.set = emptied(p.sums), emptied(p.set)
+}
+
+// mostRoom is how many elements the groups of a piece may keep room for until the next
+// one. The first group of one piece may be the large one, and of another the last: in
+// the course of a batch all of them could become large.
+const mostRoom = 1 << 14
+
 func (p *Pieces) begin() {
 	p.events, p.refused = 0, [ledger.Reasons]int64{}
+	if p.room > mostRoom {
+		p.piece.Groups, p.room = nil, 0
+	}
+	p.others = cleared(p.others)
 	for i := range p.piece.Groups {
 		g := &p.piece.Groups[i]
 		g.Members, g.Windows = g.Members[:0], g.Windows[:0]
@@ -115,7 +138,7 @@ func (p *Pieces) take(m *member) int {
 		for _, s := range rest[:run] {
 			p.set = append(p.set, s.window)
 		}
-		p.put(p.batch.targets.set(p.set), ledger.Member{ID: id, Points: first.points, Time: first.time})
+		p.putPart(p.set, ledger.Member{ID: id, Points: first.points, Time: first.time})
 		rest = rest[run:]
 	}
 	return len(p.sums)
@@ -156,23 +179,50 @@ func (p *Pieces) change(target int32, points, time int64) {
 	}
 }
 
-// put adds a member to the piece's group of a set of windows.
-func (p *Pieces) put(set int32, m ledger.Member) {
-	if n := len(p.batch.targets.sets); n > len(p.groupOf) { // a set made just now
-		p.groupOf = append(p.groupOf, make([]int32, n-len(p.groupOf))...)
-	}
-	g := p.groupOf[set]
+// put adds a member to the piece's group of a target.
+func (p *Pieces) put(target int32, m ledger.Member) {
+	g := p.groupOf[target]
 	if g == 0 {
-		p.piece.Groups = extend(p.piece.Groups)
-		g = int32(len(p.piece.Groups))
-		p.groupOf[set] = g
-		group := &p.piece.Groups[g-1]
-		for _, w := range p.batch.targets.sets[set] {
-			group.Windows = append(group.Windows, p.window(w))
-		}
+		g = p.group(p.batch.targets.sets[target])
+		p.groupOf[target] = g
 	}
+	p.join(g, m)
+}
+
+// putPart adds a member to the piece's group of a set of windows. One that is no target is
+// known to the piece alone: of a batch's, members with several changes could make as many
+// as they are.
+func (p *Pieces) putPart(set []int32, m ledger.Member) {
+	text := p.batch.targets.text(set)
+	if target, ok := p.batch.targets.setOf[string(text)]; ok {
+		p.put(target, m)
+		return
+	}
+	g, ok := p.others[string(text)]
+	if !ok {
+		g = p.group(set)
+		p.others[string(text)] = g
+	}
+	p.join(g, m)
+}
+
+// group adds a group of these windows to the piece, and returns its number, plus one.
+func (p *Pieces) group(windows []int32) int32 {
+	p.piece.Groups = extend(p.piece.Groups)
+	group := &p.piece.Groups[len(p.piece.Groups)-1]
+	before := cap(group.Windows)
+	for _, w := range windows {
+		group.Windows = append(group.Windows, p.window(w))
+	}
+	p.room += cap(group.Windows) - before
+	return int32(len(p.piece.Groups))
+}
+
+func (p *Pieces) join(g int32, m ledger.Member) {
 	group := &p.piece.Groups[g-1]
+	before := cap(group.Members)
 	group.Members = append(group.Members, m)
+	p.room += cap(group.Members) - before
 }
 
 func (p *Pieces) window(w int32) int {

@@ -33,6 +33,14 @@ const (
 	firstLevel = 6 // 64 buckets
 )
 
+// bounds are what the widths of indexes allow: a batch that comes to one of them ends.
+type bounds struct {
+	members, changes int // int32, plus one
+	idChunks         int // 4 GiB of ids
+}
+
+var widest = bounds{members: math.MaxInt32, changes: math.MaxInt32, idChunks: (1 << 32) / idChunk}
+
 // member is one member and its first change; most have one.
 type member struct {
 	hash    uint64
@@ -71,6 +79,7 @@ type Memory interface {
 type table struct {
 	memory Memory
 	limit  int64 // bytes that one batch may hold
+	most   bounds
 	held   int64
 
 	members []*[memberChunk]member
@@ -82,6 +91,7 @@ type table struct {
 	buckets []*[bucketChunk]int32
 	level   uint
 	split   int
+	crowds  crowds
 }
 
 func (t *table) take(n int64) Result {
@@ -123,19 +133,29 @@ func (t *table) find(hash uint64, id []byte) (at int, head *int32) {
 		return -1, nil
 	}
 	head = t.bucket(t.address(hash))
-	for i := *head; i != 0; {
+	i := *head
+	for range crowd {
+		if i == 0 {
+			return -1, head
+		}
 		m := t.member(int(i - 1))
 		if m.hash == hash && bytes.Equal(t.id(m), id) {
 			return int(i - 1), head
 		}
 		i = m.next
 	}
-	return -1, head
+	if i == 0 {
+		return -1, head
+	}
+	return t.findInCrowd(hash, id), head
 }
 
 // insert adds a member that isn't there. It takes all the memory it needs
 // before it changes anything.
 func (t *table) insert(hash uint64, id []byte, target int32, points, time int64) Result {
+	if t.count == t.most.members {
+		return Full
+	}
 	if len(t.buckets) == 0 {
 		if r := t.grow(); r != Added {
 			return r
@@ -148,6 +168,9 @@ func (t *table) insert(hash uint64, id []byte, target int32, points, time int64)
 		t.members = append(t.members, memberPool.Get().(*[memberChunk]member))
 	}
 	if len(t.ids) == 0 || t.idUsed+len(id) > idChunk {
+		if len(t.ids) == t.most.idChunks {
+			return Full
+		}
 		if r := t.take(idChunk); r != Added {
 			return r
 		}
@@ -155,14 +178,27 @@ func (t *table) insert(hash uint64, id []byte, target int32, points, time int64)
 		t.idUsed = 0
 	}
 	head := t.bucket(t.address(hash))
+	crowded := t.reaches(*head, crowd)
+	if crowded {
+		if r := t.makeRoom(head, hash); r != Added {
+			return r
+		}
+	}
 	*t.member(t.count) = member{
 		hash: hash, points: points, time: time, events: 1, target: target,
-		id: t.place(id), idLen: uint16(len(id)), next: *head,
+		id: t.place(id), idLen: uint16(len(id)),
 	}
 	t.count++
-	*head = int32(t.count)
-	if t.count > t.bucketCount() {
-		t.splitOne()
+	if crowded {
+		t.join(head, t.count-1)
+	} else {
+		t.member(t.count-1).next, *head = *head, int32(t.count)
+	}
+	// Two at most: so it catches up where there was no memory for it before.
+	for range 2 {
+		if t.count <= t.bucketCount() || !t.splitOne() {
+			break
+		}
 	}
 	return Added
 }
@@ -177,6 +213,9 @@ func (t *table) place(id []byte) uint32 {
 
 // addChange gives a member a change of another target.
 func (t *table) addChange(at int, target int32, points, time int64) Result {
+	if t.extra == t.most.changes {
+		return Full
+	}
 	if t.extra == len(t.changes)*changeChunk {
 		if r := t.take(changeBytes); r != Added {
 			return r
@@ -205,31 +244,32 @@ func (t *table) grow() Result {
 }
 
 // splitOne moves half of one bucket's range of hashes to a new bucket. Without
-// memory for it the chains just get longer.
-func (t *table) splitOne() {
+// memory for it the chains just get longer. The members of both halves stay in order: see
+// crowds.
+func (t *table) splitOne() bool {
 	from, to := t.split, t.split+1<<t.level
 	if to/bucketChunk == len(t.buckets) && t.grow() != Added {
-		return
+		return false
 	}
 	bit := uint64(1) << t.level
-	low, high := t.bucket(from), t.bucket(to)
+	low, high := t.bucket(from), t.bucket(to) // where the next of each half goes
 	i := *low
-	*low, *high = 0, 0
 	for i != 0 {
 		m := t.member(int(i - 1))
-		next := m.next
-		half := low
 		if bits.Reverse64(m.hash)&bit != 0 {
-			half = high
+			*high, high = i, &m.next
+		} else {
+			*low, low = i, &m.next
 		}
-		m.next, *half = *half, i
-		i = next
+		i = m.next
 	}
+	*low, *high = 0, 0
 	t.split++
 	if t.split == 1<<t.level {
 		t.level++
 		t.split = 0
 	}
+	return true
 }
 
 // addPoints keeps a sum that has left the range of 64 bits out of it for good:
@@ -264,11 +304,9 @@ func (t *table) release() {
 	for _, c := range t.ids {
 		idPool.Put(c)
 	}
-	clear(t.members)
-	clear(t.changes)
-	clear(t.buckets)
-	clear(t.ids)
 	t.memory.Release(t.held)
-	*t = table{memory: t.memory, limit: t.limit,
-		members: t.members[:0], changes: t.changes[:0], buckets: t.buckets[:0], ids: t.ids[:0]}
+	*t = table{
+		memory: t.memory, limit: t.limit, most: t.most,
+		members: emptied(t.members), changes: emptied(t.changes), buckets: emptied(t.buckets), ids: emptied(t.ids),
+	}
 }

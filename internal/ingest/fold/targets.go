@@ -58,25 +58,45 @@ type key struct {
 	span   int64  // start
 }
 
-// Rough sizes of what is kept for a new target, by which memory is charged: the
-// maps, strings and slices of a window, and of a set.
+// Sizes of what is kept, by which memory is charged: with maps and slices as they are at
+// their emptiest, just grown, and with what Pieces has for each.
 const (
-	windowBytes = 384
-	setBytes    = 256
-	spansKept   = 64
+	windowBytes = 224
+	setBytes    = 192 // and 8 a window
+	listBytes   = 128 // and 48 a board, and its text
+	spansKept   = 8   // from batch to batch
+	spansMost   = 128 // in one
 )
 
 func (ts *targets) reset() {
-	clear(ts.setOf)
-	clear(ts.at)
-	clear(ts.boards)
-	clear(ts.known)
-	ts.windows, ts.sets, ts.names = ts.windows[:0], ts.sets[:0], ts.names[:0]
+	ts.setOf, ts.at = cleared(ts.setOf), cleared(ts.at)
+	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)
+	ts.windows, ts.sets, ts.names = emptied(ts.windows), emptied(ts.sets), emptied(ts.names)
 	ts.lastBoards = -1
 	ts.lastKey = key{boards: -1}
 	if len(ts.spans) > spansKept {
-		ts.spans, ts.lastSpan = ts.spans[:0], 0
+		ts.spans, ts.lastSpan = nil, 0
 	}
+}
+
+// kept is how many elements an empty batch keeps room for. What had more is made anew for
+// the next one: a process has two batches a partition, and most of them are idle.
+const kept = 64
+
+func emptied[T any](s []T) []T {
+	if cap(s) > kept {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+func cleared[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil || len(m) > kept {
+		return map[K]V{}
+	}
+	clear(m)
+	return m
 }
 
 // take returns the span of an event's time, and which of its windows take the
@@ -127,7 +147,7 @@ func (ts *targets) spanOf(time int64) (*periods.Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(ts.spans) >= 2*spansKept { // events from all over: don't search long lists
+	if len(ts.spans) >= spansMost { // events from all over: don't search long lists
 		ts.spans = ts.spans[:0]
 	}
 	ts.lastSpan = len(ts.spans)
@@ -174,7 +194,7 @@ func (ts *targets) boardsOf(t *table, boards [][]byte) (int32, Result) {
 	ts.lastList, ts.lastBoards = list, -1
 	n, ok := ts.boards[string(list)]
 	if !ok {
-		if r := t.take(int64(2*len(list) + 64*len(boards) + setBytes)); r != Added {
+		if r := t.take(int64(listBytes + 48*len(boards) + len(list))); r != Added {
 			return 0, r
 		}
 		n = int32(len(ts.names))
@@ -192,44 +212,59 @@ func (ts *targets) boardsOf(t *table, boards [][]byte) (int32, Result) {
 // add makes a target: the taken windows of every board.
 func (ts *targets) add(t *table, k key, span *periods.Span) (int32, Result) {
 	names := ts.names[k.boards]
-	if r := t.take(int64(len(names)*len(span.Windows)*windowBytes + setBytes)); r != Added {
-		return 0, r
-	}
 	set := ts.lookup[:0]
 	for _, board := range names {
 		for i, w := range span.Windows {
-			if k.taken&(1<<i) != 0 {
-				set = append(set, ts.window(board, w))
+			if k.taken&(1<<i) == 0 {
+				continue
 			}
+			n, r := ts.window(t, board, w)
+			if r != Added {
+				return 0, r // what was added so far is in no set, and no harm
+			}
+			set = append(set, n)
 		}
 	}
 	ts.lookup = set
+	if r := t.take(int64(setBytes + 8*len(set))); r != Added {
+		return 0, r
+	}
 	slices.Sort(set)
 	target := ts.set(set)
 	ts.known[k] = target
 	return target, Added
 }
 
-func (ts *targets) window(board string, w periods.Window) int32 {
+func (ts *targets) window(t *table, board string, w periods.Window) (int32, Result) {
 	k := window{board, w.Period, w.Start}
 	n, ok := ts.at[k]
 	if !ok {
+		if r := t.take(windowBytes); r != Added {
+			return 0, r
+		}
 		n = int32(len(ts.windows))
 		ts.windows = append(ts.windows, ledger.Window{
 			Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End,
 		})
 		ts.at[k] = n
 	}
-	return n
+	return n, Added
 }
 
-// set numbers a set of windows, given as ascending indexes.
-func (ts *targets) set(windows []int32) int32 {
+// text is a set of windows, given as ascending indexes, as the key of a map; until the
+// next call.
+func (ts *targets) text(windows []int32) []byte {
 	b := ts.scratch[:0]
 	for _, w := range windows {
 		b = binary.LittleEndian.AppendUint32(b, uint32(w))
 	}
 	ts.scratch = b
+	return b
+}
+
+// set numbers a set of windows.
+func (ts *targets) set(windows []int32) int32 {
+	b := ts.text(windows)
 	n, ok := ts.setOf[string(b)]
 	if !ok {
 		n = int32(len(ts.sets))
