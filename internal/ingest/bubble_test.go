@@ -51,20 +51,16 @@ func newLogs() *logs { return &logs{all: map[int32]*partitionLog{}} }
 
 // add appends a batch of values, compressed by a codec of Kafka's, to a partition.
 func (l *logs) add(partition int32, codec int, values ...[]byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.all[partition]
-	if p == nil {
-		p = &partitionLog{}
-		l.all[partition] = p
-	}
-	now := time.Now().UnixMilli()
 	var raw []byte
 	for i, v := range values {
 		r := kmsg.Record{OffsetDelta: int32(i), Value: v}
 		r.Length = int32(len(r.AppendTo(nil)) - 1)
 		raw = r.AppendTo(raw)
 	}
+	l.addRaw(partition, codec, len(values), compressed(codec, raw))
+}
+
+func compressed(codec int, raw []byte) []byte {
 	if codec != 0 {
 		var out bytes.Buffer
 		w := compress.Codecs[codec].NewWriter(&out)
@@ -76,14 +72,27 @@ func (l *logs) add(partition int32, codec int, values ...[]byte) {
 		}
 		raw = out.Bytes()
 	}
+	return raw
+}
+
+// addRaw appends a batch of n records, as they are compressed.
+func (l *logs) addRaw(partition int32, codec, n int, raw []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.all[partition]
+	if p == nil {
+		p = &partitionLog{}
+		l.all[partition] = p
+	}
+	now := time.Now().UnixMilli()
 	b := kmsg.RecordBatch{
-		FirstOffset: p.end, Magic: 2, Attributes: int16(codec), LastOffsetDelta: int32(len(values) - 1),
+		FirstOffset: p.end, Magic: 2, Attributes: int16(codec), LastOffsetDelta: int32(n - 1),
 		FirstTimestamp: now, MaxTimestamp: now, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
-		NumRecords: int32(len(values)), Records: raw, Length: int32(49 + len(raw)),
+		NumRecords: int32(n), Records: raw, Length: int32(49 + len(raw)),
 	}
 	b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[21:], crc32.MakeTable(crc32.Castagnoli)))
 	p.batches = append(p.batches, b)
-	p.end += int64(len(values))
+	p.end += int64(n)
 }
 
 // from is what a broker would send from an offset on: no more than most bytes, but a

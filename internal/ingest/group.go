@@ -28,14 +28,6 @@ type Consumer struct {
 	workers []*worker // of the generation under way
 }
 
-// minCodec is what a codec may hold however small the budget: lz4 of kafka-go's own
-// writers takes a little over 8 MiB.
-const minCodec = 9 << 20
-
-// LargestBatch is the largest record batch, in bytes, that fold_memory has room for: a
-// larger one halts its partition.
-func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
-
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{c.Transport}, Timeout: c.Timeout}
@@ -48,7 +40,7 @@ func New(c Config) *Consumer {
 			// is read again with, outside of the budget, is set aside.
 			memory:      memory.New(c.FoldMemory*9/10-maxResponse, c.FoldMemory/3),
 			maxResponse: maxResponse,
-			maxCodec:    max(maxResponse, minCodec),
+			maxCodec:    largestCodec(c.FoldMemory, int64(c.Events.MaxEventBytes)),
 			states:      newStates(c.Standings.State),
 			starting:    make(chan struct{}, 1),
 			again:       make(chan struct{}, 1),

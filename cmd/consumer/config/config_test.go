@@ -249,3 +249,19 @@ func TestListenTakesAddressesAndOff(t *testing.T) {
 		}
 	}
 }
+
+func TestEventsThatFoldMemoryHasNoRoomForAreRefusedWithTheNumberThatHas(t *testing.T) {
+	for text, want := range map[string]string{
+		"max_event_bytes: 1MiB\nfold_memory: 32MiB":   "",
+		"max_event_bytes: 8MiB\nfold_memory: 64MiB":   "fold_memory: 64MiB is less than events of max_event_bytes, 8MiB, need: 129MiB would do",
+		"max_event_bytes: 8MiB\nfold_memory: 129MiB":  "",
+		"max_event_bytes: 16MiB\nfold_memory: 256MiB": "257MiB would do",
+		"max_event_bytes: 16MiB\nfold_memory: 257MiB": "",
+		"max_event_bytes: 64MiB":                      "would do",
+	} {
+		_, err := Load(writeFile(t, text), nil)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

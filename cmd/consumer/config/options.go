@@ -217,7 +217,7 @@ func processOptions(c *Config) []option {
 		fieldOption("event_id", &c.Fields.EventID, "Likewise `event_id`, which only dead letters show."),
 		{Key: "fold_memory", def: "256MiB",
 			value: bytesValue{&c.FoldMemory, 32 * units.MiB, 1024 * units.GiB},
-			doc:   "The memory for fetched and folded events, of the whole process."},
+			doc:   "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
 		{Key: "piece_time", def: "5ms",
 			value: durationValue{&c.PieceTime, 500 * time.Microsecond, 100 * time.Millisecond},
 			doc:   "How long one call may keep Redis busy."},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
@@ -114,6 +115,10 @@ func (l *Loaded) validateTogether() []error {
 		if wrong, ok := errors.AsType[*event.PathError](err); ok {
 			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
 		}
+	}
+	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
+		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
+			units.ShortBytes(cfg.MaxEventBytes), (least+units.MiB-1)/units.MiB)
 	}
 	enabled := 0
 	for _, p := range cfg.Periods {

@@ -1,0 +1,38 @@
+package ingest
+
+// What fold_memory has room for. A turn at it is a third, and one partition has to be able
+// to read anything valid with that.
+
+const (
+	// lz4Codec is what lz4 holds with blocks of 4 MiB, in bytes: those of kafka-go's own
+	// writers. minCodec is what a codec may hold however small the budget.
+	lz4Codec = 8<<20 + 16<<10
+	minCodec = 9 << 20
+	// besideEvent is what a record batch with one event takes beside the event, in bytes:
+	// its key and headers, the batch's own header and the response's.
+	besideEvent = 64 << 10
+	// leastBatch is what a batch takes that has folded one event, in bytes, and more.
+	leastBatch = 256 << 10
+)
+
+// LargestBatch is the largest record batch, in bytes, that fold_memory has room for: a
+// larger one halts its partition.
+func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
+
+// LeastMemory is the least fold_memory, in bytes, with which every event of a size can be
+// read, however it is compressed.
+func LeastMemory(maxEventBytes int64) int64 {
+	record := maxEventBytes + besideEvent
+	window := record + record/4 + 8<<10 // as it grows to a record
+	turn := record + window + max(lz4Codec, eventCodec(maxEventBytes)) + leastBatch
+	return max(16*record, 3*turn)
+}
+
+// eventCodec is the most that a codec holds for a batch of one event: snappy in a single
+// block has it twice as it came, where it doesn't compress, and once as it was; zstd has
+// the last and its tables.
+func eventCodec(maxEventBytes int64) int64 { return 3*(maxEventBytes+besideEvent) + 64<<10 }
+
+func largestCodec(foldMemory, maxEventBytes int64) int64 {
+	return max(LargestBatch(foldMemory), minCodec, eventCodec(maxEventBytes))
+}
