@@ -21,6 +21,7 @@ import (
 
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -37,9 +38,11 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	points.set(map[string]float64{"weekly": 0.5})
 	boards := &boardCount{limit: 200_000}
 	boards.set(gauge(5), gauge(60))
+	memory := &redisMemory{}
+	memory.set([]ranking.Memory{{Server: "localhost:6379", Used: 1 << 20, Max: 1 << 30}})
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
-	return newRegistry(new(ingest.Stats), now, func() []api.Reason { return nil }, client, points, boards)
+	return newRegistry(new(ingest.Stats), now, func() []api.Reason { return nil }, client, points, boards, memory)
 }
 
 // families are our own metrics, by name.

@@ -25,6 +25,7 @@ type operations struct {
 	*readiness
 	points pointsRange
 	boards boardCount
+	memory redisMemory
 	ended  sync.WaitGroup
 	stop   context.CancelFunc
 	log    *zap.Logger
@@ -38,7 +39,7 @@ func openOperations(ctx context.Context, cfg *config.Config, client redis.Univer
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points, &o.boards), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(stats, o.snapshot, o.reasons, client, &o.points, &o.boards, &o.memory), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -64,6 +65,7 @@ func (o *operations) watch(ctx context.Context, store *ranking.Store) {
 	all.Go(func() { o.watchRedis(ctx, store) })
 	all.Go(func() { o.points.watch(ctx, o.cfg, store, o.snapshot, o.log) })
 	all.Go(func() { o.boards.watch(ctx, o.cfg.Kafka.Topics[0], store, o.snapshot, o.log) })
+	all.Go(func() { o.memory.watch(ctx, store.Memories, o.log) })
 	all.Wait()
 }
 
@@ -73,12 +75,12 @@ func (o *operations) close() {
 }
 
 // newRegistry has everything that /metrics shows.
-func newRegistry(stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points, boards prometheus.Collector) *prometheus.Registry {
+func newRegistry(stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points, boards, memory prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.New(stats, now),
-		poolCollector{client}, points, boards,
+		poolCollector{client}, points, boards, memory,
 		gaugeOf("ready", "1 while /readyz says so, else 0.", func() float64 {
 			if len(notReady()) > 0 {
 				return 0

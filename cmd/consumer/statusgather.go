@@ -6,7 +6,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +71,9 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 		}
 		s.Partitions = append(s.Partitions, reportPartition(id, facts, state))
 	}
+	if slices.ContainsFunc(s.Partitions, func(p partitionReport) bool { return p.Stale }) {
+		s.Problems = append(s.Problems, fullServers(ctx, cfg, r)...)
+	}
 	addBehind(ctx, cfg, client, s.Partitions)
 	if state != nil {
 		s.Held = state.Held
@@ -78,6 +83,21 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 		s.Schema = difference(r, log.cluster, state.Schema)
 	}
 	return s, nil
+}
+
+// fullServers names the servers that are at their maxmemory, where partitions haven't
+// reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
+// be reached, which is among the problems anyway.
+func fullServers(ctx context.Context, cfg *config.Config, r *clients.Reader) []string {
+	var all []string
+	memories, _ := r.Store.Memories(ctx)
+	for _, m := range memories {
+		if m.Max > 0 && m.Used >= m.Max {
+			all = append(all, fmt.Sprintf("%s is full: %s uses %d of %d bytes of maxmemory; consumers wait for room, and can't report it here",
+				cfg.Redis.Name(), m.Server, m.Used, m.Max))
+		}
+	}
+	return all
 }
 
 // difference says how the configuration differs from what the scores were written

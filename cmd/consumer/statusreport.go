@@ -24,7 +24,7 @@ type statusReport struct {
 	At         string             `json:"at"` // RFC 3339 with ms, in UTC, like every time here
 	Group      string             `json:"group"`
 	Prefix     string             `json:"prefix"`
-	Problems   []string           `json:"problems"` // what couldn't be reached or read
+	Problems   []string           `json:"problems"` // what couldn't be reached or read, and a Redis that is full
 	Partitions []partitionReport  `json:"partitions"`
 	Incomplete []incompleteReport `json:"incomplete_windows"`
 	Held       bool               `json:"held"` // a rebuild holds the shard

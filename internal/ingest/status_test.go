@@ -53,10 +53,11 @@ func TestOneSideThatGoesOnDoesNotHideThatTheOtherWaits(t *testing.T) {
 func TestALineHasTheReasonOfAWait(t *testing.T) {
 	w, _ := quiet()
 	for reason, err := range map[string]error{
-		WaitsKafka:   errors.New("connection refused"),
-		WaitsRedis:   mark(errors.New("connection refused")),
-		WaitsRebuild: errHeld,
-		WaitsMemory:  fmt.Errorf("points/0: %w", mark(&Waiting{WaitsMemory, errors.New("none is left"), "raise it"})),
+		WaitsKafka:     errors.New("connection refused"),
+		WaitsRedis:     mark(errors.New("connection refused")),
+		WaitsRebuild:   errHeld,
+		WaitsRedisFull: mark(fmt.Errorf("apply points/0: %w", &ledger.FullError{Used: 61_000_000, Max: 60_000_000, Err: errors.New("OOM command not allowed")})),
+		WaitsMemory:    fmt.Errorf("points/0: %w", mark(&Waiting{WaitsMemory, errors.New("none is left"), "raise it"})),
 	} {
 		w.writing(err)
 		l := w.line()
@@ -65,6 +66,9 @@ func TestALineHasTheReasonOfAWait(t *testing.T) {
 		require.Equal(t, err.Error(), l.What)
 		require.NotEmpty(t, l.Remedy)
 		require.Contains(t, WaitReasons(), l.Reason)
+		if reason == WaitsRedisFull {
+			require.Contains(t, l.Remedy, "maxmemory (61000000 of 60000000 bytes are used)")
+		}
 	}
 	w.halted(&Halt{HaltGap, "gone", "rebuild"})
 	require.Equal(t, HaltGap, w.line().Reason, "a halt goes before")

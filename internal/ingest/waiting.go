@@ -1,6 +1,11 @@
 package ingest
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/standings/standings/internal/ledger"
+)
 
 // Waiting is an error that a partition waits out, with the reason for it: a wait whose
 // cause is neither just Kafka nor just Redis. It goes to reading, writing or waiting,
@@ -37,8 +42,21 @@ func classifyWait(err error) (reason, remedy string) {
 	if w, ok := errors.AsType[*Waiting](err); ok {
 		return w.Reason, w.Remedy
 	}
+	if full, ok := errors.AsType[*ledger.FullError](err); ok {
+		return WaitsRedisFull, roomRemedy(full)
+	}
 	if ofStandings(err) {
 		return WaitsRedis, "check that Redis runs and can be reached; it goes on by itself"
 	}
 	return WaitsKafka, "check that the brokers run and can be reached; it goes on by itself"
+}
+
+// roomRemedy is what to do about a Redis that is full.
+func roomRemedy(full *ledger.FullError) string {
+	of := "it is reached"
+	if full.Max > 0 {
+		of = fmt.Sprintf("%d of %d bytes are used", full.Used, full.Max)
+	}
+	return "raise Redis's maxmemory (" + of + "), by CONFIG SET maxmemory for instance, or remove what isn't needed (consumer drop); " +
+		"nothing is lost or counted meanwhile, and it goes on by itself once there is room"
 }

@@ -106,6 +106,12 @@ func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 				err := f.fails(t, c.code+" ")
 				require.Equal(t, ledger.Retry, Meaning(err))
 				require.False(t, Unreachable(err), "it has answered")
+				full, isFull := errors.AsType[*ledger.FullError](err)
+				require.Equal(t, c.code == "OOM", isFull)
+				if isFull {
+					require.Equal(t, int64(1), full.Max)
+					require.Greater(t, full.Used, int64(100_000))
+				}
 			})
 		})
 	}

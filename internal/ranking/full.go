@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -43,21 +42,4 @@ func (s *Store) Full(ctx context.Context, err error) error {
 	full := &FullError{Err: err}
 	full.Used, full.Max = s.room(ctx)
 	return full
-}
-
-// room is how much memory is used and how much may be; 0 where Redis doesn't tell.
-func (s *Store) room(ctx context.Context) (used, most int64) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	server, err := s.master(ctx)
-	if err != nil {
-		return 0, 0 // nothing rests on it
-	}
-	told, err := info(ctx, server, "memory")
-	if err != nil {
-		return 0, 0
-	}
-	used, _ = strconv.ParseInt(told["used_memory"], 10, 64) // 0 where it isn't told
-	most, _ = strconv.ParseInt(told["maxmemory"], 10, 64)
-	return used, most
 }

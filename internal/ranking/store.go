@@ -198,7 +198,7 @@ func (s *Store) run(ctx context.Context, sc script, keys int, args []any) ([]any
 	if s.lease != "" && IsFull(err) {
 		return nil, &FullError{Err: err}
 	}
-	return reply, asRights(err, sc.source, s.prefix)
+	return reply, s.withRoom(ctx, asRights(err, sc.source, s.prefix))
 }
 
 // Now is the clock of the server that decides which windows live.

@@ -150,6 +150,9 @@ func TestARedisThatRefusesForAWhileLosesNothing(t *testing.T) {
 			do(t, place, outage.begin)
 			place.Publish(t, earned(63, 500, 100, 1)...)
 			says(t, c, 2, outage.says)
+			if outage.says == "OOM" {
+				saysFull(t, place, c)
+			}
 			if at := place.Ledger(t)[0]; at != before {
 				t.Errorf("the ledger moved from %s to %s", before, at)
 			}
@@ -162,6 +165,24 @@ func TestARedisThatRefusesForAWhileLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// saysFull requires a full Redis to be shown as one: by readiness and the metrics.
+func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
+	t.Helper()
+	waits := c.AwaitNotReady(t, within, "waiting", "OOM")
+	if waits.Cause != "redis_full" || !strings.Contains(waits.Remedy, "maxmemory (") || !strings.Contains(waits.Remedy, " of 1 bytes are used") {
+		t.Errorf("%+v", waits)
+	}
+	harness.Eventually(t, within, func() string {
+		m, err := c.Scrape(t.Context())
+		used := `standings_redis_memory_used_bytes{server="` + place.Redis.Addr() + `"}`
+		most := `standings_redis_memory_max_bytes{server="` + place.Redis.Addr() + `"}`
+		if err == nil && m[`standings_waiting_partitions{reason="redis_full"}`] == 1 && m[used] > 100_000 && m[most] == 1 {
+			return ""
+		}
+		return fmt.Sprintf("the metrics say %v of %v bytes: %v", m[used], m[most], err)
+	})
 }
 
 func do(t *testing.T, place *harness.Place, commands [][]any) {

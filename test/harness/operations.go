@@ -19,7 +19,7 @@ import (
 type Metrics map[string]float64
 
 // Reason is why a consumer isn't ready.
-type Reason struct{ Reason, Partition, What, Remedy string }
+type Reason struct{ Reason, Cause, Partition, What, Remedy string }
 
 // operations is where a consumer's port is, once its log has said so.
 func (c *Consumer) operations() (address string, ok bool) {
