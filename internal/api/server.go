@@ -46,7 +46,8 @@ type Server struct {
 
 // What a client may take up of the process, however slow or many they are.
 const (
-	readWithin  = 10 * time.Second
+	connections = 128              // see door.go
+	readWithin  = 10 * time.Second // from the connection, or the first byte of a next request
 	writeWithin = 30 * time.Second
 	idleFor     = 2 * time.Minute
 	maxHeader   = 16 << 10
@@ -66,8 +67,8 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &Server{listener: listener, endWithin: c.EndWithin, http: &http.Server{
-		Handler:           handler(c),
+	return &Server{listener: &door{Listener: listener, limit: connections}, endWithin: c.EndWithin, http: &http.Server{
+		Handler: whole(handler(c)), ConnContext: withVisitor,
 		ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor,
 		MaxHeaderBytes: maxHeader, ErrorLog: errorLog,
 	}}, nil

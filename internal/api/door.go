@@ -1,0 +1,110 @@
+package api
+
+// How many connections the port takes. Each costs a file and memory, and a process without
+// files left can't dial Kafka or Redis any more. A plain limit would lock out the probes of
+// an orchestrator as soon as somebody holds that many; so whoever comes is let in, and the
+// connection that has sent no whole request for longest goes. A probe sends its own at once.
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// door is a listener with a limit.
+type door struct {
+	net.Listener
+	limit int
+
+	mu   sync.Mutex
+	open list.List // of *visitor: who has been waited for longest is first
+}
+
+// visitor is a connection.
+type visitor struct {
+	net.Conn
+	door    *door
+	place   *list.Element // guarded by door.mu, as is what follows; nil once it is gone
+	serving bool          // its request is whole, and being answered
+}
+
+// Accept lets in the next, whom there is always room for but where every other is being
+// answered.
+func (d *door) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		v := &visitor{Conn: conn, door: d}
+		if d.admit(v) {
+			return v, nil
+		}
+		_ = conn.Close() // whoever it is may come again
+	}
+}
+
+func (d *door) admit(v *visitor) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open.Len() >= d.limit && !d.turnOut() {
+		return false
+	}
+	v.place = d.open.PushBack(v)
+	return true
+}
+
+// turnOut closes the connection that has been waited for longest, if there is one.
+func (d *door) turnOut() bool {
+	for e := d.open.Front(); e != nil; e = e.Next() {
+		if v := e.Value.(*visitor); !v.serving {
+			d.open.Remove(e)
+			v.place = nil
+			_ = v.Conn.Close() // its goroutine sees that, and ends
+			return true
+		}
+	}
+	return false
+}
+
+// Close makes room.
+func (v *visitor) Close() error {
+	v.door.mu.Lock()
+	if v.place != nil {
+		v.door.open.Remove(v.place)
+		v.place = nil
+	}
+	v.door.mu.Unlock()
+	return v.Conn.Close()
+}
+
+// serve is called where a request is whole, and where it is answered: from then on its
+// next is waited for.
+func (v *visitor) serve(yes bool) {
+	v.door.mu.Lock()
+	defer v.door.mu.Unlock()
+	v.serving = yes
+	if v.place != nil {
+		v.door.open.MoveToBack(v.place)
+	}
+}
+
+type visitorKey struct{}
+
+// withVisitor gives requests their connection.
+func withVisitor(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, visitorKey{}, conn)
+}
+
+// whole notes that requests are whole.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
+			v.serve(true)
+			defer v.serve(false)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+)
+
+// opened is a server whose /readyz is answered once the test says so, and its door.
+func opened(t *testing.T, notReady func() []Reason) (address string, d *door) {
+	t.Helper()
+	s, err := Listen(t.Context(), Config{
+		Listen: "127.0.0.1:0", EndWithin: time.Second, Metrics: prometheus.NewRegistry(), Log: zap.NewNop(),
+		NotReady: notReady, Broken: func() []Reason { return nil },
+	})
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(t.Context()) })
+	t.Cleanup(running.Wait)
+	return s.Addr().String(), s.listener.(*door)
+}
+
+func (d *door) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open.Len()
+}
+
+// send opens a connection, and sends some of a request.
+func send(t *testing.T, address, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, _ = io.WriteString(conn, text) // it may be closed already
+	return conn
+}
+
+func healthy(t *testing.T, address string) {
+	t.Helper()
+	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + address + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+}
+
+// Without the door 1,000 half-sent requests held 1,000 files until their time was over.
+func TestHalfSentRequestsNeitherTakeAllFilesNorLockOutAProbe(t *testing.T) {
+	address, d := opened(t, func() []Reason { return nil })
+	for n := range 600 {
+		send(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Sl")
+		if n%100 == 99 {
+			healthy(t, address)
+			require.LessOrEqual(t, d.count(), connections)
+		}
+	}
+	// Idle ones, whose requests were answered, are no better.
+	for range 2 * connections {
+		conn := send(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+	}
+	require.LessOrEqual(t, d.count(), connections)
+	healthy(t, address)
+}
+
+func TestWhoIsBeingAnsweredIsNotTurnedOut(t *testing.T) {
+	goOn := make(chan struct{})
+	var held sync.WaitGroup
+	held.Add(2)
+	address, d := opened(t, func() []Reason { held.Done(); <-goOn; return nil })
+	var served [2]net.Conn
+	for i := range served {
+		served[i] = send(t, address, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	held.Wait()
+	first := send(t, address, "GET /")
+	require.Eventually(t, func() bool { return d.count() == 3 }, 20*time.Second, time.Millisecond)
+	for range connections {
+		send(t, address, "GET /")
+	}
+	_ = first.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_, err := first.Read(make([]byte, 1))
+	require.Error(t, err)
+	if late, ok := err.(net.Error); ok { //nolint:errorlint // the very error of a read
+		require.False(t, late.Timeout(), "who came first and sent no request stays")
+	}
+	close(goOn)
+	for _, conn := range served {
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+	}
+	healthy(t, address)
+}
