@@ -60,7 +60,17 @@ local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 
 -- The windows. One whose retention is over is neither read nor written, nor is one that
 -- was dropped with its board: of the rest of its events nobody could say that it is whole.
+--
+-- The same holds where a consumer far behind comes to a window that is over and was never
+-- listed, its retention is raised, and then more of its events come. So the start of the
+-- last such window of each period is kept, in dropped as over:<period>, and what isn't
+-- listed and starts no later doesn't begin any more. A shadow is read by one retention.
 local windows, room = {}, nil -- how many more may be listed
+local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
+local function leftOut(period)
+  if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
+  return left[period]
+end
 local arg = 7
 for i = 1, #KEYS - 5 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
@@ -78,7 +88,9 @@ for i = 1, #KEYS - 5 do
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
   else
     w.live = now < expires
-    if w.live and call('HGET', dropped, name) then w.live = false end
+    local period = string.match(name, '^[^:]*:([^:]*)') or ''
+    if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
+    if w.live and (call('HGET', dropped, name) or w.first <= leftOut(period)) then w.live = false end
     w.listing = string.format('%s %s %.0f', first, last, expires)
     w.expires = string.format('%.0f', expires + DAY)
     if w.live then
@@ -200,6 +212,7 @@ if ARGV[3] == '' then return {'fits'} end
 -- Write. What is listed first is known to a rebuild if this dies before it ends: a key
 -- that nothing lists would be in its way, and it wouldn't know.
 call('HSET', ledger, field, 'torn:' .. expected)
+for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
 for _, w in ipairs(windows) do
   if w.listing and w.written then call('HSET', listings, w.name, w.listing) end
 end

@@ -273,6 +273,49 @@ func TestAWindowWhoseRetentionIsOverIsLeftAlone(t *testing.T) {
 	f.mustApply(t)
 }
 
+// A consumer far behind reads events of a window that is over, and they are left out. Then
+// its retention is raised, and the rest of them comes: the window would begin halfway, and
+// nothing would say so.
+func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
+	f := someone(t)
+	over, before := f.past("over", retention+time.Minute), f.past("before", retention+8*24*time.Hour)
+	comes := func(w ledger.Window, points int64) {
+		t.Helper()
+		m := f.member("u1", points)
+		m.Time = w.End - 1000
+		f.piece.Windows[0], f.piece.Groups = w, []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{m}}}
+		f.mustApply(t)
+	}
+	comes(over, 5)
+	comes(before, 5)
+	f.store = f.storeOf(t, func(c *Config) {
+		p := c.Periods["weekly"]
+		p.Retention += 30 * 24 * time.Hour
+		c.Periods["weekly"] = p
+	})
+	comes(over, 7)
+	comes(before, 7)
+	require.False(t, f.client.HExists(t.Context(), f.store.keys.windows(), over.Listing()).Val())
+	require.False(t, f.client.HExists(t.Context(), f.store.keys.windows(), before.Listing()).Val())
+	require.NotContains(t, contents(t, f.client, f.prefix), strings.TrimPrefix(f.key(0), f.prefix))
+
+	// Of the next one nothing was left out, nor of another period's.
+	next := f.past("next", retention-6*24*time.Hour)
+	comes(next, 7)
+	require.NotEmpty(t, f.listing(t, next))
+	month := next
+	month.Period = "monthly"
+	comes(month, 7)
+	require.NotEmpty(t, f.listing(t, month))
+
+	// What is listed is whole, whatever was left out of others: as a rebuild lists it.
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), over.Listing(), fmt.Sprintf("%d %d %d", over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
+	f.piece.Windows[0] = over
+	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 12, Member: "u1"}).Err())
+	comes(over, 5)
+	require.InDelta(t, 17.0, f.client.ZScore(t.Context(), f.key(0), "u1").Val(), 0.999)
+}
+
 func TestAListedWindowLivesAsLongAsItsListingSays(t *testing.T) {
 	f := someone(t)
 	w := f.past("late", retention+time.Minute) // over by today's retention
