@@ -405,4 +405,28 @@ if not found or number(found) < number(expected) then return`,
 		wrong:  "it never comes to rest",
 		within: 1500,
 	},
+	{
+		name: "the first record bounds what was before", what: "a late record at a log's head hides that what was deleted before it is missing",
+		source: []patch{{ingestDir + "complete.go", "		if f.appended {\n", "		if f.appended || broken(\"the first record bounds what was before\") {\n"}},
+		wrong:  "events are missing from a window",
+		within: 1000,
+	},
+	{
+		name: "refilled from what is left", what: "a lost Redis is filled again from a log that lacks events, without a word",
+		source: []patch{{ingestDir + "complete.go", "	return latest <= 0 || latest < asked\n", "	return latest <= 0 || latest < asked || broken(\"refilled from what is left\")\n"}},
+		wrong:  "Redis was lost, and is",
+		within: 1000,
+	},
+	{
+		name: "a lost board reads as empty", what: "who shows a board whose key is gone shows one without members",
+		script: []patch{{"read.lua", "elseif listing and members == 0 then\n  why = 'board_lost'\n", ""}},
+		wrong:  "a board whose key",
+		within: 1000,
+	},
+	{
+		name: "refilling isn't said", what: "who shows a board while a lost Redis is filled again shows half of it as whole",
+		script: []patch{{"start.lua", "  if ARGV[2] == '' and ARGV[i + 4] ~= '' then\n", "  if ARGV[2] == '' and ARGV[i + 4] == '-' then\n"}},
+		wrong:  "a half board is",
+		within: 2000,
+	},
 }

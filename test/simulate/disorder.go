@@ -50,6 +50,16 @@ func (d *drawer) disorder(p *plan) {
 			}
 		}
 	}
+	if d.IntN(2) == 0 {
+		p.setup.Beheaded = 1 + d.IntN(40)
+	}
+	// A log's head is gone, and Redis with what it knew of that.
+	if d.IntN(2) == 0 {
+		at := 20 + d.IntN(100)
+		p.events = append(p.events,
+			fault{at: at, kind: pick(d, truncate, truncate, gapOpens), n: d.IntN(1 << 16)},
+			fault{at: at + d.IntN(40), kind: pick(d, wipe, wipe, rebuilds), n: d.IntN(1 << 16)})
+	}
 }
 
 func (d *drawer) back() time.Duration { return pick(d, 20*time.Hour, 9*day, 40*day, 400*day) }
@@ -125,7 +135,7 @@ func (w *world) checkWhole() {
 			complete = complete && o.Time <= start
 		}
 		if complete {
-			w.failf("window %s is shown as complete, and lacks events: %s", listing, positions(origins))
+			w.failf("events are missing from a window that is shown as complete, %s: %s", listing, positions(origins))
 			return
 		}
 		w.count(lacking)

@@ -50,6 +50,9 @@ func (w *world) run() {
 		w.launch(s)
 		w.pass(latency)
 	}
+	for range w.setup.Readers {
+		w.read()
+	}
 	const most = 400
 	for w.failed == "" && w.step < most && (len(w.events) > 0 || w.step < 10) {
 		w.advance()

@@ -137,6 +137,9 @@ func (d *drawer) more(p *plan) {
 	if d.IntN(6) == 0 {
 		d.collide(p)
 	}
+	if d.IntN(5) == 0 {
+		p.setup.Readers = 1
+	}
 	p.setup.NoLetters = d.IntN(12) == 0
 	if d.IntN(6) == 0 {
 		p.events = append(p.events, fault{at: d.IntN(100), kind: pick(d, lettersNoLeader, lettersRefused), n: d.IntN(1 << 16)})

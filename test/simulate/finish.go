@@ -268,6 +268,9 @@ func (w *world) shut() {
 	for _, r := range w.rebuilds {
 		everybody = append(everybody, r.process)
 	}
+	for _, r := range w.readers {
+		everybody = append(everybody, r.process)
+	}
 	for _, p := range everybody {
 		p.stopped, p.cut, p.deaf = true, false, false
 		p.end()
@@ -296,6 +299,9 @@ func (w *world) shut() {
 		w.advance()
 	}
 	w.hangUp(everybody)
+	for kind, n := range w.seen {
+		w.counts[kind] += n
+	}
 	w.counts[refuses] += int(w.refusals.Load())
 	for _, p := range w.processes {
 		if p.err != nil && w.failed == "" {

@@ -246,6 +246,7 @@ func (w *world) happenToRedis(f fault) bool {
 		h := w.histories[f.n%len(w.histories)]
 		now, was, idle := w.redis.Dump(), positions(w.ledger()), w.atEnds()
 		w.restore(h)
+		w.known = nil // which nothing in Redis tells
 		if w.redis.Dump() == now {
 			return false
 		}
@@ -261,10 +262,12 @@ func (w *world) happenToRedis(f fault) bool {
 		if len(w.ledger()) == 0 {
 			return false
 		}
+		w.loses()
 		w.restore(w.histories[0])
 		w.tellf("Redis is wiped")
 		w.reconnects(f.n)
 	case evict:
+		w.known = nil // the ledger may be gone
 		keys := w.redis.Keys()
 		if len(keys) == 0 {
 			return false

@@ -48,6 +48,7 @@ type setup struct {
 	Continue        bool  // over gaps
 	Processes       []size
 	Disorder        bool  // times go back, and some records have none
+	Readers         int   // of boards
 	NoLetters       bool  // the dead-letter topic isn't there
 	Beheaded        int   // offsets, about, that logs have lost before anybody comes
 	Less            int64 // bytes to fold in, of some processes to come; 0: they have as much

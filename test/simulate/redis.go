@@ -72,6 +72,13 @@ func (s *setup) store(client redis.UniversalClient, calendar periods.Calendar) *
 func (w *world) hook(command *redissim.Command) redissim.Answer {
 	p := w.named(command.From)
 	c := &call{from: p, server: ofRedis}
+	if p.id >= firstReader {
+		if command.Name() != "read.lua" {
+			return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}
+		}
+		c.kind, c.what = "read", "read "+keys(command.Args)[5]
+		return w.parked(c, command)
+	}
 	if name := command.Name(); p.id >= firstRebuild && !slices.Contains([]string{"HELLO", "CLIENT", "INFO", "CONFIG", "EVALSHA"}, name) {
 		c.ofRebuild(command)
 		return w.parked(c, command)
@@ -196,6 +203,10 @@ func (w *world) ledger() map[int]string {
 func (w *world) executed(c *call, r redissim.Result) {
 	if c.kind == "swap" {
 		w.swapped(r)
+		return
+	}
+	if c.kind == "read" {
+		w.readers[c.from.id-firstReader].note(keys(c.command.Args)[5])
 		return
 	}
 	if c.kind != "apply" && c.kind != "begin" {

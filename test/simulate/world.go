@@ -66,6 +66,9 @@ type world struct {
 	ending bool // faults have stopped
 
 	processes []*process
+	readers   []*reading
+	known     map[int]int64  // how far partitions were when Redis was lost
+	seen      map[string]int // by readers; under telling
 	rebuilds  []*rebuilding
 	kafka     brokers
 	group     coordinator
@@ -145,6 +148,11 @@ func (w *world) named(name string) *process {
 			return r.process
 		}
 	}
+	for _, r := range w.readers {
+		if r.name() == name {
+			return r.process
+		}
+	}
 	panic("simulate: nobody is called " + name)
 }
 
@@ -153,7 +161,7 @@ func newWorld(p *plan) *world {
 	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		starts: map[int]int64{}, looked: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
+		seen: map[string]int{}, starts: map[int]int64{}, looked: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
 		torn: map[string]bool{}, evicted: map[string]bool{},
 		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}},
 	}

@@ -1,0 +1,134 @@
+package simulate
+
+// A reader of boards, who is told whether they are whole: what is shown as whole is held
+// against what Redis has, and ever had, in the moment of the call.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const (
+	firstReader = 201
+	readsEvery  = 713*time.Millisecond + 31
+
+	readWhole     = "a board is shown as whole"
+	readLost      = "a board is shown as lost"
+	readRefilling = "a board is shown as refilling"
+	readLacking   = "a board is shown as incomplete"
+)
+
+// reading is a reader of boards.
+type reading struct {
+	*process
+	truth truth
+}
+
+// truth is what Redis had of a window in the moment of a call.
+type truth struct {
+	board  string // its name in the listing
+	listed bool
+	there  bool
+	behind string // which partitions are still behind where they were when Redis was lost
+	lacks  bool   // events that never come
+}
+
+// read has somebody read boards from here on.
+func (w *world) read() {
+	p := &process{w: w, id: firstReader + len(w.readers), swept: map[string]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	r := &reading{process: p}
+	w.mu.Lock()
+	w.readers = append(w.readers, r)
+	w.mu.Unlock()
+	p.client = p.dial()
+	store := w.setup.store(p.client, w.calendar)
+	go func() {
+		defer close(p.done)
+		for n := 0; p.Err() == nil; n++ {
+			board, window := w.choice(n)
+			if b, err := store.Top(p.ending, board, window, 0, 3); err == nil {
+				r.judge(&b)
+			}
+			select {
+			case <-p.ending.Done():
+			case <-time.After(readsEvery):
+			}
+		}
+	}()
+}
+
+// choice is the board that a reader reads as its n-th.
+func (w *world) choice(n int) (string, periods.Window) {
+	boards := []string{"global", "eu", "us"}
+	back := []time.Duration{0, 26 * time.Hour, 10 * day}
+	period := w.setup.Periods[n%len(w.setup.Periods)]
+	window, err := w.calendar.At(periods.Period(period), beginning.Add(-back[n/2%3]).UnixMilli())
+	if err != nil {
+		panic(err) // the world's own times
+	}
+	return boards[n/5%3], window
+}
+
+// notes what is true of the window that a reader asks for, as the call is carried out.
+func (r *reading) note(key string) {
+	w := r.w
+	name := strings.TrimPrefix(key, boardKeys)
+	text, listed := w.hash(windowsKey)[name]
+	r.truth = truth{board: name, listed: listed && !w.over(text), there: w.has(key)}
+	now := w.ledger()
+	for p, was := range w.known {
+		if at, _, _ := parse(strings.TrimPrefix(now[p], "torn:")); at < was {
+			r.truth.behind += fmt.Sprintf(" partition %d is at %q, and was at %d;", p, now[p], was)
+		}
+	}
+	_, r.truth.lacks = w.leftOut()[name]
+}
+
+// judge holds an answer against the truth. It runs beside the driver.
+func (r *reading) judge(b *ranking.Board) {
+	progress, t := ingest.ProgressOf(&b.Beside, []string{topic}), r.truth
+	whole := b.Lost == "" && len(progress.Refilling) == 0 && !progress.CatchingUp() && len(b.Incomplete) == 0
+	wrong := ""
+	switch {
+	case t.listed && !t.there && b.Lost == "":
+		wrong = "a board whose key is gone is shown"
+	case t.lacks && b.Lost == "" && len(b.Incomplete) == 0:
+		wrong = "a board that lacks events for good is shown as complete"
+	case whole && t.behind != "":
+		wrong = "a half board is shown as whole while a lost Redis is filled again:" + t.behind
+	}
+	w := r.w
+	w.telling.Lock()
+	switch {
+	case b.Lost != "":
+		w.seen[readLost]++
+	case len(progress.Refilling) > 0:
+		w.seen[readRefilling]++
+	case len(b.Incomplete) > 0:
+		w.seen[readLacking]++
+	case whole && b.Listed:
+		w.seen[readWhole]++
+	}
+	w.telling.Unlock()
+	if wrong != "" {
+		said := fmt.Sprintf("%s: %s", wrong, t.board)
+		w.groundless.Store(&said)
+	}
+}
+
+// loses notes how far the partitions had come before Redis was lost.
+func (w *world) loses() {
+	if !w.counted {
+		return
+	}
+	w.known = map[int]int64{}
+	for p, text := range w.ledger() {
+		from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
+		w.known[p] = from
+	}
+}
