@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ranking"
@@ -28,6 +29,7 @@ const (
 	waitsRedis  = "waiting_for_redis"
 	notJoined   = "joining"
 	notAnswered = "redis_unreachable"
+	refilling   = "refilling" // of a partition
 	stopping    = "stopping"
 	stuck       = "stuck" // of /healthz
 )
@@ -169,6 +171,11 @@ func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 		all = append(all, api.Reason{Reason: notJoined, What: what, Remedy: "see to Kafka if that lasts; it goes on by itself"})
 	}
 	for _, p := range s.Partitions {
+		if p.Refill > 0 {
+			all = append(all, api.Reason{Reason: refilling, Partition: p.Field,
+				What:   fmt.Sprintf("Redis was lost, and %s is read again from the log: %s to go, until then boards lack what was in them", p.Field, units.Plural(p.Refill, "record")),
+				Remedy: "wait, or restore a backup of Redis"})
+		}
 		switch {
 		case p.Line.State == ingest.StateHalted:
 			all = append(all, api.Reason{Reason: p.Line.Reason, Partition: p.Field, What: p.Line.What, Remedy: p.Line.Remedy})

@@ -44,6 +44,7 @@ func New(c Config) *Consumer {
 			states:      newStates(c.Standings.State),
 			starting:    make(chan struct{}, 1),
 			again:       make(chan struct{}, 1),
+			changed:     make(chan struct{}, 1),
 		},
 		kafka:      &broker{client: client, group: c.Group, timeout: c.Timeout},
 		balancer:   &balancer{},
@@ -183,28 +184,6 @@ func (c *Consumer) worker(topic string, partition int, com *commits) *worker {
 		decoder: event.NewDecoder(c.Events),
 		pace:    pace{target: c.PieceTime},
 		lag:     noLag(),
-	}
-}
-
-// reportEvery is how often a worker's line is written.
-const reportEvery = 10 * time.Second
-
-func (c *Consumer) report(ctx context.Context, workers []*worker) {
-	tick := time.NewTicker(reportEvery)
-	defer tick.Stop()
-	for first := time.After(time.Second); ; first = nil {
-		select {
-		case <-first:
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		for _, w := range workers {
-			if err := c.Standings.Report(ctx, w.topic, w.partition, w.line().text()); err != nil {
-				c.Log.Debug("couldn't report", zap.Error(err))
-				break
-			}
-		}
 	}
 }
 

@@ -30,6 +30,7 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	}
 	f := factsOf(state, w.topic, w.partition)
 	w.found(f.found)
+	w.refill.Store(state.Refills[w.field])
 	partitions, err := w.partitions(ctx)
 	if err != nil {
 		return ledger.Position{}, err

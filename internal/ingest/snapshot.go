@@ -38,6 +38,8 @@ type PartitionSnapshot struct {
 	Line      Line
 	Since     time.Time // of waiting, where it waits
 	Lag       Lag
+	// Refill is how many records are still to be read again since Redis was lost.
+	Refill int64
 	// Beat is when its sweeping last came round. A worker that runs does so every
 	// second, or once a call that it waits for has ended: each has a deadline.
 	Beat time.Time
@@ -54,9 +56,21 @@ func (c *Consumer) Snapshot() Snapshot {
 	for _, w := range c.workers {
 		p := PartitionSnapshot{Topic: w.topic, Partition: w.partition, Field: w.field, Lag: w.lag.get()}
 		p.Line, p.Since, p.Beat = w.shown()
+		p.Refill = w.refilling()
 		s.Partitions = append(s.Partitions, p)
 	}
 	return s
+}
+
+// refilling is how many records are still to be read again since Redis was lost.
+func (w *worker) refilling() int64 {
+	to := w.refill.Load()
+	w.lag.mu.Lock()
+	defer w.lag.mu.Unlock()
+	if to == 0 || w.lag.from < 0 {
+		return 0
+	}
+	return max(0, to-w.lag.from)
 }
 
 // membership is kept by who joins and leaves.

@@ -111,6 +111,9 @@ func (w *worker) halted(h *Halt) (again bool) {
 		w.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
 	}
 	w.state.halt, w.state.beat = h, time.Now()
+	if !again {
+		w.tellChanged()
+	}
 	return again
 }
 
@@ -141,6 +144,15 @@ func (w *worker) goOn() {
 	if w.state.halt != nil {
 		w.log.Info("partition goes on: the cause of its halt is gone", zap.String("reason", w.state.halt.Reason))
 		w.state.halt = nil
+		w.tellChanged()
+	}
+}
+
+// tellChanged has lines that have changed written.
+func (w *worker) tellChanged() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // it is already due, or nobody writes lines
 	}
 }
 

@@ -42,6 +42,7 @@ type worker struct {
 	trail     trail            // as far as it was swept, or further
 	caughtUp  atomic.Bool      // the last answer of the broker was empty
 	pastSince time.Time        // when the log was first seen to end before the position
+	refill    atomic.Int64     // up to where a lost Redis is read again; 0 where it wasn't lost
 	state     status
 	lag       lag
 
@@ -58,6 +59,7 @@ type shared struct {
 	again       chan struct{} // a token for reading a batch again, outside of the budget
 	reconnected atomic.Int64  // counts new connections to the standings
 	trailless   atomic.Bool   // the brokers refuse metadata as long as a trail
+	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
 }
 
 // run works until the generation ends.
