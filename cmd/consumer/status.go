@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,14 +28,14 @@ func newStatusCommand(p *cli.Program) *cobra.Command {
   LAG                  records from the position to the log's end
   BEHIND               how old the first record is that doesn't count yet, by this
                        machine's clock and the record's time
-  STATE, OWNER         what the worker wrote about itself, every 10 s; stale once
-                       that is older than 30 s
+  STATE, OWNER         what the worker wrote about itself, as soon as it changes and
+                       every 10 s; stale once that is older than 30 s
 
 and then why a partition is halted or waits and what to do, windows that are
 incomplete, a hold, and a configuration that isn't the one in Redis.
 
-Where only Kafka or only Redis can be reached it shows what it can, and the exit
-code is 1. A halted partition doesn't change the exit code: see the JSON.`,
+The exit code is 1 if a partition is halted, and where only Kafka or only Redis can
+be reached: then it shows what it can.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
@@ -50,7 +49,13 @@ code is 1. A halted partition doesn't change the exit code: see the JSON.`,
 			if err != nil {
 				return err
 			}
-			return errors.Join(showStatus(p, s, asJSON), s.unreachable())
+			if err := showStatus(p, s, asJSON); err != nil {
+				return err
+			}
+			if err := s.unreachable(); err != nil {
+				return err
+			}
+			return s.halted()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")

@@ -126,6 +126,36 @@ func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
+	line := func(group string, age time.Duration) string {
+		return lineOf(ingest.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age)})
+	}
+	s := reportOf(t, &ledger.State{
+		Now:     hour,
+		Ledger:  map[string]string{"points/0": "480", "points/1": "120..500@0000000000008f3c", "points/2": "torn:5", "points/3": "7", "points/4": "9"},
+		Refills: map[string]int64{"points/0": 480, "points/1": 500, "points/2": 6, "points/9": 7},
+		Workers: map[string]string{
+			"points/0": line("standings", 0), "points/1": line("other\x1b", 0), "points/2": line("other\x1b", time.Second),
+			"points/3": line("renamed", time.Minute), "points/4": line("", 0),
+		},
+	}, nil)
+	if s.Partitions[0].RefillTo != nil || *s.Partitions[1].RefillTo != 500 {
+		t.Errorf("%+v", s.Partitions)
+	}
+	got := textOf(t, s)
+	for _, want := range []string{
+		"\nanother group, other\\x1b, counts points/1, points/2 under this prefix\n  to do: unless this group has just been renamed, stop one",
+		"\nrefilling: Redis was lost, with 381 records of points/1, points/2 still to be read again; until then boards lack what was in them\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwants %s", got, want)
+		}
+	}
+	if strings.Contains(got, "group, renamed") {
+		t.Errorf("a line of a group that is gone: %s", got)
+	}
+}
+
 func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
 	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
 		r := reportPartition(clients.PartitionID{Topic: "points", Partition: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
@@ -238,6 +268,17 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	if s.Schema == nil || !strings.Contains(*s.Schema, "the Kafka cluster at kafka.brokers is some-cluster in Redis, ") {
 		t.Errorf("another cluster's standings: %v", s.Schema)
 	}
+
+	if err := w.store.Report(t.Context(), "other", 0, lineOf(ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now()})); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr := status(1); stderr != "" {
+		t.Errorf("the report has said it: %s", stderr)
+	}
+	if err := w.store.Report(t.Context(), "other", 0, lineOf(ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})); err != nil {
+		t.Fatal(err)
+	}
+	status(0) // it is what was, an hour ago
 
 	s, stderr := status(1, "STANDINGS_KAFKA_BROKERS="+closed)
 	if got := shape(s.Partitions[1]); got != `other/1 start null end null position "3" committed null lag null state "running"` || s.Schema != nil {

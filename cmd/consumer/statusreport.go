@@ -48,7 +48,11 @@ type partitionReport struct {
 	Remedy     *string `json:"remedy"`
 	ReportedAt *string `json:"reported_at"`
 	Stale      bool    `json:"stale"`
+	Group      *string `json:"group"` // the worker's
+	// RefillTo is up to where it is read again since Redis was lost; null once it is there.
+	RefillTo   *int64 `json:"refill_to"`
 	staleFor   time.Duration
+	refillLeft int64 // records
 }
 
 type incompleteReport struct {
@@ -63,6 +67,19 @@ func (s *statusReport) unreachable() error {
 		return nil
 	}
 	return errors.New(strings.Join(s.Problems, "\n"))
+}
+
+// errHalted makes the exit code 1. It says nothing: the report has said it.
+var errHalted = errors.New("")
+
+// halted is the error that a halted partition is.
+func (s *statusReport) halted() error {
+	for _, p := range s.Partitions {
+		if p.state() == ingest.StateHalted {
+			return errHalted
+		}
+	}
+	return nil
 }
 
 // logFacts is what Kafka says of a partition.
@@ -114,6 +131,11 @@ func reportPartition(id clients.PartitionID, log *logFacts, state *ledger.State)
 			r.Lag = &lag
 		}
 	}
+	for _, p := range ingest.ProgressOf(state, nil).Refilling {
+		if p.Field == field {
+			r.RefillTo, r.refillLeft = &p.To, p.To-p.From
+		}
+	}
 	if text, ok := state.Workers[field]; ok {
 		r.addLine(text, state.Now)
 	}
@@ -142,7 +164,7 @@ func (p *partitionReport) addLine(text string, now time.Time) {
 	}
 	at := units.TimeMS(line.At.UnixMilli())
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, &at
-	for to, from := range map[**string]*string{&p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
+	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
 		if *from != "" {
 			*to = from
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ func writeStatus(w io.Writer, s *statusReport) error {
 		b.WriteByte('\n')
 		s.table().Write(&b)
 	}
-	for _, section := range [][]string{s.halts(), s.incomplete(), s.rest()} {
+	for _, section := range [][]string{s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.rest()} {
 		if len(section) > 0 {
 			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
 		}
@@ -156,6 +157,41 @@ func (p *partitionReport) trouble() string {
 		text += "\n  to do: " + terminal.Plain(*p.Remedy)
 	}
 	return text
+}
+
+// refilling says what is read again since Redis was lost.
+func (s *statusReport) refilling() []string {
+	var fields []string
+	left := int64(0)
+	for _, p := range s.Partitions {
+		if p.RefillTo != nil {
+			fields = append(fields, p.name())
+			left += p.refillLeft
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then boards lack what was in them",
+		units.Plural(left, "record"), namedPartitions(fields))}
+}
+
+// otherGroups says which partitions workers of another group have reported on: both write
+// the same ledger. Each event counts once all the same, but either finds the ledger moved
+// by the other again and again, and its counts are of a part.
+func (s *statusReport) otherGroups() []string {
+	var lines []string
+	groups := map[string][]string{}
+	for _, p := range s.Partitions {
+		if p.Group != nil && *p.Group != s.Group && !p.Stale {
+			groups[*p.Group] = append(groups[*p.Group], p.name())
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		lines = append(lines, fmt.Sprintf("another group, %s, counts %s under this prefix\n  to do: unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own",
+			terminal.Plain(group), namedPartitions(groups[group])))
+	}
+	return lines
 }
 
 // incomplete has a line for windows of a period that follow each other and lack
