@@ -111,7 +111,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 14)
+	require.Len(t, all, 15)
 	consumer, rebuild := []string{}, []string{"HGET", "UNLINK"} // directly
 	for _, command := range direct(t) {
 		if command != "UNLINK" {

@@ -3,7 +3,11 @@ package ranking
 // What a reader sees of boards that Redis has lost, whole or in part.
 
 import (
+	"fmt"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +118,26 @@ func TestThoseAroundAMemberAreOfTheSameMoment(t *testing.T) {
 		}
 		require.Equal(t, c.want, ids)
 	}
+}
+
+func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {
+	f := someone(t)
+	found := func(want ...string) {
+		t.Helper()
+		lost, err := f.store.Lost(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, lost)
+	}
+	found()
+	now := time.Now().UnixMilli()
+	for i := range 1100 { // more than a page
+		name := fmt.Sprintf("b%04d:weekly:2100-W10", i)
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, fmt.Sprintf("%d %d %d", now, now, now+day)).Err())
+		if i != 7 && i != 1000 {
+			require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.listed(name), redis.Z{Score: 1, Member: "u"}).Err())
+		}
+	}
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), "over:weekly:2020-W10", fmt.Sprintf("0 1 %d", now-1), "odd:weekly:2020-W10", "nonsense").Err())
+	f.del(t, f.key(1))
+	found("b0007:weekly:2100-W10", "b1000:weekly:2100-W10", f.piece.Windows[1].Listing())
 }

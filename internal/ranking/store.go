@@ -37,6 +37,8 @@ var (
 	stateSource string
 	//go:embed read.lua
 	readSource string
+	//go:embed lost.lua
+	lostSource string
 	//go:embed retire.lua
 	retireSource string
 	//go:embed try.lua
@@ -63,6 +65,7 @@ var (
 	startScript  = newScript(startSource)
 	stateScript  = newScript(stateSource)
 	readScript   = newScript(readSource)
+	lostScript   = newScript(lostSource)
 	retireScript = newScript(retireSource)
 	tryScript    = newScript(trySource)
 

@@ -20,7 +20,7 @@ import (
 
 func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	cfg := r.Config
-	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB}
+	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB, group: cfg.Kafka.Group}
 	if _, ok := r.Client.(*redis.ClusterClient); ok {
 		f.kind = "a cluster's master"
 	} else if cfg.Redis.Sentinel.Master != "" {
@@ -53,6 +53,10 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 		f.servers[0].address = ""
 	}
 	f.rights = r.Store.TryCommands(ctx)
+	if f.state != nil && f.state.Windows > 0 {
+		f.lost, f.lostErr = r.Store.Lost(ctx)
+		f.lostErr = clients.ExplainRedis(ctx, f.lostErr, cfg)
+	}
 	return f
 }
 

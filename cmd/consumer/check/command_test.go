@@ -303,6 +303,7 @@ func (w *checked) findsFaults(t *testing.T) {
 			w.kafka.CreateTopic(t, "letters.dlq", 1, map[string]string{"max.message.bytes": "1000"})
 		}, []string{"STANDINGS_KAFKA_TOPICS=letters"}, []string{"topic letters: warning", "dead letters letters.dlq: warning", "dead letters letters.dlq: warning", "ledger: warning"}},
 		{"somebody else's group", func(t *testing.T) {
+			w.client.Del(t.Context(), "lb:{0}:workers") // this group's workers have just stopped
 			client := w.kafka.Client(t, kgo.ConsumerGroup("theirs"), kgo.ConsumeTopics("points"), kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(10*time.Second))
 			client.PollRecords(t.Context(), 1)
 		}, []string{"STANDINGS_KAFKA_GROUP=theirs"}, []string{one, "group theirs: wrong"}},
@@ -351,6 +352,11 @@ func (w *checked) findsFaults(t *testing.T) {
 			}
 		}, nil, []string{one, "start points: wrong"}},
 		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning"}},
+		{"a board that is lost, and a partition that has halted for it", func(t *testing.T) {
+			w.client.Del(t.Context(), "lb:{0}:"+w.client.HKeys(t.Context(), "lb:{0}:windows").Val()[0])
+			line := lineText(ingest.Line{Owner: "me:1", Group: "standings", State: ingest.StateHalted, Reason: ingest.HaltBoard, What: "its key is gone", At: time.Now()})
+			w.client.HSet(t.Context(), "lb:{0}:workers", "points/1", line)
+		}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "boards: wrong", "consumer: wrong"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			settings := map[string]string{}

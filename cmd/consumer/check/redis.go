@@ -26,6 +26,9 @@ type redisFacts struct {
 	noState error
 	// difference is what the configuration's schema has other than Redis; nil for none.
 	difference error
+	group      string   // of the configuration
+	lost       []string // windows that are listed, and whose keys are gone
+	lostErr    error    // of looking for them
 }
 
 // serverFacts is what a master says of itself.

@@ -120,9 +120,24 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"two run", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
 				"points/0": lineText(ingest.Line{Owner: "a:1", At: checkedAt}), "points/1": lineText(ingest.Line{Owner: "a:1", At: checkedAt}),
-				"points/2": lineText(ingest.Line{Owner: "b:1", At: checkedAt, State: ingest.StateHalted}),
+				"points/2": lineText(ingest.Line{Owner: "b:1", At: checkedAt, State: ingest.StateHalted, Reason: "gap", What: "gone", Remedy: "restore them"}),
+				"points/3": lineText(ingest.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), State: ingest.StateHalted, Reason: "torn"}),
 			}
-		}, "consumer", "warning: halted: points/2…\nok: running in the last 30s: a:1 (2 partitions), b:1 (1 partition)"},
+		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 30s: a:1 (2 partitions), b:1 (1 partition)"},
+		{"another group runs", func(f *redisFacts, _ *serverFacts) {
+			f.group = "mine"
+			f.state.Workers = map[string]string{
+				"points/0": lineText(ingest.Line{Owner: "a:1", Group: "mine", At: checkedAt}), "points/1": lineText(ingest.Line{Owner: "b:1", Group: "theirs", At: checkedAt}),
+				"points/2": lineText(ingest.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(ingest.Line{Owner: "d:1", At: checkedAt}),
+			}
+		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 30s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
+		{"boards", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "boards", "ok: every window that is listed has its key"},
+		{"boards that are lost", func(f *redisFacts, _ *serverFacts) { f.state.Windows, f.lost = 3, []string{"global:weekly:2026-W47"} }, "boards",
+			"wrong: 1 window listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): global:weekly:2026-W47 → rebuild"},
+		{"boards that are refilled", func(f *redisFacts, _ *serverFacts) {
+			f.state.Windows, f.state.Ledger, f.state.Refills = 3, map[string]string{"points/0": "7"}, map[string]int64{"points/0": 1007}
+		}, "boards", "warning: refilling: Redis was lost, with 1,000 records still to be read again"},
+		{"boards that couldn't be looked at", func(f *redisFacts, _ *serverFacts) { f.lostErr = errors.New("NOPERM") }, "boards", "not checked: NOPERM"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &redisFacts{kind: "a single server", servers: []serverFacts{aServer()}, state: &ledger.State{Now: checkedAt}}

@@ -26,7 +26,27 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	}
 	judgeSchema(s, f)
 	judgeLedger(s, f.state, topics)
-	judgeWorkers(s, f.state)
+	judgeBoards(s, f, topics)
+	judgeWorkers(s, f.state, f.group)
+}
+
+// judgeBoards says whether Redis has every board that it lists, and all of it.
+func judgeBoards(s *section, f *redisFacts, topics []string) {
+	const check = "boards"
+	progress := ingest.ProgressOf(f.state, topics)
+	switch {
+	case f.lostErr != nil:
+		s.unchecked(check, "", f.lostErr.Error(), "")
+	case len(f.lost) > 0:
+		s.wrong(check, "", fmt.Sprintf("%s listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): %s",
+			units.Plural(int64(len(f.lost)), "window"), membersOf(f.lost)),
+			"rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+	case len(progress.Refilling) > 0:
+		s.warn(check, "", fmt.Sprintf("refilling: Redis was lost, with %s still to be read again; until then boards lack what was in them",
+			units.Plural(progress.Left(), "record")), "wait, or restore a backup of Redis")
+	case f.state.Windows > 0:
+		s.ok(check, "", "every window that is listed has its key")
+	}
 }
 
 func judgeSchema(s *section, f *redisFacts) {
@@ -85,23 +105,32 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 }
 
 // judgeWorkers says whether a consumer runs already: a check may be made beside it.
-func judgeWorkers(s *section, st *ledger.State) {
+func judgeWorkers(s *section, st *ledger.State, group string) {
 	const check = "consumer"
-	owners := map[string]int{}
-	var halted []string
+	owners, groups := map[string]int{}, map[string]bool{}
+	halts := map[string][]string{} // partitions by reason
+	lines := map[string]ingest.Line{}
 	for field, text := range st.Workers {
 		var line ingest.Line
 		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.At) > clients.StaleAfter {
 			continue
 		}
 		owners[line.Owner]++
+		if line.Group != "" && line.Group != group {
+			groups[line.Group] = true
+		}
 		if line.State == ingest.StateHalted {
-			halted = append(halted, field)
+			halts[line.Reason], lines[field] = append(halts[line.Reason], field), line
 		}
 	}
-	if len(halted) > 0 {
-		slices.SortFunc(halted, clients.CompareFields)
-		s.warn(check, "", fmt.Sprintf("halted: %s", membersOf(halted)), "see consumer status")
+	for _, reason := range slices.Sorted(maps.Keys(halts)) {
+		fields := slices.SortedFunc(slices.Values(halts[reason]), clients.CompareFields)
+		first := lines[fields[0]] // the others have the same reason
+		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", membersOf(fields), reason, first.What), first.Remedy)
+	}
+	for _, other := range slices.Sorted(maps.Keys(groups)) {
+		s.warn(check, "", fmt.Sprintf("another group, %s, counts under this prefix: each event counts once all the same, and either finds the ledger moved by the other", other),
+			"unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own")
 	}
 	if len(owners) == 0 {
 		s.ok(check, "", "none has written here in the last "+units.FormatDuration(clients.StaleAfter))
