@@ -49,6 +49,7 @@ func isReadyOnceInItsGroup(t *testing.T) {
 		"partitions that run":          {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateRunning, "", time.Time{})}}},
 		"one that waits for a moment":  {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateWaiting, "", ago(patience/2))}}},
 		"one that waits for long":      {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", ingest.StateWaiting, "", ago(2*patience))}}, want: "waiting t/0"},
+		"one that is refilled":         {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: ingest.Line{State: ingest.StateRunning}, Refill: 7}}}, want: "refilling t/0"},
 		"halted ones": {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{
 			partition("t/0", ingest.StateHalted, ingest.HaltGap, time.Time{}), partition("t/1", ingest.StateRunning, "", time.Time{}),
 			partition("t/2", ingest.StateHalted, ingest.HaltTorn, ago(patience/2)),
