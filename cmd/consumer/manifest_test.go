@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -13,7 +15,8 @@ import (
 type pod struct {
 	Metadata struct{ Labels map[string]string }
 	Spec     struct {
-		SecurityContext map[string]any `yaml:"securityContext"`
+		SecurityContext map[string]any   `yaml:"securityContext"`
+		Spread          []map[string]any `yaml:"topologySpreadConstraints"`
 		Containers      []struct {
 			Image           string
 			Args            []string
@@ -45,6 +48,55 @@ func podOf(t *testing.T, path, kind string) pod {
 	}
 }
 
+// No password is in a manifest, to be changed there and forgotten; no image is whatever is
+// the latest; and nobody but who has to can talk to the pods.
+func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
+	kinds := map[string]int{}
+	for _, path := range []string{"kubernetes.yaml", "kubernetes-rebuild.yaml"} {
+		text, err := os.ReadFile("../../deploy/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := yaml.NewDecoder(strings.NewReader(string(text))); ; {
+			var object struct {
+				Kind string
+				Spec struct {
+					PolicyTypes []string `yaml:"policyTypes"`
+					PodSelector struct {
+						MatchExpressions []struct{ Values []string } `yaml:"matchExpressions"`
+					} `yaml:"podSelector"`
+				}
+			}
+			err := part.Decode(&object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds[object.Kind]++
+			if object.Kind != "NetworkPolicy" {
+				continue
+			}
+			if p := object.Spec; len(p.PolicyTypes) != 2 || len(p.PodSelector.MatchExpressions) != 1 ||
+				!reflect.DeepEqual(p.PodSelector.MatchExpressions[0].Values, []string{"standings", "standings-rebuild"}) {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	if kinds["Secret"] != 0 || kinds["NetworkPolicy"] != 1 {
+		t.Errorf("%v", kinds)
+	}
+	for _, p := range []pod{podOf(t, "kubernetes.yaml", "Deployment"), podOf(t, "kubernetes-rebuild.yaml", "Job")} {
+		if image := p.Spec.Containers[0].Image; image != "${IMAGE}" {
+			t.Errorf("the image %s is named otherwise than by the variable that has its version and digest", image)
+		}
+	}
+	if spread := podOf(t, "kubernetes.yaml", "Deployment").Spec.Spread; len(spread) != 2 {
+		t.Errorf("%d topology spread constraints", len(spread))
+	}
+}
+
 // The Job has what the consumers have: else it reads other settings, or can't start.
 func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
 	consumer, rebuild := podOf(t, "kubernetes.yaml", "Deployment"), podOf(t, "kubernetes-rebuild.yaml", "Job")
@@ -57,7 +109,7 @@ func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
 		if code, _, stderr := execute(t, nil, append(c.Args, "--help")...); code != 0 {
 			t.Errorf("%v: exit code %d: %s", c.Args, code, stderr)
 		}
-		c.Args, p.Metadata.Labels = nil, nil
+		c.Args, p.Metadata.Labels, p.Spec.Spread = nil, nil, nil // a Job has one pod
 	}
 	if !reflect.DeepEqual(consumer, rebuild) {
 		t.Errorf("%+v\n%+v", consumer, rebuild)
