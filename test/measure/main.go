@@ -55,6 +55,7 @@ func run() error {
 	flag.IntVar(&m.events, "events", 5_000_000, "events of the backlog, or of the live load")
 	flag.IntVar(&m.members, "members", 1_000_000, "members, skewed by Zipf 1.1")
 	flag.IntVar(&m.rate, "rate", 20_000, "events a second of the live load")
+	boards := flag.Int("boards", 50_000, "boards of the events of boards")
 	flag.Parse()
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
 	if kafkaAt == "" || redisAt == "" {
@@ -84,8 +85,10 @@ func run() error {
 		return m.delay(ctx)
 	case "rebuild":
 		return m.rebuild(ctx)
+	case "boards":
+		return m.boards(ctx, *boards)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay or rebuild")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild or boards")
 }
 
 // backlog publishes everything first, and then has it consumed.

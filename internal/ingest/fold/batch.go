@@ -8,9 +8,11 @@
 //	           in)           points,
 //	                         time)
 //
-// A batch is bounded by memory and by nothing else, but for one thing: it ends
+// A batch is bounded by memory and by nothing else, but for two things: it ends
 // before the changes of one hash pass a thousand member-windows, since no piece
-// is smaller than one hash.
+// is smaller than one hash, and before its members, changes or ids are more than
+// their indexes tell apart. Ids whose hashes were made alike don't bound it: see
+// crowds.
 package fold
 
 import (
