@@ -37,7 +37,8 @@ type Found struct {
 
 	ledger, workers map[string]string
 
-	keys []string // in the order in which they are removed
+	keys  []string // in the order in which they are removed
+	names []string // of windows, where those of some boards were looked for
 }
 
 // liveFor is how long after its last line a worker is taken to live: three lines.

@@ -27,9 +27,13 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 		if err != nil {
 			return dropped, fmt.Errorf("drop the windows of %q that are over: %w", s.prefix, err)
 		}
-		if cursor = next; cursor == 0 {
-			return dropped, nil
+		if cursor = next; cursor > 0 {
+			continue
 		}
+		if err := s.forget(ctx); err != nil {
+			return dropped, fmt.Errorf("forget the dropped windows of %q that are over: %w", s.prefix, err)
+		}
+		return dropped, nil
 	}
 }
 

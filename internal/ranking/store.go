@@ -41,6 +41,8 @@ var (
 	lostSource string
 	//go:embed retire.lua
 	retireSource string
+	//go:embed dropboards.lua
+	dropBoardsSource string
 	//go:embed try.lua
 	trySource string
 
@@ -68,6 +70,8 @@ var (
 	lostScript   = newScript(lostSource)
 	retireScript = newScript(retireSource)
 	tryScript    = newScript(trySource)
+
+	dropBoardsScript = newScript(dropBoardsSource)
 
 	lockScript    = newScript(lockSource)
 	releaseScript = newScript(releaseSource)

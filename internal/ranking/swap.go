@@ -112,7 +112,7 @@ const markFor = 10 * time.Minute
 func (r *Rebuild) swap(ctx context.Context, p *Plan) error {
 	live, shadow := r.live.keys, r.shadow.keys
 	args := []any{nil, nil, nil, live.hold(), live.rebuild(), live.ledger(), live.schema(), live.origin(), live.windows(),
-		shadow.ledger(), shadow.schema(), shadow.windows()}
+		shadow.ledger(), shadow.schema(), shadow.windows(), live.dropped()}
 	var windows []any
 	for i := range p.Windows {
 		if w := &p.Windows[i]; w.Fate == Replaced || w.Fate == Dropped {

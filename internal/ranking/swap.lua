@@ -2,7 +2,7 @@
 -- says why.
 --
 -- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
---       7 shadow's ledger   8 shadow's schema   9 shadow's windows
+--       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
 --       for each window to be replaced: its live sorted set, the shadow's
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
@@ -59,10 +59,10 @@ local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
 local shadows = {} -- the shadow's keys of the windows that it has
-local all = (#KEYS - 9) / 2
+local all = (#KEYS - 10) / 2
 for i = 0, all - 1 do
-  local shadow, listing = KEYS[11 + 2 * i], ARGV[windows + i]
-  local name = string.sub(KEYS[10 + 2 * i], tag + 1)
+  local shadow, listing = KEYS[12 + 2 * i], ARGV[windows + i]
+  local name = string.sub(KEYS[11 + 2 * i], tag + 1)
   local listed = call('HGET', KEYS[9], name)
   if (listing ~= '') ~= (listed and true or false) then return {'damaged', name} end
   if listing == '' and call('EXISTS', shadow) == 1 then return {'damaged', name} end
@@ -88,13 +88,15 @@ local most = 7 * SLICE -- values
 for i = 1, #torn, most do
   call('HSET', KEYS[3], unpack(torn, i, math.min(i + most - 1, #torn)))
 end
+local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- boards that are wanted again
 for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
-  local old, listed, dropped = {}, {}, {}
+  local old, names, listed, dropped = {}, {}, {}, {}
   for i = from, to do
-    local live, listing = KEYS[10 + 2 * i], ARGV[windows + i]
+    local live, listing = KEYS[11 + 2 * i], ARGV[windows + i]
     old[#old + 1] = live
     local name = string.sub(live, tag + 1)
+    names[#names + 1] = name
     if listing ~= '' then
       listed[#listed + 1] = name
       listed[#listed + 1] = listing
@@ -107,12 +109,13 @@ for from = 0, all - 1, SLICE do
     local listing = ARGV[windows + i]
     if listing ~= '' then
       local expires = tonumber(string.match(listing, '%d+$')) + DAY
-      call('PEXPIREAT', KEYS[11 + 2 * i], string.format('%.0f', expires))
-      call('RENAME', KEYS[11 + 2 * i], KEYS[10 + 2 * i])
+      call('PEXPIREAT', KEYS[12 + 2 * i], string.format('%.0f', expires))
+      call('RENAME', KEYS[12 + 2 * i], KEYS[11 + 2 * i])
     end
   end
   if #listed > 0 then call('HSET', KEYS[6], unpack(listed)) end
   if #dropped > 0 then call('HDEL', KEYS[6], unpack(dropped)) end
+  if droppedBefore then call('HDEL', KEYS[10], unpack(names)) end
 end
 for i = first, windows - 1, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[5], ARGV[i], ARGV[i + 3]) end

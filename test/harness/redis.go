@@ -162,7 +162,7 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		switch {
 		case !ours:
 			t.Errorf("a key outside of the shard: %q", key)
-		case name == "ledger", name == "origin", name == "windows", name == "schema", name == "workers", name == "hold":
+		case name == "ledger", name == "origin", name == "windows", name == "dropped", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
 		default:

@@ -33,7 +33,7 @@ func NewStore(cfg *config.Config, client redis.UniversalClient, cluster string) 
 	}
 	return ranking.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,
-		Client: client, Prefix: cfg.Redis.Prefix, Cluster: cluster,
+		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster,
 		Periods: kept, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
 }

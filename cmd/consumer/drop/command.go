@@ -1,4 +1,4 @@
-// Package drop is the command drop: everything under a prefix, removed.
+// Package drop is the command drop: some boards, or everything under a prefix, removed.
 package drop
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// pause is left to Redis after each key, which it frees in the background.
+	// pause is left to Redis after each call, whose keys it frees in the background.
 	pause = 5 * time.Millisecond
 	// bytesMember is about what a member takes in a window.
 	bytesMember = 120
@@ -37,6 +37,7 @@ var betweenLooks = ranking.ReportEvery + 2*time.Second
 
 type flags struct {
 	prefix     string
+	boards     []string
 	yes, force bool
 }
 
@@ -44,11 +45,17 @@ type flags struct {
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use:   "drop --prefix OLD",
-		Short: "Remove everything under a prefix that nobody uses any more",
-		Long: `Removes the boards under a prefix, and all that stands beside them. It shows what
-that is, and asks for the prefix to be typed. One key is removed at a time, and Redis
-frees it in the background.
+		Use:   "drop --prefix OLD | --board NAME",
+		Short: "Remove some boards, or everything under a prefix that nobody uses any more",
+		Long: `With --board: drops every window that the board has, while consumers count and
+readers read. It shows what that is, and asks for the name to be typed. NAME* is every
+board whose name begins so. Windows that are dropped are shown no more, and take no event
+any more, of which only the rest would be in; the board's next windows begin as usual,
+unless "boards" leaves it out. "consumer rebuild" brings back what the log has. The
+prefix is the configured one, if --prefix doesn't name another.
+
+Without --board: removes the boards under a prefix, and all that stands beside them. It shows what
+that is, and asks for the prefix to be typed. Redis frees it in the background.
 
 It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
 reports or counts in the 12 seconds for which the prefix is watched; and one that is
@@ -60,18 +67,27 @@ under the prefix halts, and the same command goes on where it ended.
 
 The exit code is 0 if nothing is left, 1 if something is, or the prefix is in use, and
 2 if the command line or the configuration is wrong.`,
-		Example: `  consumer drop --prefix lb-old`,
-		Args:    cli.ExactArgs(0),
+		Example: `  consumer drop --prefix lb-old
+  consumer drop --board eu --board 'spam*'`,
+		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
 			if err != nil {
 				return err
+			}
+			if len(f.boards) > 0 && f.prefix == "" {
+				f.prefix = l.Config.Redis.Prefix
 			}
 			switch err := config.CheckPrefix(f.prefix); {
 			case f.prefix == "":
 				return cli.Usagef("--prefix has to name what is to be removed")
 			case err != nil:
 				return cli.Usagef("--prefix %q %w", f.prefix, err)
+			case len(f.boards) > 0:
+				if err := checkBoards(f.boards); err != nil {
+					return err
+				}
+				return runBoards(c.Context(), p, l.Config, &f)
 			case f.prefix == l.Config.Redis.Prefix && !f.force:
 				return cli.Usagef("%s is the prefix of this configuration (redis.prefix): if that is what you mean to remove, say --force", f.prefix)
 			}
@@ -79,6 +95,7 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 		},
 	}
 	c.Flags().StringVar(&f.prefix, "prefix", "", "the `prefix` under which everything is removed")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "drop the board of this `name` alone, or with name* all that begin so; once for each")
 	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
 	c.Flags().BoolVar(&f.force, "force", false, "remove it even if it is the configured prefix")
 	return c
@@ -112,7 +129,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	if !f.yes {
-		if err := ask(ctx, p, f.prefix); err != nil {
+		if err := ask(ctx, p, "To remove all of it, type the prefix: ", "the prefix", f.prefix); err != nil {
 			return err
 		}
 		// Meanwhile one may have started.
@@ -142,10 +159,10 @@ var asks = func(p *cli.Program) bool {
 
 var errInterrupted = errors.New("interrupted: nothing was removed")
 
-// ask returns nil once the prefix is typed. A terminal's read ends with a line alone, so
+// ask returns nil once what is asked for is typed. A terminal's read ends with a line alone, so
 // it is left behind where the context ends first: the process ends then, too.
-func ask(ctx context.Context, p *cli.Program, prefix string) error {
-	fmt.Fprint(p.Stderr, "To remove all of it, type the prefix: ")
+func ask(ctx context.Context, p *cli.Program, question, what, answer string) error {
+	fmt.Fprint(p.Stderr, question)
 	typed := make(chan string, 1)
 	go func() {
 		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
@@ -156,8 +173,8 @@ func ask(ctx context.Context, p *cli.Program, prefix string) error {
 	}()
 	select {
 	case line := <-typed:
-		if strings.TrimSpace(line) != prefix {
-			return errors.New("that isn't the prefix: nothing was removed")
+		if strings.TrimSpace(line) != answer {
+			return fmt.Errorf("that isn't %s: nothing was removed", what)
 		}
 		return nil
 	case <-ctx.Done():

@@ -1,0 +1,107 @@
+package ranking
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// drop drops a board, and returns how many windows that were.
+func (f *fixture) drop(t testing.TB, board string) int64 {
+	t.Helper()
+	v := f.view(t)
+	found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == board })
+	require.NoError(t, err)
+	n, err := v.DropBoards(t.Context(), found, 0, nil)
+	require.NoError(t, err)
+	return n
+}
+
+// both adds to global and to eu, and returns the windows of eu.
+func (f *fixture) both(t testing.TB, m ledger.Member) (eu []int) {
+	t.Helper()
+	f.piece = f.newPiece()
+	eu = f.of("eu")
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	f.piece.Groups = []ledger.Group{{Windows: append([]int{0, 1, 2}, eu...), Members: []ledger.Member{m}}}
+	f.mustApply(t)
+	return eu
+}
+
+func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
+	f := limited(t, 6)
+	eu := f.both(t, f.member("u1", 5))
+	keys := []string{f.key(eu[0]), f.key(eu[1]), f.key(eu[2])}
+	require.Equal(t, int64(3), f.client.Exists(t.Context(), keys...).Val())
+	require.Equal(t, int64(3), f.drop(t, "eu"))
+	require.Zero(t, f.drop(t, "eu"), "there is nothing more")
+	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
+	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.False(t, b.Listed)
+
+	was := f.points(t, 0)["u1"]
+	f.both(t, f.member("u1", 7))
+	require.Equal(t, was+7, f.points(t, 0)["u1"], "other boards go on")
+	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
+
+	// There is room again, and the board's next window begins as usual.
+	f.piece = f.newPiece()
+	next := f.of("eu")[0]
+	f.piece.Windows[next].Name = "2100-W01"
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	f.piece.Groups = []ledger.Group{{Windows: []int{next}, Members: []ledger.Member{f.member("u1", 1)}}}
+	f.mustApply(t)
+	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
+
+	// What is dropped is kept in mind until it would be over.
+	_, err = f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+	name := f.piece.Windows[next+1].Listing()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), name, time.Now().Add(-retireAfter).UnixMilli()-1000).Err())
+	_, err = f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(2), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+}
+
+func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
+	f := limited(t, 100)
+	eu := f.both(t, f.member("u1", 5))
+	listing := f.piece.Windows[eu[0]].Listing()
+	f.drop(t, "eu")
+	r := f.rebuild(t, f.member("u1", 15))
+	v := f.view(t)
+	found, err := v.SurveyBoards(t.Context(), func(string) bool { return true })
+	require.NoError(t, err)
+	f.unchanged(t, func() {
+		_, err = v.DropBoards(t.Context(), found, 0, nil)
+		require.ErrorIs(t, err, ErrRebuilding)
+	})
+	p := f.newPiece()
+	for i := range p.Windows {
+		p.Windows[i].Board = "eu"
+	}
+	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
+	a, _, err := f.store.Apply(t.Context(), &p) // the live one goes on: nobody's in eu
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 5)}}}
+	a, _, err = r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	f.next += 10
+	f.held(t, r)
+	_, err = r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.True(t, f.client.HExists(t.Context(), f.store.keys.windows(), listing).Val())
+	require.Zero(t, f.client.Exists(t.Context(), f.store.keys.dropped()).Val())
+	f.both(t, f.member("u1", 1))
+	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, int64(6), b.Standings[0].Points)
+}
