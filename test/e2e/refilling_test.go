@@ -1,0 +1,69 @@
+package e2e
+
+// Redis lost under a consumer with a long log: no reader takes half a board for the whole.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/harness"
+)
+
+func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
+	place := harness.New(t, harness.Options{})
+	var all []*kgo.Record
+	for i := range 60_000 {
+		all = append(all, harness.Record(0, fmt.Sprintf(`{"user_id":"u%d","points":1}`, i%40_000)))
+	}
+	place.Publish(t, all...)
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	harness.Eventually(t, within, func() string {
+		if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+			return said
+		}
+		return ""
+	})
+
+	// All keys go at once, as with a Redis that was replaced by an empty one. Once it is begun
+	// anew a hold keeps it where it is, so that there is time to look.
+	client := place.RedisClient()
+	keys, err := client.Keys(t.Context(), place.Key("*")).Result()
+	if err != nil || len(keys) == 0 {
+		t.Fatal(keys, err)
+	}
+	if err := client.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(within); client.Exists(t.Context(), place.Key("ledger")).Val() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it isn't begun anew")
+		}
+	}
+	if err := client.Set(t.Context(), place.Key("hold"), "a test", within).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if at := place.Ledger(t)[0]; at == "60000" {
+		t.Fatal("it was refilled before anybody could look: the log has to be longer")
+	}
+	for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "u1"}, {"status"}, {"check"}} {
+		if _, said := says(t, place, nil, args...); !strings.Contains(said, "refilling: Redis was lost") {
+			t.Errorf("%v: %s", args, said)
+		}
+	}
+	if err := client.Del(t.Context(), place.Key("hold")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	place.AwaitCaughtUp(t, within)
+	harness.Eventually(t, within, func() string {
+		if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+			return said
+		}
+		return ""
+	})
+	place.CheckBoards(t)
+}
