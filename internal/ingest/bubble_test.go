@@ -235,9 +235,12 @@ func (b *bubble) run() (stop func()) {
 			wait := newWait()
 			for ctx.Err() == nil {
 				began := time.Now()
-				at, err := ledger.Parse(b.standings.at(w.partition))
+				err := w.tryLetter(ctx)
 				if err == nil {
-					err = w.work(ctx, at)
+					var at ledger.Position
+					if at, err = ledger.Parse(b.standings.at(w.partition)); err == nil {
+						err = w.work(ctx, at)
+					}
 				}
 				if ctx.Err() != nil || !w.settle(ctx, err, wait, time.Since(began)) {
 					return

@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,7 +119,10 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	require.NotContains(t, []string{"6", "11"}, w.standings.at(0))
 	denied.Store(false)
 	w.reaches(0, 1)
-	require.Len(t, w.deadLetters(0), 1)
+	for _, l := range w.deadLetters(0) { // it is there once more, from trying the topic
+		require.Equal(t, "5", l["standings-offset"])
+		require.Equal(t, "bad", l["value"])
+	}
 	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
 }
 
@@ -148,8 +153,19 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 	denied.Store(false)
 	w.reaches(0)
 	w.counted(n)
-	require.Len(t, w.deadLetters(0), n)
+	offsets := map[string]bool{}
+	for _, l := range w.deadLetters(0) {
+		offsets[l["standings-offset"]] = true
+	}
+	require.Len(t, offsets, n)
 	require.Equal(t, int64(n), w.stats.Dead(event.Malformed))
+}
+
+func incompressible(n int) []byte {
+	b := make([]byte, n)
+	rnd := rand.NewChaCha8([32]byte{1})
+	_, _ = rnd.Read(b)
+	return b
 }
 
 func TestADeadLetterThatIsTooLargeGoesWithoutItsValueAndSaysSo(t *testing.T) {
@@ -161,7 +177,7 @@ func TestADeadLetterThatIsTooLargeGoesWithoutItsValueAndSaysSo(t *testing.T) {
 		}
 		return 0
 	})
-	w.sendRaw(0, []byte("small"), []byte(strings.Repeat("x", 3000)), []byte("also small"))
+	w.sendRaw(0, []byte("small"), incompressible(4000), []byte("also small"))
 	w.worker(0, func(c *Config) { c.FetchWait = 50 * time.Millisecond })
 	w.reaches(0)
 	letters := w.deadLetters(0)
@@ -234,4 +250,104 @@ func TestAfterAFailedWriteEveryFlushFails(t *testing.T) {
 	require.ErrorIs(t, d.flush(t.Context()), errLost)
 	d.forget()
 	require.ErrorIs(t, d.flush(t.Context()), errLost)
+}
+
+// Neither is about the letter's size: nothing of it is left out.
+func TestADeadLetterThatTheTopicIsNotMadeForHaltsAndNamesTheCause(t *testing.T) {
+	t.Parallel()
+	for code, remedy := range map[int16]string{32: "clock", 87: "cleanup.policy=delete"} {
+		t.Run(remedy, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			var denied atomic.Bool
+			denied.Store(true)
+			w.refuse(func(int32, int) int16 {
+				if denied.Load() {
+					return code
+				}
+				return 0
+			})
+			w.sendRaw(0, []byte("bad"))
+			r := w.worker(0, nil)
+			eventually(t, "it halts", func() bool { return r.line().State == StateHalted })
+			require.Equal(t, HaltKafka, r.line().Reason)
+			require.Contains(t, r.line().Remedy, remedy)
+			denied.Store(false)
+			w.reaches(0)
+			for _, l := range w.deadLetters(0) {
+				require.Equal(t, "bad", l["value"])
+				require.NotContains(t, l["standings-message"], "without")
+			}
+		})
+	}
+}
+
+func TestOfManyHeadersTheFirstAreCopiedAndTheOthersCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	many := &kgo.Record{Value: []byte("bad")}
+	for range 50_000 {
+		many.Headers = append(many.Headers, kgo.RecordHeader{})
+	}
+	large := &kgo.Record{Value: []byte("bad"), Headers: []kgo.RecordHeader{
+		{Key: "small", Value: []byte("v")}, {Key: "large", Value: bytes.Repeat([]byte("x"), maxHeaderBytes)},
+	}}
+	require.NoError(t, w.client.ProduceSync(t.Context(), many, large).FirstErr())
+	r := w.worker(0, nil)
+	w.reaches(0)
+	letters := w.deadLetters(0)
+	require.Len(t, letters, 2)
+	require.Equal(t, fmt.Sprint(50_000-maxHeaders), letters[0]["standings-headers-dropped"])
+	require.Equal(t, "1", letters[1]["standings-headers-dropped"])
+	require.Equal(t, "v", letters[1]["small"])
+	require.NotContains(t, letters[1], "large")
+	eventually(t, "memory is given back", func() bool { return r.memory.Used() == 0 })
+}
+
+// Records that are alike take a small part of their bytes on the wire, as they came.
+func TestDeadLettersAreCompressed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	var wire, largest atomic.Int64
+	w.refuse(func(_ int32, size int) int16 {
+		wire.Add(int64(size))
+		largest.Store(max(largest.Load(), int64(size)))
+		return 0
+	})
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	var records []*kgo.Record
+	for range 300 {
+		records = append(records, &kgo.Record{Value: bytes.Repeat([]byte("x"), 40_000)})
+	}
+	require.NoError(t, c.ProduceSync(t.Context(), records...).FirstErr())
+	w.worker(0, nil)
+	w.reaches(0)
+	w.counted(300)
+	require.Len(t, w.deadLetters(0), 300)
+	require.Less(t, wire.Load(), int64(300*40_000/50))
+}
+
+func TestADeadLetterTopicThatIsDeletedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3)
+	w.send(2, some("a", 3, 5)...)
+	r := w.worker(2, nil)
+	w.reaches(2)
+	del := kmsg.NewPtrDeleteTopicsRequest()
+	del.TopicNames = []string{DeadLetterTopic(topic)}
+	name := kmsg.NewDeleteTopicsRequestTopic()
+	name.Topic = &del.TopicNames[0]
+	del.Topics = append(del.Topics, name)
+	_, err := del.RequestWith(t.Context(), w.client)
+	require.NoError(t, err)
+	w.sendRaw(2, []byte("bad"))
+	eventually(t, "it counts", func() bool { return w.standings.at(2) == "4" })
+	require.NotEmpty(t, w.deadLetters(2))
+	w.said(1, "the dead-letter topic is gone")
+	found, err := r.kafka.metadata(t.Context(), DeadLetterTopic(topic))
+	require.NoError(t, err)
+	require.Equal(t, 3, found[DeadLetterTopic(topic)], "like its source")
 }

@@ -33,7 +33,7 @@ func New(c Config) *Consumer {
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{c.Transport}, Timeout: c.Timeout}
 	maxResponse := LargestBatch(c.FoldMemory)
 	c.Standings = marked{c.Standings}
-	return &Consumer{
+	consumer := &Consumer{
 		Config: c,
 		shared: shared{
 			// A tenth is for what was let go of and isn't collected yet. What a batch
@@ -50,6 +50,8 @@ func New(c Config) *Consumer {
 		balancer:   &balancer{},
 		membership: newMembership(),
 	}
+	consumer.remake = consumer.remakeDeadLetters
+	return consumer
 }
 
 // Reconnected tells that a new connection to the standings was made: what is

@@ -86,8 +86,11 @@ var meanings = map[kafka.Error]ledger.Verdict{
 
 	kafka.MessageSizeTooLarge: ledger.DeadLetter,
 	kafka.RecordListTooLarge:  ledger.DeadLetter,
-	kafka.InvalidRecord:       ledger.DeadLetter,
-	kafka.InvalidTimestamp:    ledger.DeadLetter,
+
+	// Of a dead-letter topic: our clock is off, or it is compacted. Neither is the letter's
+	// fault.
+	kafka.InvalidRecord:    ledger.Halt,
+	kafka.InvalidTimestamp: ledger.Halt,
 
 	kafka.InvalidTopic:                       ledger.Halt,
 	kafka.TopicAuthorizationFailed:           ledger.Halt,

@@ -20,8 +20,6 @@ var deliberate = map[int16]ledger.Verdict{
 	1:   ledger.Retry,      // OFFSET_OUT_OF_RANGE: the start table decides
 	10:  ledger.DeadLetter, // MESSAGE_TOO_LARGE
 	18:  ledger.DeadLetter, // RECORD_LIST_TOO_LARGE
-	32:  ledger.DeadLetter, // INVALID_TIMESTAMP
-	87:  ledger.DeadLetter, // INVALID_RECORD
 	11:  ledger.Retry,      // STALE_CONTROLLER_EPOCH
 	22:  ledger.Retry,      // ILLEGAL_GENERATION: join again
 	25:  ledger.Retry,      // UNKNOWN_MEMBER_ID

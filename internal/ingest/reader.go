@@ -48,6 +48,7 @@ func (r *reader) run(ctx context.Context, at ledger.Position) (err error) {
 	r.records = recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec, Memory: r.account}
 	defer func() {
 		r.records.Close()
+		r.letters.forget()
 		// What a call that was given up holds comes back by itself: not waited for.
 		now, cancel := context.WithCancel(ctx)
 		cancel()
@@ -425,6 +426,7 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 // known.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
 	if !r.again {
+		r.letters.final = r.hasTurn && (b.Resumed() || b.records == 0)
 		if err := r.letters.add(ctx, rec, id, reason, message); err != nil {
 			return err
 		}

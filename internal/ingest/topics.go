@@ -129,6 +129,17 @@ func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitio
 		c.growDeadLetters(ctx, topic, partitions)
 		return nil
 	}
+	if err := c.createDeadLetters(ctx, topic, partitions, settings); err != nil {
+		// Bad events will block their partitions until it is there: said now, and
+		// said again then.
+		c.Log.Warn("couldn't create the dead-letter topic; create it, or bad events will hold up their partitions",
+			zap.String("topic", name), zap.Int("partitions", partitions), zap.Error(err))
+	}
+	return nil
+}
+
+func (c *Consumer) createDeadLetters(ctx context.Context, topic string, partitions int, settings TopicSettings) error {
+	name := DeadLetterTopic(topic)
 	t := kafka.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: -1}
 	for _, key := range copied {
 		if v, ok := settings[key]; ok {
@@ -146,10 +157,7 @@ func (c *Consumer) ensureDeadLetters(ctx context.Context, topic string, partitio
 		c.Log.Info("dead-letter topic created", zap.String("topic", name), zap.Int("partitions", partitions))
 	case errors.Is(err, kafka.TopicAlreadyExists): // another replica was faster
 	default:
-		// Bad events will block their partitions until it is there: said now, and
-		// said again then.
-		c.Log.Warn("couldn't create the dead-letter topic; create it, or bad events will hold up their partitions",
-			zap.String("topic", name), zap.Int("partitions", partitions), zap.Error(err))
+		return err
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type worker struct {
 	batches *handoff
 	decoder *event.Decoder
 	letters *deadLetters
+	letter  atomic.Pointer[letter] // one that couldn't be written; nil: all were
 	pieces  fold.Pieces
 	pace    pace
 
@@ -60,6 +61,8 @@ type shared struct {
 	reconnected atomic.Int64  // counts new connections to the standings
 	trailless   atomic.Bool   // the brokers refuse metadata as long as a trail
 	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
+	remakes     remakes
+	remake      func(ctx context.Context, topic string) error // makes a dead-letter topic again that is gone
 }
 
 // run works until the generation ends.
@@ -127,6 +130,9 @@ func (w *worker) judge(err error) error {
 
 // flow finds the position and works from there until something ends it.
 func (w *worker) flow(ctx context.Context) error {
+	if err := w.tryLetter(ctx); err != nil {
+		return err
+	}
 	at, err := w.locate(ctx)
 	if err != nil {
 		return err
@@ -148,6 +154,7 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 		return &batch{Batch: fold.New(&w.Rules, w.account, w.memory.Reserve()-w.maxResponse)}
 	})
 	w.letters = w.newLetters(w.reading)
+	w.letters.memory = w.account
 	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
 	r.times.from(w.trail, at.From)
 	r.times.disorder, r.times.broken = w.disorder(), w.disordered

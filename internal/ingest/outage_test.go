@@ -1,0 +1,112 @@
+package ingest
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/produce"
+	"github.com/stretchr/testify/require"
+)
+
+// letterBox takes dead letters, or answers with a code.
+type letterBox struct {
+	mu    sync.Mutex
+	taken map[string]int // by the original's partition and offset
+	tries int
+	code  func(partition int32) int16
+}
+
+func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
+	r, ok := m.(*produce.Request)
+	if !ok {
+		return nil, &net.OpError{Op: "ask", Err: fmt.Errorf("nobody answers %T in this test", m)}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries++
+	p := r.Topics[0].Partitions[0]
+	code := l.code(p.Partition)
+	for code == 0 {
+		rec, err := p.RecordSet.Records.ReadRecord()
+		if err != nil {
+			break
+		}
+		offset := ""
+		for _, h := range rec.Headers {
+			if h.Key == "standings-offset" {
+				offset = string(h.Value)
+			}
+		}
+		l.taken[fmt.Sprint(p.Partition, "@", offset)]++
+	}
+	return &produce.Response{Topics: []produce.ResponseTopic{{Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: p.Partition, ErrorCode: code}}}}}, nil
+}
+
+// Forty partitions have bad records, and no dead-letter topic for an hour. They hold
+// nothing meanwhile, so that another one, which needs a reserve, is served; and all that
+// is done for them in that hour is a small write now and then.
+func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, bad = 40, 300
+		b := newBubble(t, n+1, nil)
+		var away atomic.Bool
+		away.Store(true)
+		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 {
+			if away.Load() {
+				return int16(kafka.NotEnoughReplicas)
+			}
+			return 0
+		}}
+		b.logs.produce = box.produce
+		for p := range n {
+			b.send(p, 0, some(fmt.Sprintf("%0200d-%d-", 0, p), 1500, 5)...)
+			var values [][]byte
+			for range bad {
+				values = append(values, make([]byte, 1000))
+			}
+			b.logs.add(int32(p), 1, values...)
+			b.send(p, 0, some(fmt.Sprint("after-", p), 10, 5)...)
+		}
+		stop := b.run()
+		defer stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for p := range n {
+			l := b.workers[p].line()
+			require.Equal(t, StateWaiting, l.State)
+			require.Equal(t, WaitsDeadLetters, l.Reason)
+			require.Contains(t, l.What, DeadLetterTopic(topic))
+		}
+		require.Zero(t, b.consumer.memory.Used())
+		healthy := b.consumer.Stats.Count().Applied
+		const more = 20_000
+		all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
+		for i := 0; i < more; i += 2000 {
+			b.send(n, 4, all[i:i+2000]...)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, healthy+more, b.consumer.Stats.Count().Applied, "the partition with a dead-letter topic is served")
+
+		read, before := b.consumer.Stats.Records.Load(), box.tries
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Zero(t, b.consumer.memory.Used())
+		require.Equal(t, read, b.consumer.Stats.Records.Load(), "nothing is read again meanwhile")
+		require.Less(t, (box.tries-before)/n, 3600, "and a write is tried now and then")
+		require.Greater(t, (box.tries-before)/n, 600)
+
+		away.Store(false)
+		b.counts(5 * time.Minute)
+		require.Len(t, box.taken, n*bad, "every letter is there")
+		for key, times := range box.taken {
+			require.LessOrEqual(t, times, 3, key)
+		}
+	})
+}
