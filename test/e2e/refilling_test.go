@@ -20,7 +20,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 		all = append(all, harness.Record(0, fmt.Sprintf(`{"user_id":"u%d","points":1}`, i%40_000)))
 	}
 	place.Publish(t, all...)
-	place.Start(t)
+	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string {
 		if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
@@ -55,6 +55,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 			t.Errorf("%v: %s", args, said)
 		}
 	}
+	consumer.AwaitNotReady(t, within, "refilling", "Redis was lost")
 	if err := client.Del(t.Context(), place.Key("hold")).Err(); err != nil {
 		t.Fatal(err)
 	}
