@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// at publishes n records of a time to partition 0.
+// sendAt publishes n records of a time to partition 0.
 func (w *world) sendAt(when time.Time, n int) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -192,7 +192,7 @@ func TestARecordWithoutATimeIsTakenAsOfWhenItWasRead(t *testing.T) {
 	}
 }
 
-func TestABrokersWordForTheTimesOfAppendingBoundsWhatItDeleted(t *testing.T) {
+func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	then := time.Now().Add(-30 * sinceThen)
