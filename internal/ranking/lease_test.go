@@ -3,10 +3,13 @@ package ranking
 // What a rebuild has lives by one lease.
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
@@ -139,4 +142,40 @@ func TestAShadowHasAnOriginOfEveryPartition(t *testing.T) {
 	_, err = r.Shadow().Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
 	require.ErrorContains(t, err, "no origin is given")
 	require.Equal(t, ledger.Halt, Meaning(err))
+}
+
+// sized notes the most arguments that a call has.
+type sized struct{ most *int }
+
+func (sized) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s sized) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		*s.most = max(*s.most, len(cmd.Args()))
+		return next(ctx, cmd)
+	}
+}
+func (sized) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
+	f, r := rebuilding(t)
+	pipe := f.client.Pipeline()
+	const windows = 3000
+	for i := range windows {
+		name := fmt.Sprintf("b%d:weekly:2026-W47", i)
+		pipe.HSet(t.Context(), r.shadow.keys.windows(), name, "1 2 9999999999999")
+		pipe.ZAdd(t.Context(), r.shadow.keys.listed(name), redisZ(1, "u"))
+		pipe.PExpire(t.Context(), r.shadow.keys.listed(name), 20*time.Second)
+	}
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	most := 0
+	f.client.AddHook(sized{&most})
+	require.NoError(t, r.Renew(t.Context()))
+	require.Positive(t, most)
+	require.Less(t, most, windows/2, "arguments of a call")
+	for key, left := range f.own(t) {
+		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
+	}
 }

@@ -124,49 +124,93 @@ func (r *Rebuild) Renew(ctx context.Context) error {
 	return nil
 }
 
+// renew goes through the shadow's windows some hundred a call, so that Redis hardly
+// notices however many there are, and ends with what says that they are there, and the
+// lock. All get the moment that is chosen at first: so no window goes before the ledger
+// does. Windows that are opened meanwhile get a later one.
 func (r *Rebuild) renew(ctx context.Context) error {
-	keys := []any{nil, nil, nil, r.live.keys.rebuild()}
+	k, lock := r.shadow.keys, r.live.keys.rebuild()
 	r.mu.Lock()
 	swapped := r.swapped
 	r.mu.Unlock()
+	var core []string
 	if !swapped {
-		_, shadow, err := r.both(ctx)
-		if err == nil {
-			err = r.whole(&shadow)
-		}
+		begun, err := r.begins(ctx)
 		if err != nil {
 			return err
 		}
-		if len(shadow.ledger) > 0 {
-			k := r.shadow.keys
-			keys = append(keys, k.ledger(), k.schema(), k.origin())
-			if len(shadow.windows) > 0 {
-				keys = append(keys, k.windows())
-			}
-			for name := range shadow.windows {
-				keys = append(keys, k.listed(name))
-			}
+		if begun {
+			core = []string{k.origin(), k.schema(), k.ledger()}
 		}
 	}
-	reply, err := r.live.run(ctx, renewScript, len(keys)-3, append(keys, r.lock, r.lease.Milliseconds()))
+	until, err := r.renewed(ctx, swapped, "", core)
 	if err != nil {
 		return err
+	}
+	if core != nil {
+		err := r.shadow.steady(ctx, func() error {
+			for cursor := uint64(0); ; {
+				page, next, err := r.shadow.listings(ctx, cursor)
+				if err != nil {
+					return err
+				}
+				var windows []string
+				for i := 0; i < len(page); i += 2 {
+					windows = append(windows, k.listed(page[i]))
+				}
+				if len(windows) > 0 {
+					if _, err := r.renewed(ctx, swapped, until, append(windows, k.windows())); err != nil {
+						return err
+					}
+				}
+				if cursor = next; cursor == 0 {
+					return nil
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err = r.renewed(ctx, swapped, until, append(core, lock))
+	return err
+}
+
+// begins reports whether the shadow has a ledger; that it has lost it is ErrLost.
+func (r *Rebuild) begins(ctx context.Context) (bool, error) {
+	st, err := r.shadow.State(ctx)
+	if err != nil {
+		return false, err
+	}
+	s := side{schema: st.Schema, ledger: st.Ledger}
+	return len(s.ledger) > 0, r.whole(&s)
+}
+
+// renewed calls the script for some keys, and returns until when they live.
+func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys []string) (string, error) {
+	args := []any{nil, nil, nil, r.live.keys.rebuild()}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	reply, err := r.live.run(ctx, renewScript, len(args)-3, append(args, r.lock, until, r.lease.Milliseconds()))
+	if err != nil {
+		return "", err
 	}
 	words, err := texts(reply)
 	switch {
 	case err != nil:
-		return err
-	case len(words) == 1 && words[0] == "renewed":
-		return nil
+		return "", err
+	case len(words) == 2 && words[0] == "renewed":
+		return words[1], nil
 	case len(words) == 2 && words[0] == "lost":
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.swapped && !swapped {
-			return nil // meanwhile
+			return until, nil // meanwhile
 		}
-		return fmt.Errorf("%w (%s)", ErrLost, words[1])
+		return "", fmt.Errorf("%w (%s)", ErrLost, words[1])
 	}
-	return faultf("an unexpected reply: %q", words)
+	return "", faultf("an unexpected reply: %q", words)
 }
 
 // whole reports that the shadow has lost its ledger.

@@ -1,11 +1,12 @@
--- renew.lua lets all that a rebuild has live on from now, to the same moment.
+-- renew.lua lets a part of what a rebuild has live on, to one moment for all of it.
 --
--- KEYS  1 the lock   2… every key of the shadow
--- ARGV  1 what the lock holds if it is ours   2 ms
+-- KEYS  1 the lock   2… keys of the rebuild
+-- ARGV  1 what the lock holds if it is ours   2 until when the keys are to live, ms; '' to
+--       choose that moment and renew nothing yet   3 ms from now on, to choose it
 --
 -- Returns one of
---   {renewed}
---   {lost, key}     it isn't ours any more, or a key of the shadow is gone: nothing was
+--   {renewed, until when}
+--   {lost, key}     the lock isn't ours any more, or a key is gone: none of these was
 --                   renewed, since a shadow of which a part is gone is no shadow
 
 local call = redis.call
@@ -14,7 +15,9 @@ if call('GET', KEYS[1]) ~= ARGV[1] then return {'lost', KEYS[1]} end
 for i = 2, #KEYS do
   if call('EXISTS', KEYS[i]) == 0 then return {'lost', KEYS[i]} end
 end
+if ARGV[2] ~= '' then
+  for i = 2, #KEYS do call('PEXPIREAT', KEYS[i], ARGV[2]) end
+  return {'renewed', ARGV[2]}
+end
 local time = call('TIME')
-local lease = string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[2]))
-for i = 1, #KEYS do call('PEXPIREAT', KEYS[i], lease) end
-return {'renewed'}
+return {'renewed', string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 + tonumber(ARGV[3]))}

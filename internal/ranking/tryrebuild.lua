@@ -14,6 +14,7 @@ call('PEXPIREAT', hash, minute)
 call('HGET', hash, 'f')
 call('HLEN', hash)
 call('HGETALL', hash)
+call('HSCAN', hash, 0)
 call('HDEL', hash, 'g')
 
 call('SET', text, 'v', 'PX', 60000)
