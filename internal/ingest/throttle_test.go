@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -220,6 +221,54 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 				} else {
 					require.ErrorIs(t, err, over)
 				}
+			})
+		})
+	}
+}
+
+// Nobody waits while holding for long: what others wait for goes to them in an outage,
+// and under a quota, by which it would only be read again, far later.
+func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  answer
+		holds   bool // a batch; else a turn
+		wanted  bool
+		patient time.Duration // 0: it never gives it up
+	}{
+		"an outage":                 {answer{err: errLost}, true, true, outagePatience},
+		"an outage, on a turn":      {answer{err: errLost}, false, true, outagePatience},
+		"an outage, nobody waits":   {answer{err: errLost}, true, false, 0},
+		"a quota":                   {answer{throttle: 9 * time.Second}, true, true, throttlePatience},
+		"a quota, and nobody waits": {answer{throttle: 9 * time.Second}, true, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := quiet()
+				w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
+				w.memory = memory.New(1000, 900)
+				w.account = w.memory.Account()
+				r, script := scripted(w)
+				script.answers = func(int) answer { return c.answer }
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errGenerationEnded)
+				defer cancel()
+				require.NoError(t, w.account.Wait(ctx, nil))
+				r.hasTurn, r.holds = true, c.holds
+				served := make(chan error, 1)
+				if c.wanted {
+					go func() { served <- w.memory.Account().Wait(ctx, nil) }()
+					synctest.Wait()
+				}
+				began := time.Now()
+				_, err := r.fetch(ctx, 5)
+				if c.patient == 0 {
+					require.ErrorIs(t, err, errGenerationEnded)
+					return
+				}
+				require.ErrorIs(t, err, errNoMemory)
+				require.InDelta(t, c.patient.Seconds(), time.Since(began).Seconds(), 11)
+				require.GreaterOrEqual(t, time.Since(began), c.patient)
+				require.False(t, r.hasTurn, "its turn is over")
+				require.NoError(t, <-served)
 			})
 		})
 	}
