@@ -92,6 +92,9 @@ func (w *world) check() {
 	var d oracle.Differences
 	d.Boards(want.Boards, w.boards())
 	listed := w.hash(windowsKey)
+	if n := w.setup.MaxWindows; n > 0 && int64(len(listed)) > n {
+		w.failf("%d windows are listed, and at most %d may be", len(listed), n)
+	}
 	for name := range listed {
 		if _, live := want.Windows[name]; !live && w.over(listed[name]) {
 			delete(listed, name) // its life is over; nobody has to drop it yet

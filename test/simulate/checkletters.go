@@ -33,7 +33,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 		m := members[user]
 		m.all = append(m.all, recordOf(p, r, false))
 		// A rebuild reads in another order, may refuse others, and writes no letters.
-		if at := (oracle.At{Partition: p, Offset: r.offset}); lettered[at] == "overflow" || w.counts["swap answers swapped"] > 0 && strings.HasPrefix(user, "over") {
+		if at := (oracle.At{Partition: p, Offset: r.offset}); refusable(lettered[at]) || w.counts["swap answers swapped"] > 0 && strings.HasPrefix(user, "over") {
 			m.doubt = append(m.doubt, at)
 		}
 	})
@@ -41,12 +41,15 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 	boards := w.boards()
 	for _, user := range slices.Sorted(maps.Keys(members)) {
 		m := members[user]
-		if len(m.doubt) == 0 || len(m.doubt) > 12 {
+		if len(m.doubt) > 12 { // too many to try: only what the dead letters say
+			for _, at := range m.doubt {
+				refused[at] = refusable(lettered[at])
+			}
 			continue
 		}
 		told := 0 // those that have a letter: tried first
 		for i, at := range m.doubt {
-			if lettered[at] == "overflow" {
+			if refusable(lettered[at]) {
 				told |= 1 << i
 			}
 		}
@@ -63,6 +66,12 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 	}
 	return refused
 }
+
+// windowLimit is why an event is refused that would open a window too many.
+const windowLimit = "window_limit"
+
+// refusable are the reasons that depend on the order and on cuts.
+func refusable(reason string) bool { return reason == "overflow" || reason == windowLimit }
 
 // fits reports whether a member's standings are what the events come to without those
 // that were refused.
@@ -111,6 +120,8 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 		reason := o.Judge(recordOf(l.partition, is, false))
 		switch {
 		case reason == l.reason:
+		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0:
+			w.count(windowLimit)
 		case l.reason == "overflow" && reason == "": // see refusedPoints
 			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints {
 				w.failf("a dead letter says that the event at %v takes %s out of the range, and all of its points don't", at, user)

@@ -113,7 +113,7 @@ func kinds() (all []string) {
 		lateDone+": swap", "swap answers unheld", dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",
 		throttledEmpty, throttledFull, empties, flaky, sweepHindered,
-		lettersNoLeader, lettersRefused, lettersMade, lettersGrown,
+		lettersDeleted, lettersNoLeader, lettersRefused, lettersMade, lettersGrown,
 		goesBack, timeless, beheaded, lacking, readWhole, readLost, readRefilling, readLacking, alikeIDs, sameIDs,
 		"accounting compared with the oracle's",
 	)

@@ -58,6 +58,7 @@ func (w *world) run() {
 		w.advance()
 	}
 	w.finish()
+	w.lasted = time.Since(w.began)
 	for _, p := range w.kafka.partitions {
 		if p.misled > 0 {
 			w.count(stale)

@@ -142,7 +142,7 @@ func (d *drawer) more(p *plan) {
 	}
 	p.setup.NoLetters = d.IntN(12) == 0
 	if d.IntN(6) == 0 {
-		p.events = append(p.events, fault{at: d.IntN(100), kind: pick(d, lettersNoLeader, lettersRefused), n: d.IntN(1 << 16)})
+		p.events = append(p.events, fault{at: d.IntN(100), kind: pick(d, lettersDeleted, lettersDeleted, lettersNoLeader, lettersRefused), n: d.IntN(1 << 16)})
 	}
 	if d.long && d.IntN(4) == 0 { // what it has sent comes just before what its successor sends
 		const apply = 8 // of meeting

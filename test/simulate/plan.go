@@ -48,6 +48,7 @@ type setup struct {
 	Continue        bool  // over gaps
 	Processes       []size
 	Disorder        bool  // times go back, and some records have none
+	MaxWindows      int64 // that may be listed; 0: any number
 	Readers         int   // of boards
 	NoLetters       bool  // the dead-letter topic isn't there
 	Beheaded        int   // offsets, about, that logs have lost before anybody comes

@@ -65,7 +65,7 @@ func (s *setup) store(client redis.UniversalClient, calendar periods.Calendar) *
 		}
 		all[periods.Period(name)] = ranking.Period{Layout: layout, Retention: retention[name]}
 	}
-	return ranking.New(ranking.Config{Client: client, Prefix: prefix, Cluster: "simulated", Periods: all, Calendar: calendar, Timeout: redisTimeout})
+	return ranking.New(ranking.Config{Client: client, Prefix: prefix, Cluster: "simulated", Periods: all, Calendar: calendar, Timeout: redisTimeout, MaxWindows: s.MaxWindows})
 }
 
 // hook is called with every command, on its connection's goroutine.

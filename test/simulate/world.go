@@ -66,6 +66,7 @@ type world struct {
 	ending bool // faults have stopped
 
 	processes []*process
+	lasted    time.Duration // until all was through
 	readers   []*reading
 	known     map[int]int64  // how far partitions were when Redis was lost
 	seen      map[string]int // by readers; under telling
