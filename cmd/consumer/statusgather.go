@@ -71,7 +71,7 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 		}
 		s.Partitions = append(s.Partitions, reportPartition(id, facts, state))
 	}
-	if slices.ContainsFunc(s.Partitions, func(p partitionReport) bool { return p.Stale }) {
+	if slices.ContainsFunc(s.Partitions, func(p partitionReport) bool { return (p.Stale || p.State == nil) && p.Lag != nil && *p.Lag > 0 }) {
 		s.Problems = append(s.Problems, fullServers(ctx, cfg, r)...)
 	}
 	addBehind(ctx, cfg, client, s.Partitions)
@@ -85,8 +85,8 @@ func gatherStatus(ctx context.Context, cfg *config.Config) (*statusReport, error
 	return s, nil
 }
 
-// fullServers names the servers that are at their maxmemory, where partitions haven't
-// reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
+// fullServers names the servers that are at their maxmemory, where partitions are behind and
+// haven't reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
 // be reached, which is among the problems anyway.
 func fullServers(ctx context.Context, cfg *config.Config, r *clients.Reader) []string {
 	var all []string

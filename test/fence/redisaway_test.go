@@ -5,6 +5,7 @@ package fence
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,7 +168,8 @@ func TestARedisThatRefusesForAWhileLosesNothing(t *testing.T) {
 	}
 }
 
-// saysFull requires a full Redis to be shown as one: by readiness and the metrics.
+// saysFull requires a full Redis to be shown as one: by readiness and the metrics, and by
+// status, although no consumer can write there how it is.
 func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 	t.Helper()
 	waits := c.AwaitNotReady(t, within, "waiting", "OOM")
@@ -182,6 +184,15 @@ func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 			return ""
 		}
 		return fmt.Sprintf("the metrics say %v of %v bytes: %v", m[used], m[most], err)
+	})
+	harness.Eventually(t, within, func() string { // once the state that was reported last is stale
+		cmd := exec.CommandContext(t.Context(), harness.Binary(t), "status")
+		cmd.Env = place.Environment(place.Settings)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() == 1 && strings.Contains(string(out), "is full: ") {
+			return ""
+		}
+		return fmt.Sprintf("status doesn't say that Redis is full: %v\n%s", err, out)
 	})
 }
 
