@@ -52,6 +52,18 @@ func (c *commits) at(topic string, partition int, offset int64, t trail) {
 	}
 }
 
+// still notes where an idle partition is, if something else was committed for it: whoever
+// began a topic anew did so for all, and a piece that came late brought the ledger back to
+// where it was before its worker looked.
+func (c *commits) still(topic string, partition int, offset int64, t trail) {
+	c.mu.Lock()
+	last, known := c.last[topic][partition]
+	c.mu.Unlock()
+	if known && last.offset != offset {
+		c.at(topic, partition, offset, t)
+	}
+}
+
 // againEvery is how often offsets are committed that were before. Whoever sets where all
 // partitions of a topic start commits that for others, too; if that call comes late, it
 // comes over what they have committed since, and where no event follows it would stay.

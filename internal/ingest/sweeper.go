@@ -93,6 +93,9 @@ func (s *sweeper) look(ctx context.Context) error {
 	if found != s.at.String() {
 		return &movedError{s.field, s.at, found}
 	}
+	if !s.at.Sweeping() && s.commits != nil {
+		s.commits.still(s.topic, s.partition, s.at.From, s.trail)
+	}
 	s.looked()
 	return nil
 }

@@ -5,6 +5,7 @@ package simulate
 // before it, and what is shown as complete is held against all that there ever was.
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -104,9 +105,9 @@ func (w *world) leftOut() map[string]int64 {
 			continue
 		}
 		p.visible(0, func(r *stored) {
-			out := r.offset < from && r.time <= w.looked[p.id]
+			out := r.offset < from && known(r, w.looked[p.id])
 			for _, g := range w.lost {
-				out = out || r.time <= g.looked && g.has(p.id, r)
+				out = out || known(r, g.looked) && g.has(p.id, r)
 			}
 			if out {
 				o.Add(recordOf(p.id, r, false))
@@ -123,6 +124,18 @@ func (w *world) leftOut() map[string]int64 {
 		all[listing], _ = strconv.ParseInt(start, 10, 64)
 	}
 	return all
+}
+
+// known reports whether a record is from before a clock, or else, where it has no time, its
+// event: nothing bounds that.
+func known(r *stored, clock int64) bool {
+	if r.time > 0 {
+		return r.time <= clock
+	}
+	var e struct {
+		At int64 `json:"occurred_at"`
+	}
+	return json.Unmarshal(r.value, &e) == nil && e.At <= clock
 }
 
 // checkWhole holds that no window is shown as complete that lacks an event which any log

@@ -267,7 +267,7 @@ func (w *world) mended(field string, args []string) {
 	if w.evicted[windowsKey] {
 		return // nothing says any more which boards there were
 	}
-	for _, key := range keys(args)[4:] {
+	for _, key := range keys(args)[5:] {
 		if w.evicted[key] && w.has(key) {
 			w.failf("a piece begins %s anew, which was evicted", key)
 		}
