@@ -19,7 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"math/rand"
 	"net"
 	"os"
 	"time"
@@ -165,7 +165,7 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 // moment, which is when a quota's window moves on, ask one after the other.
 func (f *Fetcher) leaveAlone(d time.Duration) {
 	if d > 0 {
-		f.notBefore = time.Now().Add(d + rand.N(d/10+1)) //nolint:gosec // no secret
+		f.notBefore = time.Now().Add(d + time.Duration(rand.Int63n(int64(d/10)+1))) //nolint:gosec // no secret
 	}
 }
 
