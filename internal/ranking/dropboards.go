@@ -113,7 +113,8 @@ func (s *Store) forget(ctx context.Context) error {
 		var over []string
 		for i := 0; i+1 < len(page); i += 2 {
 			until, err := strconv.ParseInt(page[i+1], 10, 64)
-			if err == nil && !now.Before(time.UnixMilli(until).Add(retireAfter)) {
+			window := strings.Count(page[i], ":") == 2 // over:<period> is apply.lua's, and stays
+			if err == nil && window && !now.Before(time.UnixMilli(until).Add(retireAfter)) {
 				over = append(over, page[i])
 			}
 		}

@@ -67,6 +67,12 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(2), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+
+	// A period's last window that was left out is no dropped one, and stays.
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), "over:weekly", "1000").Err())
+	_, err = f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1000", f.client.HGet(t.Context(), f.store.keys.dropped(), "over:weekly").Val())
 }
 
 func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
