@@ -31,8 +31,8 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 		}
 	}
 	c := &boardCount{limit: 10}
-	const max = "# HELP standings_windows_max max_windows: an event that would open one more is a dead letter.\n# TYPE standings_windows_max gauge\nstandings_windows_max 10\n"
-	reports(t, c, max)
+	const limit = "# HELP standings_windows_max max_windows: an event that would open one more is a dead letter.\n# TYPE standings_windows_max gauge\nstandings_windows_max 10\n"
+	reports(t, c, limit)
 	if err := c.count(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +57,6 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 		go c.watch(t.Context(), "points", store, func() ingest.Snapshot { return ingest.Snapshot{} }, zap.NewNop())
 		time.Sleep(2 * countCheck)
 		synctest.Wait()
-		reports(t, c, max)
+		reports(t, c, limit)
 	})
 }

@@ -22,11 +22,11 @@ func TestTheMemoryOfRedisIsReportedWhileItIsKnown(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		go m.watch(t.Context(), func(context.Context) ([]ranking.Memory, error) { return now, err }, zap.New(core))
 		synctest.Wait()
-		const max = "# HELP standings_redis_memory_max_bytes Its maxmemory, beyond which it refuses writes; 0 for no limit.\n# TYPE standings_redis_memory_max_bytes gauge\n" +
+		const limit = "# HELP standings_redis_memory_max_bytes Its maxmemory, beyond which it refuses writes; 0 for no limit.\n# TYPE standings_redis_memory_max_bytes gauge\n" +
 			"standings_redis_memory_max_bytes{server=\"a:1\"} 9\nstandings_redis_memory_max_bytes{server=\"b:1\"} 0\n"
 		const used = "# HELP standings_redis_memory_used_bytes Memory that a server of Redis uses (used_memory of INFO), as of some seconds ago. A server that doesn't report it isn't there.\n" +
 			"# TYPE standings_redis_memory_used_bytes gauge\nstandings_redis_memory_used_bytes{server=\"a:1\"} 7\nstandings_redis_memory_used_bytes{server=\"b:1\"} 8\n"
-		reports(t, &m, max+used)
+		reports(t, &m, limit+used)
 		err = errors.New("away")
 		time.Sleep(3 * memoryEvery)
 		synctest.Wait()
@@ -36,7 +36,7 @@ func TestTheMemoryOfRedisIsReportedWhileItIsKnown(t *testing.T) {
 		err = nil
 		time.Sleep(memoryEvery)
 		synctest.Wait()
-		reports(t, &m, max+used)
+		reports(t, &m, limit+used)
 	})
 }
 

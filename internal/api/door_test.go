@@ -66,12 +66,19 @@ func TestHalfSentRequestsNeitherTakeAllFilesNorLockOutAProbe(t *testing.T) {
 	// Idle ones, whose requests were answered, are no better.
 	for range 2 * connections {
 		conn := send(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, answer.StatusCode)
+		answered(t, conn)
 	}
 	require.LessOrEqual(t, d.count(), connections)
 	healthy(t, address)
+}
+
+// answered reads an answer, which has to be 200.
+func answered(t *testing.T, conn net.Conn) {
+	t.Helper()
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
 func TestWhoIsBeingAnsweredIsNotTurnedOut(t *testing.T) {
@@ -97,9 +104,7 @@ func TestWhoIsBeingAnsweredIsNotTurnedOut(t *testing.T) {
 	}
 	close(goOn)
 	for _, conn := range served {
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, answer.StatusCode)
+		answered(t, conn)
 	}
 	healthy(t, address)
 }

@@ -105,7 +105,7 @@ func TestWhereATopicBeginsAndFromWhenItsEventsAreIn(t *testing.T) {
 			for s, w := range map[StartFrom]want{FromWindow: c.window, FromEarliest: c.earliest, FromLatest: c.latest, FromTime: c.time} {
 				at, latest := j.resolve(s, &c.b, asked)
 				origin := j.origin(at, latest)
-				require.Equal(t, w, want{at, origin.Time}, "start %d", s)
+				require.Equal(t, want{at, origin.Time}, w, "start %d", s)
 				require.Equal(t, origin.Offset, at)
 			}
 		})

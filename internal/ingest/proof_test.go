@@ -71,7 +71,7 @@ func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 	w.sendAt(now.Add(-time.Minute), 14)
 	w.sendAt(now.Add(-40*sinceThen), 1)
 	w.sendAt(now, 4)
-	w.truncate(0, 14)
+	w.truncate(14)
 	for name, from := range map[string]StartFrom{"earliest": FromEarliest, "window": FromWindow} {
 		t.Run(name, func(t *testing.T) {
 			s := w.starts(from, nil)
@@ -106,7 +106,7 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	_, stop := w.consumer(nil)
 	w.reaches(0)
 	require.NoError(t, stop())
-	w.truncate(0, 21)
+	w.truncate(21)
 
 	s := w.starts(FromEarliest, nil)
 	require.Equal(t, int64(21), s.At)
@@ -122,7 +122,7 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 
 	// More is deleted, of windows that live: it halts, or goes on and says from when on
 	// all is in.
-	w.truncate(0, 25)
+	w.truncate(25)
 	_, err = w.located(New(w.config), 0)
 	halt, ok := errors.AsType[*Halt](err)
 	require.True(t, ok, "%v", err)
@@ -151,7 +151,7 @@ func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
 	_, stop = w.consumer(nil)
 	w.reaches(0)
 	require.NoError(t, stop())
-	w.truncate(0, 15)
+	w.truncate(15)
 	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, now.UnixMilli())
 }
 
@@ -197,7 +197,7 @@ func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
 	w := newWorld(t, 1)
 	then := time.Now().Add(-30 * sinceThen)
 	w.sendAt(then, 10)
-	w.truncate(0, 5)
+	w.truncate(5)
 	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, time.Now().UnixMilli())
 	hour := time.Hour
 	s := w.starts(FromEarliest, func(c *Config) { c.Disorder = &hour })

@@ -159,7 +159,7 @@ func TestALogWhoseFirstBatchIsLargerThanMemoryAllowsHaltsToo(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 3, 5)...)
 	w.sendLarge()
-	w.truncate(0, 3) // so that its time is asked for, as the origin
+	w.truncate(3) // so that its time is asked for, as the origin
 	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, Start{From: FromEarliest} })
 	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
 	require.Contains(t, r.line().Remedy, "fold_memory")
@@ -209,7 +209,8 @@ func TestManyPartitionsInLittleMemoryAllGetThrough(t *testing.T) {
 
 // counted is a context that ends when it has been looked at so often.
 type counted struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
+
 	looks int
 }
 

@@ -16,16 +16,16 @@ import (
 
 // inOneBatch has a worker fold all of these events into one batch, in pieces of about 32
 // member-windows, and sweep it once release is called.
-func (w *world) inOneBatch(all ...earned) (r *running, release func()) {
+func (w *world) inOneBatch(all ...earned) (release func()) {
 	w.t.Helper()
-	r = w.worker(0, func(c *Config) { c.PieceTime = 32 * time.Microsecond; c.FetchBytes = 8 << 20 })
+	r := w.worker(0, func(c *Config) { c.PieceTime = 32 * time.Microsecond; c.FetchBytes = 8 << 20 })
 	eventually(w.t, "it has begun", func() bool { return w.standings.at(0) == "0" })
 	w.standings.do(func() { w.standings.held = true })
 	w.send(0, earned{User: "first", Points: 1, At: time.Now().UnixMilli()})
 	eventually(w.t, "the first batch is held up", func() bool { return r.line().State == StateWaiting })
 	w.send(0, all...)
 	eventually(w.t, "the others are folded", func() bool { return w.stats.Records.Load() == int64(len(all))+1 })
-	return r, func() { w.standings.do(func() { w.standings.held = false }) }
+	return func() { w.standings.do(func() { w.standings.held = false }) }
 }
 
 // isRefused requires that just these members, whose first letters are their prefix, are
@@ -63,7 +63,7 @@ func TestAnOverflowInEveryPieceOfABatchReadsItOnceMore(t *testing.T) {
 			all[i].Points = 501
 		}
 	}
-	_, release := w.inOneBatch(all...)
+	release := w.inOneBatch(all...)
 	log, folded := w.stats.FetchBytes.Load(), w.stats.Records.Load()
 	release()
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "6001" })
@@ -82,7 +82,7 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	w.standings.limit = 1000
 	all := append(some("a", 400, 5), some("rich", 3, 1001)...)
 	late := map[string]bool{}
-	_, release := w.inOneBatch(all...)
+	release := w.inOneBatch(all...)
 	w.standings.do(func() {
 		w.standings.apply = func(n int, p *ledger.Piece) reply {
 			w.standings.do(func() {
@@ -136,7 +136,7 @@ func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount
 	for i := range named {
 		all[2*i].Board = fmt.Sprint("b", i)
 	}
-	_, release := w.inOneBatch(all...)
+	release := w.inOneBatch(all...)
 	log := w.stats.FetchBytes.Load()
 	release()
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "2001" })

@@ -234,7 +234,7 @@ func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("m", 20, 1)...)
 	r, _ := w.replay(1, nil)
-	w.truncate(0, 10)
+	w.truncate(10)
 	require.ErrorIs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}), ErrLogMoved)
 }
 
@@ -263,9 +263,9 @@ func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
 	}
 }
 
-func (w *world) truncate(partition int32, offset int64) {
+func (w *world) truncate(offset int64) {
 	w.t.Helper()
-	require.NoError(w.t, w.cluster.DeleteRecords(topic, partition, offset))
+	require.NoError(w.t, w.cluster.DeleteRecords(topic, 0, offset))
 }
 
 func TestAFieldOfTheLedgerComesBackFromItsText(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +17,15 @@ import (
 // linesOf are the lines that are written of a worker, as they come.
 type linesOf struct {
 	Standings
+
+	mu  sync.Mutex
 	all []Line
 	err error
 }
 
 func (s *linesOf) Report(_ context.Context, _ string, _ int, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
@@ -43,15 +49,31 @@ func reporting(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) {
 		go func() { defer close(ended); c.report(ctx, []*worker{w}) }()
 		time.Sleep(reportPause)
 		synctest.Wait()
-		require.Len(t, s.all, 1)
-		require.Equal(t, Line{Owner: "o", Group: "g", State: StateRunning, At: s.all[0].At}, s.all[0])
+		require.Len(t, s.lines(), 1)
+		require.Equal(t, Line{Owner: "o", Group: "g", State: StateRunning, At: s.lines()[0].At}, s.lines()[0])
 		do(t, w, s)
 		cancel()
 		<-ended
 	})
 }
 
-func (s *linesOf) last() Line { return s.all[len(s.all)-1] }
+func (s *linesOf) lines() []Line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+func (s *linesOf) last() Line {
+	all := s.lines()
+	return all[len(all)-1]
+}
+
+// fails has every report fail from here on, or none.
+func (s *linesOf) fails(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
 
 func TestALineIsWrittenAtOnceWhereAPartitionHaltsAndWhereItGoesOn(t *testing.T) {
 	halt := &Halt{HaltGap, "what", "remedy"}
@@ -60,19 +82,19 @@ func TestALineIsWrittenAtOnceWhereAPartitionHaltsAndWhereItGoesOn(t *testing.T) 
 		time.Sleep(3 * time.Second)
 		w.halted(halt)
 		synctest.Wait() // no time passes
-		require.Len(t, s.all, 2)
+		require.Len(t, s.lines(), 2)
 		require.Equal(t, HaltGap, s.last().Reason)
 		time.Sleep(3 * time.Second)
 		w.halted(halt)
 		synctest.Wait()
-		require.Len(t, s.all, 2, "it is as it was")
+		require.Len(t, s.lines(), 2, "it is as it was")
 		w.swept(0)
 		synctest.Wait()
-		require.Len(t, s.all, 3)
+		require.Len(t, s.lines(), 3)
 		require.Equal(t, StateRunning, s.last().State)
 		time.Sleep(reportEvery)
 		synctest.Wait()
-		require.Len(t, s.all, 4, "and now and then")
+		require.Len(t, s.lines(), 4, "and now and then")
 	})
 }
 
@@ -85,7 +107,7 @@ func TestAStormOfStatesIsALineASecondAndTheLastIsWritten(t *testing.T) {
 			w.swept(0)
 			time.Sleep(5 * time.Millisecond)
 		}
-		require.LessOrEqual(t, len(s.all), 7)
+		require.LessOrEqual(t, len(s.lines()), 7)
 		w.halted(&Halt{HaltTorn, "what", "remedy"})
 		time.Sleep(reportPause + reportPause/10)
 		synctest.Wait()
@@ -102,11 +124,11 @@ func TestOnlyAWaitThatLastsIsALine(t *testing.T) {
 			w.writing(nil)
 			time.Sleep(reportPause)
 		}
-		require.Len(t, s.all, 1)
+		require.Len(t, s.lines(), 1)
 		w.writing(&Waiting{WaitsRedisFull, errors.New("full"), "make room"})
 		time.Sleep(2*reportPause + reportPause/10)
 		synctest.Wait()
-		require.Len(t, s.all, 2)
+		require.Len(t, s.lines(), 2)
 		require.Equal(t, WaitsRedisFull, s.last().Reason)
 		w.writing(nil)
 		time.Sleep(reportPause + reportPause/10)
@@ -118,11 +140,11 @@ func TestOnlyAWaitThatLastsIsALine(t *testing.T) {
 func TestALineThatCouldNotBeWrittenIsWrittenAPauseLater(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		s.err = errors.New("away")
+		s.fails(errors.New("away"))
 		w.halted(&Halt{HaltGap, "what", "remedy"})
 		time.Sleep(5 * time.Second)
-		require.Len(t, s.all, 1)
-		s.err = nil
+		require.Len(t, s.lines(), 1)
+		s.fails(nil)
 		time.Sleep(reportPause + reportPause/10)
 		synctest.Wait()
 		require.Equal(t, HaltGap, s.last().Reason)

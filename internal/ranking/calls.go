@@ -45,7 +45,8 @@ func newCalls(timeout time.Duration) *calls {
 
 // datedContext is a context with a deadline that is a call's alone.
 type datedContext struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
+
 	deadline time.Time
 }
 
@@ -157,7 +158,7 @@ func (c *calls) conn(conn net.Conn) net.Conn {
 
 func (c *callConn) cut() {
 	c.closed.Store(true)
-	_ = c.Conn.Close() // whoever reads or writes is answered below
+	_ = c.Close() // whoever reads or writes is answered below
 }
 
 // SetWriteDeadline is what go-redis calls first of all with a call's deadline.

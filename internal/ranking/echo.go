@@ -12,14 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hiddenReply is an answer of Redis's without the passwords that were in it. It doesn't
+// hiddenReplyError is an answer of Redis's without the passwords that were in it. It doesn't
 // unwrap to the one with them.
-type hiddenReply string
+type hiddenReplyError string
 
-func (r hiddenReply) Error() string { return string(r) }
+func (r hiddenReplyError) Error() string { return string(r) }
 
 // RedisError says that this is an answer.
-func (hiddenReply) RedisError() {}
+func (hiddenReplyError) RedisError() {}
 
 // withoutPasswords is an error without the passwords that an answer has quoted; any other
 // is as it was.
@@ -37,7 +37,7 @@ func (d *Dial) withoutPasswords(err error) error {
 		return err
 	}
 	if _, answered := errors.AsType[redis.Error](err); answered {
-		return hiddenReply(text)
+		return hiddenReplyError(text)
 	}
 	return errors.New(text) // of Sentinels: go-redis flattens what each has answered
 }

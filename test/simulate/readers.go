@@ -55,7 +55,7 @@ func (w *world) read() {
 				r.judge(&b)
 			}
 			select {
-			case <-p.ending.Done():
+			case <-p.Done():
 			case <-time.After(readsEvery):
 			}
 		}

@@ -42,11 +42,11 @@ func (b *throttling) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (
 	})})
 }
 
-func lazily(make func() []byte) io.Reader {
+func lazily(fill func() []byte) io.Reader {
 	var r *bytes.Reader
 	return reads(func(p []byte) (int, error) {
 		if r == nil {
-			r = bytes.NewReader(make())
+			r = bytes.NewReader(fill())
 		}
 		return r.Read(p)
 	})

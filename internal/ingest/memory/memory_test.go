@@ -185,7 +185,9 @@ func TestAWaiterSeesHowLongNobodyWasServed(t *testing.T) {
 		go func() { served <- second.Wait(t.Context(), func(q Queue) { seen = append(seen, q) }) }()
 		time.Sleep(12 * time.Second)
 		holder.Release(60) // the first is served, and holds on to it
-		<-served
+		if err := <-served; err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		want := []Queue{
