@@ -99,8 +99,9 @@ func (r *reading) judge(b *ranking.Board) {
 		wrong = "a board whose key is gone is shown"
 	case t.lacks && b.Lost == "" && len(b.Incomplete) == 0:
 		wrong = "a board that lacks events for good is shown as complete"
-	case whole && t.behind != "":
-		wrong = "a half board is shown as whole while a lost Redis is filled again:" + t.behind
+	case t.behind != "" && b.Lost == "" && len(progress.Refilling) == 0:
+		// Lag alone says too little: it is told of by workers, of which there may be none.
+		wrong = "a half board is shown and not as refilling while a lost Redis is filled again:" + t.behind
 	}
 	w := r.w
 	w.telling.Lock()
