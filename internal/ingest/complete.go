@@ -135,24 +135,34 @@ func (j judge) reaches(b *beginning, asked int64) bool {
 	return latest <= 0 || latest < asked
 }
 
-// firstRecord looks at the first record of a log.
+// firstRecord looks at the first record of a log. Errors that pass are waited out for a
+// while: who asks about all partitions of a topic would begin with the first again.
 func (w *worker) firstRecord(ctx context.Context, partition int, log bounds) (first, error) {
 	f := w.fetcher(nil)
 	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
 	records := recordbatch.Reader{MaxRecord: w.maxResponse, MaxCodec: w.maxCodec}
 	defer records.Close()
-	wait, shown := newWait(), end{}
+	wait, shown, heard := newWait(), end{}, time.Now()
 	for at := log.start; at < log.end; {
 		resp, err := f.Fetch(ctx, at)
 		if err == nil {
 			err = resp.Err
 		}
-		if halt, ok := errors.AsType[*Halt](unfetchable(err, ledger.Field(w.topic, partition), at)); ok {
-			return first{}, halt
+		if err = unfetchable(err, ledger.Field(w.topic, partition), at); err != nil {
+			shown.unseen()
+			switch halt, halts := errors.AsType[*Halt](err); {
+			case halts:
+				return first{}, halt
+			case ctx.Err() != nil, !passes(err), time.Since(heard) >= outagePatience:
+				return first{}, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
+			}
+			w.Stats.KafkaTries.Add(1)
+			if err := wait.next(ctx); err != nil {
+				return first{}, err
+			}
+			continue
 		}
-		if err != nil {
-			return first{}, fmt.Errorf("read the first record of %s/%d: %w", w.topic, partition, err)
-		}
+		heard = time.Now()
 		w.throttled(resp.Throttled)
 		if !resp.Answered() {
 			shown.unseen()

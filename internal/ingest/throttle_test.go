@@ -146,6 +146,27 @@ func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
 	}
 }
 
+// A start that asks about all partitions of a topic would begin with the first again.
+func TestALookAtTheFirstRecordOutlastsErrorsThatPass(t *testing.T) {
+	t.Parallel()
+	const partitions = 12
+	w := newWorld(t, partitions)
+	for p := range partitions {
+		w.send(p, some("a"+strconv.Itoa(p)+"-", 5, 1)...)
+		require.NoError(t, w.cluster.DeleteRecords(topic, int32(p), 3))
+	}
+	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
+		return 0, []error{nil, io.ErrUnexpectedEOF}[n%2]
+	})
+	c := New(w.config)
+	beginnings, err := c.worker(topic, 0, nil).beginnings(t.Context(), FromEarliest, partitions, nil, 0)
+	require.NoError(t, err)
+	for p, b := range beginnings {
+		require.Equal(t, int64(3), b.log.start, p)
+		require.Positive(t, b.first.time, p)
+	}
+}
+
 func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
