@@ -72,15 +72,15 @@ func (w *written) reports(t *testing.T, partition int, l ingest.Line) {
 
 // add counts points of members in one window. Windows are in 2100, which live as
 // long as this code does.
-func (w *written) add(t *testing.T, board, name string, members ...ledger.Member) {
+func (w *written) add(t *testing.T, board string, members ...ledger.Member) {
 	t.Helper()
-	window, err := w.reader.Calendar.Named(periods.Weekly, name)
+	window, err := w.reader.Calendar.Named(periods.Weekly, ofKalobi)
 	if err != nil {
 		t.Fatal(err)
 	}
 	piece := &ledger.Piece{
 		Topic: "points", Expected: w.at[0], Next: ledger.At(w.at[0].From + 1),
-		Windows: []ledger.Window{{Board: board, Period: string(periods.Weekly), Name: name, Start: window.Start, End: window.End}},
+		Windows: []ledger.Window{{Board: board, Period: string(periods.Weekly), Name: ofKalobi, Start: window.Start, End: window.End}},
 		Groups:  []ledger.Group{{Windows: []int{0}, Members: members}},
 	}
 	answer, _, err := w.store.Apply(t.Context(), piece)
@@ -117,7 +117,7 @@ func (w *written) shows(t *testing.T, want string, args ...string) {
 func aBoard(t *testing.T) *written {
 	t.Helper()
 	w := standingsOf(t, 0, 0)
-	w.add(t, "global", "2100-W10",
+	w.add(t, "global",
 		member("Kalobi", 1_234_567, "2100-03-09T08:15:30.123Z"), member("Tanubo", 99, "2100-03-10T00:00:00.5Z"),
 		member("Nebude", 99, "2100-03-10T00:00:00.4Z"), member("Viboli", -5, ""))
 	return w
@@ -245,7 +245,7 @@ func TestAnIncompleteWindowSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := standingsOf(t, 0, began.UnixMilli(), began.UnixMilli())
-	w.add(t, "eu", "2100-W10", member("Kalobi", 1, "2100-03-09T00:00:00Z"))
+	w.add(t, "eu", member("Kalobi", 1, "2100-03-09T00:00:00Z"))
 	w.shows(t, `
 eu weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  1 member
 
@@ -263,7 +263,7 @@ incomplete: this window began before the first event that was read of points/1, 
 func TestWhatAMemberIsCalledCanNotWriteToTheTerminal(t *testing.T) {
 	w := standingsOf(t, 0)
 	evil := "\x1b[2J\x07\u202egnp.\u0000\n"
-	w.add(t, "global", "2100-W10", member(evil, 7, "2100-03-09T00:00:00Z"),
+	w.add(t, "global", member(evil, 7, "2100-03-09T00:00:00Z"),
 		member(`back\slash`, 6, "2100-03-09T00:00:00Z"), member("日本語", 5, "2100-03-09T00:00:00Z"), member(" a b ", 4, "2100-03-09T00:00:00Z"))
 	w.shows(t, `
 global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members

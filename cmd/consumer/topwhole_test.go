@@ -80,9 +80,9 @@ func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 		t.Errorf("%+v", r.Refilling)
 	}
 	w.at[0] = ledger.At(0)
-	w.add(t, "global", ofKalobi, member("Kalobi", 5, ""))
+	w.add(t, "global", member("Kalobi", 5, ""))
 	w.states(t, 0, boardRefilling, "1 record of points/0 still")
-	w.add(t, "global", ofKalobi, member("Kalobi", 5, ""))
+	w.add(t, "global", member("Kalobi", 5, ""))
 	w.states(t, 0, boardWhole)
 }
 

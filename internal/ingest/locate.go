@@ -236,7 +236,9 @@ func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committ
 		origin := j.origin(at, latest)
 		begins := ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin}
 		if s == recoverAll {
-			begins.Refill = b.log.end // what was counted before lies below it
+			// What was counted before lies below the log's end; where a leader that was just
+			// elected doesn't know that yet, below what was committed, but for the last moment.
+			begins.Refill = max(b.log.end, committed[p].Offset)
 		}
 		set = append(set, begins)
 		b.trail.add(at, latest)

@@ -56,7 +56,8 @@ type Beginning struct {
 	Beside    bool   // other partitions are there: found empty, the ledger was lost meanwhile
 	At        Position
 	Origin    *Origin // nil leaves the one there is
-	// Refill is the log's end where the partition begins because Redis was lost, else 0.
+	// Refill is the offset that was read before, or a later one, where the partition begins
+	// because Redis was lost, else 0.
 	Refill int64
 }
 

@@ -206,7 +206,9 @@ func (w *world) delayed() bool {
 		w.tellf("what process %d had sent long ago is done now: %s", d.c.from.id, d.c.what)
 		w.count(lateDone + ": " + d.c.kind)
 		before := w.counts["apply answers applied"]
+		w.belated = true
 		w.carryOut(d.c, redissim.Fault{}, true)
+		w.belated = false
 		if w.counts["apply answers applied"] > before {
 			w.count(lateDone + ": apply, which was still in order")
 		}

@@ -340,9 +340,25 @@ func (w *world) begun(args []string) {
 	for _, p := range first {
 		w.startsWell(p, w.starts[p], !alone)
 	}
-	if alone {
+	switch {
+	case !alone:
+	case w.belated && !refills(args):
+		// A first start that was on its way when Redis was lost: what it leaves out was left
+		// out before, and its sender knew of nothing to fill again.
+		w.known = nil
+	default:
 		w.refilled()
 	}
+}
+
+// refills reports whether a start says up to where a lost Redis is filled again.
+func refills(args []string) bool {
+	for i := 2; i+4 < len(args); i += 5 {
+		if args[i+4] != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // skips notes what a partition goes over, from one position to another: of a sweep the

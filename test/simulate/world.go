@@ -92,6 +92,7 @@ type world struct {
 	evicted    map[string]bool        // keys
 	ends       []int64                // of the logs, as the world begins
 	rebuilt    bool                   // by the operator
+	belated    bool                   // the call that is carried out was sent long ago
 	counted    bool                   // some event has
 	leapt      bool                   // Redis's clock has
 	truncated  atomic.Bool            // a partition was halted since its log seemed to end too early
