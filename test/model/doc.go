@@ -1,6 +1,6 @@
-// Package model is the ledger's protocol, small enough to look at everything that can
-// happen. It shares no code with the consumer: what it proves is the idea, which the
-// consumer's own tests then hold the code to.
+// Package model is the ledger's protocol, and that of what is complete, small enough to
+// look at everything that can happen. It shares no code with the consumer: what it proves
+// is the idea, which the consumer's own tests then hold the code to.
 //
 // One partition with a few events of a few members. Two consumers that may both
 // believe that they own it, at any time: that covers a zombie, a takeover, a pause.
@@ -15,6 +15,24 @@
 // the ledger has passed is among the dead letters. And from every state the end, where
 // all is counted, can be reached.
 //
-// A variant breaks one rule of the protocol. Each has to be caught: a rule whose loss
+// The second model is of which windows are complete, though Kafka deletes records and Redis
+// is lost (complete.go). One partition whose records' times go back and forth; its log's head
+// is deleted at any moment, or its end is cut off; a clock goes on by steps. A consumer
+// reads, applies, and commits an offset with its trail whenever it likes, or dies, leaves a
+// call on its way, and another takes over that knows what is committed. Redis goes back or is
+// wiped; a rebuild replaces what it can. A window is a step of the clock, and max_future is 0.
+//
+// What holds in every state: a window that starts at or after the origin's time has all
+// events that the log ever had for it, up to the ledger; an origin doesn't go down, but by a
+// rebuild; and where gaps halt, a lost Redis isn't filled from a log that lacks an event of a
+// live window. From every state the end can be reached, or a halt over what is gone.
+//
+// It takes for granted what the protocol does: no record's time lies after the moment at which
+// it is appended, nor does the event of one without a time; where a start goes by time, all
+// records have one, or none; Kafka answers a start's questions as of one moment; and a log
+// that was cut isn't appended to before somebody who takes the partition has looked at it and
+// committed what that left of the trail, as what it then has at those offsets looks the same.
+//
+// A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.
 package model

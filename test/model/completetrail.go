@@ -1,0 +1,94 @@
+package model
+
+import "fmt"
+
+const maxRecords = 4
+
+// trail bounds the times of the records before an offset: at its index one more than the
+// bound, or 0 where it has no mark.
+type trail [maxRecords + 1]int8
+
+func (t trail) last() (offset, bound int8) {
+	for o := int8(maxRecords); o > 0; o-- {
+		if t[o] > 0 {
+			return o, t[o] - 1
+		}
+	}
+	return 0, 0
+}
+
+// latest is the first mark's at or after an offset.
+func (t trail) latest(offset int8) (int8, bool) {
+	for _, m := range t[offset:] {
+		if m > 0 {
+			return m - 1, true
+		}
+	}
+	return 0, false
+}
+
+// before is what a reader takes who takes the last mark up to an offset.
+func (t trail) before(offset int8) (int8, bool) {
+	for o := offset; o > 0; o-- {
+		if t[o] > 0 {
+			return t[o] - 1, true
+		}
+	}
+	return 0, false
+}
+
+// add notes a mark, unless the newest bounds its offset as well or better.
+func (t trail) add(offset, bound int8, sparse bool) trail {
+	bound = max(bound, 0)
+	last, at := t.last()
+	if offset <= 0 || offset < last || offset == last && bound >= at {
+		return t
+	}
+	for ; last > 0 && at >= bound; last, at = t.last() {
+		t[last] = 0
+	}
+	if sparse && last > 0 {
+		t[last] = 0
+		if before, _ := t.last(); before == 0 {
+			t[last] = at + 1
+		}
+	}
+	t[offset] = bound + 1
+	return t
+}
+
+// with is what two trails of the same log know together.
+func (t trail) with(other trail) (both trail) {
+	for o := int8(1); o <= maxRecords; o++ {
+		for _, m := range []int8{max(t[o], other[o]), min(t[o], other[o])} {
+			if m > 0 {
+				both = both.add(o, m-1, false)
+			}
+		}
+	}
+	return both
+}
+
+// within is the trail of a log that ends at an offset.
+func (t trail) within(end int8) (kept trail) {
+	for o := int8(1); o <= maxRecords; o++ {
+		if t[o] == 0 {
+			continue
+		}
+		kept = kept.add(min(o, end), t[o]-1, false)
+		if o >= end {
+			break
+		}
+	}
+	return kept
+}
+
+func (t trail) String() string {
+	text := ""
+	for o, m := range t {
+		if m > 0 {
+			text += fmt.Sprintf(" %d:%d", o, m-1)
+		}
+	}
+	return "[" + text + " ]"
+}
