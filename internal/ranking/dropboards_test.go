@@ -111,3 +111,52 @@ func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(6), b.Standings[0].Points)
 }
+
+func TestBoardsAreDroppedFromARedisThatIsFull(t *testing.T) {
+	f, _ := private(t)
+	eu := f.both(t, f.member("u1", 5))
+	keys := []string{f.key(eu[0]), f.key(eu[1]), f.key(eu[2])}
+	f.set(t, "maxmemory", "1")
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	_, _, err := f.store.Apply(t.Context(), &f.piece)
+	require.ErrorContains(t, err, "OOM ")
+	require.Equal(t, int64(3), f.drop(t, "eu"))
+	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+}
+
+func TestADropOfBoardsWithoutARightChangesNothing(t *testing.T) {
+	for _, command := range []string{"unlink", "hset", "hdel", "hget", "exists"} {
+		t.Run(command, func(t *testing.T) {
+			f, server := private(t)
+			f.both(t, f.member("u1", 5))
+			v := f.view(t)
+			found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == "eu" })
+			require.NoError(t, err)
+			v.store.client = f.as(t, server, "~*", "+@all", "-"+command)
+			f.unchanged(t, func() {
+				_, err = v.DropBoards(t.Context(), found, 0, nil)
+				require.Error(t, err)
+				require.True(t, missingRight(err), err)
+			})
+			require.Equal(t, int64(3), f.drop(t, "eu"))
+		})
+	}
+}
+
+// A script that died midway, if one ever does.
+func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
+	f := limited(t, 6)
+	eu := f.both(t, f.member("u1", 5))
+	name := f.piece.Windows[eu[0]].Listing()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), name, "1").Err())
+	f.both(t, f.member("u1", 5)) // it is listed, and counts on
+	require.NoError(t, f.client.Unlink(t.Context(), f.key(eu[0])).Err())
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	require.Equal(t, ledger.Lost, f.apply(t).Outcome)
+	require.Equal(t, int64(3), f.drop(t, "eu"))
+	f.both(t, f.member("u1", 5))
+	require.Zero(t, f.client.Exists(t.Context(), f.key(eu[0]), f.key(eu[1]), f.key(eu[2])).Val())
+	require.Len(t, f.client.HGet(t.Context(), f.store.keys.dropped(), name).Val(), 13, "until it would be over")
+}
