@@ -190,8 +190,10 @@ func eventOptions(c *Config) []option {
 		{Key: "max_points", def: "99999999",
 			value: intValue{&c.MaxPoints, 1, 1<<52 - 1},
 			doc:   "Points of an event and of a standing lie within ±this. More leaves less room for time: see `consumer config`."},
+		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
+		// call has 1,048,576 at most.
 		{Key: "max_windows", def: "200000",
-			value: intValue{&c.MaxWindows, 1, 1_000_000},
+			value: intValue{&c.MaxWindows, 1, 300_000},
 			doc:   "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`."},
 		{Key: "max_event_bytes", def: "1MiB",
 			value: bytesValue{&c.MaxEventBytes, units.KiB, 64 * units.MiB},
