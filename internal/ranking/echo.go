@@ -21,13 +21,14 @@ func (r hiddenReplyError) Error() string { return string(r) }
 // RedisError says that this is an answer.
 func (hiddenReplyError) RedisError() {}
 
-// withoutPasswords is an error without the passwords that an answer has quoted; any other
-// is as it was.
+// withoutPasswords is an error without the arguments that an answer has quoted, and without
+// passwords that it holds elsewhere; any other is as it was. What is quoted is cut off at
+// 128 bytes, so a longer password couldn't be told by its text.
 func (d *Dial) withoutPasswords(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "unknown command") {
 		return err
 	}
-	text := err.Error()
+	text, _, _ := strings.Cut(err.Error(), ", with args beginning with")
 	for _, secret := range []string{d.Password, d.SentinelPassword} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "(hidden)")

@@ -31,9 +31,10 @@ func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	}()
 	at := []string{listener.Addr().String()}
 	for name, d := range map[string]Dial{
-		"a server":  {Addresses: at, Username: "me", Password: "hunter2"},
-		"a cluster": {Addresses: at, Cluster: true, Username: "me", Password: "hunter2"},
-		"Sentinels": {Addresses: at, Master: "main", Password: "hunter2", SentinelUsername: "me", SentinelPassword: "hunter3"},
+		"a server":        {Addresses: at, Username: "me", Password: "hunter2"},
+		"a long password": {Addresses: at, Username: "me", Password: strings.Repeat("hunter2", 30)},
+		"a cluster":       {Addresses: at, Cluster: true, Username: "me", Password: "hunter2"},
+		"Sentinels":       {Addresses: at, Master: "main", Password: "hunter2", SentinelUsername: "me", SentinelPassword: "hunter3"},
 	} {
 		d.Timeout = time.Minute
 		client := NewClient(d)
@@ -43,7 +44,7 @@ func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 			require.Error(t, err, name)
 			require.NotContains(t, fmt.Sprintf("%v %+v %q %v", err, err, err, d.Explain(t.Context(), err)), "hunter", name)
 			if name == "a server" {
-				require.ErrorContains(t, err, "unknown command 'auth', with args beginning with: 'me' '(hidden)'")
+				require.ErrorContains(t, err, "unknown command 'auth'")
 				require.Equal(t, ledger.Halt, Meaning(err))
 			}
 		}
@@ -73,7 +74,9 @@ func unknowing(conn net.Conn) {
 		}
 		quoted := ""
 		for _, a := range args[1:] {
-			quoted += "'" + a + "' "
+			if len(quoted) < 128 { // as Redis cuts it
+				quoted += fmt.Sprintf("'%.*s' ", 128-len(quoted), a)
+			}
 		}
 		if _, err := fmt.Fprintf(conn, "-ERR unknown command '%s', with args beginning with: %s\r\n", args[0], quoted); err != nil {
 			return
