@@ -3,6 +3,7 @@ package e2e
 // One record of every odd kind, through the whole program.
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -198,17 +199,26 @@ func TestAllCodecsAreRead(t *testing.T) {
 	place.CheckCounts(t)
 }
 
+// incompressible is a text of n characters that no codec makes smaller than half.
+func incompressible(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(rand.Text())
+	}
+	return b.String()[:n]
+}
+
 func TestADeadLetterThatTheBrokerRefusesForItsSizeGoesWithoutItsValue(t *testing.T) {
 	testenv.RealKafka(t, "a topic's max.message.bytes")
 	place := harness.New(t, harness.Options{})
 	place.Kafka.CreateTopic(t, place.DeadLetterTopic(), 1, map[string]string{"max.message.bytes": "3000"})
 	small := harness.Record(0, `{"user_id":"small"}`)
-	large := harness.WithoutValue(harness.Record(0, `{"user_id":"large","note":"`+strings.Repeat("x", 10_000)+`"}`))
+	large := harness.WithoutValue(harness.Record(0, `{"user_id":"large","note":"`+incompressible(10_000)+`"}`))
 	large.Key = []byte("large")
 	large.Headers = []kgo.RecordHeader{{Key: "own", Value: []byte("kept")}}
 	// Only its key and headers are too large already.
 	laden := harness.WithoutValue(harness.Record(0, `{"user_id":"laden"}`))
-	laden.Key = []byte(strings.Repeat("k", 4000))
+	laden.Key = []byte(incompressible(8000))
 	place.Publish(t, small, large, laden, harness.Record(0, `{"user_id":"good","points":1}`))
 
 	consumer := place.Start(t)
