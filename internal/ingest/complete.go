@@ -31,6 +31,16 @@ type first struct {
 	appended bool  // the time is the broker's: LogAppendTime
 }
 
+// clock is Redis's, as of when it is looked at. Where nothing else bounds the times of
+// records that were deleted, it is the moment after Kafka has answered that does:
+//
+//	Redis is asked     the process sleeps            Kafka is asked
+//	its clock is T0    a record of T1 comes, and     the log begins behind it
+//	                   is deleted
+//
+// T0 would bound nothing.
+type clock func() time.Time
+
 // judge is what all partitions of a topic are judged by.
 type judge struct {
 	now       int64  // Redis's clock, Unix ms

@@ -5,7 +5,9 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -333,6 +335,33 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), confirmFor)
 	w.send(0, some("b", 1, 5)...)
 	eventually(t, "it goes on", func() bool { return r.line().State == StateRunning })
+}
+
+// Between two looks that found the log short nobody answered: the second may have been a new
+// leader's, who doesn't know the end yet.
+func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	w.standings.do(func() {
+		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
+	})
+	c := New(w.config)
+	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, newCommits(func(map[string]map[int]Commit) error { return nil }, c.Log))[0]
+	worker.pastSince = time.Now().Add(-time.Hour)
+	var away atomic.Bool
+	away.Store(true)
+	w.cluster.ControlKey(int16(kmsg.ListOffsets), func(k kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		return nil, io.ErrUnexpectedEOF, away.Load()
+	})
+	_, err := worker.locate(t.Context())
+	require.Error(t, err)
+	away.Store(false)
+	_, err = worker.locate(t.Context())
+	require.ErrorContains(t, err, "ends at offset 10")
+	_, halted := errors.AsType[*Halt](err)
+	require.False(t, halted)
 }
 
 func TestAnotherBrokerThatLeadsIsFound(t *testing.T) {

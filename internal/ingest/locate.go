@@ -21,6 +21,8 @@ const confirmFor = 10 * time.Second
 // says, and has it written and committed before anything is read. It returns
 // errAgain where it has to be called again.
 func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
+	past := w.pastSince
+	w.pastSince = time.Time{} // what isn't seen now may be of a new leader afterwards
 	state, err := w.states.get(ctx)
 	if err != nil {
 		return ledger.Position{}, err
@@ -62,9 +64,6 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if err != nil {
 		return ledger.Position{}, err
 	}
-	if d.step != confirm {
-		w.pastSince = time.Time{}
-	}
 	switch d.step {
 	case goOn:
 		w.trail.reach(d.at.From, state.Now.UnixMilli())
@@ -78,11 +77,12 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 		w.commits.at(w.topic, w.partition, d.at.From, w.trail)
 		return d.at, nil
 	case confirm:
+		w.pastSince = past
 		return ledger.Position{}, w.confirmTruncated(d.at, f.log)
 	case skip:
-		return d.at, w.skip(ctx, f, d.at, state.Now)
+		return d.at, w.skip(ctx, f, d.at, state.Clock)
 	case join:
-		return ledger.At(f.log.start), w.join(ctx, f, state.Now)
+		return ledger.At(f.log.start), w.join(ctx, f, state.Clock)
 	default:
 		return ledger.Position{}, w.beginOnce(ctx, d.step, partitions)
 	}
@@ -118,7 +118,7 @@ func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
 			return errAgain // another has been here
 		}
 	}
-	return w.begin(ctx, s, partitions, state.Now)
+	return w.begin(ctx, s, partitions, state.Clock)
 }
 
 // errAgain says that the start has to be looked at again, at once or after a wait.
@@ -137,15 +137,22 @@ func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
 
 // originOf is the origin of a partition that is read from its log's start, which the trail
 // knows of from then on.
-func (w *worker) originOf(ctx context.Context, log bounds, now time.Time) (ledger.Origin, error) {
+func (w *worker) originOf(ctx context.Context, log bounds, clock clock) (ledger.Origin, error) {
 	if log.start == 0 {
 		return ledger.Origin{}, nil
+	}
+	// Outside of the memory budget: one at a time. A gap may be all partitions'.
+	select {
+	case w.starting <- struct{}{}:
+		defer func() { <-w.starting }()
+	case <-ctx.Done():
+		return ledger.Origin{}, context.Cause(ctx)
 	}
 	first, err := w.firstRecord(ctx, w.partition, log)
 	if err != nil {
 		return ledger.Origin{}, err
 	}
-	j := w.judgeAt(now)
+	j := w.judgeAt(clock())
 	latest, _ := j.latest(log.start, &w.trail, first)
 	w.trail.add(log.start, latest)
 	return j.origin(log.start, latest), nil
@@ -153,8 +160,8 @@ func (w *worker) originOf(ctx context.Context, log bounds, now time.Time) (ledge
 
 // skip moves the ledger over a gap and notes in the origin that what starts
 // before is partial.
-func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time.Time) error {
-	origin, err := w.originOf(ctx, f.log, now)
+func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, clock clock) error {
+	origin, err := w.originOf(ctx, f.log, clock)
 	if err != nil {
 		return err
 	}
@@ -165,8 +172,8 @@ func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, now time
 }
 
 // join starts a partition that was added to a topic under way: at offset 0.
-func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
-	origin, err := w.originOf(ctx, f.log, now)
+func (w *worker) join(ctx context.Context, f facts, clock clock) error {
+	origin, err := w.originOf(ctx, f.log, clock)
 	if err != nil {
 		return err
 	}
@@ -176,12 +183,12 @@ func (w *worker) join(ctx context.Context, f facts, now time.Time) error {
 }
 
 // begin has all partitions of the topic start where that comes to.
-func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Time) error {
+func (w *worker) begin(ctx context.Context, s step, partitions int, clock clock) error {
 	committed, err := w.kafka.committed(ctx, w.topic, upTo(partitions)...)
 	if err != nil {
 		return err
 	}
-	set, trails, err := w.resolveAll(ctx, s, partitions, committed, now)
+	set, trails, err := w.resolveAll(ctx, s, partitions, committed, clock)
 	if err != nil {
 		return err
 	}
@@ -208,13 +215,13 @@ func (w *worker) begin(ctx context.Context, s step, partitions int, now time.Tim
 // resolveAll resolves where all partitions of the topic start, and what their trails know
 // then. Whoever comes first does it for all: partitions that were resolved one by one,
 // hours apart, would start at different times.
-func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committed map[int]Commit, now time.Time) ([]ledger.Beginning, []trail, error) {
+func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committed map[int]Commit, clock clock) ([]ledger.Beginning, []trail, error) {
 	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
 	if s == recoverAll {
 		from = FromWindow
 	}
 	if from == FromWindow {
-		live, err := liveFrom(w.Rules.Calendar, w.Retention, now)
+		live, err := liveFrom(w.Rules.Calendar, w.Retention, clock())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -224,7 +231,7 @@ func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committ
 	if err != nil {
 		return nil, nil, err
 	}
-	j := w.judgeAt(now)
+	j := w.judgeAt(clock())
 	var set []ledger.Beginning
 	var trails []trail
 	for p := range all {

@@ -112,12 +112,12 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State
 		case confirm:
 			all[p] = Outlook{Why: Halts, Halt: truncated(w.field, d.at, f.log)}
 		case skip, join:
-			if all[p], err = w.outlook(ctx, d, f, state.Now); err != nil {
+			if all[p], err = w.outlook(ctx, d, f, state.Clock); err != nil {
 				return nil, err
 			}
 		default:
 			if set == nil && stopped == nil {
-				set, _, err = w.resolveAll(ctx, d.step, len(logs), committed, state.Now)
+				set, _, err = w.resolveAll(ctx, d.step, len(logs), committed, state.Clock)
 				if halt, ok := errors.AsType[*Halt](err); ok {
 					stopped = halt
 				} else if err != nil {
@@ -137,12 +137,12 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State
 
 // outlook of a partition that goes on with what is left of the log, or from the
 // start of one that was added.
-func (w *worker) outlook(ctx context.Context, d decision, f facts, now time.Time) (Outlook, error) {
+func (w *worker) outlook(ctx context.Context, d decision, f facts, clock clock) (Outlook, error) {
 	o := Outlook{Why: OverGap, At: d.at.From}
 	if d.step == join {
 		o = Outlook{Why: Added, At: f.log.start}
 	}
-	origin, err := w.originOf(ctx, f.log, now)
+	origin, err := w.originOf(ctx, f.log, clock)
 	o.Partial = origin.Time
 	return o, err
 }

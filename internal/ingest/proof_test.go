@@ -87,6 +87,47 @@ func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 	})
 }
 
+// The process sleeps after it has asked Redis, for its clock too, and Kafka is asked an hour
+// later: what was deleted by then may be of that hour.
+func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	now := time.Now()
+	w.sendAt(now, 3)
+	w.truncate(2)
+	slept := func(s *ledger.State) { s.Now, s.Asked = now.Add(-time.Hour), now.Add(-time.Hour) }
+	t.Run("a start", func(t *testing.T) {
+		cfg := w.config
+		cfg.Standings = &later{w.standings, slept}
+		_, err := w.located(New(cfg), 0)
+		require.NoError(t, err)
+		require.Greater(t, w.originTime(), now.UnixMilli())
+	})
+	t.Run("a rebuild", func(t *testing.T) {
+		live, err := w.standings.State(t.Context())
+		require.NoError(t, err)
+		slept(&live)
+		cfg := w.config
+		cfg.Standings, cfg.Stats = newFake(), new(Stats)
+		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: FromEarliest}, live, []string{"events/0"})
+		require.NoError(t, err)
+		require.Greater(t, all[0].Origin.Time, now.UnixMilli())
+	})
+}
+
+// later are standings whose state was read a while ago.
+type later struct {
+	*fake
+
+	ago func(*ledger.State)
+}
+
+func (l *later) State(ctx context.Context) (ledger.State, error) {
+	s, err := l.fake.State(ctx)
+	l.ago(&s)
+	return s, err
+}
+
 func (w *world) gapContinues() Config {
 	cfg := w.config
 	cfg.OnGap = GapContinues

@@ -102,6 +102,7 @@ func (w *worker) outside(ctx context.Context, at, until ledger.Position) error {
 	log := all[w.partition]
 	switch {
 	case err != nil:
+		w.pastSince = time.Time{} // what isn't seen now may be of a new leader afterwards
 	case log.start > at.From:
 		return fmt.Errorf("%w: %s at offset %d, and offset %d wasn't read yet", ErrLogMoved, w.field, log.start, at.From)
 	case log.end < until.To:

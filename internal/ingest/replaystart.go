@@ -189,7 +189,6 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	if err != nil {
 		return nil, err
 	}
-	j := w.judgeAt(live.Now)
 	var all []ReplayStart
 	for _, p := range partitions {
 		s := ReplayStart{Field: ledger.Field(topic, p), Log: Log{beginnings[p].log.start, beginnings[p].log.end}}
@@ -199,6 +198,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 				return nil, err
 			}
 		}
+		j := w.judgeAt(live.Clock()) // after all that Kafka has answered
 		at, latest := j.resolve(kind, &b, asked)
 		s.At, s.Origin = at, j.origin(at, latest)
 		s.LogStart = s.At > 0 && s.At == s.Log.Start

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/periods"
 )
 
 // times follows the record times of a partition as it is read, and makes the trail of
@@ -20,8 +22,14 @@ type times struct {
 	furthest int64 // what is before this was read before: a sweep may be read several times
 
 	disorder int64                  // ms; math.MaxInt64 without the operator's word
-	broken   func(offset, by int64) // told of a record that breaks it
+	broken   func(offset, by int64) // called for a record that breaks it
+	denied   func(offset int64)     // called where the trail turns out to be another log's
 }
+
+// beyondAll is a record time, Unix ms, from which on no window takes an event, however long
+// its lateness may be set: what is deleted of such records is missing nowhere. One of them
+// (microseconds for milliseconds) would else be the latest there ever was.
+const beyondAll = 2 * periods.MaxTime
 
 // from begins at an offset, of which the trail knows something.
 func (t *times) from(known trail, offset int64) {
@@ -33,6 +41,12 @@ func (t *times) from(known trail, offset int64) {
 // note takes a record's time, in the order of offsets.
 func (t *times) note(offset, at int64) {
 	if at > t.newest {
+		if at >= beyondAll {
+			return
+		}
+		if offset < t.trail.last().offset && t.trail.denies(offset, at) {
+			t.forget(offset)
+		}
 		if at >= t.markAt {
 			t.mark(offset, at)
 		}
@@ -46,6 +60,14 @@ func (t *times) note(offset, at int64) {
 func (t *times) mark(offset, at int64) {
 	t.trail.add(offset, t.latest())
 	t.markAt = at + min(markStep, math.MaxInt64-at)
+}
+
+// forget drops a trail that isn't of this log. What bounds the records before those that
+// were read is the moment.
+func (t *times) forget(offset int64) {
+	t.trail = trail{}
+	t.base = max(t.base, time.Now().UnixMilli())
+	t.denied(offset)
 }
 
 // odd is a record without a time, or one that is further behind an earlier one than the
@@ -83,6 +105,12 @@ func (t *times) at(offset int64) trail {
 
 // disorderTold is how often a log that breaks the operator's word is told of.
 const disorderTold = time.Minute
+
+// deniedTrail reports a trail that a record has shown to be another log's.
+func (w *worker) deniedTrail(offset int64) {
+	w.log.Warn("a record is later than what the group's offsets say of its log, which was truncated or made again: what they say is dropped, and windows count as incomplete up to now",
+		zap.Int64("offset", offset))
+}
 
 // disordered counts a record that breaks the operator's word, and tells of it.
 func (w *worker) disordered(offset, by int64) {

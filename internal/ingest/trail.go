@@ -104,16 +104,21 @@ func (t *trail) with(other *trail) trail {
 }
 
 // within is the trail of a log that ends at an offset. Marks beyond are those of a log that
-// was truncated: of what it has there now they know nothing.
+// was truncated, and they go: what was written behind the cut since then may be later.
 func (t *trail) within(end int64) trail {
-	var kept trail
-	for _, m := range t.marks[:t.n] {
-		kept.add(min(m.offset, end), m.time)
-		if m.offset >= end {
-			break
-		}
+	kept := *t
+	for kept.n > 0 && kept.last().offset > end {
+		kept.n--
 	}
 	return kept
+}
+
+// denies reports whether a record's time is later than the trail says of the records up to
+// its offset: then the trail is of another log, which was truncated or made again under the
+// same name and has grown since.
+func (t *trail) denies(offset, at int64) bool {
+	latest, ok := t.latest(offset + 1)
+	return ok && latest < at
 }
 
 // reach has the trail know something of an offset: if nothing was noted that far, the

@@ -15,10 +15,12 @@ import (
 // past is a partition's records: their times by offset.
 type past []int64
 
-// before is the latest time of the records before an offset.
+// before is the latest time of the records before an offset, of those that windows take.
 func (p past) before(offset int64) (latest int64) {
 	for _, at := range p[:min(offset, int64(len(p)))] {
-		latest = max(latest, at)
+		if at < beyondAll {
+			latest = max(latest, at)
+		}
 	}
 	return latest
 }
@@ -111,11 +113,59 @@ func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
 		cut := both.within(end)
 		p.bounds(t, &cut)
 		require.LessOrEqual(t, cut.last().offset, end)
-		if _, ok := both.latest(end); ok && end > 0 {
-			_, ok = cut.latest(end)
-			require.True(t, ok)
-		}
+		// It was truncated, and has grown since.
+		again := append(slices.Clone(p[:end]), drawPast(t)...)
+		again.bounds(t, &cut)
 	})
+}
+
+// A log was truncated, or made again under its name, and has grown past what the group has
+// committed: the first record that is later than the trail says ends the trust in it.
+func TestATrailThatARecordDeniesIsForgotten(t *testing.T) {
+	before := time.Now().UnixMilli()
+	const behind = 500 + 2*markStep
+	for name, c := range map[string]struct {
+		at     int64
+		denied int
+	}{
+		"later than the mark behind it":      {behind + 1, 1},
+		"as late as that":                    {behind, 0},
+		"later than the mark before it only": {600, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var known trail
+			known.add(50, 500)
+			known.add(100, behind)
+			denied := 0
+			r := times{disorder: math.MaxInt64, denied: func(offset int64) { require.Equal(t, int64(80), offset); denied++ }}
+			r.from(known, 80)
+			r.note(80, c.at)
+			got := r.at(90)
+			require.Equal(t, c.denied, denied)
+			latest, ok := got.latest(60)
+			require.True(t, ok)
+			if c.denied > 0 {
+				require.GreaterOrEqual(t, latest, before, "nothing is known of what was before it")
+			} else {
+				require.Equal(t, int64(behind), latest)
+			}
+		})
+	}
+}
+
+// A producer that sends microseconds for milliseconds spoils the trail for nobody: no window
+// ever takes such an event.
+func TestARecordOfATimeThatNoWindowTakesIsNotTheLatest(t *testing.T) {
+	r := times{disorder: math.MaxInt64}
+	r.from(trail{}, 0)
+	const now = int64(1_790_000_000_000)
+	r.note(0, now)
+	r.note(1, now*1000)
+	r.note(2, now+1)
+	got := r.at(3)
+	latest, ok := got.latest(3)
+	require.True(t, ok)
+	require.Equal(t, now+1, latest)
 }
 
 // Marks get sparser with age: of a year of records, what was deleted is known to within a

@@ -157,7 +157,7 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 	w.letters.memory = w.account
 	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
 	r.times.from(w.trail, at.From)
-	r.times.disorder, r.times.broken = w.disorder(), w.disordered
+	r.times.disorder, r.times.broken, r.times.denied = w.disorder(), w.disordered, w.deniedTrail
 	go func() {
 		err := r.run(ctx, at)
 		cancel(err) // the sweeper stops after the piece in flight

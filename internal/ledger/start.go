@@ -32,8 +32,9 @@ func ParseOrigin(text string) (Origin, error) {
 
 // State is what stands beside the scores, as of one moment.
 type State struct {
-	Schema  string // empty where nothing was written yet
-	Now     time.Time
+	Schema  string            // empty where nothing was written yet
+	Now     time.Time         // by Redis's clock
+	Asked   time.Time         // by this process's clock, before it was read; zero where nobody noted it
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
 	Windows int
@@ -43,6 +44,15 @@ type State struct {
 	// through stay in it.
 	Refills map[string]int64
 	Held    bool
+}
+
+// Clock is Redis's clock by now, or a little ahead of it. What was learned elsewhere since
+// the state was read may be later than that moment.
+func (s *State) Clock() time.Time {
+	if s.Asked.IsZero() {
+		return s.Now
+	}
+	return s.Now.Add(time.Since(s.Asked))
 }
 
 // Field is a partition's name in the ledger: <topic>/<partition>.

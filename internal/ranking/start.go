@@ -15,6 +15,7 @@ import (
 // State reads what Redis holds beside the boards, as of one moment.
 func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.workers(), s.keys.hold()}
+	asked := time.Now()
 	reply, err := s.run(ctx, stateScript, 6, args)
 	if err != nil {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
@@ -29,7 +30,7 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	}
 	windows, _ := reply[4].(int64)
 	held, _ := reply[6].(int64)
-	st.Windows, st.Held = int(windows), held == 1
+	st.Windows, st.Held, st.Asked = int(windows), held == 1, asked
 	return st, nil
 }
 

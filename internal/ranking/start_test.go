@@ -220,7 +220,9 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	st, err := f.store.State(t.Context())
 	require.NoError(t, err)
 	require.WithinRange(t, st.Now, before, time.Now().Add(time.Second))
-	st.Now = time.Time{}
+	require.WithinRange(t, st.Asked, before, time.Now())
+	require.WithinRange(t, st.Clock(), st.Now, time.Now().Add(time.Minute))
+	st.Now, st.Asked = time.Time{}, time.Time{}
 	none := map[string]string{}
 	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none, Refills: map[string]int64{}}, st)
 	position, err := f.store.Position(t.Context(), "events", 3)
@@ -233,7 +235,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
 	st, err = f.store.State(t.Context())
 	require.NoError(t, err)
-	st.Now = time.Time{}
+	st.Now, st.Asked = time.Time{}, time.Time{}
 	require.Equal(t, ledger.State{
 		Schema: f.store.schema, Ledger: map[string]string{"events/3": "10"}, Origins: none,
 		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Held: true,
