@@ -21,6 +21,8 @@ type letterBox struct {
 	taken map[string]int // by the original's partition and offset
 	tries int
 	code  func(partition int32) int16
+	// refuses has letters answered with a code by their time; nil: it doesn't matter.
+	refuses func(written time.Time) (code int16)
 }
 
 func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
@@ -37,6 +39,11 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 		rec, err := p.RecordSet.Records.ReadRecord()
 		if err != nil {
 			break
+		}
+		if l.refuses != nil {
+			if code = l.refuses(rec.Time); code != 0 {
+				break
+			}
 		}
 		offset := ""
 		for _, h := range rec.Headers {
@@ -123,5 +130,33 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 		for key, times := range box.all() {
 			require.LessOrEqual(t, times, 3, key)
 		}
+	})
+}
+
+// A clock that is wrong has the broker refuse a letter for its time. Once the clock is
+// right the letter goes by the time of its being written, not of the first try.
+func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 1, nil)
+		right := time.Now().Add(2 * time.Hour)
+		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 { return 0 }}
+		box.refuses = func(written time.Time) int16 {
+			if now := time.Now(); now.Before(right) || now.Sub(written) > time.Hour {
+				return int16(kafka.InvalidTimestamp)
+			}
+			return 0
+		}
+		b.logs.produce = box.produce
+		b.logs.add(0, 0, []byte("bad"))
+		b.send(0, 0, some("a", 10, 5)...)
+		stop := b.run()
+		defer stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, StateHalted, b.workers[0].line().State)
+		time.Sleep(time.Until(right))
+		b.counts(time.Minute)
+		require.Len(t, box.all(), 1)
+		require.Equal(t, StateRunning, b.workers[0].line().State)
 	})
 }

@@ -59,7 +59,9 @@ func (w *worker) tryLetter(ctx context.Context) error {
 	}
 	d := w.newLetters(w.waiting)
 	d.once = true
-	err := d.write(ctx, []letter{*l})
+	again := *l
+	again.time = time.Now() // the first try's may be why it was refused
+	err := d.write(ctx, []letter{again})
 	if err == nil {
 		w.letter.Store(nil)
 		return nil
