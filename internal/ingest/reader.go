@@ -29,7 +29,7 @@ type reader struct {
 	times   times
 	end     end  // how long the leader has shown the log's end
 	again   bool // the dead letters of what is read were written by this flow
-	token   bool // others wait for it to end: it waits no outage out
+	token   bool // others wait for it to end: it waits neither an outage nor a quota out
 	holds   bool // a batch that isn't to be swept before more was read: a reread's
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
@@ -227,6 +227,9 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			r.throttled(resp.Throttled)
 			if r.leftAlone(began) {
 				return nil, errNoMemory
+			}
+			if r.token && time.Since(began) >= throttleStarves {
+				return nil, starved(r.field, began)
 			}
 			if resp.Throttled > 0 {
 				continue // the next call waits for that

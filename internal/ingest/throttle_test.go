@@ -192,6 +192,25 @@ func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
 	require.Empty(t, differences(w.standings.boards, shadow.boards))
 }
 
+// Others wait for whoever reads a batch again, outside of the budget.
+func TestAReadingWithATokenWaitsForNoQuotaForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := quiet()
+		w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
+		r, script := scripted(w)
+		script.answers = func(int) answer { return answer{throttle: 9 * time.Second} }
+		r.token = true
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errGenerationEnded)
+		defer cancel()
+		began := time.Now()
+		_, err := r.fetch(ctx, 5)
+		require.ErrorAs(t, err, new(*Waiting))
+		reason, _ := classifyWait(err)
+		require.Equal(t, WaitsThrottled, reason)
+		require.InDelta(t, throttleStarves.Seconds(), time.Since(began).Seconds(), 10)
+	})
+}
+
 // Only a leader that goes on answering that there is no more shows a log's end.
 func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 	for name, c := range map[string]struct {
