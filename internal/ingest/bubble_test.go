@@ -38,6 +38,8 @@ type logs struct {
 	// answer has a fetch answered with an error code, or not at all as yet, where it
 	// says so; called unlocked.
 	answer func(ctx context.Context, partition int32, offset int64) (code int16)
+	// throttle is how long whoever asks is to leave the broker alone, and gets nothing; nil: 0.
+	throttle func(partition int32) time.Duration
 	// produce takes what is written to the dead-letter topic; nil: as it comes.
 	produce func(m kafka.Request) (kafka.Response, error)
 }
@@ -158,8 +160,14 @@ func (c *fetchCall) respond() error {
 	p := request.Topics[0].Partitions[0]
 	c.logs.mu.Lock()
 	c.logs.fetches++
-	answer := c.logs.answer
+	answer, throttle := c.logs.answer, c.logs.throttle
 	c.logs.mu.Unlock()
+	if throttle != nil {
+		if d := throttle(p.Partition); d > 0 {
+			c.send(head, &kmsg.FetchResponse{Version: 4, ThrottleMillis: int32(d.Milliseconds())})
+			return nil
+		}
+	}
 	out := kmsg.NewFetchResponseTopicPartition()
 	out.Partition = p.Partition
 	if answer != nil {
@@ -179,10 +187,13 @@ func (c *fetchCall) respond() error {
 	}
 	t := kmsg.NewFetchResponseTopic()
 	t.Topic, t.Partitions = topic, []kmsg.FetchResponseTopicPartition{out}
-	response := kmsg.FetchResponse{Version: 4, Topics: []kmsg.FetchResponseTopic{t}}
+	c.send(head, &kmsg.FetchResponse{Version: 4, Topics: []kmsg.FetchResponseTopic{t}})
+	return nil
+}
+
+func (c *fetchCall) send(head []byte, response *kmsg.FetchResponse) {
 	body := append(append([]byte{}, head[8:12]...), response.AppendTo(nil)...)
 	c.answer = bytes.NewReader(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
-	return nil
 }
 
 var _ io.ReadWriter = (*fetchCall)(nil)

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -158,5 +159,88 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 		b.counts(time.Minute)
 		require.Len(t, box.all(), 1)
 		require.Equal(t, StateRunning, b.workers[0].line().State)
+	})
+}
+
+// Sixty partitions wait for their turn at memory when their brokers have nothing for
+// them any more, and one behind them whose broker has.
+func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
+	const n = 60
+	for name, begin := range map[string]func(b *bubble, until time.Time){
+		"no leader": func(b *bubble, until time.Time) {
+			b.logs.answer = func(_ context.Context, p int32, _ int64) int16 {
+				if p < n && time.Now().Before(until) {
+					return int16(kafka.NotLeaderForPartition)
+				}
+				return 0
+			}
+		},
+		"a quota that lets nothing through": func(b *bubble, until time.Time) {
+			b.logs.throttle = func(p int32) time.Duration {
+				if p < n && time.Now().Before(until) {
+					return 9 * time.Second
+				}
+				return 0
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, n+1, nil)
+				hog := b.consumer.memory.Account()
+				require.True(t, hog.Take(b.consumer.memory.Total()))
+				stop := b.run()
+				defer stop()
+				for p := range n + 1 {
+					b.send(p, 0, some(fmt.Sprintf("%0200d-%d-", 0, p), 500, 5)...)
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				require.Equal(t, n+1, b.consumer.memory.Waiting())
+				b.logs.mu.Lock()
+				begin(b, time.Now().Add(time.Hour))
+				b.logs.mu.Unlock()
+				hog.Release(b.consumer.memory.Total())
+				time.Sleep(5 * time.Second)
+				require.Equal(t, int64(500), b.consumer.Stats.Count().Applied, "whoever has a broker is served")
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, StateWaiting, b.workers[0].line().State)
+				require.Zero(t, b.consumer.memory.Waiting())
+				b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
+				time.Sleep(5 * time.Second)
+				require.Equal(t, int64(1000), b.consumer.Stats.Count().Applied, "and is from then on")
+				time.Sleep(time.Hour)
+				b.counts(time.Minute)
+			})
+		})
+	}
+}
+
+// An answer that there is no memory for is paid for by the quota all the same. So whoever
+// was asked to leave a broker alone waits for its turn before it asks again.
+func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, batches = 40, 8
+		b := newBubble(t, n, func(c *Config) { c.FoldMemory, c.FetchBytes = 8<<20, 200<<10 })
+		var mu sync.Mutex
+		paid := map[int32]time.Time{}
+		b.logs.throttle = func(p int32) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			if d := time.Until(paid[p]); d > 0 {
+				return d
+			}
+			paid[p] = time.Now().Add(13 * time.Second)
+			return 0
+		}
+		for p := range n {
+			for i := range batches {
+				b.send(p, 0, some(fmt.Sprintf("%0200d-%d-%d-", 0, p, i), 500, 5)...)
+			}
+		}
+		stop := b.run()
+		defer stop()
+		b.counts(10 * time.Minute)
 	})
 }

@@ -175,15 +175,19 @@ func (r *reader) waitForMemory(ctx context.Context) error {
 	if err := r.batches.drain(ctx); err != nil {
 		return err
 	}
+	said := false
 	err := r.account.Wait(ctx, func(q memory.Queue) {
 		if q.Still >= memoryStill || q.Waited >= memoryLong {
 			r.blocked(r.noTurn(q))
+			said = true
 		}
 	})
 	if err != nil {
 		return err
 	}
-	r.blocked(nil)
+	if said { // what else it waits for may go on
+		r.blocked(nil)
+	}
 	r.hasTurn = true
 	return nil
 }
@@ -225,6 +229,7 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			return resp, r.answered(ctx, offset, resp, asked)
 		case err == nil && resp.Err == nil:
 			r.throttled(resp.Throttled)
+			turn := r.hasTurn && !r.holds
 			if r.leftAlone(began) {
 				return nil, errNoMemory
 			}
@@ -232,6 +237,11 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 				return nil, starved(r.field, began)
 			}
 			if resp.Throttled > 0 {
+				if turn {
+					if err := r.turnAgain(ctx); err != nil {
+						return nil, err
+					}
+				}
 				continue // the next call waits for that
 			}
 		case err == nil:

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -56,15 +57,30 @@ func starved(field string, since time.Time) error {
 		field, since.UTC().Format(time.RFC3339)), throttleRemedy}
 }
 
-// yields reports whether memory goes to others who wait for it, after a wait for the
-// broker since a moment. Then the reader's turn is over.
+// yields reports whether a batch that is held goes to others who wait for memory, after a
+// wait for the broker since a moment: it is read again then, in another turn. Where none
+// is held, a turn isn't held through a wait for the broker at all. After an error the
+// reader asks on without a reserve, and queues once there is an answer that needs one: in
+// the queue those whose brokers have nothing for them would keep it from the others, turn
+// after turn. After a throttled answer it queues once it may ask (see turnAgain).
 func (r *reader) yields(since time.Time, patience time.Duration) bool {
 	r.fetcher.Free()
-	if !r.holds && !r.hasTurn || time.Since(since) < patience || !r.memory.Wanted() {
+	if !r.holds {
+		r.endTurn()
 		return false
 	}
-	if r.hasTurn {
-		r.endTurn()
+	if time.Since(since) < patience || !r.memory.Wanted() {
+		return false
 	}
+	r.endTurn()
 	return true
+}
+
+// turnAgain waits until the broker may be asked again, and then for a turn: an answer that
+// there is no memory for is paid for by the quota all the same.
+func (r *reader) turnAgain(ctx context.Context) error {
+	if err := r.fetcher.Pause(ctx); err != nil {
+		return err
+	}
+	return r.waitForMemory(ctx)
 }

@@ -271,12 +271,11 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  answer
-		holds   bool // a batch; else a turn
+		holds   bool // a batch; else a turn alone
 		wanted  bool
 		patient time.Duration // 0: it never gives it up
 	}{
 		"an outage":                 {answer{err: errLost}, true, true, outagePatience},
-		"an outage, on a turn":      {answer{err: errLost}, false, true, outagePatience},
 		"an outage, nobody waits":   {answer{err: errLost}, true, false, 0},
 		"a quota":                   {answer{throttle: 9 * time.Second}, true, true, throttlePatience},
 		"a quota, and nobody waits": {answer{throttle: 9 * time.Second}, true, false, 0},

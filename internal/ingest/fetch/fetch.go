@@ -126,7 +126,7 @@ func (r *Response) Answered() bool { return r.HighWatermark >= 0 && r.Err == nil
 // the context's, the connection's, or one of this package's; what the broker
 // answers, an error too, is in the Response.
 func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
-	if err := f.pause(ctx); err != nil {
+	if err := f.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.maxWait()+Grace)
@@ -169,8 +169,8 @@ func (f *Fetcher) leaveAlone(d time.Duration) {
 	}
 }
 
-// pause waits as the broker asked, and holds nothing meanwhile.
-func (f *Fetcher) pause(ctx context.Context) error {
+// Pause waits as the broker asked, and holds nothing meanwhile.
+func (f *Fetcher) Pause(ctx context.Context) error {
 	d := time.Until(f.notBefore)
 	if d <= 0 {
 		return nil
