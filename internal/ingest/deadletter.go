@@ -29,10 +29,13 @@ type deadLetters struct {
 	topic     string // of the source
 	partition int
 	stats     *Stats
-	blocked   func(error)  // told why writing waits, nil once it goes on
-	once      bool         // an error that may pass is returned, not tried again
-	none      bool         // a replay writes none: the consumer has, or is going to
-	unwritten func(letter) // keeps a letter that couldn't be written; nil: nobody does
+	blocked   func(error)   // told why writing waits, nil once it goes on
+	once      bool          // an error that may pass is returned, not tried again
+	none      bool          // a replay writes none: the consumer has, or is going to
+	unwritten func(letter)  // keeps a letter that couldn't be written; nil: nobody does
+	quota     *letterQuota  // the partition's
+	patience  time.Duration // how long that is waited out here
+	done      *lettered     // takes note of what was acknowledged; nil: it isn't in order
 
 	memory recordbatch.Memory // what is gathered is charged to it; nil: to nobody
 	final  bool               // there is no more memory to be had than there is
@@ -56,7 +59,8 @@ const (
 	// maxHeaders and maxHeaderBytes bound the headers of an original that are copied.
 	maxHeaders     = 100
 	maxHeaderBytes = 32 << 10
-	// tries is how long a write that fails is tried again with everything held.
+	// tries is how long a write that fails is tried again with everything held, but twice
+	// at least: the first may have met a connection that another's quota had muted.
 	tries = time.Second
 )
 
@@ -64,6 +68,7 @@ func (w *worker) newLetters(blocked func(error)) *deadLetters {
 	return &deadLetters{
 		client: w.kafka.client, timeout: w.Timeout, topic: w.topic, partition: w.partition,
 		stats: w.Stats, blocked: blocked, none: w.until != nil, unwritten: w.keepLetter,
+		quota: &w.quota, patience: tries,
 	}
 }
 
@@ -117,6 +122,7 @@ func (d *deadLetters) take(n int64) bool {
 // letter is a record as it is to be written. kafka-go's own uses up its bytes
 // when it is sent, so one is made for every try.
 type letter struct {
+	offset     int64 // of the original
 	time       time.Time
 	key, value []byte
 	headers    []kafka.Header // the original's, then ours
@@ -132,7 +138,7 @@ func (d *deadLetters) letter(rec *recordbatch.Record, id []byte, reason event.Re
 	}
 	// By the original's time it might be too old to be kept, or too far in the
 	// future to be taken.
-	l := letter{time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
+	l := letter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
 	if rec.Oversize > 0 {
 		message = fmt.Sprintf("%s (%d bytes; the original stands at its source offset)", message, rec.Oversize)
 	}
@@ -207,13 +213,17 @@ func (d *deadLetters) forget() {
 // a moment. A set that the broker refuses for its size is written one by one, and a
 // record it refuses goes without its value.
 func (d *deadLetters) write(ctx context.Context, letters []letter) error {
+	if err := d.heed(ctx); err != nil {
+		return err
+	}
 	wait, began := newWait(), time.Now()
-	for {
+	for tried := 1; ; tried++ {
 		err := d.produce(ctx, letters)
 		switch {
 		case err == nil:
 			d.stats.DeadLetters.Add(int64(len(letters)))
 			d.blocked(nil)
+			d.done.acknowledged(letters)
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -224,11 +234,14 @@ func (d *deadLetters) write(ctx context.Context, letters []letter) error {
 		case ledger.Retry:
 			err = &Waiting{WaitsDeadLetters, err, "check that topic " + DeadLetterTopic(d.topic) + " exists and has as many replicas in sync as it needs; it goes on by itself"}
 			d.blocked(err)
-			if d.once || time.Since(began) >= tries {
+			if d.once || tried > 1 && time.Since(began) >= tries {
 				return d.failing(letters, err)
 			}
 			d.stats.KafkaTries.Add(1)
 			if err := wait.next(ctx); err != nil {
+				return err
+			}
+			if err := d.heed(ctx); err != nil {
 				return err
 			}
 		default:
@@ -292,6 +305,7 @@ func (d *deadLetters) produce(ctx context.Context, letters []letter) error {
 		Compression: kafka.Gzip,
 	})
 	if err == nil {
+		d.quota.leaveAlone(r.Throttle)
 		err = r.Error
 	}
 	if err == nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/produce"
 	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
 )
 
 // letterBox takes dead letters, or answers with a code.
@@ -24,6 +26,11 @@ type letterBox struct {
 	code  func(partition int32) int16
 	// refuses has letters answered with a code by their time; nil: it doesn't matter.
 	refuses func(written time.Time) (code int16)
+	// throttle is how long a partition's connection isn't read from after a write that was
+	// taken (KIP-219): what is written meanwhile gets no answer.
+	throttle time.Duration
+	muted    map[int32]time.Time
+	writes   int // that were taken
 }
 
 func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
@@ -32,10 +39,18 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 		return nil, &net.OpError{Op: "ask", Err: fmt.Errorf("nobody answers %T in this test", m)}
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.tries++
 	p := r.Topics[0].Partitions[0]
+	if time.Now().Before(l.muted[p.Partition]) {
+		l.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		return nil, context.DeadlineExceeded
+	}
+	defer l.mu.Unlock()
 	code := l.code(p.Partition)
+	if l.throttle > 0 && code == 0 {
+		l.muted[p.Partition] = time.Now().Add(l.throttle)
+	}
 	for code == 0 {
 		rec, err := p.RecordSet.Records.ReadRecord()
 		if err != nil {
@@ -54,7 +69,10 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 		}
 		l.taken[fmt.Sprint(p.Partition, "@", offset)]++
 	}
-	return &produce.Response{Topics: []produce.ResponseTopic{{Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: p.Partition, ErrorCode: code}}}}}, nil
+	if code == 0 {
+		l.writes++
+	}
+	return &produce.Response{ThrottleTimeMs: int32(l.throttle.Milliseconds()), Topics: []produce.ResponseTopic{{Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: p.Partition, ErrorCode: code}}}}}, nil
 }
 
 // tried is how often somebody asked it to take some.
@@ -243,4 +261,75 @@ func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
 		defer stop()
 		b.counts(10 * time.Minute)
 	})
+}
+
+// A quota lets a set through a minute, or now and then: every flow gets on by a set at
+// least, and writes none again for it.
+func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
+	const bad, each = 2000, 1000
+	const sets = bad*(each+letterBytes)/gather + 1
+	for name, throttle := range map[string]time.Duration{"long": time.Minute, "short": 700 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, 1, nil)
+				box := &letterBox{
+					taken: map[string]int{}, code: func(int32) int16 { return 0 },
+					throttle: throttle, muted: map[int32]time.Time{},
+				}
+				b.logs.produce = box.produce
+				b.send(0, 0, some("before-", 10, 5)...)
+				var values [][]byte
+				for range bad {
+					values = append(values, make([]byte, each))
+				}
+				b.logs.add(0, 1, values...)
+				b.send(0, 0, some("after-", 10, 5)...)
+				stop := b.run()
+				defer stop()
+				if throttle > tries {
+					time.Sleep(3*time.Minute + 30*time.Second)
+					l := b.workers[0].line()
+					require.Equal(t, StateWaiting, l.State)
+					require.Equal(t, WaitsDeadLetters, l.Reason)
+					require.Contains(t, l.Remedy, "producer_byte_rate")
+					require.Zero(t, b.consumer.memory.Used())
+				}
+				b.counts(2 * sets * (throttle + 4*time.Second))
+				require.Len(t, box.all(), bad, "every letter is there")
+				for key, times := range box.all() {
+					require.Equal(t, 1, times, key)
+				}
+				require.LessOrEqual(t, box.writes, sets+1)
+				require.Equal(t, box.writes, box.tried(), "and nothing is written that isn't read")
+			})
+		})
+	}
+}
+
+// What was written before another log took the place of one isn't of that one.
+func TestWhatIsKnownToBeLettered(t *testing.T) {
+	var l lettered
+	l.begin(10)
+	require.False(t, l.has(10))
+	l.acknowledged([]letter{{offset: 12}, {offset: 15}})
+	require.True(t, l.has(10))
+	require.True(t, l.has(15))
+	require.False(t, l.has(16))
+	l.begin(14)
+	require.True(t, l.has(15), "a flow that goes on within it")
+	l.ends(16, 14)
+	require.True(t, l.has(15))
+	l.ends(15, 14)
+	require.False(t, l.has(14), "a log that ends within it is another")
+	l.acknowledged([]letter{{offset: 20}})
+	l.begin(9)
+	require.False(t, l.has(20), "a flow that begins before it has read what is in between")
+	l.acknowledged([]letter{{offset: 11}})
+	l.begin(13)
+	require.False(t, l.has(11))
+	w, _ := quiet()
+	w.Stats, w.done = new(Stats), lettered{10, 20}
+	w.movedAway(&movedError{"events/0", ledger.At(15), ""})
+	require.False(t, w.done.has(15), "what moved the ledger may be another log, or an operator")
+	(*lettered)(nil).acknowledged([]letter{{offset: 1}})
 }

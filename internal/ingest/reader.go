@@ -226,6 +226,9 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 		switch {
 		case err == nil && resp.Answered():
 			r.throttled(resp.Throttled)
+			if !r.token { // what a second reading finds is none of it
+				r.done.ends(resp.HighWatermark, offset)
+			}
 			return resp, r.answered(ctx, offset, resp, asked)
 		case err == nil && resp.Err == nil:
 			r.throttled(resp.Throttled)
@@ -438,7 +441,7 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 // bad takes a record as one that can't count. id is the event's, nil where it isn't
 // known.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
-	if !r.again {
+	if !r.again && !r.done.has(rec.Offset) {
 		r.letters.final = r.hasTurn && (b.Resumed() || b.records == 0)
 		if err := r.letters.add(ctx, rec, id, reason, message); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -137,6 +138,9 @@ func (s *sweeper) letter(ctx context.Context, b *batch) error {
 	// Nobody waits with the token for long: a dead-letter topic that can't be written,
 	// or a leader that is away, must hold up its own partition alone.
 	o.letters.once = true
+	// A quota that is used up holds up the others too, and flows that ended for it would
+	// write the same letters again and again.
+	o.letters.patience = fetch.MaxThrottle
 	if err := o.read(ctx); err != nil {
 		return err
 	}

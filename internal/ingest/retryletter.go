@@ -23,6 +23,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -50,21 +51,24 @@ func (l *letter) size() int {
 	return n
 }
 
-// tryLetter writes the letter that couldn't be written, if there is one. Where the topic
-// is gone, it is made again.
+// tryLetter writes the letter that couldn't be written, if there is one, and waits until a
+// flow may write more where one ended for that. Where the topic is gone, it is made again.
 func (w *worker) tryLetter(ctx context.Context) error {
-	l := w.letter.Load()
-	if l == nil {
+	l, throttled := w.letter.Load(), w.quota.begin()
+	if l == nil && !throttled {
 		return nil
 	}
 	d := w.newLetters(w.waiting)
-	d.once = true
+	d.once, d.patience = true, fetch.MaxThrottle
+	if l == nil {
+		return d.heed(ctx)
+	}
 	again := *l
 	again.time = time.Now() // the first try's may be why it was refused
 	err := d.write(ctx, []letter{again})
 	if err == nil {
 		w.letter.Store(nil)
-		return nil
+		return d.heed(ctx)
 	}
 	if ctx.Err() == nil && w.remake != nil {
 		if err := w.remake(ctx, w.topic); err != nil {

@@ -35,6 +35,8 @@ type worker struct {
 	decoder *event.Decoder
 	letters *deadLetters
 	letter  atomic.Pointer[letter] // one that couldn't be written; nil: all were
+	quota   letterQuota
+	done    lettered // the reader's
 	pieces  fold.Pieces
 	pace    pace
 
@@ -154,7 +156,8 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 		return &batch{Batch: fold.New(&w.Rules, w.account, w.memory.Reserve()-w.maxResponse)}
 	})
 	w.letters = w.newLetters(w.reading)
-	w.letters.memory = w.account
+	w.letters.memory, w.letters.done = w.account, &w.done
+	w.done.begin(at.From)
 	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
 	r.times.from(w.trail, at.From)
 	r.times.disorder, r.times.broken, r.times.denied = w.disorder(), w.disordered, w.deniedTrail
