@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -242,7 +243,7 @@ func (d *deadLetters) write(ctx context.Context, letters []letter) error {
 				return err
 			}
 			if err := d.heed(ctx); err != nil {
-				return err
+				return d.failing(letters, err)
 			}
 		default:
 			return d.failing(letters, &Halt{HaltKafka,
@@ -274,6 +275,10 @@ func letterRemedy(topic string, err error) string {
 }
 
 func (d *deadLetters) refused(ctx context.Context, letters []letter, cause error) error {
+	// What was refused is paid for by the quota too: a flow that ended for that would be
+	// refused the same again.
+	defer func(patience time.Duration) { d.patience = patience }(d.patience)
+	d.patience = fetch.MaxThrottle
 	if len(letters) > 1 {
 		for i := range letters {
 			if err := d.write(ctx, letters[i:i+1]); err != nil {

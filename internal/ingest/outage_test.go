@@ -31,6 +31,7 @@ type letterBox struct {
 	throttle time.Duration
 	muted    map[int32]time.Time
 	writes   int // that were taken
+	most     int // letters in a write; a larger one is refused, and throttled for as well; 0: any
 }
 
 func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
@@ -51,6 +52,7 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 	if l.throttle > 0 && code == 0 {
 		l.muted[p.Partition] = time.Now().Add(l.throttle)
 	}
+	var offsets []string
 	for code == 0 {
 		rec, err := p.RecordSet.Records.ReadRecord()
 		if err != nil {
@@ -67,7 +69,13 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 				offset = string(h.Value)
 			}
 		}
-		l.taken[fmt.Sprint(p.Partition, "@", offset)]++
+		offsets = append(offsets, fmt.Sprint(p.Partition, "@", offset))
+	}
+	if l.most > 0 && len(offsets) > l.most {
+		code, offsets = int16(kafka.MessageSizeTooLarge), nil
+	}
+	for _, o := range offsets {
+		l.taken[o]++
 	}
 	if code == 0 {
 		l.writes++
@@ -304,6 +312,61 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A set that is refused for its size is paid for by the quota all the same: the letters
+// that it comes apart into wait for that, or no flow would get to write one.
+func TestDeadLettersThatAQuotaAndTheirTopicHoldBackGetThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bad = 20
+		b := newBubble(t, 1, nil)
+		box := &letterBox{
+			taken: map[string]int{}, code: func(int32) int16 { return 0 },
+			throttle: 13 * time.Second, muted: map[int32]time.Time{}, most: 1,
+		}
+		b.logs.produce = box.produce
+		for range bad {
+			b.logs.add(0, 0, []byte("bad"))
+		}
+		b.send(0, 0, some("after-", 10, 5)...)
+		stop := b.run()
+		defer stop()
+		b.counts(3 * bad * box.throttle)
+		require.Len(t, box.all(), bad)
+		require.LessOrEqual(t, box.writes, bad+1)
+		require.LessOrEqual(t, box.tried(), 2*bad)
+	})
+}
+
+// An outage under a quota is tried by one small write, too.
+func TestAnOutageUnderAQuotaIsTriedByOneLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 1, nil)
+		until := time.Now().Add(time.Hour)
+		box := &letterBox{
+			taken: map[string]int{}, throttle: 13 * time.Second, muted: map[int32]time.Time{},
+			code: func(int32) int16 {
+				if time.Now().Before(until) {
+					return int16(kafka.NotEnoughReplicas)
+				}
+				return 0
+			},
+		}
+		b.logs.produce = box.produce
+		b.logs.add(0, 0, []byte("bad"), []byte("bad"), []byte("bad"))
+		b.send(0, 0, some("after-", 10, 5)...)
+		stop := b.run()
+		defer stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		read := b.consumer.Stats.Records.Load()
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, read, b.consumer.Stats.Records.Load(), "nothing is read again meanwhile")
+		time.Sleep(time.Until(until))
+		b.counts(2 * time.Minute)
+		require.Len(t, box.all(), 3)
+	})
 }
 
 // What was written before another log took the place of one isn't of that one.
