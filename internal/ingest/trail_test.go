@@ -123,7 +123,7 @@ func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
 // committed: the first record that is later than the trail says ends the trust in it.
 func TestATrailThatARecordDeniesIsForgotten(t *testing.T) {
 	before := time.Now().UnixMilli()
-	const behind = 500 + 2*markStep
+	const behind = int64(500) + 2*markStep
 	for name, c := range map[string]struct {
 		at     int64
 		denied int
@@ -147,7 +147,7 @@ func TestATrailThatARecordDeniesIsForgotten(t *testing.T) {
 			if c.denied > 0 {
 				require.GreaterOrEqual(t, latest, before, "nothing is known of what was before it")
 			} else {
-				require.Equal(t, int64(behind), latest)
+				require.Equal(t, behind, latest)
 			}
 		})
 	}
