@@ -77,6 +77,9 @@ func (s *sweeper) refuse(ctx context.Context, b *batch, p *ledger.Piece, named [
 // mark takes members out of the batch.
 func (s *sweeper) mark(b *batch, refused []ledger.Refusal) error {
 	for _, r := range refused {
+		if s.until != nil && r.Reason == ledger.WindowLimit {
+			return &Halt{HaltRedis, fmt.Sprintf("%s: a shadow takes windows without limit, and %q is refused one", s.field, clipped([]byte(r.Member))), "report this as a bug"}
+		}
 		if !b.Refuse([]byte(r.Member), r.Reason) {
 			return fmt.Errorf("%s: the standings refuse %q, who isn't in the piece", s.field, clipped([]byte(r.Member)))
 		}

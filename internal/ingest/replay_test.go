@@ -281,3 +281,17 @@ func TestAFieldOfTheLedgerComesBackFromItsText(t *testing.T) {
 		require.Error(t, err, "%q", text)
 	}
 }
+
+// To leave its events out would be to lose them on boards that have them.
+func TestAReplayThatIsRefusedAWindowEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	all := some("a", 20, 5)
+	all[7].Board = "eu"
+	w.send(0, all...)
+	r, shadow := w.replay(1, nil)
+	shadow.windows = 1
+	err := r.To(t.Context(), map[string]ledger.Position{topic + "/0": ledger.At(20)})
+	require.ErrorContains(t, err, topic+"/0: a shadow takes windows without limit, and ")
+	require.Equal(t, "0", shadow.at(0))
+}

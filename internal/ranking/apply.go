@@ -110,7 +110,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 		e.args = append(e.args, s.keys.window(&p.Windows[i]))
 	}
 	keys = len(e.args) - 3
-	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease, s.maxWindows)
+	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease, s.windowsArg)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err

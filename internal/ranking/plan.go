@@ -4,6 +4,7 @@ package ranking
 // beginning of every window.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,6 +56,7 @@ type Planned struct {
 	old     bool   // kept for the log alone: what is accepted as incomplete
 	over    bool   // it lives by its listing, and not by today's retention
 	stray   bool   // its key is there, and not listed
+	opens   bool   // neither is it listed, nor has it a key
 }
 
 // Listing is the name under which the window is listed: global:weekly:2026-W47.
@@ -153,6 +155,7 @@ func (r *Rebuild) plan(ctx context.Context, c Choice) (*Plan, error) {
 		}
 	}
 	slices.SortFunc(p.Windows, comparePlanned)
+	p.limit(r.live.maxWindows, len(live.windows))
 	was, err := origins(live.origins)
 	if err != nil {
 		return nil, err
@@ -192,7 +195,7 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 			of = live
 		}
 	}
-	w.Lost, w.stray = live != "" && !there[name], live == "" && there[name]
+	w.Lost, w.stray, w.opens = live != "" && !there[name], live == "" && there[name], live == "" && !there[name]
 	rule, configured := r.live.periods[w.Period]
 	switch {
 	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
@@ -225,6 +228,30 @@ func (r *Rebuild) fate(p *Plan, c Choice, name, live, shadow string, there map[s
 	}
 	w.Incomplete = w.Incomplete || w.Fate == Kept && (w.old && (w.Lost || p.Orphaned || len(p.Torn) > 0))
 	return w, true, nil
+}
+
+// limit leaves out the windows that a swap would open beyond the most that may be listed:
+// as consumers do, those that begin last. What is listed is never left out, however many
+// there are, nor is what has a key: as long as that isn't listed, partitions halt.
+func (p *Plan) limit(most, listed int) {
+	room := most - listed
+	read := p.apart() == nil // to where the live boards are: Dropped is so
+	var opened []*Planned
+	for i := range p.Windows {
+		switch w := &p.Windows[i]; {
+		case w.Fate == Dropped && read:
+			room++
+		case w.Fate == Replaced && w.stray:
+			room--
+		case w.Fate == Replaced && w.opens:
+			opened = append(opened, w)
+		}
+	}
+	slices.SortStableFunc(opened, func(a, b *Planned) int { return cmp.Compare(a.Start, b.Start) })
+	for _, w := range opened[min(max(room, 0), len(opened)):] {
+		w.Fate, w.listing, w.Incomplete = LeftOut, "", false
+		w.Why = fmt.Sprintf("it isn't there, and would be beyond max_windows, %d", most)
+	}
 }
 
 // there says which of the windows listed have a key.

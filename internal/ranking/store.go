@@ -113,8 +113,9 @@ type Store struct {
 	periods  map[string]Period
 	calendar periods.Calendar
 	timeout  time.Duration
-	// maxWindows is how many windows may be listed, as text.
-	maxWindows string
+	// maxWindows is how many windows may be listed, and windowsArg that as apply.lua is told.
+	maxWindows int
+	windowsArg string
 
 	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
 	// boards, whose keys live as long as their windows.
@@ -137,7 +138,10 @@ type Store struct {
 	anyCluster bool
 }
 
-const callsInFlight = 2
+const (
+	callsInFlight = 2
+	noLimit       = math.MaxInt32 // of windows
+)
 
 // New makes a store. It doesn't talk to Redis.
 func New(c Config) *Store {
@@ -153,13 +157,14 @@ func New(c Config) *Store {
 			Cluster: c.Cluster, Layouts: layouts, Shards: 1,
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
-		periods: byName, calendar: c.Calendar, timeout: c.Timeout, maxWindows: strconv.FormatInt(c.MaxWindows, 10),
+		periods: byName, calendar: c.Calendar, timeout: c.Timeout, maxWindows: int(c.MaxWindows),
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
 	}
 	if c.MaxWindows == 0 {
-		s.maxWindows = strconv.Itoa(math.MaxInt32)
+		s.maxWindows = noLimit
 	}
+	s.windowsArg = strconv.Itoa(s.maxWindows)
 	s.ready()
 	return s
 }
@@ -171,11 +176,13 @@ func (s *Store) ready() {
 	}
 }
 
-// shadow is this store in the keys of a rebuild's shadow, which all expire by a lease.
+// shadow is this store in the keys of a rebuild's shadow, which all expire by a lease. It
+// takes windows without limit: whoever is refused there is refused on every board, and no
+// dead letter says so. What goes beyond the limit is left out by the plan.
 func (s *Store) shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
 		client: s.client, prefix: s.prefix, keys: s.keys.shadow(id), schema: s.schema,
-		periods: s.periods, calendar: s.calendar, timeout: s.timeout, maxWindows: s.maxWindows,
+		periods: s.periods, calendar: s.calendar, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}
 	sh.ready()

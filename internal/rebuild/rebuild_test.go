@@ -43,6 +43,7 @@ type place struct {
 	kafka   *kgo.Client
 	cluster *kfake.Cluster
 	live    *ranking.Store
+	config  ranking.Config // live's
 	prefix  string
 	job     *Job
 	notes   []string
@@ -86,10 +87,11 @@ func newPlaceOf(t testing.TB, on *redis.Client, events int, value func(i int) []
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	require.NoError(t, err)
 	p := &place{t: t, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
-	p.live = ranking.New(ranking.Config{
+	p.config = ranking.Config{
 		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
-	})
+	}
+	p.live = ranking.New(p.config)
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic}}
 	t.Cleanup(transport.CloseIdleConnections)
 	replay := func(into *ranking.Store) (*ingest.Replay, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -42,6 +43,24 @@ func TestWhatARebuildAsksOfRedisGrowsFarSlowerThanItsWindows(t *testing.T) {
 	require.True(t, r.Swapped)
 	require.Less(t, c.calls.Load(), int64(windows/20))
 	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+// As after max_windows was lowered: what is there stays, and is rebuilt.
+func TestARebuildOfMoreWindowsThanMayBeReplacesThemAll(t *testing.T) {
+	const windows, most = 800, 500
+	p := manyBoards(t, testenv.Redis(t).Client(t), windows)
+	was := p.boards()
+	require.Len(t, was, windows)
+	p.config.MaxWindows = most
+	p.job.Live = ranking.New(p.config)
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+	for _, w := range r.Plan.Windows {
+		require.Equal(t, ranking.Replaced, w.Fate, w.Why)
+	}
 	p.nothingLeft()
 }
 
