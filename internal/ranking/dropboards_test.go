@@ -9,11 +9,11 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// drop drops a board, and returns how many windows that were.
-func (f *fixture) drop(t testing.TB, board string) int64 {
+// dropEU drops the board eu, and returns how many windows that were.
+func (f *fixture) dropEU(t testing.TB) int64 {
 	t.Helper()
 	v := f.view(t)
-	found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == board })
+	found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == "eu" })
 	require.NoError(t, err)
 	n, err := v.DropBoards(t.Context(), found, 0, nil)
 	require.NoError(t, err)
@@ -36,8 +36,8 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	eu := f.both(t, f.member("u1", 5))
 	keys := []string{f.key(eu[0]), f.key(eu[1]), f.key(eu[2])}
 	require.Equal(t, int64(3), f.client.Exists(t.Context(), keys...).Val())
-	require.Equal(t, int64(3), f.drop(t, "eu"))
-	require.Zero(t, f.drop(t, "eu"), "there is nothing more")
+	require.Equal(t, int64(3), f.dropEU(t))
+	require.Zero(t, f.dropEU(t), "there is nothing more")
 	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
 	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
 	f := limited(t, 100)
 	eu := f.both(t, f.member("u1", 5))
 	listing := f.piece.Windows[eu[0]].Listing()
-	f.drop(t, "eu")
+	f.dropEU(t)
 	r := f.rebuild(t, f.member("u1", 15))
 	v := f.view(t)
 	found, err := v.SurveyBoards(t.Context(), func(string) bool { return true })
@@ -120,7 +120,7 @@ func TestBoardsAreDroppedFromARedisThatIsFull(t *testing.T) {
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	_, _, err := f.store.Apply(t.Context(), &f.piece)
 	require.ErrorContains(t, err, "OOM ")
-	require.Equal(t, int64(3), f.drop(t, "eu"))
+	require.Equal(t, int64(3), f.dropEU(t))
 	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
@@ -140,7 +140,7 @@ func TestADropOfBoardsWithoutARightChangesNothing(t *testing.T) {
 				require.Error(t, err)
 				require.True(t, missingRight(err), err)
 			})
-			require.Equal(t, int64(3), f.drop(t, "eu"))
+			require.Equal(t, int64(3), f.dropEU(t))
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	require.NoError(t, f.client.Unlink(t.Context(), f.key(eu[0])).Err())
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	require.Equal(t, ledger.Lost, f.apply(t).Outcome)
-	require.Equal(t, int64(3), f.drop(t, "eu"))
+	require.Equal(t, int64(3), f.dropEU(t))
 	f.both(t, f.member("u1", 5))
 	require.Zero(t, f.client.Exists(t.Context(), f.key(eu[0]), f.key(eu[1]), f.key(eu[2])).Val())
 	require.Len(t, f.client.HGet(t.Context(), f.store.keys.dropped(), name).Val(), 13, "until it would be over")

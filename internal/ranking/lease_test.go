@@ -179,3 +179,13 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
 	}
 }
+
+// A renewal in the midst of a removal isn't one of a shadow that is lost: it would end it.
+func TestALeaseIsRenewedWhileTheShadowIsRemoved(t *testing.T) {
+	f := someone(t)
+	r := f.rebuild(t, f.member("u1", 10))
+	require.NoError(t, r.Renew(t.Context()))
+	require.NoError(t, r.remove(t.Context(), 0))
+	require.NoError(t, r.Renew(t.Context()))
+	require.Positive(t, f.client.PTTL(t.Context(), f.store.keys.rebuild()).Val())
+}

@@ -28,6 +28,7 @@ type Rebuild struct {
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
+	leaving bool  // the shadow is being removed, which isn't its loss
 	unsure  bool  // a swap was sent, and no answer of the script has come
 	last    *Plan // that was tried to be carried out
 }
@@ -131,7 +132,7 @@ func (r *Rebuild) Renew(ctx context.Context) error {
 func (r *Rebuild) renew(ctx context.Context) error {
 	k, lock := r.shadow.keys, r.live.keys.rebuild()
 	r.mu.Lock()
-	swapped := r.swapped
+	swapped := r.swapped || r.leaving
 	r.mu.Unlock()
 	var core []string
 	if !swapped {
@@ -205,7 +206,7 @@ func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys 
 	case len(words) == 2 && words[0] == "lost":
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.swapped && !swapped {
+		if (r.swapped || r.leaving) && !swapped {
 			return until, nil // meanwhile
 		}
 		return "", fmt.Errorf("%w (%s)", ErrLost, words[1])
@@ -219,7 +220,7 @@ func (r *Rebuild) whole(shadow *side) error {
 	defer r.mu.Unlock()
 	if len(shadow.ledger) > 0 {
 		r.begun = true
-	} else if r.begun && !r.swapped && shadow.schema != swappedMark {
+	} else if r.begun && !r.swapped && !r.leaving && shadow.schema != swappedMark {
 		return fmt.Errorf("%w (%s)", ErrLost, r.shadow.keys.ledger())
 	}
 	return nil

@@ -177,6 +177,9 @@ func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration) error {
 }
 
 func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
+	r.mu.Lock()
+	r.leaving = true // the lock is renewed meanwhile, and nothing else
+	r.mu.Unlock()
 	_, shadow, err := r.both(ctx)
 	if err != nil {
 		return err
