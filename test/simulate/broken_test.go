@@ -399,7 +399,7 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "a reading starts over after an error", what: "who goes on with a sweep reads it from its beginning after every error, and never gets through",
 		source: []patch{{
-			ingestDir + "reader.go", "			if err = unfetchable(err, r.field, offset); !passes(err) {",
+			ingestDir + "fetching.go", "			if err = unfetchable(err, r.field, offset); !passes(err) {",
 			`			if err = unfetchable(err, r.field, offset); !passes(err) || broken("a reading starts over after an error") {`,
 		}},
 		wrong:  "it never comes to rest",
