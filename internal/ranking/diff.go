@@ -123,18 +123,15 @@ func (d *Diff) Run(ctx context.Context) ([]WindowDiff, error) {
 func (v *View) listed(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	err := v.store.steady(ctx, func() error {
-		for cursor := uint64(0); ; {
-			page, next, err := v.store.listings(ctx, cursor)
+		for page, err := range v.store.listings(ctx, 0) {
 			if err != nil {
 				return err
 			}
 			for i := 0; i+1 < len(page); i += 2 {
 				all[page[i]] = page[i+1]
 			}
-			if cursor = next; cursor == 0 {
-				return nil
-			}
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the windows listed under %q: %w", v.Prefix, asRights(err, "", v.Prefix))

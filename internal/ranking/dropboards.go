@@ -20,8 +20,7 @@ var ErrRebuilding = errors.New("a rebuild is under way, or was killed less than 
 func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) (*Found, error) {
 	names := map[string]bool{}
 	err := v.store.steady(ctx, func() error {
-		for cursor := uint64(0); ; {
-			page, next, err := v.store.listings(ctx, cursor)
+		for page, err := range v.store.listings(ctx, 0) {
 			if err != nil {
 				return err
 			}
@@ -30,13 +29,8 @@ func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) 
 					names[page[i]] = true
 				}
 			}
-			if cursor = next; cursor == 0 {
-				return nil
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for boards under %q: %w", v.Prefix, asRights(err, "", v.Prefix))
@@ -105,8 +99,7 @@ func (s *Store) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for cursor := uint64(0); ; {
-		page, next, err := s.dropped(ctx, cursor)
+	for page, err := range s.pages(ctx, s.keys.dropped(), 0) {
 		if err != nil {
 			return err
 		}
@@ -123,16 +116,8 @@ func (s *Store) forget(ctx context.Context) error {
 				return err
 			}
 		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
 	}
-}
-
-func (s *Store) dropped(ctx context.Context, cursor uint64) ([]string, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.client.HScan(ctx, s.keys.dropped(), cursor, "", 500).Result()
+	return nil
 }
 
 func (s *Store) undrop(ctx context.Context, names []string) error {

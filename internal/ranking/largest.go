@@ -21,23 +21,15 @@ func (s *Store) Largest(ctx context.Context, lateness, pause time.Duration) (map
 	for name := range s.periods {
 		all[name] = 0
 	}
-	for cursor := uint64(0); ; {
-		page, next, err := s.listings(ctx, cursor)
+	for page, err := range s.listings(ctx, pause) {
 		if err == nil {
 			err = s.largest(ctx, page, lateness, all)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look for the largest points under %q: %w", s.prefix, err)
 		}
-		if cursor = next; cursor == 0 {
-			return all, nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
 	}
+	return all, nil
 }
 
 // largest looks at the windows of a page of the listing: name, listing, ….

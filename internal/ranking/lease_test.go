@@ -161,7 +161,7 @@ func (sized) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 	f, r := rebuilding(t)
 	pipe := f.client.Pipeline()
-	const windows = 3000
+	const windows = 1200 // three pages
 	for i := range windows {
 		name := fmt.Sprintf("b%d:weekly:2026-W47", i)
 		pipe.HSet(t.Context(), r.shadow.keys.windows(), name, "1 2 9999999999999")

@@ -10,19 +10,16 @@ import (
 // worker that has an event for one halts. It costs Redis two short commands a window.
 func (s *Store) Lost(ctx context.Context) ([]string, error) {
 	var all []string
-	for cursor := uint64(0); ; {
-		page, next, err := s.listings(ctx, cursor)
+	for page, err := range s.listings(ctx, 0) {
 		if err == nil {
 			err = s.lost(ctx, page, &all)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look for boards of %q that are lost: %w", s.prefix, err)
 		}
-		if cursor = next; cursor == 0 {
-			slices.Sort(all)
-			return slices.Compact(all), nil // a scan may give a name twice
-		}
 	}
+	slices.Sort(all)
+	return slices.Compact(all), nil // a scan may give a name twice
 }
 
 // lost compares a page of the listing: name, listing, ….

@@ -12,7 +12,7 @@ local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local lost = {}
 for i = 2, #KEYS do
   local listing = call('HGET', KEYS[1], ARGV[i - 1])
-  local expires = listing and tonumber(string.match(listing, ' (%d+)$'))
-  if expires and now < expires and call('EXISTS', KEYS[i]) == 0 then lost[#lost + 1] = ARGV[i - 1] end
+  local expires = string.match(listing or '', ' (%d+)$')
+  if expires and now < tonumber(expires) and call('EXISTS', KEYS[i]) == 0 then lost[#lost + 1] = ARGV[i - 1] end
 end
 return lost

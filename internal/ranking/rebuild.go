@@ -150,8 +150,7 @@ func (r *Rebuild) renew(ctx context.Context) error {
 	}
 	if core != nil {
 		err := r.shadow.steady(ctx, func() error {
-			for cursor := uint64(0); ; {
-				page, next, err := r.shadow.listings(ctx, cursor)
+			for page, err := range r.shadow.listings(ctx, 0) {
 				if err != nil {
 					return err
 				}
@@ -164,10 +163,8 @@ func (r *Rebuild) renew(ctx context.Context) error {
 						return err
 					}
 				}
-				if cursor = next; cursor == 0 {
-					return nil
-				}
 			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -16,9 +16,8 @@ const retireAfter = 48 * time.Hour
 // returns how many. Redis's own time decides, and a listing that changed since it
 // was read stays. It is called now and then, by any worker.
 func (s *Store) Retire(ctx context.Context) (int, error) {
-	dropped, cursor := 0, uint64(0)
-	for {
-		page, next, err := s.listings(ctx, cursor)
+	dropped := 0
+	for page, err := range s.listings(ctx, 0) {
 		if err != nil {
 			return dropped, fmt.Errorf("read the windows listed under %q: %w", s.prefix, err)
 		}
@@ -27,21 +26,11 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 		if err != nil {
 			return dropped, fmt.Errorf("drop the windows of %q that are over: %w", s.prefix, err)
 		}
-		if cursor = next; cursor > 0 {
-			continue
-		}
-		if err := s.forget(ctx); err != nil {
-			return dropped, fmt.Errorf("forget the dropped windows of %q that are over: %w", s.prefix, err)
-		}
-		return dropped, nil
 	}
-}
-
-// listings reads a page of the listing: name, listing, name, listing, …
-func (s *Store) listings(ctx context.Context, cursor uint64) ([]string, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.client.HScan(ctx, s.keys.windows(), cursor, "", 500).Result()
+	if err := s.forget(ctx); err != nil {
+		return dropped, fmt.Errorf("forget the dropped windows of %q that are over: %w", s.prefix, err)
+	}
+	return dropped, nil
 }
 
 func (s *Store) retire(ctx context.Context, page []string) (int, error) {

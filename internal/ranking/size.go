@@ -25,8 +25,7 @@ func (s *Store) Windows(ctx context.Context) (int64, error) {
 // their hashes, eight bytes each.
 func (s *Store) Boards(ctx context.Context, pause time.Duration) (int, error) {
 	boards := map[uint64]struct{}{}
-	for cursor := uint64(0); ; {
-		page, next, err := s.listings(ctx, cursor)
+	for page, err := range s.listings(ctx, pause) {
 		if err != nil {
 			return 0, fmt.Errorf("count the boards under %q: %w", s.prefix, asRights(err, "", s.prefix))
 		}
@@ -34,11 +33,6 @@ func (s *Store) Boards(ctx context.Context, pause time.Duration) (int, error) {
 			name, _, _ := strings.Cut(page[i], ":")
 			boards[xxhash.Sum64String(name)] = struct{}{}
 		}
-		if cursor = next; cursor == 0 {
-			return len(boards), nil
-		}
-		if err := wait(ctx, pause); err != nil {
-			return 0, err
-		}
 	}
+	return len(boards), nil
 }

@@ -31,9 +31,13 @@ func (c *counted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
+// manyKeys is why a test needs a real Redis: with each command a miniredis looks through
+// all keys for those that expire.
+const manyKeys = "thousands of keys"
+
 func TestWhatARebuildAsksOfRedisGrowsFarSlowerThanItsWindows(t *testing.T) {
 	const windows = 4000
-	p := manyBoards(t, testenv.Redis(t).Client(t), windows)
+	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
 	was := p.boards()
 	require.Len(t, was, windows)
 	c := new(counted)
@@ -94,7 +98,7 @@ func (i *interrupted) see(cmd redis.Cmder) {
 
 func TestARemovalHearsASignalAtOnceAndLetsOthersBegin(t *testing.T) {
 	const windows = 4000
-	p := manyBoards(t, testenv.Redis(t).Client(t), windows)
+	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
 	was := p.boards()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -100,7 +101,8 @@ func TestByTheWordOnDisorderALogThatLostItsBeginningIsIncompleteBeforeItsFirstRe
 
 // Where brokers set the times, the first record that is left bounds those before it.
 func TestWhereBrokersSetTheTimesTheFirstRecordBoundsWhatIsGone(t *testing.T) {
-	place := harness.New(t, harness.Options{TopicConfig: map[string]string{"message.timestamp.type": "LogAppendTime"}})
+	kafka := testenv.RealKafka(t, "LogAppendTime set on a topic")
+	place := harness.New(t, harness.Options{Kafka: kafka, TopicConfig: map[string]string{"message.timestamp.type": "LogAppendTime"}})
 	place.Produce(t, some("gone", 0, 9)...)
 	place.Produce(t, some("kept", 0, 4)...)
 	cut(t, place, 10)
