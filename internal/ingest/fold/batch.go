@@ -127,14 +127,14 @@ func (b *Batch) Add(e *Event) (Result, error) {
 
 func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Result {
 	t := &b.table
-	at, head := t.find(hash, id)
-	if at < 0 {
-		if head != nil && *head != 0 && !b.fits(hash, *head, target) {
+	f := t.find(hash, id)
+	if f.at < 0 {
+		if f.alike && !b.fits(hash, *f.head, target) {
 			return Full
 		}
-		return t.insert(hash, id, target, points, time)
+		return t.insert(f, hash, id, target, points, time)
 	}
-	m := t.member(at)
+	m := t.member(f.at)
 	if m.events == math.MaxUint32 {
 		return Full
 	}
@@ -152,10 +152,10 @@ func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Re
 		}
 		i = c.next
 	}
-	if !b.fits(hash, *head, target) {
+	if !b.fits(hash, *f.head, target) {
 		return Full
 	}
-	return t.addChange(at, target, points, time)
+	return t.addChange(f.at, target, points, time)
 }
 
 // fits reports whether a hash's changes stay within what one piece may carry

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 )
@@ -86,19 +87,21 @@ func (t *table) join(head *int32, at int) {
 	t.crowds[m.hash] = int32(at + 1)
 }
 
-// findInCrowd returns a member's index, or -1.
-func (t *table) findInCrowd(hash uint64, id []byte) int {
+func (t *table) findInCrowd(head *int32, hash uint64, id []byte) found {
+	f := found{at: -1, head: head, chain: crowd}
 	for i := t.crowds[hash]; i != 0; {
 		m := t.member(int(i - 1))
 		if m.hash != hash {
 			break
 		}
-		if string(t.id(m)) == string(id) {
-			return int(i - 1)
+		if bytes.Equal(t.id(m), id) {
+			f.at = int(i - 1)
+			return f
 		}
+		f.alike = true
 		i = m.next
 	}
-	return -1
+	return f
 }
 
 // ofHash is where to look for the members of a hash in a chain, and whether they follow

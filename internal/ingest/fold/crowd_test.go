@@ -69,7 +69,7 @@ func TestMembersAreFoundAndWalkedInOrderHoweverTheirHashesAreAlike(t *testing.T)
 		}
 		ordered := []uint64{}
 		for i, p := range points {
-			at, _ := tb.find(hashes[i], fmt.Appendf(nil, "m%d", i))
+			at := tb.find(hashes[i], fmt.Appendf(nil, "m%d", i)).at
 			if (at >= 0) != (p > 0) || at >= 0 && tb.member(at).points != p {
 				t.Fatalf("member %d with %d points is at %d", i, p, at)
 			}

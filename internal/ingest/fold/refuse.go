@@ -12,7 +12,7 @@ const pending = 0x80
 // Refuse takes a member out. It reports false for one that the batch doesn't have, or
 // that was refused before.
 func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
-	at, _ := b.table.find(Hash(id), id)
+	at := b.table.find(Hash(id), id).at
 	if at < 0 || b.table.member(at).refused != 0 {
 		return false
 	}
@@ -25,7 +25,7 @@ func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
 // Pending returns why a member was refused, 0 if it wasn't or if its events were found
 // before.
 func (b *Batch) Pending(id []byte) ledger.Reason {
-	at, _ := b.table.find(Hash(id), id)
+	at := b.table.find(Hash(id), id).at
 	if at < 0 || b.table.member(at).refused&pending == 0 {
 		return 0
 	}

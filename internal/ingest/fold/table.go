@@ -127,32 +127,42 @@ func (t *table) address(hash uint64) int {
 
 func (t *table) bucketCount() int { return 1<<t.level + t.split }
 
-// find returns the member's index, or -1, and the first of its bucket, plus one.
-func (t *table) find(hash uint64, id []byte) (at int, head *int32) {
-	if len(t.buckets) == 0 {
-		return -1, nil
-	}
-	head = t.bucket(t.address(hash))
-	i := *head
-	for range crowd {
-		if i == 0 {
-			return -1, head
-		}
-		m := t.member(int(i - 1))
-		if m.hash == hash && bytes.Equal(t.id(m), id) {
-			return int(i - 1), head
-		}
-		i = m.next
-	}
-	if i == 0 {
-		return -1, head
-	}
-	return t.findInCrowd(hash, id), head
+// found is where a member is, or where it would go: then one walk through its chain has
+// seen all that adding it has to know.
+type found struct {
+	at   int    // its index, or -1
+	head *int32 // the first of its bucket, plus one; nil where there are no buckets yet
+	// Where it would go: behind those that came before it, which have the more events.
+	end   *int32
+	chain int  // the members that are there, but no more than make a crowd
+	alike bool // one of them has its hash
 }
 
-// insert adds a member that isn't there. It takes all the memory it needs
-// before it changes anything.
-func (t *table) insert(hash uint64, id []byte, target int32, points, time int64) Result {
+func (t *table) find(hash uint64, id []byte) found {
+	if len(t.buckets) == 0 {
+		return found{at: -1}
+	}
+	head := t.bucket(t.address(hash))
+	end, n, alike := head, 0, false
+	for i := *head; i != 0; n++ {
+		if n == crowd {
+			return t.findInCrowd(head, hash, id)
+		}
+		m := t.member(int(i - 1))
+		if m.hash == hash {
+			if bytes.Equal(t.id(m), id) {
+				return found{at: int(i - 1), head: head}
+			}
+			alike = true
+		}
+		end, i = &m.next, m.next
+	}
+	return found{at: -1, head: head, end: end, chain: n, alike: alike}
+}
+
+// insert adds a member that wasn't found. It takes all the memory it needs before it
+// changes anything.
+func (t *table) insert(f found, hash uint64, id []byte, target int32, points, time int64) Result {
 	if t.count == t.most.members {
 		return Full
 	}
@@ -160,6 +170,8 @@ func (t *table) insert(hash uint64, id []byte, target int32, points, time int64)
 		if r := t.grow(); r != Added {
 			return r
 		}
+		f.head = t.bucket(t.address(hash))
+		f.end = f.head
 	}
 	if t.count == len(t.members)*memberChunk {
 		if r := t.take(memberBytes); r != Added {
@@ -177,10 +189,9 @@ func (t *table) insert(hash uint64, id []byte, target int32, points, time int64)
 		t.ids = append(t.ids, idPool.Get().(*[idChunk]byte))
 		t.idUsed = 0
 	}
-	head := t.bucket(t.address(hash))
-	crowded := t.reaches(*head, crowd)
+	crowded := f.chain == crowd
 	if crowded {
-		if r := t.makeRoom(head, hash); r != Added {
+		if r := t.makeRoom(f.head, hash); r != Added {
 			return r
 		}
 	}
@@ -190,9 +201,9 @@ func (t *table) insert(hash uint64, id []byte, target int32, points, time int64)
 	}
 	t.count++
 	if crowded {
-		t.join(head, t.count-1)
+		t.join(f.head, t.count-1)
 	} else {
-		t.member(t.count-1).next, *head = *head, int32(t.count)
+		*f.end = int32(t.count)
 	}
 	// Two at most: so it catches up where there was no memory for it before.
 	for range 2 {
