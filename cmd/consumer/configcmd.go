@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -62,6 +64,9 @@ func writeConfigTable(w io.Writer, l *config.Loaded, layouts []config.LayoutRepo
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if _, err := fmt.Fprintf(w, "\nCan't be changed later under a prefix: %s\n", strings.Join(fixed(l), ", ")); err != nil {
+		return err
+	}
 	fmt.Fprintln(t)
 	fmt.Fprintln(t, "PERIOD\tLAYOUT\tK\tTICK\tPOINTS\tREACHED_AT\tRETENTION")
 	for _, r := range layouts {
@@ -79,6 +84,26 @@ func writeConfigTable(w io.Writer, l *config.Loaded, layouts []config.LayoutRepo
 	return nil
 }
 
+// fixed are the settings that can't be changed once there are standings; those of all
+// periods together as periods.<name>.enabled.
+func fixed(l *config.Loaded) []string {
+	var keys []string
+	for _, s := range l.Settings {
+		if !s.Fixed {
+			continue
+		}
+		key := s.Key
+		if parts := strings.Split(key, "."); parts[0] == "periods" {
+			parts[1] = "<name>"
+			key = strings.Join(parts, ".")
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // configReport is all of config as JSON; docs/json.md has its fields.
 type configReport struct {
 	Settings []settingReport       `json:"settings"`
@@ -92,12 +117,13 @@ type settingReport struct {
 	From        string  `json:"from"` // default, file or environment
 	Name        *string `json:"name"` // of the file or the variable
 	Environment string  `json:"environment"`
+	Fixed       bool    `json:"fixed"` // can't be changed once there are standings
 }
 
 func writeConfigJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
 	report := configReport{Layouts: append([]config.LayoutReport{}, layouts...), Warnings: append([]string{}, warnings...)}
 	for _, s := range l.Settings {
-		one := settingReport{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable()}
+		one := settingReport{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable(), Fixed: s.Fixed}
 		if s.From.Name != "" {
 			one.Name = &s.From.Name
 		}

@@ -18,6 +18,11 @@ from: the environment comes before the file, the file before the default. A YAML
 ` + "`--config`" + ` or ` + "`" + FileVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
 wrong is listed at start, with where it stands and what would be right, and the exit code is 2.
 
+**Can't be changed later** marks a setting that decides how standings are stored. Redis keeps it beside the
+boards, and a consumer that is configured otherwise refuses to start. Choose these before the first start; to
+change one later takes a second group and prefix beside the first:
+[To another layout, zone or week](operations.md#to-another-layout-zone-or-week).
+
 Sizes: ` + "`64KiB`, `1MiB`" + ` or a number of bytes. Durations: ` + "`500ms`, `10s`, `24h`, `60d`, `2w`" + `. Lists: a YAML list,
 or text with commas.
 `)
@@ -32,7 +37,11 @@ or text with commas.
 			if o.def == "" {
 				def = ""
 			}
-			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule(), o.doc)
+			doc := o.doc
+			if o.Fixed {
+				doc += " **Can't be changed later.**"
+			}
+			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule(), doc)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -21,6 +22,9 @@ type option struct {
 	def    string // the default, as a person would write it
 	doc    string
 	Secret bool // never shown
+	// Fixed is a setting that decides the bytes of the scores or the names of their keys.
+	// It is part of the schema in Redis, and can't be changed under a prefix.
+	Fixed bool
 }
 
 // Off is the value of listen for no port at all.
@@ -50,6 +54,9 @@ func chapters(cfg *Config) []chapter {
 			"left for time, and the tick, the step in which times can be told apart. `readable` holds points and\n" +
 			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
 		{"Events and windows", "", eventOptions(cfg)},
+		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
+			"field, or its path. One mapping holds for all topics. Change it while no replica runs.\n" +
+			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -124,7 +131,7 @@ func redisOptions(c *Redis) []option {
 		{Key: "redis.prefix", def: "lb",
 			value: textValue{p: &c.Prefix, what: "1 to 64 letters, digits, `.`, `_`, `-`", ok: prefixName},
 			doc:   "What every key begins with: consumers with different prefixes share a Redis without meeting."},
-		{Key: "redis.shards", def: "1",
+		{Key: "redis.shards", Fixed: true, def: "1",
 			value: shardsValue{intValue{&c.Shards, 1, 1}},
 			doc:   "How many hash tags the members are spread over. Only 1 for now."},
 		{Key: "redis.timeout", def: "5s",
@@ -149,10 +156,10 @@ func periodOptions(cfg *Config) []option {
 		p.Name = name
 		section := "periods." + string(name)
 		all = append(all,
-			option{Key: section + ".enabled", def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)),
+			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)),
 				value: boolValue{&p.Enabled},
 				doc:   "Keep " + string(name) + " boards."},
-			option{Key: section + ".layout", def: string(codec.Readable),
+			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable),
 				value: choiceValue{&p.Layout, layouts},
 				doc:   "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
 			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()),
@@ -173,7 +180,7 @@ func eventOptions(c *Config) []option {
 	return []option{
 		{Key: "start", def: "window",
 			value: textValue{p: &c.Start, what: "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", ok: startName},
-			doc:   "Where the first start begins; `window` is the first event of a window that is still live."},
+			doc:   "Where the first start begins; `window` is the first event of a window that is still live. Later starts go on from the ledger, whatever this is."},
 		{Key: "on_gap", def: "halt",
 			value: choiceValue{&c.OnGap, []string{"halt", "continue"}},
 			doc:   "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
@@ -181,13 +188,13 @@ func eventOptions(c *Config) []option {
 			value: wordValue{&c.Disorder, 36500 * units.Day},
 			doc: "Your word for how far a record's time may lie before that of an earlier record of its partition; empty: no word. " +
 				"By it a window can be complete although Kafka has deleted records that nobody here has read: see docs/guarantees.md."},
-		{Key: "time_zone", def: "UTC",
+		{Key: "time_zone", Fixed: true, def: "UTC",
 			value: textValue{p: &c.TimeZone, what: "an IANA name", ok: zoneName},
 			doc:   "The zone whose calendar the windows follow."},
-		{Key: "week_start", def: "monday",
+		{Key: "week_start", Fixed: true, def: "monday",
 			value: choiceValue{&c.WeekStart, weekdays},
 			doc:   "The first day of a week. With Monday weeks are named by ISO 8601, else by their first day."},
-		{Key: "max_points", def: "99999999",
+		{Key: "max_points", Fixed: true, def: "99999999",
 			value: intValue{&c.MaxPoints, 1, 1<<52 - 1},
 			doc:   "Points of an event and of a standing lie within ±this. More leaves less room for time: see `consumer config`."},
 		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
@@ -210,13 +217,18 @@ func eventOptions(c *Config) []option {
 	}
 }
 
+func fieldOptions(c *event.Paths) []option {
+	return []option{
+		fieldOption("user_id", &c.UserID, "Where the value has `user_id`."),
+		fieldOption("points", &c.Points, "Where it has `points`."),
+		fieldOption("board", &c.Board, "Where it has `board`."),
+		fieldOption("occurred_at", &c.OccurredAt, "Where it has `occurred_at`."),
+		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters and used for nothing else."),
+	}
+}
+
 func processOptions(c *Config) []option {
 	return []option{
-		fieldOption("user_id", &c.Fields.UserID, "Where in a value `user_id` stands, on topics that have it elsewhere: another name, or a path into objects."),
-		fieldOption("points", &c.Fields.Points, "Likewise `points`."),
-		fieldOption("board", &c.Fields.Board, "Likewise `board`."),
-		fieldOption("occurred_at", &c.Fields.OccurredAt, "Likewise `occurred_at`."),
-		fieldOption("event_id", &c.Fields.EventID, "Likewise `event_id`, which only dead letters show."),
 		{Key: "fold_memory", def: "256MiB",
 			value: bytesValue{&c.FoldMemory, 32 * units.MiB, 1024 * units.GiB},
 			doc:   "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
