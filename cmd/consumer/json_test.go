@@ -10,4 +10,5 @@ func TestTheJSONOfStatusBoardsAndTheConfigurationIsDocumented(t *testing.T) {
 	clitest.Documented(t, "status", statusReport{})
 	clitest.Documented(t, "top", boardReport{})
 	clitest.Documented(t, "config", configReport{})
+	clitest.Documented(t, "version", versionReport{})
 }

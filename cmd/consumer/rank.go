@@ -20,8 +20,8 @@ func newRankCommand(p *cli.Program) *cobra.Command {
 		Short: "Show where a member stands on a board",
 		Long: `Shows a member's rank, points and when they were reached; with --around, those
 above and below too. A member without points in the window is shown as such, and
-the exit code is 0. It is 1 where Redis has lost the board; what else is missing is
-said below the rows, as by top. An id that begins with a dash goes after --.`,
+the exit code is 0. It is 1 where Redis has lost the board, or it isn't there; what else
+is missing is said below the rows, as by top. An id that begins with a dash goes after --.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 2 --window previous`,
 		Args: cli.ExactArgs(3),
@@ -39,7 +39,7 @@ said below the rows, as by top. An id that begins with a dash goes after --.`,
 					return err
 				}
 				shown := r.shown(b)
-				return shown.show(func() error {
+				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
 						return cli.WriteJSON(p.Stdout, reportBoard(&shown, r.Config.TimeZone))
 					}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/check"
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/deadletters"
@@ -28,6 +29,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		newProduceCommand(p),
 		newTopCommand(p),
 		newRankCommand(p),
+		boards.Command(p),
 		newStatusCommand(p),
 		deadletters.Command(p),
 		rebuild.Command(p),
@@ -35,6 +37,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		drop.Command(p),
 		newHealthcheckCommand(p),
 		newDemoCommand(p),
+		newVersionCommand(p),
 	)
 	return p.Run(ctx, root, args)
 }

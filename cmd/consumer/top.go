@@ -27,7 +27,8 @@ Redis to say. Times are those of time_zone, as exact as the layout of the scores
 
 What is missing is said below the rows: a window that is incomplete, a Redis that was
 lost and is being refilled, events that aren't counted yet. A board that Redis has
-lost is an error, and the exit code is 1.
+lost is an error, and so is one that isn't there, with the nearest that are: the exit
+code is 1.
 
 Control characters and the like in a member's id are shown escaped; with --json
 the id is as it is.`,
@@ -44,7 +45,7 @@ the id is as it is.`,
 					return err
 				}
 				shown := r.shown(b)
-				return shown.show(func() error {
+				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
 						return cli.WriteJSON(p.Stdout, reportBoard(&shown, r.Config.TimeZone))
 					}

@@ -224,19 +224,39 @@ no event of this member has been counted in this window
 	}
 }
 
-func TestAnEmptyWindowSaysWhyItIsEmpty(t *testing.T) {
-	const header = "global monthly 2100-03  [2100-03-01 00:00, 2100-04-01 00:00) UTC  0 members\n"
-	none := "\nnothing has been counted in this window, or its retention is over\n"
+// What isn't there is an error that names what is.
+func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	w := aBoard(t)
-	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
-	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
+	for _, board := range []string{"eu", "glob", "asia", "xxxxxxxxx", "n1", "n2", "n3"} {
+		w.add(t, board, member("Kalobi", 1, ""))
+	}
+	const list = `; "consumer boards" lists them`
+	for _, c := range []struct{ args, want string }{
+		{"top globl weekly --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
+		{"rank globl weekly Kalobi --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
+		{"top global weekly --window 2100-W11", `nothing has been counted in the board global weekly 2100-W11, or its retention is over; there is 2100-W10; "consumer boards global" lists them`},
+		{"rank global monthly Kalobi --window 2100-03", `nothing has been counted in the board global monthly 2100-03, or its retention is over; there is weekly 2100-W10; "consumer boards global" lists them`},
+	} {
+		want := "consumer: " + strings.ReplaceAll(c.want, "%q", `"`+w.reader.Config.Redis.Prefix+`"`) + "\n"
+		code, stdout, stderr := execute(t, w.environ, strings.Fields(c.args)...)
+		if code != 1 || stderr != want || !strings.Contains(stdout, "  0 members\n") {
+			t.Errorf("%s: code %d\n%s%s\nwant\n%s", c.args, code, stdout, stderr, want)
+		}
+		code, stdout, _ = execute(t, w.environ, append(strings.Fields(c.args), "--json")...)
+		if code != 1 || !strings.Contains(stdout, `"state": "not_counted"`) {
+			t.Errorf("%s --json: code %d %s", c.args, code, stdout)
+		}
+	}
 
-	t.Log("and so does a prefix that no consumer has written to yet")
+	t.Log("and of a prefix that no consumer has written to yet there is nothing to name")
 	prefix := testenv.Prefix(t)
 	w.environ[1] = "STANDINGS_REDIS_PREFIX=" + prefix
-	none = "\nRedis has nothing under the prefix \"" + prefix + "\": no consumer has begun there yet, or Redis was lost and nobody has begun to refill it\n"
-	w.shows(t, header+none, "top", "global", "monthly", "--window", "2100-03")
-	w.shows(t, header+"\nRANK  MEMBER  POINTS  REACHED AT\n   -  Kalobi       -  -\n"+none, "rank", "global", "monthly", "Kalobi", "--window", "2100-03")
+	want := "consumer: Redis has nothing under the prefix \"" + prefix + "\": no consumer has begun there yet, or Redis was lost and nobody has begun to refill it\n"
+	for _, args := range []string{"top global monthly", "rank global monthly Kalobi"} {
+		if code, _, stderr := execute(t, w.environ, strings.Fields(args)...); code != 1 || stderr != want {
+			t.Errorf("%s: code %d %s", args, code, stderr)
+		}
+	}
 }
 
 func TestAnIncompleteWindowSaysSo(t *testing.T) {

@@ -4,12 +4,14 @@ package main
 // part of every answer about one.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -86,13 +88,6 @@ func (b *shownBoard) notes() []string {
 			units.Plural(b.Left(), "record"), namedPartitions(fields)))
 	}
 	all = append(all, b.behind()...)
-	switch {
-	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
-	case b.Beside.Schema == "":
-		all = append(all, fmt.Sprintf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix))
-	default:
-		all = append(all, "nothing has been counted in this window, or its retention is over")
-	}
 	return all
 }
 
@@ -148,5 +143,19 @@ func namedPartitions(fields []string) string {
 	return strings.Join(fields, ", ")
 }
 
-// show writes a board, and is an error where it is lost.
-func (b *shownBoard) show(write func() error) error { return errors.Join(write(), b.lost()) }
+// missing is the error that a board is that isn't there. One that is being refilled may
+// still come.
+func (b *shownBoard) missing(ctx context.Context, r *boardReader) error {
+	switch {
+	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
+		return nil
+	case b.Beside.Schema == "":
+		return fmt.Errorf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix)
+	}
+	return boards.NoWindow(ctx, r.Reader, b.Name, b.Window)
+}
+
+// show writes a board, and is an error where it is lost or isn't there.
+func (r *boardReader) show(ctx context.Context, b *shownBoard, write func() error) error {
+	return errors.Join(write(), b.lost(), b.missing(ctx, r))
+}

@@ -133,5 +133,5 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
 	w.reports(t, 0, ingest.Line{State: ingest.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
-	w.states(t, 0, boardBehind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
+	w.states(t, 1, boardBehind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
 }

@@ -2,7 +2,15 @@ package main
 
 // Which build this is.
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+)
 
 // stampedVersion is set for a release or an image: -ldflags "-X main.stampedVersion=v1.2.3".
 var stampedVersion string
@@ -27,4 +35,33 @@ func buildVersion() (version, revision string) {
 		version = stampedVersion
 	}
 	return version, revision
+}
+
+// versionReport is the JSON; docs/json.md has its fields.
+type versionReport struct {
+	Version   string `json:"version"`
+	Revision  string `json:"revision"`
+	GoVersion string `json:"go_version"`
+}
+
+func newVersionCommand(p *cli.Program) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show which build this is",
+		Long: `Shows the version, the commit that it was built from and the version of Go that built
+it; "unknown" where the build doesn't say.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			r := versionReport{GoVersion: runtime.Version()}
+			r.Version, r.Revision = buildVersion()
+			if asJSON {
+				return cli.WriteJSON(p.Stdout, r)
+			}
+			_, err := fmt.Fprintf(p.Stdout, "version   %s\nrevision  %s\ngo        %s\n", r.Version, r.Revision, r.GoVersion)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
 }

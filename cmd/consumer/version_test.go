@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,17 @@ func TestTheStaticBinary(t *testing.T) {
 		said, err := exec.CommandContext(t.Context(), binary, "--version").Output()
 		require.NoError(t, err)
 		require.Equal(t, "consumer version v1.2.3-test\n", string(said))
+	})
+	t.Run("and from what it was built, by what", func(t *testing.T) {
+		said, err := exec.CommandContext(t.Context(), binary, "version").Output()
+		require.NoError(t, err)
+		require.Regexp(t, `^version   v1\.2\.3-test\nrevision  ([0-9a-f]{40}|unknown)\ngo        go1\.[0-9.]+\S*\n$`, string(said))
+		said, err = exec.CommandContext(t.Context(), binary, "version", "--json").Output()
+		require.NoError(t, err)
+		var report versionReport
+		require.NoError(t, json.Unmarshal(said, &report))
+		require.Equal(t, "v1.2.3-test", report.Version)
+		require.NotEmpty(t, report.GoVersion)
 	})
 	t.Run("asks no proxy for a consumer's health", func(t *testing.T) {
 		check := exec.CommandContext(t.Context(), binary, "healthcheck")

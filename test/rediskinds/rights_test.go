@@ -186,7 +186,7 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 	for _, rule := range rules {
 		user(t, c, "boards", place.Prefix, without(rules, rule)...)
 		var lines []string
-		for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}, {"status"}} {
+		for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}, {"boards"}, {"status"}} {
 			must(t, c.ScriptFlush(t.Context()).Err())
 			if got := command(t, place, nil, args...); got.code != 0 {
 				lines = append(lines, got.line())

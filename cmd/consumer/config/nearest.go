@@ -2,16 +2,23 @@ package config
 
 // What someone who mistyped a name may have meant.
 
-// nearest is the name with the fewest letters to change, add or drop.
-func nearest(typed string, names []string) string {
-	best, least := "", -1
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Nearest are the n names with the fewest letters to change, add or drop, the nearest first.
+func Nearest(typed string, names []string, n int) []string {
+	sorted, far := slices.Clone(names), make(map[string]int, len(names))
 	for _, name := range names {
-		if d := distance(typed, name); least < 0 || d < least {
-			best, least = name, d
-		}
+		far[name] = distance(typed, name)
 	}
-	return best
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Or(far[a]-far[b], strings.Compare(a, b)) })
+	return sorted[:min(n, len(sorted))]
 }
+
+func nearest(typed string, names []string) string { return Nearest(typed, names, 1)[0] }
 
 // distance is Levenshtein's, in bytes.
 func distance(a, b string) int {

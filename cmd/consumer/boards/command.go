@@ -1,0 +1,126 @@
+// Package boards is the command boards: which boards there are, and which windows each has.
+package boards
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const defaultLimit = 100
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var limit int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "boards [BOARD]",
+		Short: "List the boards, and the windows of each",
+		Long: `Lists the windows that Redis has under the configured prefix: by board, period and
+start, with how many members each has. BOARD is a board's name, or NAME* for every board
+whose name begins so. Times are those of time_zone; an end is exclusive.
+
+At most --limit windows are listed, and all are counted. A window whose retention is over
+isn't listed any more. "gone" in place of members: Redis lists the window and has lost it;
+"consumer top" says what to do. Where no board matches the exit code is 1.`,
+		Example: `  consumer boards
+  consumer boards 'eu*' --limit 0
+  consumer boards global --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("consumer boards takes one board, or none, not %d; a pattern such as 'eu*' goes in quotes", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 0 {
+				return cli.Usagef("--limit has to be 0 or more; 0 is all")
+			}
+			pattern := "*"
+			if len(args) == 1 {
+				pattern = args[0]
+			}
+			if err := checkPattern(pattern); err != nil {
+				return err
+			}
+			return show(c.Context(), p, pattern, limit, asJSON)
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", defaultLimit, "list at most this many `windows`; 0 is all")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}
+
+// checkPattern checks a board's name, or the beginning of one with a * behind it.
+func checkPattern(pattern string) error {
+	name, all := strings.CutSuffix(pattern, "*")
+	if all && name == "" {
+		return nil
+	}
+	if err := config.CheckBoard(name); err != nil {
+		return cli.Usagef("%q %w", pattern, err)
+	}
+	return nil
+}
+
+func matches(pattern, board string) bool {
+	begin, all := strings.CutSuffix(pattern, "*")
+	return board == begin || all && strings.HasPrefix(board, begin)
+}
+
+func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON bool) error {
+	l, err := p.Configuration()
+	if err != nil {
+		return err
+	}
+	r, err := clients.OpenReader(l.Config)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	all, err := r.Store.ListedWindows(ctx, func(board string) bool { return matches(pattern, board) })
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, l.Config)
+	}
+	if len(all) == 0 && pattern != "*" {
+		return NoBoard(ctx, r, pattern)
+	}
+	found, err := gather(ctx, r.Store, all, limit)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, l.Config)
+	}
+	found.Prefix = l.Config.Redis.Prefix
+	if asJSON {
+		return cli.WriteJSON(p.Stdout, found)
+	}
+	zone, err := time.LoadLocation(l.Config.TimeZone)
+	if err != nil {
+		return err
+	}
+	return terminal.Write(p.Stdout, found.text(zone))
+}
+
+// gather sorts windows, and counts the members of those that are shown.
+func gather(ctx context.Context, store *ranking.Store, all []ranking.ListedWindow, limit int) (*report, error) {
+	sortWindows(all)
+	found := &report{Boards: int64(countBoards(all)), WindowCount: int64(len(all)), Windows: []windowReport{}}
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	members, err := store.MembersOf(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range all {
+		found.Windows = append(found.Windows, reportWindow(w, members[i]))
+	}
+	return found, nil
+}

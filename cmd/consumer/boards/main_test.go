@@ -1,0 +1,11 @@
+package boards
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/standings/standings/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }

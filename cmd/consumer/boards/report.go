@@ -1,0 +1,91 @@
+package boards
+
+// The list as JSON and as text. Names of boards come from whoever publishes events, and are
+// escaped where they reach a terminal.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// report is the JSON; docs/json.md has its fields.
+type report struct {
+	Prefix      string         `json:"prefix"`
+	Boards      int64          `json:"boards"`       // that match, listed below or not
+	WindowCount int64          `json:"window_count"` // of them
+	Windows     []windowReport `json:"windows"`      // the first of them
+}
+
+type windowReport struct {
+	Board   string `json:"board"`
+	Period  string `json:"period"`
+	Window  string `json:"window"`
+	Start   string `json:"start"`
+	End     string `json:"end"`
+	Members *int64 `json:"members"` // null where its key is gone
+
+	start, end int64
+}
+
+func reportWindow(w ranking.ListedWindow, members int64) windowReport {
+	r := windowReport{Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End), start: w.Start, end: w.End}
+	if members > 0 { // Redis keeps no empty sorted set
+		r.Members = &members
+	}
+	return r
+}
+
+// sortWindows sorts by board, period from the shortest on, and start.
+func sortWindows(all []ranking.ListedWindow) {
+	order := map[string]int{}
+	for i, p := range periods.All() {
+		order[string(p)] = i
+	}
+	slices.SortFunc(all, func(a, b ranking.ListedWindow) int {
+		return cmp.Or(strings.Compare(a.Board, b.Board), order[a.Period]-order[b.Period], cmp.Compare(a.Start, b.Start), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// countBoards counts the boards of windows that are sorted.
+func countBoards(sorted []ranking.ListedWindow) int {
+	n := 0
+	for i, w := range sorted {
+		if i == 0 || w.Board != sorted[i-1].Board {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *report) text(zone *time.Location) string {
+	if r.WindowCount == 0 {
+		return fmt.Sprintf("No board has a window under the prefix %s: no event has been counted there.\n", terminal.Plain(r.Prefix))
+	}
+	const minute = "2006-01-02 15:04"
+	table := terminal.NewTable("BOARD", "PERIOD", "WINDOW", "START", "END", "MEMBERS")
+	table.Right[5] = true
+	for _, w := range r.Windows {
+		members := "gone"
+		if w.Members != nil {
+			members = units.Thousands(*w.Members)
+		}
+		table.Add(terminal.Plain(w.Board), terminal.Plain(w.Period), terminal.Plain(w.Window),
+			time.UnixMilli(w.start).In(zone).Format(minute), time.UnixMilli(w.end).In(zone).Format(minute), members)
+	}
+	var s strings.Builder
+	table.Write(&s)
+	fmt.Fprintf(&s, "\n%s, %s", units.Plural(r.Boards, "board"), units.Plural(r.WindowCount, "window"))
+	if more := r.WindowCount - int64(len(r.Windows)); more > 0 {
+		fmt.Fprintf(&s, ", %s of them listed: name a board, or some ('eu*'), or --limit 0 for all", units.Thousands(int64(len(r.Windows))))
+	}
+	s.WriteString("\n")
+	return s.String()
+}
