@@ -27,6 +27,7 @@ func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
 	if err != nil {
 		return ledger.Position{}, err
 	}
+	w.compare(state.Ledger[w.field], state.Workers[w.field])
 	if err := w.Standings.CheckSchema(state.Schema); err != nil {
 		return ledger.Position{}, otherSchema(err)
 	}

@@ -19,8 +19,9 @@ const (
 )
 
 // report writes the lines of a generation's workers until it ends: each every now and then,
-// and at once where a state has changed. The last state is always written: what comes too
-// soon after a line is looked at again.
+// and at once where a partition begins, where a state has changed, and where the standings
+// have lost the line. The last state is always written: what comes too soon after a line is
+// looked at again.
 func (c *Consumer) report(ctx context.Context, workers []*worker) {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
@@ -36,15 +37,18 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 			return
 		}
 		for i, w := range workers {
+			asked := w.asked()
 			line, since, _ := w.shown()
-			if !last[i].due(line, since) {
+			if !last[i].due(line, since, asked) {
 				continue
 			}
-			if err := c.Standings.Report(ctx, w.topic, w.partition, line.text()); err != nil {
+			text := line.text()
+			if err := c.Standings.Report(ctx, w.topic, w.partition, text); err != nil {
 				c.Log.Debug("couldn't report", zap.Error(err))
 				break // and again after a pause
 			}
-			last[i] = reported{line.State, line.Reason, time.Now()}
+			w.wrote(text)
+			last[i] = reported{line.State, line.Reason, asked, time.Now()}
 		}
 	}
 }
@@ -52,18 +56,22 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 // reported is what a worker's last line said; empty before the first.
 type reported struct {
 	state, reason string
+	asked         int // what had asked for it, or for one before
 	at            time.Time
 }
 
-// due reports whether a line is to be written. Since is since when the worker has waited.
-func (r reported) due(l Line, since time.Time) bool {
+// due reports whether a line is to be written. Since is since when the worker has waited,
+// and asked counts what has asked for a line.
+func (r reported) due(l Line, since time.Time, asked int) bool {
 	age := time.Since(r.at)
 	changed := l.State != r.state || l.Reason != r.reason
 	switch {
 	case age >= reportEvery, r.state == "" && age >= reportPause:
 		return true
 	case r.state == "": // before the first, only what an operator has to know at once
-		return l.State == StateHalted
+		return asked > 0 || l.State == StateHalted
+	case asked != r.asked:
+		changed = true
 	case l.State == StateWaiting && time.Since(since) < reportPause:
 		return false
 	}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,10 @@ type status struct {
 	throttledFor time.Duration
 
 	beat time.Time // when sweeping, or what comes before it, last came round
+
+	wrote string // the line that was written last; empty before the first
+	asks  int    // counts what asks for a line at once although the state is as it was
+	anew  bool   // the standings had no position: the flow that begins next is news
 }
 
 const (
@@ -68,6 +73,10 @@ func (w *worker) started(at ledger.Position) {
 	w.state.begun = time.Now()
 	w.caughtUp.Store(false)
 	w.note(waitsStart, nil)
+	if first || w.state.anew {
+		w.state.anew = false
+		w.askForLine()
+	}
 	if first {
 		w.log.Info("partition running", zap.Stringer("position", at))
 	}
@@ -96,6 +105,9 @@ func (w *worker) note(side int, err error) {
 	switch {
 	case err == nil && before != nil:
 		w.log.Info("going on", zap.NamedError("after", before))
+		if time.Since(w.state.since[side]) >= reportPause { // a line may have said so
+			w.tellChanged()
+		}
 	case err != nil && time.Since(w.state.told) >= waitTold:
 		w.state.told = time.Now()
 		reason, _ := classifyWait(err)
@@ -146,6 +158,42 @@ func (w *worker) goOn() {
 		w.state.halt = nil
 		w.tellChanged()
 	}
+}
+
+// compare holds what the standings have of the partition, its position and its line,
+// against what was written. A Redis that was wiped, or went back, has another line or none:
+// until the next one every reader would take this worker for gone. A line that is being
+// written meanwhile is taken for lost, too, and written once more.
+func (w *worker) compare(position, line string) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	if position == "" {
+		w.state.anew = true
+	}
+	// The standings put the time before what they are given.
+	if wrote := w.state.wrote; wrote != "" && !strings.HasSuffix(line, wrote[1:]) {
+		w.askForLine()
+	}
+}
+
+// askForLine has the worker's line written at once. Its lock is held.
+func (w *worker) askForLine() {
+	w.state.asks++
+	w.tellChanged()
+}
+
+// asked counts what has asked for a line. What asks after that asks for one more.
+func (w *worker) asked() int {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	return w.state.asks
+}
+
+// wrote notes the line that was written.
+func (w *worker) wrote(line string) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	w.state.wrote = line
 }
 
 // tellChanged has lines that have changed written.
