@@ -34,6 +34,8 @@ type produceFlags struct {
 	seed   uint64
 	now    string
 
+	amongReal bool
+
 	file string
 	raw  bool
 }
@@ -57,6 +59,9 @@ Made-up events go back in time by occurred_at alone (--spread): a record's own
 time is always now, as Kafka would delete older ones. A consumer that is to count
 them needs a lateness of at least the spread. The same seed and options, with
 --now, make the same events.
+
+Made-up events count like all others. So none are made up for a topic whose last
+records are others' (or can't be read), unless --among-real-events says so.
 
 Lines that "consumer dead-letters export" wrote are published with their own key,
 headers and time, and with the header standings-mends, which says where the original
@@ -108,6 +113,7 @@ func (f *produceFlags) declare(c *cobra.Command) {
 	flags.Float64Var(&f.sample.Corrections, "corrections", 0, "`share` of events that take points away, 0 to 1")
 	flags.Uint64Var(&f.seed, "seed", 1, "makes the events repeatable")
 	flags.StringVar(&f.now, "now", "", "the events' present, as RFC 3339 `time` (default: the clock)")
+	flags.BoolVar(&f.amongReal, amongReal, false, "make events up for a topic that has somebody's, too")
 	flags.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input: events, with user_id as the key, or dead letters as they were exported and mended")
 	flags.BoolVar(&f.raw, "raw", false, "with --file: publish lines that aren't JSON objects too")
 }

@@ -463,3 +463,60 @@ func TestProduceDoesntShowAPasswordThatIsBeforeABroker(t *testing.T) {
 		}
 	}
 }
+
+// Made-up events count like all others, on the boards of those who play.
+func TestNoEventsAreMadeUpForATopicThatHasOthers(t *testing.T) {
+	for name, others := range map[string]*kgo.Record{
+		"a game's":                   {Value: []byte(`{"user_id":"u42","points":25}`), Key: []byte("u42")},
+		"of a name that we make too": {Value: []byte(`{"user_id":"Kalobi","points":25}`), Key: []byte("Kalobi")},
+		"a CloudEvent":               {Value: []byte(`{"specversion":"1.0","type":"points","source":"/game","id":"1","data":{"user_id":"u42","points":25}}`)},
+		"no text, without a key":     {Value: []byte{0xff}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, environ := clitest.FakeKafka(t)
+			client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			for _, format := range formats { // what was made up is no reason, in whatever form, bad or not
+				if code, _, stderr := execute(t, environ, "produce", "--count", "1000", "--bad", "0.3", "--format", format); code != 0 {
+					t.Fatalf("%s: code %d %s", format, code, stderr)
+				}
+			}
+			others.Topic, others.Partition = "points", 2
+			if err := client.ProduceSync(t.Context(), others).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			there := count(logOf(t, c, "points"))
+			code, stdout, stderr := execute(t, environ, "produce", "--count", "10")
+			want := fmt.Sprintf("consumer: the topic points has 3,001 records, and that at points/2@%d wasn't made up by consumer produce: "+
+				"made-up events would count among them on the same boards. Use a topic of its own (--topic), or say --among-real-events\n", others.Offset)
+			if code != 1 || stdout != "" || stderr != want || count(logOf(t, c, "points")) != there {
+				t.Errorf("code %d %s%s\nwant %s", code, stdout, stderr, want)
+			}
+			if code, _, stderr := execute(t, environ, "produce", "--count", "10", "--among-real-events"); code != 0 {
+				t.Errorf("code %d %s", code, stderr)
+			}
+			file := filepath.Join(t.TempDir(), "events")
+			if err := os.WriteFile(file, []byte(`{"user_id":"u42","points":25}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code, _, stderr := execute(t, environ, "produce", "--file", file); code != 0 {
+				t.Errorf("--file: code %d %s", code, stderr)
+			}
+		})
+	}
+}
+
+func TestNoEventsAreMadeUpForATopicWhoseRecordsCanNotBeSeen(t *testing.T) {
+	c, environ := clitest.FakeKafka(t)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	if code, _, stderr := execute(t, environ, "produce", "--count", "10"); code != 0 {
+		t.Fatalf("of an empty topic nothing has to be seen: code %d %s", code, stderr)
+	}
+	code, _, stderr := execute(t, environ, "produce", "--count", "10")
+	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "the topic points has 10 records, and whose they are can't be seen: this user has no right to Read the topic") {
+		t.Errorf("code %d %s", code, stderr)
+	}
+}

@@ -63,6 +63,11 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 	if err != nil {
 		return err
 	}
+	if f.file == "" && !f.amongReal {
+		if err := checkOthers(ctx, client, &there, f.topic, partitions); err != nil {
+			return err
+		}
+	}
 	if f.file == "" && f.spread > cfg.Lateness {
 		fmt.Fprintf(p.Stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
 			units.FormatDuration(f.spread), units.FormatDuration(cfg.Lateness))
@@ -77,7 +82,7 @@ func publish(ctx context.Context, p *cli.Program, f *produceFlags, cfg *config.C
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
-	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.eventSource()), patience: publishPatience}
+	pub := &publisher{client: client, topic: f.topic, compression: f.codec(), headers: headers(f.format, f.source()), patience: publishPatience}
 	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
 	pub.say = func(line string) { shown.Note("consumer: " + line) }
 	begun := time.Now()
@@ -136,7 +141,7 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 // io.EOF at the source's end, and ctx's at that one's.
 func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) error {
 	pace := pacer{rate: f.rate, begun: time.Now()}
-	form := envelope{format: f.format, source: f.eventSource()}
+	form := envelope{format: f.format, source: f.source()}
 	now := pace.begun
 	for made := int64(0); f.count == 0 || made < f.count; made++ {
 		if made%256 == 0 || f.rate > 0 {
@@ -162,13 +167,16 @@ func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) err
 	return nil
 }
 
-// eventSource is the source of CloudEvents. Made-up events of a given present are the
+// eventSource begins the source of every CloudEvent that is published.
+const eventSource = "/consumer/produce/"
+
+// source is that of CloudEvents. Made-up events of a given present are the
 // same ones whenever they are made; all others are new ones.
-func (f *produceFlags) eventSource() string {
+func (f *produceFlags) source() string {
 	if f.file == "" && f.now != "" {
-		return fmt.Sprintf("/consumer/produce/seed/%d", f.seed)
+		return fmt.Sprintf("%sseed/%d", eventSource, f.seed)
 	}
-	return "/consumer/produce/" + f.run
+	return eventSource + f.run
 }
 
 // pacer keeps events at a rate, in steps of a few milliseconds: a timer an event
