@@ -13,10 +13,10 @@ MODES ?= plain,sentinel,rdb
 GOLANGCI_LINT_VERSION = v2.15.0
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-.PHONY: help run build test lint bench fuzz model simulate chaos
+.PHONY: help run build test test-all lint bench fuzz model simulate chaos
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
 	@go build -o bin/consumer ./cmd/consumer && exec bin/consumer demo
@@ -24,8 +24,11 @@ run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
 build: ## bin/consumer
 	go build -trimpath -o bin/consumer ./cmd/consumer
 
-test: ## vet and all tests, on the best Kafka and Redis that this machine has
-	@PACKAGES="$(PACKAGES)" scripts/test
+test: ## vet and tests, on the best Kafka and Redis that this machine has; LIST=1 lists what is not run
+	@PACKAGES="$(PACKAGES)" STANDINGS_TEST_LIST="$(LIST)" scripts/test -short
+
+test-all: ## the same with what is slow
+	@PACKAGES="$(PACKAGES)" STANDINGS_TEST_LIST="$(LIST)" scripts/test
 
 lint: ## gofmt, vet and golangci-lint
 	@scripts/gofmt-check

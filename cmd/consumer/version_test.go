@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/testenv"
 )
 
 // staticBinary is the program as an image has it.
@@ -22,6 +24,7 @@ func staticBinary(t *testing.T, version string) string {
 }
 
 func TestTheStaticBinary(t *testing.T) {
+	testenv.Slow(t)
 	binary := staticBinary(t, "v1.2.3-test")
 	t.Run("says which version it was stamped with", func(t *testing.T) {
 		said, err := exec.CommandContext(t.Context(), binary, "--version").Output()

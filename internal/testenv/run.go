@@ -16,8 +16,8 @@ import (
 )
 
 // Run starts a Kafka and a Redis, says which they are, runs a command that finds
-// them in its environment, lists at its end what was not run, and returns its
-// error. The servers end before Run does.
+// them in its environment, says at its end what was not run and what failed, and returns
+// its error. The servers end before Run does.
 func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error {
 	kafka, err := startKafka(ctx)
 	if err != nil {
@@ -43,7 +43,8 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	// A test process that is asked to end takes its servers along; give it the time.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
+	failed := failures{to: stdout}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, &failed, stderr
 	cmd.Env = append(os.Environ(),
 		KafkaVariable+"="+kafka.address, kafkaWayVariable+"="+string(kafka.way),
 		RedisVariable+"="+redis.address, redisWayVariable+"="+string(redis.way),
@@ -54,6 +55,7 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	}
 	report(stdout, list)
 	fmt.Fprint(stdout, which)
+	failed.list(stdout)
 	return err
 }
 
@@ -72,20 +74,6 @@ func explain(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisS
 			fmt.Fprintf(w, "No real %s: %s\n", s.what, strings.Join(reasons(s.passed), "; "))
 		}
 	}
-}
-
-// report prints what the tests reported as not run: nothing is passed over.
-func report(w io.Writer, list string) {
-	text, err := os.ReadFile(list)
-	if err != nil {
-		return // nobody wrote one
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	fmt.Fprintf(w, "\nNOT RUN on these servers: %d tests\n", len(lines))
-	for _, line := range lines {
-		fmt.Fprintf(w, "  %s\n", line)
-	}
-	fmt.Fprintln(w)
 }
 
 func tail(file string) string { return strings.ReplaceAll(child.Tail(file, 20), " | ", "\n") }

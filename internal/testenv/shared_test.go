@@ -202,7 +202,8 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	nothing(t)
 	var out strings.Builder
 	err := Run(t.Context(), &out, &out, []string{sh, "-c",
-		`echo "kafka=$STANDINGS_TEST_KAFKA redis=$STANDINGS_TEST_REDIS"; echo "p TestX: no LogAppendTime" >>"$STANDINGS_TEST_NOTRUN"; exit 3`})
+		`echo "kafka=$STANDINGS_TEST_KAFKA redis=$STANDINGS_TEST_REDIS"; echo "p TestX: no clock: of its own" >>"$STANDINGS_TEST_NOTRUN"
+		printf -- '--- FAIL: TestOfP (0.1s)\nFAIL\tgithub.com/standings/standings/p\t0.2s\n'; exit 3`})
 	require.ErrorContains(t, err, "exit status 3")
 	require.Contains(t, out.String(), "Kafka: embedded, kfake at 127.0.0.1:")
 	require.Contains(t, out.String(), "Redis: embedded, miniredis at 127.0.0.1:")
@@ -210,5 +211,6 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	require.Contains(t, out.String(), "No real Redis: STANDINGS_TEST_REDIS is not set; "+
 		"no Docker daemon answers; no redis-server or valkey-server on the PATH\n")
 	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=127.0.0.1:\d+`, out.String())
-	require.Contains(t, out.String(), "NOT RUN on these servers: 1 tests\n  p TestX: no LogAppendTime\n")
+	require.Contains(t, out.String(), "\nNOT RUN: 1 tests (make test LIST=1 lists them)\n     1  no clock\n")
+	require.True(t, strings.HasSuffix(out.String(), "\nFAILED: 1\n  p TestOfP\n"), out.String())
 }

@@ -29,11 +29,9 @@ package testenv
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
-	"testing"
 )
 
 // The environment that says what tests run on.
@@ -48,23 +46,6 @@ const (
 	DemandVariable       = "STANDINGS_TEST_DEMAND"        // which ways may be gone: see above
 	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects what was not run
 )
-
-// NotRun ends a test that this machine can't run, loudly: it is skipped with the
-// reason and put on the list that make test prints at its end. Where real servers
-// are demanded it fails.
-func NotRun(t testing.TB, reason string) {
-	t.Helper()
-	if demandsReal() {
-		t.Fatalf("real servers are demanded (%s=%s), but: %s", DemandVariable, os.Getenv(DemandVariable), reason)
-	}
-	if list := os.Getenv(NotRunVariable); list != "" {
-		line := fmt.Sprintf("%s %s: %s\n", testedPackage(), t.Name(), reason)
-		if err := appendLine(list, line); err != nil {
-			t.Fatalf("report a test that is not run: %v", err)
-		}
-	}
-	t.Skip("NOT RUN: " + reason)
-}
 
 // appendLine writes in one call, so that lines of several processes don't mix.
 func appendLine(path, line string) error {
@@ -83,6 +64,13 @@ func testedPackage() string {
 	if !ok {
 		return "?"
 	}
-	path := strings.TrimSuffix(info.Path, ".test")
-	return strings.TrimPrefix(path, info.Main.Path+"/")
+	return withinModule(strings.TrimSuffix(info.Path, ".test"))
+}
+
+// withinModule is a package's path without that of this module.
+func withinModule(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		path = strings.TrimPrefix(path, info.Main.Path+"/")
+	}
+	return path
 }

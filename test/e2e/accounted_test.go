@@ -14,6 +14,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -52,6 +53,7 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 }
 
 func TestResultsAddUpToWhatWasConsumedThroughRebalances(t *testing.T) {
+	testenv.Slow(t)
 	const partitions = 6
 	began := time.Now()
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{

@@ -16,6 +16,7 @@ import (
 )
 
 func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
+	testenv.Slow(t)
 	const partitions = 2
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB"}})
 	g := generator(t, sample.Options{

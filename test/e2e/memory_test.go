@@ -18,6 +18,7 @@ import (
 // 64 partitions takes at its worst, on a backlog of batches that expand more than
 // a hundredfold and hold more members than fit, over what it takes when idle.
 func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
+	testenv.Slow(t)
 	testenv.RealKafka(t, "a broker inside the test's process takes the machine's memory for itself")
 	const partitions, events, foldMemory = 64, 700_000, 64 << 20
 	place := harness.New(t, harness.Options{

@@ -73,6 +73,7 @@ func (f *feed) publish(ctx context.Context, n int) {
 // Promises 1, 2, 3 and 5 on real servers: three replicas, of which some leave in order,
 // some are killed, one is paused past its session, and new ones join, while events come in.
 func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
+	testenv.Slow(t)
 	testenv.RealKafka(t, "a million events, and replicas that are killed")
 	testenv.RealRedis(t, "a million events")
 	place := harness.New(t, harness.Options{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -33,6 +34,7 @@ func says(t *testing.T, place *harness.Place, settings map[string]string, args .
 }
 
 func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
+	testenv.Slow(t)
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{
 		"periods.weekly.layout": "wide", "periods.monthly.layout": "wide", "periods.yearly.layout": "wide",
 	}})

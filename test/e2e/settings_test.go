@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 )
 
 func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
+	testenv.Slow(t)
 	everyPeriod := map[string]string{}
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		everyPeriod["periods."+p+".enabled"] = "true"

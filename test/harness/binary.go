@@ -67,7 +67,7 @@ func build() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(built.dir, "consumer")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/consumer")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/consumer")
 	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the consumer: %w\n%s", err, out)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/testenv"
 )
 
 // brokenVariable names, for the process that lives the worlds, how it is broken.
@@ -22,6 +24,7 @@ const brokenVariable = "STANDINGS_SIMULATE_BROKEN"
 const root = "../../" // of the module
 
 func TestEveryBrokenVariantIsNoticed(t *testing.T) {
+	testenv.Slow(t)
 	if name := os.Getenv(brokenVariable); name != "" {
 		notice(t, name)
 		return
