@@ -32,7 +32,7 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			return resp, r.answered(ctx, offset, resp, asked)
 		case err == nil && resp.Err == nil:
 			r.throttled(resp.Throttled)
-			turn := r.hasTurn && !r.holds
+			turn := r.hasTurn && !r.holds()
 			if r.leftAlone(began) {
 				return nil, errNoMemory
 			}
@@ -113,7 +113,7 @@ func (r *reader) answered(ctx context.Context, offset int64, resp *fetch.Respons
 		return nil
 	}
 	resp.Release()
-	if !r.holds {
+	if !r.holds() {
 		r.letGo()
 	}
 	return sleep(ctx, min(r.idle.NextBackOff(), max(r.FetchWait, 100*time.Millisecond)))

@@ -25,10 +25,10 @@ type reader struct {
 	blocked func(error) // told what reading waits for, nil once it goes on
 	idle    *wait       // between answers that came empty at once
 	times   times
-	end     end  // how long the leader has shown the log's end
-	again   bool // the dead letters of what is read were written by this flow
-	token   bool // others wait for it to end: it waits neither an outage nor a quota out
-	holds   bool // a batch that isn't to be swept before more was read: a reread's
+	end     end    // how long the leader has shown the log's end
+	again   bool   // the dead letters of what is read were written by this flow
+	token   bool   // others wait for it to end: it waits neither an outage nor a quota out
+	sweep   *batch // of a reread, which isn't swept before its whole range was read; else nil
 	// On a reserve of memory, and whether a batch was given away on it.
 	hasTurn, turnUsed bool
 }

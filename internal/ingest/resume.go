@@ -49,12 +49,23 @@ func (r *reader) resume(ctx context.Context, at ledger.Position) (ledger.Positio
 	return at, nil
 }
 
+// holds reports whether the reader holds what it would have to read again: a reread's
+// batch, or dead letters that it gathered, once there is anything in them. Until then a
+// reread waits as everybody does, with nothing.
+func (r *reader) holds() bool {
+	return r.sweep != nil && (r.sweep.Held() > 0 || r.letters.charged > 0)
+}
+
 // reread folds a sweep's range of offsets. Without memory it first asks for a
 // reserve; on one it leaves the upper half of the hashes to another reading, and
-// starts again.
+// starts again. Where nothing was folded so far there is nothing to start again.
+//
+// Its batch can't be swept before the range is read, so it alone is held while a broker is
+// waited for, with its turn, and goes to whoever wants the memory once that has taken
+// outagePatience or throttlePatience without an answer (see yields).
 func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error {
-	r.end, r.holds = end{}, true
-	defer func() { r.holds = false }()
+	r.end, r.sweep = end{}, b
+	defer func() { r.sweep = nil }()
 	for offset := at.From; offset < at.To; {
 		if r.end.confirmed() {
 			if r.until != nil { // nobody else looks at what the log has
@@ -72,8 +83,14 @@ func (r *reader) reread(ctx context.Context, b *batch, at ledger.Position) error
 		switch {
 		case err == nil:
 		case errors.Is(err, errFull), errors.Is(err, errNoMemory):
-			if !r.hasTurn {
+			switch {
+			case !r.hasTurn && r.holds():
 				return errNoMemory
+			case !r.hasTurn:
+				if err := r.waitForMemory(ctx); err != nil {
+					return err
+				}
+				continue
 			}
 			if !b.Halve() {
 				return r.tooLarge(offset)

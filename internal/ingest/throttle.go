@@ -65,7 +65,7 @@ func starved(field string, since time.Time) error {
 // after turn. After a throttled answer it queues once it may ask (see turnAgain).
 func (r *reader) yields(since time.Time, patience time.Duration) bool {
 	r.fetcher.Free()
-	if !r.holds {
+	if !r.holds() {
 		r.endTurn()
 		return false
 	}

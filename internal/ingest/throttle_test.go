@@ -15,8 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 )
 
 // fetches has every fetch of the topic go by what answer says, of the how manieth and of
@@ -254,7 +256,7 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 				over := errors.New("the generation is over")
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
 				defer cancel()
-				err := r.reread(ctx, &batch{}, ledger.Position{From: 5, To: 9, Hash: 1})
+				err := r.reread(ctx, aBatch(t, memory.New(1000, 900).Account()), ledger.Position{From: 5, To: 9, Hash: 1})
 				if c.confirmed {
 					require.ErrorIs(t, err, errAgain)
 					require.Greater(t, time.Since(began), confirmFor)
@@ -264,6 +266,14 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// aBatch is an empty one.
+func aBatch(t *testing.T, m fold.Memory) *batch {
+	t.Helper()
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	require.NoError(t, err)
+	return &batch{Batch: fold.New(&fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: time.Hour.Milliseconds()}, m, 800<<10)}
 }
 
 // Nobody waits while holding for long: what others wait for goes to them in an outage,
@@ -284,14 +294,21 @@ func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _ := quiet()
 				w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
-				w.memory = memory.New(1000, 900)
+				w.memory = memory.New(1<<20, 900<<10)
 				w.account = w.memory.Account()
 				r, script := scripted(w)
 				script.answers = func(int) answer { return c.answer }
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errGenerationEnded)
 				defer cancel()
 				require.NoError(t, w.account.Wait(ctx, nil))
-				r.hasTurn, r.holds = true, c.holds
+				r.hasTurn = true
+				if c.holds {
+					r.sweep = aBatch(t, w.account)
+					r.sweep.Reset(ledger.Position{From: 5, To: 9, Hash: 1}, 0)
+					added, err := r.sweep.Add(&fold.Event{User: []byte("a"), Hash: 7, Boards: [][]byte{[]byte("global")}, Points: 5, Time: 1, RecordTime: 1})
+					require.Equal(t, fold.Added, added)
+					require.NoError(t, err)
+				}
 				served := make(chan error, 1)
 				if c.wanted {
 					go func() { served <- w.memory.Account().Wait(ctx, nil) }()
@@ -307,6 +324,7 @@ func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 				require.InDelta(t, c.patient.Seconds(), time.Since(began).Seconds(), 11)
 				require.GreaterOrEqual(t, time.Since(began), c.patient)
 				require.False(t, r.hasTurn, "its turn is over")
+				r.sweep.Release()
 				require.NoError(t, <-served)
 			})
 		})
