@@ -43,7 +43,7 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
-	r := &reader{worker: w, records: recordbatch.Reader{Memory: account}}
+	r := &reader{worker: w, done: &w.done, records: recordbatch.Reader{Memory: account}}
 	folded := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -26,9 +26,7 @@ func (r *reader) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 		switch {
 		case err == nil && resp.Answered():
 			r.throttled(resp.Throttled)
-			if !r.token { // what a second reading finds is none of it
-				r.done.ends(resp.HighWatermark, offset)
-			}
+			r.done.ends(resp.HighWatermark, offset)
 			return resp, r.answered(ctx, offset, resp, asked)
 		case err == nil && resp.Err == nil:
 			r.throttled(resp.Throttled)

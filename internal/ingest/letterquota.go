@@ -81,32 +81,3 @@ func (d *deadLetters) heed(ctx context.Context) error {
 	}
 	return sleep(ctx, left)
 }
-
-// lettered is a range of source offsets [from, to) whose bad records all have a dead letter
-// that was acknowledged to this worker: a flow that reads them again writes none. What
-// isn't known to be the same log and the same reading begins it anew.
-type lettered struct{ from, to int64 }
-
-// begin is called where a flow reads from an offset on.
-func (l *lettered) begin(at int64) {
-	if at < l.from || at > l.to {
-		*l = lettered{at, at}
-	}
-}
-
-// ends is called with the log's end by whoever reads from an offset on: records behind it
-// were others.
-func (l *lettered) ends(end, at int64) {
-	if end < l.to {
-		*l = lettered{at, at}
-	}
-}
-
-// acknowledged notes a set, all before which that the flow has read were acknowledged.
-func (l *lettered) acknowledged(set []letter) {
-	if l != nil {
-		l.to = max(l.to, set[len(set)-1].offset+1)
-	}
-}
-
-func (l *lettered) has(offset int64) bool { return l.from <= offset && offset < l.to }

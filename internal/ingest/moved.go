@@ -13,7 +13,7 @@ import (
 func (w *worker) movedAway(err error) {
 	w.Stats.moved(err)
 	w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
-	w.stood, w.done = nil, lettered{}
+	w.stood, w.done, w.refused = nil, lettered{}, lettered{}
 }
 
 // found compares what the ledger holds with where the flow before left it: what

@@ -414,31 +414,3 @@ func TestAnOutageUnderAQuotaIsTriedByOneLetter(t *testing.T) {
 		require.Len(t, box.all(), 3)
 	})
 }
-
-// What was written before another log took the place of one isn't of that one.
-func TestWhatIsKnownToBeLettered(t *testing.T) {
-	var l lettered
-	l.begin(10)
-	require.False(t, l.has(10))
-	l.acknowledged([]letter{{offset: 12}, {offset: 15}})
-	require.True(t, l.has(10))
-	require.True(t, l.has(15))
-	require.False(t, l.has(16))
-	l.begin(14)
-	require.True(t, l.has(15), "a flow that goes on within it")
-	l.ends(16, 14)
-	require.True(t, l.has(15))
-	l.ends(15, 14)
-	require.False(t, l.has(14), "a log that ends within it is another")
-	l.acknowledged([]letter{{offset: 20}})
-	l.begin(9)
-	require.False(t, l.has(20), "a flow that begins before it has read what is in between")
-	l.acknowledged([]letter{{offset: 11}})
-	l.begin(13)
-	require.False(t, l.has(11))
-	w, _ := quiet()
-	w.Stats, w.done = new(Stats), lettered{10, 20}
-	w.movedAway(&movedError{"events/0", ledger.At(15), ""})
-	require.False(t, w.done.has(15), "what moved the ledger may be another log, or an operator")
-	(*lettered)(nil).acknowledged([]letter{{offset: 1}})
-}

@@ -23,6 +23,7 @@ type reader struct {
 	event   event.Event
 	folded  fold.Event
 	blocked func(error) // told what reading waits for, nil once it goes on
+	done    *lettered   // by its reading: the worker's, or the sweeper's
 	idle    *wait       // between answers that came empty at once
 	times   times
 	end     end    // how long the leader has shown the log's end

@@ -46,7 +46,7 @@ type answer struct {
 func scripted(w *worker) (*reader, *script) {
 	s := &script{answers: func(int) answer { return answer{} }}
 	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: w.FetchWait}
-	return &reader{worker: w, fetcher: f, blocked: w.reading, idle: newWait()}, s
+	return &reader{worker: w, fetcher: f, done: &w.done, blocked: w.reading, idle: newWait()}, s
 }
 
 func (s *script) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
@@ -237,7 +237,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
-	r := &reader{worker: w, records: recordbatch.Reader{Memory: account}}
+	r := &reader{worker: w, done: &w.done, records: recordbatch.Reader{Memory: account}}
 	b := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
 	b.Reset(ledger.At(0), 0)
 	at, err := r.fold(&counted{t.Context(), 3}, b, response, 0, -1)

@@ -134,13 +134,15 @@ func (s *sweeper) letter(ctx context.Context, b *batch) error {
 	}
 	defer func() { <-s.again }()
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
-	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), blocked: s.writing, idle: newWait(), token: true}
+	s.refused.begin(b.From())
+	r := &reader{worker: s.worker, fetcher: s.fetcher(nil), done: &s.refused, blocked: s.writing, idle: newWait(), token: true}
 	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxCodec}
 	defer r.records.Close()
 	o := &lettering{reader: r, decoder: event.NewDecoder(s.Events), batch: b, letters: s.newLetters(s.writing)}
 	// Nobody waits with the token for long: a dead-letter topic that can't be written,
 	// or a leader that is away, must hold up its own partition alone.
 	o.letters.once = true
+	o.letters.done = &s.refused
 	// A quota that is used up holds up the others too, and flows that ended for it would
 	// write the same letters again and again.
 	o.letters.patience = fetch.MaxThrottle
@@ -221,6 +223,9 @@ func (o *lettering) one(ctx context.Context, rec *recordbatch.Record) error {
 		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
 	}
 	o.found++
+	if o.reader.done.has(rec.Offset) {
+		return nil
+	}
 	r := &refusals[why]
 	return o.letters.add(ctx, rec, o.decoder.ID(), r.reason,
 		fmt.Sprintf("with the events of %q from offset %d to %d %s",

@@ -37,6 +37,7 @@ type worker struct {
 	letter  atomic.Pointer[letter] // one that couldn't be written; nil: all were
 	quota   letterQuota
 	done    lettered // the reader's
+	refused lettered // the sweeper's: of members who are refused
 	pieces  fold.Pieces
 	pace    pace
 
@@ -158,7 +159,8 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 	w.letters = w.newLetters(w.reading)
 	w.letters.memory, w.letters.done = w.account, &w.done
 	w.done.begin(at.From)
-	r := &reader{worker: w, fetcher: w.fetcher(w.account), blocked: w.reading, idle: newWait()}
+	w.refused.refused = true
+	r := &reader{worker: w, fetcher: w.fetcher(w.account), done: &w.done, blocked: w.reading, idle: newWait()}
 	r.times.from(w.trail, at.From)
 	r.times.disorder, r.times.broken, r.times.denied = w.disorder(), w.disordered, w.deniedTrail
 	go func() {
