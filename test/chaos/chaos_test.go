@@ -169,15 +169,16 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	}
 	together := []fault{first}
 	others := of(w.mode, *only)
-	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.group != first.group &&
+	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) &&
 		(second.group != ofRebuilds || w.lock(w.t.Context()) == "") {
 		together = append(together, second)
 	}
 	effects, wrong := make([]func() string, len(together)), make([]error, len(together))
 	wrongs := int64(0)
-	if slices.ContainsFunc(together, func(f fault) bool { return f.group != ofRebuilds }) {
+	if slices.ContainsFunc(together, func(f fault) bool { return !f.calm }) {
 		wrongs = 1
 	}
+	w.single.Store(len(together) == 1)
 	w.disturbed.Add(wrongs)
 	begun, stale := time.Now(), w.stale.total()
 	var on sync.WaitGroup

@@ -20,6 +20,8 @@ type fault struct {
 	kind  string
 	group string   // two faults of one group aren't on at once
 	modes []string // none: all
+	apart string   // a group whose faults aren't on at once either
+	calm  bool     // nothing is wrong while it is on: no read may be refused
 	do    func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 
@@ -37,7 +39,12 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, kafkaFaults, networkFaults, rebuildFaults)
+}, redisFaults, boardFaults, kafkaFaults, quotaFaults, letterFaults, networkFaults, rebuildFaults)
+
+// beside reports whether two faults may be on at once.
+func (f fault) beside(g fault) bool {
+	return f.group != g.group && f.apart != g.group && g.apart != f.group
+}
 
 // of are the faults of a mode whose kinds an expression fits.
 func of(mode, kinds string) []fault {

@@ -22,9 +22,9 @@ import (
 )
 
 var rebuildFaults = []fault{
-	{kind: rebuildEnds, group: ofRebuilds, do: rebuild},
-	{kind: "rebuild: kill -9", group: ofRebuilds, do: killRebuild},
-	{kind: "rebuild: SIGSTOP for a while", group: ofRebuilds, do: pauseRebuild},
+	{kind: rebuildEnds, group: ofRebuilds, calm: true, do: rebuild},
+	{kind: "rebuild: kill -9", group: ofRebuilds, calm: true, do: killRebuild},
+	{kind: "rebuild: SIGSTOP for a while", group: ofRebuilds, calm: true, do: pauseRebuild},
 }
 
 const (

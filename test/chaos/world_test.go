@@ -50,6 +50,8 @@ type world struct {
 	// disturbed counts how often something has gone wrong or been recovered from: odd
 	// while it is wrong. A rebuild is nothing wrong: no read may be refused for it.
 	disturbed atomic.Int64
+	// single says that a round's fault is its only one.
+	single atomic.Bool
 	// rebuildTook is how long the last rebuild took that came to its end, ms.
 	rebuildTook atomic.Int64
 
@@ -176,6 +178,19 @@ func (w *world) giveBack(s *slot) {
 		s.consumer = w.place.Start(w.t)
 	}
 	s.held = false
+}
+
+// running are the consumers that run now.
+func (w *world) running() []*harness.Consumer {
+	var all []*harness.Consumer
+	for _, s := range w.slots {
+		s.mu.Lock()
+		if s.consumer.Running() {
+			all = append(all, s.consumer)
+		}
+		s.mu.Unlock()
+	}
+	return all
 }
 
 // has is the number of partitions that a consumer got last.

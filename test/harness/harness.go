@@ -78,6 +78,8 @@ type Place struct {
 	bad       map[oracle.At]Published
 	published []Published
 	consumers []*Consumer
+	kept      []*kgo.Record // dead letters whose topic was deleted
+	excused   []span        // of records whose letters nobody saw before that
 }
 
 // New makes a Place. What it leaves on shared servers goes with the test.

@@ -1,0 +1,141 @@
+package chaos
+
+// A board that somebody deletes: whoever has an event for it halts, and says so wherever an
+// operator looks; the remedy that is named is what helps.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// It lasts for as long as an operator takes, and nothing may take Redis back into that time
+// afterwards, to when nobody is there to help: it is of no round with a fault of Redis, and
+// what it leaves is on disk before it ends.
+var boardFaults = []fault{
+	{kind: "Redis: a board deleted, rebuilt", group: ofRebuilds, apart: ofRedis, do: deleteBoard},
+}
+
+func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
+	ctx := w.t.Context()
+	unlocked := w.lock(ctx) == ""
+	n := w.store.master(ctx)
+	board, err := w.liveBoard(ctx, n, r)
+	if err != nil || board == "" {
+		return nothing, err
+	}
+	if gone, err := n.direct.Del(ctx, w.place.Key(board)).Result(); err != nil || gone == 0 {
+		return nothing, err
+	}
+	text, err := w.toldLost(ctx, board)
+	// The remedy helps in any case: what else is on in this round may keep it from being told.
+	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		var b *rebuilding
+		b, failed := w.startRebuild()
+		if failed != nil {
+			return nothing, failed
+		}
+		swapped, failed := w.await(b)
+		if failed == nil {
+			w.rebuildTook.Store(b.took)
+			text += ", then " + swapped
+			break
+		}
+		if unlocked && w.single.Load() || time.Since(begun) > rebuildWithin {
+			return nothing, errors.Join(err, fmt.Errorf("rebuild %s, which was deleted: %w", board, failed))
+		}
+	}
+	if failed := w.store.persist(ctx); failed != nil {
+		return nothing, errors.Join(err, failed)
+	}
+	if err != nil {
+		if w.single.Load() {
+			return nothing, err
+		}
+		return nothing, nil
+	}
+	return saw("%s", text), nil
+}
+
+// liveBoard is a listed board of now, which events are going to; none: "".
+func (w *world) liveBoard(ctx context.Context, n *node, r *rand.Rand) (string, error) {
+	windows, err := n.direct.HGetAll(ctx, w.place.Key("windows")).Result()
+	if err != nil {
+		return "", fmt.Errorf("list windows: %w", err)
+	}
+	now, live := time.Now().UnixMilli(), []string(nil)
+	for board, listing := range windows {
+		bounds := strings.Fields(listing)
+		if len(bounds) < 2 {
+			return "", fmt.Errorf("the window %s is listed as %q", board, listing)
+		}
+		start, err1 := strconv.ParseInt(bounds[0], 10, 64)
+		end, err2 := strconv.ParseInt(bounds[1], 10, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			return "", fmt.Errorf("the window %s is listed as %q: %w", board, listing, err)
+		}
+		if start <= now && now < end {
+			live = append(live, board)
+		}
+	}
+	if len(live) == 0 {
+		return "", nil
+	}
+	slices.Sort(live)
+	return live[r.IntN(len(live))], nil
+}
+
+// toldLost waits until a partition is halted for a lost board, and sees that /readyz and
+// check say so, with the remedy.
+func (w *world) toldLost(ctx context.Context, board string) (string, error) {
+	const within, reason, remedy = 20 * time.Second, "board_lost", "consumer rebuild"
+	begun := time.Now()
+	var last error
+	for {
+		reasons := 0
+		for _, c := range w.running() {
+			_, why, err := c.Ready(ctx)
+			last = err
+			for _, r := range why {
+				if r.Reason == reason && strings.Contains(r.What, board) && strings.Contains(r.Remedy, remedy) {
+					reasons++
+				}
+			}
+		}
+		if reasons > 0 {
+			break
+		}
+		if time.Since(begun) > within {
+			return "", fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v (%v)", board, within, last)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	after := time.Since(begun)
+	out, err := w.check(ctx)
+	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 ||
+		!strings.Contains(out, reason) || !strings.Contains(out, board) || !strings.Contains(out, remedy) {
+		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", board, err, out)
+	}
+	return fmt.Sprintf("%s halted its partitions after %s, check said so", board, seconds(after)), nil
+}
+
+// check is what consumer check says, and how it ends.
+func (w *world) check(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, harness.Binary(w.t), "check")
+	cmd.Env = w.place.Environment(w.place.Settings)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
