@@ -17,8 +17,8 @@
 --   {unlocked}                    so has the lock
 --   {schema, what it is, or ''}   of the live boards
 --   {moved, field, live, shadow}  the two ledgers, or what the caller saw of them, differ
---   {damaged, window or key}      the shadow isn't what the caller saw: a key of it is
---                                 gone, or is there and isn't listed
+--   {damaged, what}               the shadow isn't what the caller saw: a key of it is
+--                                 gone, or is there and isn't listed, or it lists others
 --
 -- Everything is compared before the first write. A ledger that is torn:p denotes what p
 -- does once its scores are replaced. Nothing less than equal ledgers will do: with a live
@@ -55,18 +55,20 @@ end
 if call('HLEN', KEYS[3]) ~= live or live ~= 0 and live ~= fields then return {'moved', '', '', ''} end
 if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', ''} end
 
+-- The shadow's listing only grows, by pieces, which move its ledger: where that is what the
+-- caller saw, so is the listing, if it counts as many. It isn't read window by window.
 local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
 local shadows = {} -- the shadow's keys of the windows that it has
 local all = (#KEYS - 10) / 2
 for i = 0, all - 1 do
-  local shadow, listing = KEYS[12 + 2 * i], ARGV[windows + i]
-  local name = string.sub(KEYS[11 + 2 * i], tag + 1)
-  local listed = call('HGET', KEYS[9], name)
-  if (listing ~= '') ~= (listed and true or false) then return {'damaged', name} end
-  if listing == '' and call('EXISTS', shadow) == 1 then return {'damaged', name} end
-  if listing ~= '' then shadows[#shadows + 1] = shadow end
+  local shadow = KEYS[12 + 2 * i]
+  if ARGV[windows + i] ~= '' then
+    shadows[#shadows + 1] = shadow
+  elseif call('EXISTS', shadow) == 1 then
+    return {'damaged', shadow}
+  end
 end
 for i = 1, #shadows, SLICE do
   local to = math.min(i + SLICE - 1, #shadows)
@@ -75,6 +77,17 @@ for i = 1, #shadows, SLICE do
       if call('EXISTS', shadows[j]) == 0 then return {'damaged', shadows[j]} end
     end
   end
+end
+
+-- Windows of a period are listed alike, and to work this out takes as long as to rename one.
+local expiries = {}
+local function expiry(listing)
+  local at = expiries[listing]
+  if not at then
+    at = string.format('%.0f', tonumber(string.match(listing, '%d+$')) + DAY)
+    expiries[listing] = at
+  end
+  return at
 end
 
 -- Write.
@@ -108,8 +121,7 @@ for from = 0, all - 1, SLICE do
   for i = from, to do
     local listing = ARGV[windows + i]
     if listing ~= '' then
-      local expires = tonumber(string.match(listing, '%d+$')) + DAY
-      call('PEXPIREAT', KEYS[12 + 2 * i], string.format('%.0f', expires))
+      call('PEXPIREAT', KEYS[12 + 2 * i], expiry(listing))
       call('RENAME', KEYS[12 + 2 * i], KEYS[11 + 2 * i])
     end
   end

@@ -51,10 +51,6 @@ func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
 		"the shadow has lost a board":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.keys.window(&f.piece.Windows[2])) }, ErrLost},
 		"the shadow has lost its listing": {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.keys.windows()) }, ErrLost},
 		"the shadow lists one more":       {func(t *testing.T, f *fixture, r *Rebuild) { f.list(t, r.shadow, "eu:weekly:x", "1 2 9999999999999") }, ErrLost},
-		"the shadow lists one other": {func(t *testing.T, f *fixture, r *Rebuild) {
-			f.list(t, r.shadow, "eu:weekly:x", "1 2 3")
-			require.NoError(t, f.client.HDel(t.Context(), r.shadow.keys.windows(), f.piece.Windows[0].Listing()).Err())
-		}, ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, r := rebuilding(t)
