@@ -111,7 +111,7 @@ func TestMarkdownIsTheSameWhateverIsSet(t *testing.T) {
 func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no command "confg"; did you mean "config"`: {"confg"},
-		`no command "zzz"; there are check, `:       {"zzz"},
+		`no command "zzz"; there are boards, `:      {"zzz"},
 		"unknown flag: --loud":                      {"config", "--loud"},
 		"takes 0 arguments, not 1":                  {"config", "now"},
 	} {

@@ -36,8 +36,9 @@ type produceFlags struct {
 
 	amongReal bool
 
-	file string
-	raw  bool
+	file  string
+	raw   bool
+	check bool
 }
 
 const (
@@ -49,6 +50,7 @@ const (
 
 func newProduceCommand(p *cli.Program) *cobra.Command {
 	f := &produceFlags{}
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "produce",
 		Short: "Publish sample events, or the lines of a file",
@@ -67,6 +69,11 @@ Lines that "consumer dead-letters export" wrote are published with their own key
 headers and time, and with the header standings-mends, which says where the original
 stands. See docs/operations.md on what counts twice.
 
+--check publishes nothing and asks nobody. By the consumer's own decoder and the settings
+here it shows for each line the windows that would count it, or the reason and message of
+the dead letter that it would be; then the exit code is 1. What only the standings can say
+is left open: max_points of a standing, and max_windows.
+
 An attempt that fails without an answer is made again, so that an event may be
 there twice; how many is told.`,
 		Example: `  consumer produce --rate 500 --boards eu,us
@@ -74,6 +81,7 @@ there twice; how many is told.`,
   consumer produce --file events.ndjson
   consumer produce --rate 10 --format cloudevents
   some-program | consumer produce --file -
+  consumer produce --file mended.ndjson --check
   consumer produce --file mended.ndjson`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -84,10 +92,14 @@ there twice; how many is told.`,
 			if err := f.complete(c, l.Config); err != nil {
 				return err
 			}
+			if f.check {
+				return checkLines(c.Context(), p, f, l.Config, asJSON)
+			}
 			return publish(c.Context(), p, f, l.Config)
 		},
 	}
 	f.declare(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "with --check: write JSON")
 	return c
 }
 
@@ -116,6 +128,7 @@ func (f *produceFlags) declare(c *cobra.Command) {
 	flags.BoolVar(&f.amongReal, amongReal, false, "make events up for a topic that has somebody's, too")
 	flags.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input: events, with user_id as the key, or dead letters as they were exported and mended")
 	flags.BoolVar(&f.raw, "raw", false, "with --file: publish lines that aren't JSON objects too")
+	flags.BoolVar(&f.check, "check", false, "with --file: publish nothing, and show what would become of each line")
 }
 
 // complete takes from the configuration what the command line leaves open, and
@@ -157,8 +170,13 @@ func (f *produceFlags) complete(c *cobra.Command, cfg *config.Config) error {
 	if !c.Flags().Changed("rate") && f.count == 0 && f.file == "" {
 		f.rate = defaultRate
 	}
-	if f.raw && f.file == "" {
-		return cli.Usagef("--raw is for --file")
+	for name, given := range map[string]bool{"raw": f.raw, "check": f.check} {
+		if given && f.file == "" {
+			return cli.Usagef("--%s is for --file", name)
+		}
+	}
+	if !f.check && c.Flags().Changed("json") {
+		return cli.Usagef("--json is for --check")
 	}
 	f.sample.Seed, f.sample.Spread, f.sample.PointsMin = f.seed, f.spread, 1
 	f.sample.Now = time.Now()

@@ -158,13 +158,17 @@ func (f *produceFlags) feed(ctx context.Context, src source, pub *publisher) err
 			return err
 		}
 		if o.letter && f.format != formatPlain {
-			return fmt.Errorf("--format %s is for events, and the file has dead letters, with headers of their own", f.format)
+			return errFormatOfLetters(f.format)
 		}
 		if err := pub.add(ctx, form.wrap(o, now)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func errFormatOfLetters(format string) error {
+	return fmt.Errorf("--format %s is for events, and the file has dead letters, with headers of their own", format)
 }
 
 // eventSource begins the source of every CloudEvent that is published.

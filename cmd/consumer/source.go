@@ -112,7 +112,7 @@ func (l *lines) next() (outgoing, error) {
 		}
 		key, err := l.user(line)
 		if err != nil && !l.raw {
-			return outgoing{}, fmt.Errorf("line %d isn't a JSON object: %w (--raw publishes it all the same)", l.number, err)
+			return outgoing{}, lineErrorf("line %d isn't a JSON object: %v (--raw publishes it all the same)", l.number, err)
 		}
 		return outgoing{key: key, value: line}, nil
 	}
@@ -126,6 +126,15 @@ func (l *lines) next() (outgoing, error) {
 	}
 }
 
+// lineError is a line that isn't published; those after it can be read.
+type lineError struct{ text string }
+
+func (e *lineError) Error() string { return e.text }
+
+func lineErrorf(format string, args ...any) error {
+	return &lineError{fmt.Sprintf(format, args...)}
+}
+
 // letter is the mended copy of a dead letter. A line that was begun as one and is
 // broken isn't published as an event, not even raw. errNoLetter says that it is none.
 func (l *lines) letter(line []byte) (outgoing, error) {
@@ -136,15 +145,15 @@ func (l *lines) letter(line []byte) (outgoing, error) {
 	switch {
 	case errors.Is(err, deadletters.ErrNoLetter):
 		_, err := deadletters.ObjectOf(line)
-		return outgoing{}, fmt.Errorf("line %d was a dead letter and isn't JSON any more: %w", l.number, err)
+		return outgoing{}, lineErrorf("line %d was a dead letter and isn't JSON any more: %v", l.number, err)
 	case err != nil:
 		// Without the sentinel: it is a letter, though not one that can be read.
-		return outgoing{}, fmt.Errorf("line %d is a dead letter that can't be published: %v", l.number, err) //nolint:errorlint // as said
+		return outgoing{}, lineErrorf("line %d is a dead letter that can't be published: %v", l.number, err)
 	case m.Topic != l.topic:
-		return outgoing{}, fmt.Errorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
+		return outgoing{}, lineErrorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
 	}
 	if m.IsText && !l.raw && !deadletters.IsObject(m.Value) {
-		return outgoing{}, fmt.Errorf("line %d: the value of %s isn't mended, it is no JSON object (--raw publishes it all the same)", l.number, m.Origin())
+		return outgoing{}, lineErrorf("line %d: the value of %s isn't mended, it is no JSON object (--raw publishes it all the same)", l.number, m.Origin())
 	}
 	headers := append(m.Headers, kafka.Header{Key: deadletters.MendsHeader, Value: []byte(m.Origin())})
 	return outgoing{key: m.Key, value: m.Value, letter: true, headers: headers, at: m.At}, nil

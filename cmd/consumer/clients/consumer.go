@@ -41,10 +41,6 @@ func NewReplay(cfg *config.Config, way connect.Way, transport *kafka.Transport, 
 }
 
 func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
-	calendar, err := cfg.Calendar()
-	if err != nil {
-		return ingest.Config{}, err
-	}
 	start, err := parseStart(cfg.Start)
 	if err != nil {
 		return ingest.Config{}, err
@@ -58,11 +54,9 @@ func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transp
 		return ingest.Config{}, err
 	}
 	kept := cfg.Retentions()
-	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
-	for _, p := range cfg.Periods {
-		if p.Enabled {
-			rules.Periods = append(rules.Periods, p.Name)
-		}
+	rules, err := FoldRules(cfg)
+	if err != nil {
+		return ingest.Config{}, err
 	}
 	return ingest.Config{
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
@@ -77,6 +71,21 @@ func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transp
 		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: redisStandings{store}, Log: log, Stats: stats,
 	}, nil
+}
+
+// FoldRules say which windows an event counts in.
+func FoldRules(cfg *config.Config) (fold.Rules, error) {
+	calendar, err := cfg.Calendar()
+	if err != nil {
+		return fold.Rules{}, err
+	}
+	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
+	for _, p := range cfg.Periods {
+		if p.Enabled {
+			rules.Periods = append(rules.Periods, p.Name)
+		}
+	}
+	return rules, nil
 }
 
 // redisStandings is the store as ingest needs it: with what its errors mean.

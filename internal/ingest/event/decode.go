@@ -149,7 +149,10 @@ func (d *Decoder) read(value []byte, wanted *object) *Bad {
 	case jsontext.KindInvalid:
 		_, err := d.json.ReadToken()
 		return d.notJSON(err)
-	default:
+	default: // by its first byte: what begins like null may be any text
+		if err := d.json.SkipValue(); err != nil {
+			return d.notJSON(err)
+		}
 		return d.malformed("the value is not an object but %s", kinds[kind])
 	}
 	if err := d.readObject(wanted); err != nil {

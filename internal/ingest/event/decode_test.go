@@ -103,6 +103,10 @@ func TestAMessageSaysWhere(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{"", "the value is empty"},
 		{"[]", "the value is not an object but a list"},
+		{"null", "the value is not an object but null"},
+		{"not json", "not JSON at byte 1: invalid character 'o' in literal null (expecting 'u')"},
+		{"true1", "the value is not an object but a boolean"},
+		{"[1", "the JSON ends midway, at byte 2"},
 		{`{"user_id":"u","points":1`, "the JSON ends midway, at byte 25"},
 		{`{"user_id":"u","points":1} {}`, "there is more after the object, at byte 27"},
 		{"{\"user_id\":\"u\xff\"}", "the text is not UTF-8 at byte 13"},

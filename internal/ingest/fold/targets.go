@@ -17,6 +17,12 @@ type Rules struct {
 	Lateness int64
 }
 
+// Takes reports whether a window takes an event of this record time: it hasn't ended more
+// than the lateness before it.
+func (r *Rules) Takes(w *periods.Window, recordTime int64) bool {
+	return w.End > math.MaxInt64-r.Lateness || recordTime <= w.End+r.Lateness
+}
+
 // targets gives a small number to every set of windows that events of a batch
 // count in: their target. Most batches have one or a few.
 //
@@ -160,7 +166,7 @@ func (ts *targets) spanOf(time int64) (*periods.Span, error) {
 func (ts *targets) taken(s *periods.Span, recordTime int64) uint32 {
 	bits := uint32(0)
 	for i := range s.Windows {
-		if s.Windows[i].End > math.MaxInt64-ts.rules.Lateness || recordTime <= s.Windows[i].End+ts.rules.Lateness {
+		if ts.rules.Takes(&s.Windows[i], recordTime) {
 			bits |= 1 << i
 		}
 	}
