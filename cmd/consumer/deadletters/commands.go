@@ -132,7 +132,7 @@ func newLettersListCommand(p *cli.Program) *cobra.Command {
 		Use:   "list",
 		Short: "Count dead letters by partition and reason, or list them",
 		Long: `Without a filter or --limit: how many events of each partition couldn't be counted,
-by reason. EVENTS are originals, LETTERS more where some were written again; both
+by reason, and in all. EVENTS are originals, LETTERS more where some were written again; both
 times are when letters were written. With one: the letters themselves, in the order
 of partitions and offsets. --counts counts those that a filter leaves.
 

@@ -106,6 +106,36 @@ func (c *letterCounts) rows() []letterCount {
 	return rows
 }
 
+// reasonTotal is how many dead letters there are of a reason, in all partitions.
+type reasonTotal struct {
+	Reason  string `json:"reason"`
+	Events  int64  `json:"events"`
+	Letters int64  `json:"letters"`
+}
+
+// totals are the counts by reason, the most frequent first. What is no letter has none.
+func (c *letterCounts) totals() []reasonTotal {
+	by := map[string]*reasonTotal{}
+	for key, n := range c.by {
+		if key.reason == "" {
+			continue
+		}
+		if by[key.reason] == nil {
+			by[key.reason] = &reasonTotal{Reason: key.reason}
+		}
+		by[key.reason].Events += n.Events
+		by[key.reason].Letters += n.Letters
+	}
+	totals := []reasonTotal{}
+	for _, n := range by {
+		totals = append(totals, *n)
+	}
+	slices.SortFunc(totals, func(a, b reasonTotal) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Reason, b.Reason))
+	})
+	return totals
+}
+
 // letterList holds the first letters that there are room for, each with how many there
 // are of its original, and counts the others.
 type letterList struct {

@@ -236,7 +236,7 @@ func TestLettersAreCountedAndListed(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := writeLetterCounts(&text, counts.rows(), []string{"other"}, "Europe/Berlin"); err != nil {
+	if err := writeLetterCounts(&text, counts, []string{"other"}, "Europe/Berlin"); err != nil {
 		t.Fatal(err)
 	}
 	text.WriteString("---\n")
@@ -246,7 +246,7 @@ func TestLettersAreCountedAndListed(t *testing.T) {
 	golden(t, "deadletters.txt", text.Bytes())
 
 	text.Reset()
-	if err := writeCountsJSON(&text, counts.rows(), []string{"other"}); err != nil {
+	if err := writeCountsJSON(&text, counts, []string{"other"}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "counts.json", text.Bytes())

@@ -60,9 +60,9 @@ func countLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope
 		return err
 	}
 	if asJSON {
-		return writeCountsJSON(p.Stdout, counts.rows(), r.none)
+		return writeCountsJSON(p.Stdout, counts, r.none)
 	}
-	return writeLetterCounts(p.Stdout, counts.rows(), r.none, cfg.TimeZone)
+	return writeLetterCounts(p.Stdout, counts, r.none, cfg.TimeZone)
 }
 
 func listLetters(ctx context.Context, p *cli.Program, cfg *config.Config, scope letterScope, filter letterFilter, limit int, asJSON bool) error {
@@ -187,8 +187,8 @@ func timeIn(ms int64, zone *time.Location) string {
 // notALetter is the reason that is shown of what has none.
 const notALetter = "(no dead letter)"
 
-func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone string) error {
-	zone := zoneOf(timeZone)
+func writeLetterCounts(w io.Writer, counts *letterCounts, none []string, timeZone string) error {
+	zone, rows := zoneOf(timeZone), counts.rows()
 	var b strings.Builder
 	table := terminal.NewTable("PARTITION", "REASON", "EVENTS", "LETTERS", "FIRST", "LAST")
 	table.Right[2], table.Right[3] = true, true
@@ -208,6 +208,15 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 		table.Write(&b)
 		b.WriteByte('\n')
 	}
+	if totals := counts.totals(); len(totals) > 0 && len(totals) < len(rows) { // else each is a row already
+		byReason := terminal.NewTable("REASON", "EVENTS", "LETTERS")
+		byReason.Right[1], byReason.Right[2] = true, true
+		for _, n := range totals {
+			byReason.Add(n.Reason, units.Thousands(n.Events), units.Thousands(n.Letters))
+		}
+		byReason.Write(&b)
+		b.WriteByte('\n')
+	}
 	fmt.Fprintf(&b, "%s in %s", units.Plural(events, "event"), units.Plural(letters, "letter"))
 	if others > 0 {
 		fmt.Fprintf(&b, ", and %s that no consumer wrote as a dead letter", units.Plural(others, "record"))
@@ -220,7 +229,7 @@ func writeLetterCounts(w io.Writer, rows []letterCount, none []string, timeZone 
 }
 
 func writeLetterList(w io.Writer, list *letterList, none []string, timeZone string) error {
-	const message, key = 40, 24 // columns
+	const key = 24 // columns
 	zone := zoneOf(timeZone)
 	var b strings.Builder
 	table := terminal.NewTable("ORIGINAL", "IN DLQ", "WRITTEN", "REASON", "TIMES", "KEY", "MESSAGE")
@@ -231,7 +240,7 @@ func writeLetterList(w io.Writer, list *letterList, none []string, timeZone stri
 			table.Add(l.dlq+"/"+strconv.Itoa(l.partition), strconv.FormatInt(l.offset, 10), written, notALetter, "-", terminal.Cut(keyText(l.key), key), l.fault)
 			continue
 		}
-		table.Add(l.source.String(), strconv.FormatInt(l.offset, 10), written, l.reason, strconv.Itoa(l.times), terminal.Cut(keyText(l.key), key), terminal.Cut(terminal.Plain(l.message), message))
+		table.Add(l.source.String(), strconv.FormatInt(l.offset, 10), written, l.reason, strconv.Itoa(l.times), terminal.Cut(keyText(l.key), key), terminal.Plain(l.message))
 	}
 	if len(list.listed) > 0 {
 		if width, ok := terminal.Width(w); ok {
@@ -262,11 +271,12 @@ func keyText(key []byte) string {
 // their fields.
 type countsReport struct {
 	Counts    []letterCount `json:"counts"`
+	Totals    []reasonTotal `json:"totals"`
 	NoLetters []string      `json:"no_letters"`
 }
 
-func writeCountsJSON(w io.Writer, rows []letterCount, none []string) error {
-	return cli.WriteJSON(w, countsReport{rows, append([]string{}, none...)})
+func writeCountsJSON(w io.Writer, counts *letterCounts, none []string) error {
+	return cli.WriteJSON(w, countsReport{counts.rows(), counts.totals(), append([]string{}, none...)})
 }
 
 type listReport struct {
