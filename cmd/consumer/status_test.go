@@ -231,7 +231,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.Report(t.Context(), "other", 1, lineOf(ingest.Line{Owner: "me:1", State: "running", At: time.Now()})); err != nil {
+	if _, err := w.store.Report(t.Context(), "other", 1, lineOf(ingest.Line{Owner: "me:1", State: "running", At: time.Now()})); err != nil {
 		t.Fatal(err)
 	}
 	closed := clitest.ClosedPort(t)
@@ -269,15 +269,13 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 		t.Errorf("another cluster's standings: %v", s.Schema)
 	}
 
-	if err := w.store.Report(t.Context(), "other", 0, lineOf(ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now()})); err != nil {
+	if _, err := w.store.Report(t.Context(), "other", 0, lineOf(ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now()})); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr := status(1); stderr != "" {
 		t.Errorf("the report has said it: %s", stderr)
 	}
-	if err := w.store.Report(t.Context(), "other", 0, lineOf(ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})); err != nil {
-		t.Fatal(err)
-	}
+	w.finds(t, "other/0", ingest.Line{State: ingest.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})
 	status(0) // it is what was, an hour ago
 
 	s, stderr := status(1, "STANDINGS_KAFKA_BROKERS="+closed)

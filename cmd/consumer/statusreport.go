@@ -153,8 +153,8 @@ func counted(text string) (int64, bool) {
 	return at.From, err == nil
 }
 
-// addLine adds what the worker wrote about itself. Now is Redis's clock, which
-// all workers share more or less.
+// addLine adds what the worker wrote about itself. Now is by Redis's clock, as is when the
+// line was written.
 func (p *partitionReport) addLine(text string, now time.Time) {
 	var line ingest.Line
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
@@ -162,14 +162,14 @@ func (p *partitionReport) addLine(text string, now time.Time) {
 		p.What = &what
 		return
 	}
-	at := units.TimeMS(line.At.UnixMilli())
+	at := units.TimeMS(line.Time().UnixMilli())
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, &at
 	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
 		if *from != "" {
 			*to = from
 		}
 	}
-	p.staleFor = now.Sub(line.At)
+	p.staleFor = now.Sub(line.Time())
 	p.Stale = p.staleFor > clients.StaleAfter
 }
 

@@ -59,13 +59,23 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 	return w
 }
 
-// reports writes a worker's line as of now.
+// reports writes a worker's line as of now; one that has a time is as old as that.
 func (w *written) reports(t *testing.T, partition int, l ingest.Line) {
 	t.Helper()
-	if l.At.IsZero() {
-		l.At = time.Now().UTC()
+	if !l.At.IsZero() {
+		w.finds(t, ledger.Field("points", partition), l)
+		return
 	}
-	if err := w.store.Report(t.Context(), "points", partition, lineOf(l)); err != nil {
+	l.At = time.Now().UTC()
+	if _, err := w.store.Report(t.Context(), "points", partition, lineOf(l)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finds has Redis hold a worker's line as it is.
+func (w *written) finds(t *testing.T, field string, l ingest.Line) {
+	t.Helper()
+	if err := w.reader.Client.HSet(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers", field, lineOf(l)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -127,6 +128,30 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.states(t, 0, boardBehind, "no worker of points/0, points/1 has reported: ")
+}
+
+// Its lines are as old as Redis says, whatever its own clock does.
+func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
+	w := aBoard(t)
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		for p := range 2 {
+			l := ingest.Line{Owner: "me:1", State: ingest.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
+			if _, err := w.store.Report(t.Context(), "points", p, lineOf(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.states(t, 0, boardWhole)
+		st, err := w.store.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := reportPartition(clients.PartitionID{Topic: "points"}, nil, &st)
+		if p.Stale || p.staleFor < 0 || p.staleFor > time.Minute || p.ReportedAt == nil {
+			t.Errorf("by %v: %+v, %v old", by, p, p.staleFor)
+		} else if at, err := time.Parse(time.RFC3339, *p.ReportedAt); err != nil || st.Now.Sub(at) != p.staleFor {
+			t.Errorf("by %v it was reported at %s: %v", by, *p.ReportedAt, err)
+		}
+	}
 }
 
 // A Redis that was wiped has nothing but what the workers wrote since.

@@ -250,11 +250,13 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 	return ledger.Began, nil
 }
 
-func (f *fake) Report(_ context.Context, topic string, partition int, line string) error {
+func (f *fake) Report(_ context.Context, topic string, partition int, line string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.workers[ledger.Field(topic, partition)] = line
-	return nil
+	field := ledger.Field(topic, partition)
+	was := f.workers[field]
+	f.workers[field] = fmt.Sprintf(`{"written":%d,%s`, f.clock().UnixMilli(), line[1:])
+	return was, nil
 }
 
 func (f *fake) Meaning(err error) ledger.Verdict {

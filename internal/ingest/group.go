@@ -22,6 +22,7 @@ type Consumer struct {
 	kafka      *broker
 	balancer   *balancer
 	membership *membership
+	others     otherGroups
 
 	mu      sync.Mutex
 	current *Generation

@@ -47,8 +47,9 @@ type Standings interface {
 	CheckSchema(found string) error
 	// Begin writes where partitions start, all or none.
 	Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun, error)
-	// Report writes a partition's line for status.
-	Report(ctx context.Context, topic string, partition int, line string) error
+	// Report writes a partition's line for status, with the standings' time before its
+	// first field, and returns the line that it replaces.
+	Report(ctx context.Context, topic string, partition int, line string) (replaced string, err error)
 	// Meaning says what an error of the others asks for.
 	Meaning(err error) ledger.Verdict
 }

@@ -107,7 +107,7 @@ func (p *Progress) add(field string, st *ledger.State) {
 		reported = false
 	}
 	if reported {
-		r.Age = st.Now.Sub(r.Line.At)
+		r.Age = st.Now.Sub(r.Line.Time())
 	}
 	if !reported || r.Age > StaleAfter {
 		p.Silent = append(p.Silent, r)

@@ -43,11 +43,13 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 				continue
 			}
 			text := line.text()
-			if err := c.Standings.Report(ctx, w.topic, w.partition, text); err != nil {
+			replaced, err := c.Standings.Report(ctx, w.topic, w.partition, text)
+			if err != nil {
 				c.Log.Debug("couldn't report", zap.Error(err))
 				break // and again after a pause
 			}
 			w.wrote(text)
+			c.others.see(w.field, c.Group, replaced, c.Log)
 			last[i] = reported{line.State, line.Reason, asked, time.Now()}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/ledger"
 )
@@ -26,21 +27,23 @@ type linesOf struct {
 	has  string // what is there now
 	ends string // the ledger
 	err  error
+	logs *observer.ObservedLogs // warnings of who writes them
 }
 
-func (s *linesOf) Report(_ context.Context, _ string, _ int, text string) error {
+func (s *linesOf) Report(_ context.Context, _ string, _ int, text string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return s.err
+		return "", s.err
 	}
 	var l Line
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		return err
+		return "", err
 	}
 	s.all = append(s.all, l)
-	s.has = text
-	return nil
+	was := s.has
+	s.has = `{"written":1,` + text[1:]
+	return was, nil
 }
 
 // State is the ledger and the line, where there are any.
@@ -84,7 +87,9 @@ func fromItsStart(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &linesOf{}
-		c := &Consumer{Config: Config{Standings: s, Log: zap.NewNop(), Group: "g", Owner: "o"}, shared: shared{changed: make(chan struct{}, 1), states: newStates(s.State)}}
+		core, logs := observer.New(zap.WarnLevel)
+		s.logs = logs
+		c := &Consumer{Config: Config{Standings: s, Log: zap.New(core), Group: "g", Owner: "o"}, shared: shared{changed: make(chan struct{}, 1), states: newStates(s.State)}}
 		w := &worker{
 			Config: &c.Config, shared: &c.shared, topic: "points", field: "points/0", lag: noLag(), log: zap.NewNop(),
 			kafka: &broker{client: &kafka.Client{Addr: kafka.TCP("none:1"), Transport: newLogs()}, timeout: time.Second},
@@ -276,5 +281,41 @@ func TestALineThatCouldNotBeWrittenIsWrittenAPauseLater(t *testing.T) {
 		time.Sleep(reportPause + reportPause/10)
 		synctest.Wait()
 		require.Equal(t, HaltGap, s.last().Reason)
+	})
+}
+
+func TestASecondGroupThatWritesIsLoggedOnceAMinute(t *testing.T) {
+	reporting(t, func(t *testing.T, _ *worker, s *linesOf) {
+		t.Helper()
+		for range 18 { // three minutes: the other writes between any two of ours
+			s.holds("0", `{"written":1,"owner":"theirs:1","state":"running","group":"theirs"}`)
+			time.Sleep(reportEvery)
+		}
+		synctest.Wait()
+		all := s.logs.FilterMessageSnippet("another group counts under this prefix").All()
+		require.Len(t, all, 3)
+		require.Equal(t, map[string]any{
+			"group": "g", "other_group": "theirs", "other_owner": "theirs:1", "partition": "points/0",
+			"remedy": "unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own",
+		}, all[0].ContextMap())
+	})
+}
+
+func TestWhatARebalanceOrARenameLeavesIsNoSecondGroup(t *testing.T) {
+	reporting(t, func(t *testing.T, _ *worker, s *linesOf) {
+		t.Helper()
+		for _, line := range []string{
+			`{"owner":"theirs:1","group":"before"}`, "", "", "", // renamed
+			`{"owner":"theirs:2","group":"g"}`, `{"owner":"theirs:1","group":"g"}`, // dealt out anew
+			`{"owner":"theirs:1"}`, `{"owner":"theirs:1"}`, "nonsense", "nonsense", // of another version
+			`{"owner":"theirs:1","group":"before"}`, "", "", "", // a backup was restored
+		} {
+			if line != "" {
+				s.holds("0", line)
+			}
+			time.Sleep(reportEvery)
+		}
+		synctest.Wait()
+		require.Empty(t, s.logs.All())
 	})
 }

@@ -14,12 +14,16 @@ import (
 // Line is what a worker writes about itself, for `consumer status`. Nothing is
 // decided by it.
 type Line struct {
+	// Written is when it was written by the standings' clock, which all lines are aged by:
+	// Report puts it in. 0 in those of older versions.
+	Written int64 `json:"written,omitempty"` // Unix ms
+
 	Owner  string    `json:"owner"`
 	State  string    `json:"state"`            // running, waiting or halted
 	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons; throttled where it runs so
 	What   string    `json:"what,omitempty"`
 	Remedy string    `json:"remedy,omitempty"`
-	At     time.Time `json:"at"`
+	At     time.Time `json:"at"` // by the worker's own clock
 	// RecordTime is the time of the latest record that was swept.
 	RecordTime time.Time `json:"record_time,omitzero"`
 	Group      string    `json:"group,omitempty"` // the consumer group that it works in
@@ -27,6 +31,14 @@ type Line struct {
 	// Oldest the time of the oldest of them, zero without one.
 	Lag    *int64    `json:"lag,omitempty"`
 	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Time is when the line was written, as exactly as is known.
+func (l *Line) Time() time.Time {
+	if l.Written > 0 {
+		return time.UnixMilli(l.Written).UTC()
+	}
+	return l.At
 }
 
 // States of a worker.

@@ -53,10 +53,17 @@ func (v *View) Survey(ctx context.Context) (*Found, error) {
 	f := &Found{Used: map[string]string{}, ledger: st.Ledger, workers: st.Workers}
 	for partition, text := range st.Workers {
 		var line struct {
-			Owner string    `json:"owner"`
-			At    time.Time `json:"at"`
+			Owner   string    `json:"owner"`
+			Written int64     `json:"written"` // by Redis's clock; lines of older versions have none
+			At      time.Time `json:"at"`
 		}
-		if json.Unmarshal([]byte(text), &line) == nil && st.Now.Sub(line.At) < liveFor {
+		if json.Unmarshal([]byte(text), &line) != nil {
+			continue
+		}
+		if line.Written > 0 {
+			line.At = time.UnixMilli(line.Written)
+		}
+		if st.Now.Sub(line.At) < liveFor {
 			f.Used[partition] = line.Owner
 		}
 	}

@@ -104,7 +104,7 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	f := someone(t)
 	v := f.view(t)
 	report := func(at time.Time) {
-		require.NoError(t, f.store.Report(t.Context(), "events", 3, fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, at.Format(time.RFC3339Nano))))
+		f.hasLine(t, "events/3", fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, at.Format(time.RFC3339Nano)))
 	}
 	report(time.Now().Add(-time.Minute))
 	found, err := v.Survey(t.Context())

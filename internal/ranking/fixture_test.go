@@ -206,6 +206,12 @@ func (f *fixture) unchanged(t tester, do func()) {
 	require.Equal(t, before, contents(t, f.client, f.prefix))
 }
 
+// hasLine has Redis hold a worker's line as it is.
+func (f *fixture) hasLine(t tester, field, line string) {
+	t.Helper()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.workers(), field, line).Err())
+}
+
 // expiresAt requires a key to expire at a time, Unix ms, to a second: what is left was
 // told at some moment between two looks at the clock.
 func (f *fixture) expiresAt(t tester, key string, want int64) {

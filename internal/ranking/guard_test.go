@@ -111,7 +111,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 16)
+	require.Len(t, all, 17)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	for _, command := range direct(t) {
 		if command != "UNLINK" {

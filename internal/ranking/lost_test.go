@@ -54,7 +54,7 @@ func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 // In the call that reads: a look of its own would be of another moment.
 func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	require.NoError(t, f.store.Report(t.Context(), "events", 3, "a line"))
+	f.hasLine(t, "events/3", "a line")
 	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
 	var none *SchemaError
 	require.ErrorAs(t, err, &none)

@@ -167,12 +167,17 @@ func (s *Store) Position(ctx context.Context, topic string, partition int) (stri
 	return text, nil
 }
 
-// Report writes a worker's line for status. Nothing is decided by it.
-func (s *Store) Report(ctx context.Context, topic string, partition int, line string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	if err := s.client.HSet(ctx, s.keys.workers(), ledger.Field(topic, partition), line).Err(); err != nil {
-		return fmt.Errorf("report %s/%d: %w", topic, partition, err)
+// Report writes a worker's line for status, a JSON object, with Redis's time before its
+// first field, and returns the line that it replaces, empty where there is none. Nothing is
+// decided by it.
+func (s *Store) Report(ctx context.Context, topic string, partition int, line string) (replaced string, err error) {
+	reply, err := s.run(ctx, reportScript, 1, []any{nil, nil, nil, s.keys.workers(), ledger.Field(topic, partition), line})
+	if err != nil {
+		return "", fmt.Errorf("report %s/%d: %w", topic, partition, err)
 	}
-	return nil
+	replaced, ok := one(reply).(string)
+	if !ok {
+		return "", faultf("report %s/%d: an unexpected reply %v", topic, partition, reply)
+	}
+	return replaced, nil
 }

@@ -135,7 +135,7 @@ func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
 		require.Equal(t, want, st.Refills)
 		require.Equal(t, map[string]string{"events/9": "a line"}, st.Workers)
 	}
-	require.NoError(t, f.store.Report(t.Context(), "events", 9, "a line"))
+	f.hasLine(t, "events/9", "a line")
 	to := func(n int64, b ledger.Beginning) ledger.Beginning { b.Refill = n; return b }
 	refills(map[string]int64{"events/0": 480, "events/3": 12},
 		to(480, beginning(0, "", 20, nil)), beginning(1, "", 0, nil), to(7, beginning(2, "", 7, nil)), to(12, beginning(3, "", 0, nil)))
@@ -231,7 +231,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 
 	f.begin(t)
 	f.add(t, f.member("u1", 1))
-	require.NoError(t, f.store.Report(t.Context(), "events", 3, "host running"))
+	f.hasLine(t, "events/3", "host running")
 	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
 	st, err = f.store.State(t.Context())
 	require.NoError(t, err)

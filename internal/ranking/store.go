@@ -35,6 +35,8 @@ var (
 	startSource string
 	//go:embed state.lua
 	stateSource string
+	//go:embed report.lua
+	reportSource string
 	//go:embed read.lua
 	readSource string
 	//go:embed lost.lua
@@ -66,6 +68,7 @@ var (
 	applyScript  = newScript(applySource)
 	startScript  = newScript(startSource)
 	stateScript  = newScript(stateSource)
+	reportScript = newScript(reportSource)
 	readScript   = newScript(readSource)
 	lostScript   = newScript(lostSource)
 	retireScript = newScript(retireSource)

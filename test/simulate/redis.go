@@ -95,8 +95,8 @@ func (w *world) hook(command *redissim.Command) redissim.Answer {
 		c.kind, c.what = "state", "read the ledger"
 	case "HGET":
 		c.kind, c.what = "position", "look at the ledger of "+strings.TrimPrefix(command.Args[2], topic+"/")
-	case "HSET":
-		c.kind, c.what, c.writes = "report", "report "+command.Args[2], true
+	case "report.lua":
+		c.kind, c.what, c.writes = "report", "report "+arguments(command.Args)[0], true
 	default: // greetings, and scripts that have to be sent first
 		if p.isDead() {
 			return redissim.Answer{Cut: true}

@@ -112,7 +112,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	lines := map[string]ingest.Line{}
 	for field, text := range st.Workers {
 		var line ingest.Line
-		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.At) > clients.StaleAfter {
+		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > clients.StaleAfter {
 			continue
 		}
 		owners[line.Owner]++

@@ -1,0 +1,53 @@
+package ranking
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/testenv"
+)
+
+func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	before, err := f.store.Now(t.Context())
+	require.NoError(t, err)
+	// A worker whose clock is wrong, with what a script might take for something else.
+	const line = `{"owner":"host-1","state":"halted","what":"100%d \u2028 \"quoted\" \\ ü\u0000","at":"1999-01-01T00:00:00Z","group":"a"}`
+	was, err := f.store.Report(t.Context(), "events", 3, line)
+	require.NoError(t, err)
+	require.Empty(t, was)
+	after, err := f.store.Now(t.Context())
+	require.NoError(t, err)
+
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	found := st.Workers["events/3"]
+	var want, got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(line), &want))
+	require.NoError(t, json.Unmarshal([]byte(found), &got))
+	written, ok := got["written"].(float64)
+	require.True(t, ok, found)
+	require.GreaterOrEqual(t, int64(written), before.UnixMilli())
+	require.LessOrEqual(t, int64(written), after.UnixMilli())
+	delete(got, "written")
+	require.Equal(t, want, got)
+
+	was, err = f.store.Report(t.Context(), "events", 3, `{"owner":"host-2","at":"1999-01-01T00:00:00Z"}`)
+	require.NoError(t, err)
+	require.Equal(t, found, was)
+	was, err = f.store.Report(t.Context(), "events", 4, line)
+	require.NoError(t, err)
+	require.Empty(t, was, "another partition's")
+
+	// Whoever would drop the prefix sees that it is in use.
+	used, err := f.view(t).Survey(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"events/3": "host-2", "events/4": "host-1"}, used.Used)
+	f.hasLine(t, "events/3", `{"written":1,"owner":"host-2","at":"`+time.Now().Format(time.RFC3339)+`"}`)
+	used, err = f.view(t).Survey(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"events/4": "host-1"}, used.Used)
+}
