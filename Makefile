@@ -19,7 +19,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
-	@go build -o bin/consumer ./cmd/consumer && exec bin/consumer demo
+	@echo "Building bin/consumer. The first time Go downloads its modules too: a minute or two."
+	@go build -o bin/consumer ./cmd/consumer
+	@exec bin/consumer demo
 
 build: ## bin/consumer
 	go build -trimpath -o bin/consumer ./cmd/consumer

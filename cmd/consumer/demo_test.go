@@ -126,7 +126,7 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 				t.Errorf("some are bad and none is late: %v", n)
 			}
 			// On a Monday morning, the first of a month too, few events are of the week: any window will do.
-			if !regexp.MustCompile(`(?m)^\d+s   published .* applied [1-9].* lag [\d,]+ .*   2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
+			if !regexp.MustCompile(`(?m)^\d+s   players: published .* lag [\d,]+, .* applied [1-9].*   global 2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
 				t.Errorf("no line of figures and leaders in\n%s", d.text())
 			}
 			for _, address := range regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(d.text(), -1) {
@@ -283,8 +283,8 @@ func TestAFrameShowsAllThatMattersOnAnOrdinaryTerminal(t *testing.T) {
 	f := frameOf(t, "points/3 halted gap")
 	f.width, f.height = 80, 24
 	text := styles.ReplaceAllString(strings.Join(f.lines(), "\n"), "")
-	for _, want := range []string{"weekly 2026-W47", "monthly", "yearly", "10 ", "published 1,000 (1,000/s)", "lag 12", "dead-lettered 0",
-		"log /tmp/standings-demo-1/consumer.log", "points/3 halted gap", ". /tmp/standings-demo-1/env", " top eu ", " rank global ", " status",
+	for _, want := range []string{"global weekly 2026-W47", "global monthly", "yearly", "10 ", "published 1,000 (1,000/s)", "lag 12", "dead-lettered 0",
+		"its log: /tmp/standings-demo-1/consumer.log", "points/3 halted gap", ". /tmp/standings-demo-1/env", " top eu ", " rank global ", " status", " dead-letters list ",
 		"redis-cli -p 6379 ZREVRANGE 'lb:{0}:global:weekly:2026-W47' 0 4 WITHSCORES", " produce "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

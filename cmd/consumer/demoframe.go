@@ -69,7 +69,7 @@ func (f *demoFrame) line(style, text string) string {
 
 func (f *demoFrame) figures() []string {
 	counts := f.watch.counts()
-	lines := []string{f.line("", counts[0]), f.line("", counts[1]+"   log "+f.stage.logPath())}
+	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
 	if trouble := f.watch.last().trouble; trouble != "" {
 		lines = append(lines, f.line(red, trouble))
 	}
@@ -107,7 +107,10 @@ func (f *demoFrame) boards(rows int) []string {
 // board is a column of cells, all of that width.
 func (f *demoFrame) board(b ranking.Board, rows, width int) []string {
 	head := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
-	if width >= 30 {
+	if named := demoBoards[0] + " " + head; len(named) <= width {
+		head = named
+	}
+	if width >= 34 {
 		head += "   " + units.Plural(b.Members, "member")
 	}
 	cells := []string{bold + pad(terminal.Cut(head, width), width) + reset}
@@ -172,6 +175,7 @@ func (f *demoFrame) hints() []string {
 		"  " + me + " top eu monthly --window previous",
 		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",
 		"  " + me + " status",
+		"  " + me + " dead-letters list   # one event in a hundred is bad on purpose",
 		"  redis-cli -p " + port + " ZREVRANGE 'lb:{0}:global:weekly:" + window + "' 0 4 WITHSCORES",
 		"  " + me + " produce --rate 20000 --duration 10s --spread 45d",
 		"  " + me + " run            # a second replica takes half",

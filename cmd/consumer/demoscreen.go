@@ -94,7 +94,7 @@ func demoLines(ctx context.Context, p *cli.Program, stage *demoStage, watch *dem
 		line := fmt.Sprintf("%ds   %s   %s", int(time.Since(watch.begun).Seconds()), counts[0], counts[1])
 		for _, b := range watch.last().boards {
 			if len(b.Standings) > 0 {
-				line += fmt.Sprintf("   %s %s %s", b.Window.Name, terminal.Plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
+				line += fmt.Sprintf("   %s %s %s %s", demoBoards[0], b.Window.Name, terminal.Plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
 			}
 		}
 		if trouble := watch.last().trouble; trouble != "" {

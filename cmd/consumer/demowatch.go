@@ -168,7 +168,9 @@ func (w *demoWatch) moved(p periods.Period, st ranking.Standing) int64 {
 	return 0
 }
 
-// counts are the figures, in two lines.
+// counts are the figures, in two lines: those of the players and of Kafka, and those of the
+// demo's own consumer, which counts a part where others run beside it. They don't add up
+// at every moment: an event counts as lag until all of its batch is in Redis.
 func (w *demoWatch) counts() [2]string {
 	v := w.last()
 	lag := "?"
@@ -176,9 +178,10 @@ func (w *demoWatch) counts() [2]string {
 		lag = units.Thousands(v.lag)
 	}
 	return [2]string{
-		fmt.Sprintf("published %s (%s/s)   applied %s (%s/s)   lag %s",
-			units.Thousands(v.published), units.Thousands(w.rate(func(v *demoView) int64 { return v.published })),
-			units.Thousands(v.applied), units.Thousands(w.rate(func(v *demoView) int64 { return v.applied })), lag),
-		fmt.Sprintf("dead-lettered %s   late %s", units.Thousands(v.dead), units.Thousands(v.late)),
+		fmt.Sprintf("players: published %s (%s/s)   Kafka: lag %s, by whole batches",
+			units.Thousands(v.published), units.Thousands(w.rate(func(v *demoView) int64 { return v.published })), lag),
+		fmt.Sprintf("this consumer: applied %s (%s/s)   dead-lettered %s   late %s",
+			units.Thousands(v.applied), units.Thousands(w.rate(func(v *demoView) int64 { return v.applied })),
+			units.Thousands(v.dead), units.Thousands(v.late)),
 	}
 }
