@@ -173,7 +173,7 @@ func choosesLetters(t *testing.T, addresses, environ []string) {
 	}
 	code, stdout, _ = execute(t, environ, "dead-letters", "list", "--counts", "--partition", "3", "--json")
 	if code != 0 || strings.Join(strings.Fields(stdout), "") !=
-		`{"counts":[{"topic":"points","partition":3,"reason":"overflow","events":1,"letters":1,"first_written":"2026-11-21T08:16:20.000Z","last_written":"2026-11-21T08:16:20.000Z"}],"no_letters":[]}` {
+		`{"counts":[{"topic":"points","partition":3,"reason":"overflow","events":1,"letters":1,"first_written":"2026-11-21T08:16:20.000Z","last_written":"2026-11-21T08:16:20.000Z"}],"totals":[{"reason":"overflow","events":1,"letters":1}],"no_letters":[]}` {
 		t.Errorf("code %d\n%s", code, stdout)
 	}
 
