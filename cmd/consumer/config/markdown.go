@@ -16,7 +16,7 @@ func WriteMarkdown(w io.Writer) error {
 Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows what is in force, and where each value came
 from: the environment comes before the file, the file before the default. A YAML file is named by
 ` + "`--config`" + ` or ` + "`" + FileVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
-wrong is listed at start, with where it stands and what would be right, and the exit code is 2.
+wrong is listed at start, with where it is and what would be right, and the exit code is 2.
 
 **Can't be changed later** marks a setting that decides how standings are stored. Redis keeps it beside the
 boards, and a consumer that is configured otherwise refuses to start. Choose these before the first start; to

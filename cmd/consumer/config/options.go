@@ -50,7 +50,7 @@ func chapters(cfg *Config) []chapter {
 		{"A user of Kafka", "", kafkaSASLOptions(&cfg.Kafka.SASL)},
 		{"Redis", "", redisOptions(&cfg.Redis)},
 		{"TLS to Redis", "", tlsOptions("redis", &cfg.Redis.TLS)},
-		{"Periods", "Each period has its own boards. What a layout comes to, `consumer config` shows: how many bits are\n" +
+		{"Periods", "Each period has its own boards. `consumer config` shows what each layout results in: how many bits are\n" +
 			"left for time, and the tick, the step in which times can be told apart. `readable` holds points and\n" +
 			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
 		{"Events and windows", "", eventOptions(cfg)},
@@ -98,7 +98,7 @@ func kafkaOptions(c *Kafka) []option {
 			doc:   "The deadline of one call to Kafka; a fetch has `fetch_wait` besides."},
 		{Key: "kafka.commit_interval", def: "1s",
 			value: durationValue{&c.CommitInterval, 10 * time.Millisecond, time.Hour},
-			doc:   "How often offsets are committed, for lag monitors; where to go on is the ledger's to say."},
+			doc:   "How often offsets are committed, for lag monitors; where to go on is in the ledger."},
 	}
 }
 
@@ -139,7 +139,7 @@ func redisOptions(c *Redis) []option {
 			doc:   "The deadline of one call to Redis."},
 		{Key: "redis.assume_noeviction", def: "false",
 			value: boolValue{&c.AssumeNoeviction},
-			doc:   "Start even where Redis won't tell its maxmemory-policy. With any but `noeviction`, standings get lost."},
+			doc:   "Start even where Redis doesn't show its maxmemory-policy. With any but `noeviction`, standings get lost."},
 	}...)
 }
 
