@@ -246,7 +246,10 @@ func (b *bubble) run() (stop func()) {
 			wait := newWait()
 			for ctx.Err() == nil {
 				began := time.Now()
-				err := w.tryLetter(ctx)
+				err := w.awaitLostTurn(ctx)
+				if err == nil {
+					err = w.tryLetter(ctx)
+				}
 				if err == nil {
 					var at ledger.Position
 					if at, err = ledger.Parse(b.standings.at(w.partition)); err == nil {

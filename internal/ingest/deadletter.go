@@ -37,6 +37,9 @@ type deadLetters struct {
 	quota     *letterQuota  // the partition's
 	patience  time.Duration // how long that is waited out here
 	done      *lettered     // takes note of what was acknowledged; nil: it isn't in order
+	gotOn     bool          // a set was noted there: to end the flow isn't for nothing
+	waited    time.Duration // for the quota, in this flow
+	wanted    func() bool   // others want what is held here; nil: nobody does
 
 	memory recordbatch.Memory // what is gathered is charged to it; nil: to nobody
 	final  bool               // there is no more memory to be had than there is
@@ -224,7 +227,7 @@ func (d *deadLetters) write(ctx context.Context, letters []letter) error {
 		case err == nil:
 			d.stats.DeadLetters.Add(int64(len(letters)))
 			d.blocked(nil)
-			d.done.acknowledged(letters)
+			d.gotOn = d.done.acknowledged(letters)
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -276,7 +279,7 @@ func letterRemedy(topic string, err error) string {
 
 func (d *deadLetters) refused(ctx context.Context, letters []letter, cause error) error {
 	// What was refused is paid for by the quota too: a flow that ended for that would be
-	// refused the same again.
+	// refused the same again. See heed for how long that may take.
 	defer func(patience time.Duration) { d.patience = patience }(d.patience)
 	d.patience = fetch.MaxThrottle
 	if len(letters) > 1 {

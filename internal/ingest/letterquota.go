@@ -63,7 +63,9 @@ func (q *letterQuota) begin() bool {
 }
 
 // heed waits until a broker that asked to be left alone wants letters again. With all that
-// is held that is no longer than the patience for it; else it ends the flow.
+// is held that is no longer than the patience for it; else it ends the flow. Where others
+// want what is held, a flow that has got on by a set of letters, and has waited for a
+// minute in all, has no more patience than any: the next one goes on from there.
 func (d *deadLetters) heed(ctx context.Context) error {
 	left := d.quota.left()
 	if left <= 0 {
@@ -72,12 +74,17 @@ func (d *deadLetters) heed(ctx context.Context) error {
 	err := &Waiting{WaitsDeadLetters,
 		fmt.Errorf("a quota of Kafka's holds back the dead letters of %s/%d for another %v", d.topic, d.partition, left.Round(time.Millisecond)),
 		"raise the quota (producer_byte_rate) of this user or of client id standings if that is too slow; it goes on by itself"}
-	if left > d.patience {
+	patience := d.patience
+	if d.gotOn && d.waited >= fetch.MaxThrottle && d.wanted != nil && d.wanted() {
+		patience = min(patience, tries)
+	}
+	if left > patience {
 		d.quota.end()
 		return err
 	}
 	if left > tries {
 		d.blocked(err)
 	}
+	d.waited += left
 	return sleep(ctx, left)
 }

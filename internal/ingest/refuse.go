@@ -114,23 +114,25 @@ func (s *sweeper) check(ctx context.Context, p *ledger.Piece) (ledger.Answer, er
 	}
 }
 
-var errTurn = errors.New("another partition reads a batch again, for members who are refused")
-
 // letter reads the batch again and dead-letters the events of the members that were
 // marked since it was last read.
 //
-// It reads outside of the memory budget, since the batch is held meanwhile and
-// nobody waits while holding: one partition at a time, with a token for it.
+// It reads outside of the memory budget, one partition at a time, with a token for it. The
+// batch is held meanwhile, and so is bounded what is waited for with it; then the flow
+// ends, and all is let go:
+//
+//	the token                     a look every outagePatience whether anybody wants memory
+//	a leader that is away         outagePatience
+//	a quota that lets nothing in  throttleStarves
+//	the dead-letter topic         no wait at all: the flow ends at the first error
+//	its quota                     fetch.MaxThrottle a set of letters, and in all where
+//	                              anybody wants the memory, or the token
+//
+// What is left is work: a quota that lets a response through now and then makes a reading
+// as long as the first one was. Each flow gets on by a set of letters at least.
 func (s *sweeper) letter(ctx context.Context, b *batch) error {
-	select {
-	case s.again <- struct{}{}:
-	default:
-		s.writing(errTurn) // the one before may have to wait for Kafka
-		select {
-		case s.again <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if err := s.takeTurn(ctx); err != nil {
+		return err
 	}
 	defer func() { <-s.again }()
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
@@ -139,13 +141,10 @@ func (s *sweeper) letter(ctx context.Context, b *batch) error {
 	r.records = recordbatch.Reader{MaxRecord: s.maxResponse, MaxCodec: s.maxCodec}
 	defer r.records.Close()
 	o := &lettering{reader: r, decoder: event.NewDecoder(s.Events), batch: b, letters: s.newLetters(s.writing)}
-	// Nobody waits with the token for long: a dead-letter topic that can't be written,
-	// or a leader that is away, must hold up its own partition alone.
 	o.letters.once = true
 	o.letters.done = &s.refused
-	// A quota that is used up holds up the others too, and flows that ended for it would
-	// write the same letters again and again.
 	o.letters.patience = fetch.MaxThrottle
+	o.letters.wanted = func() bool { return s.memory.Wanted() || s.turns.Load() > 0 }
 	if err := o.read(ctx); err != nil {
 		return err
 	}

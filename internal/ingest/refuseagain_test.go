@@ -74,7 +74,7 @@ func (b *bubble) through(box *letterBox, partitions int, within time.Duration) {
 // those of records that are bad by themselves are.
 func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 100 << 10; c.PieceTime = time.Microsecond })
+		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 100 << 10 })
 		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 { return 0 }}
 		b.logs.produce = box.produce
 		stop := b.run()
@@ -99,5 +99,101 @@ func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *t
 		release()
 		b.through(box, 1, 10*time.Minute)
 		require.Greater(t, outages.Load(), int32(2))
+	})
+}
+
+// A reading for the letters of members who are refused goes on with its batch held, one
+// partition's at a time. Whoever wants memory isn't kept waiting for all of them: not by a
+// quota that lets a set through now and then, and not by brokers that answer nothing.
+func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
+	const n = 8
+	for name, begin := range map[string]func(b *bubble, box *letterBox, until time.Time){
+		"a quota for letters": func(_ *bubble, box *letterBox, _ time.Time) { box.throttle = 13 * time.Second },
+		"letters that are refused for their size, and a quota": func(_ *bubble, box *letterBox, _ time.Time) {
+			box.throttle, box.most = 2*time.Second, 100
+		},
+		"a quota that lets nothing through": func(b *bubble, _ *letterBox, until time.Time) {
+			b.logs.throttle = func(p int32) time.Duration {
+				if p < n && time.Now().Before(until) {
+					return 9 * time.Second
+				}
+				return 0
+			}
+		},
+		"no leader": func(b *bubble, _ *letterBox, until time.Time) {
+			b.logs.answer = func(_ context.Context, p int32, _ int64) int16 {
+				if p < n && time.Now().Before(until) {
+					return int16(kafka.NotLeaderForPartition)
+				}
+				return 0
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, n+1, func(c *Config) { c.FoldMemory, c.FetchBytes = 8<<20, 100<<10 })
+				box := &letterBox{taken: map[string]int{}, code: func(int32) int16 { return 0 }, muted: map[int32]time.Time{}}
+				b.logs.produce = box.produce
+				stop := b.run()
+				defer stop()
+				release := overflowing(b, n)
+				hog := b.consumer.memory.Account()
+				require.True(t, hog.Take(b.consumer.memory.Total()-b.consumer.memory.Used()))
+				b.logs.mu.Lock()
+				begin(b, box, time.Now().Add(time.Hour))
+				b.logs.mu.Unlock()
+				release()
+				time.Sleep(time.Second)
+				const more = 20_000
+				all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
+				for i := 0; i < more; i += 400 {
+					b.send(n, 0, all[i:i+400]...)
+				}
+				began := time.Now()
+				for b.standings.at(n) != fmt.Sprint(more) {
+					time.Sleep(time.Second)
+					require.Less(t, time.Since(began), 45*time.Second, "it is at %s, %d wait for memory, and %v", b.standings.at(n), b.consumer.memory.Waiting(), b.workers[n].line())
+				}
+				for key, times := range box.all() {
+					require.Equal(t, 1, times, key)
+				}
+				hog.Release(hog.Held())
+				if box.most == 0 { // else it takes hours
+					b.through(box, n, 2*time.Hour)
+				}
+			})
+		})
+	}
+}
+
+// Whoever has got on by some sets of letters, and has waited a minute for a quota, lets go
+// of the batch for others, and goes on with the next letter in another flow.
+func TestABatchGoesToOthersThoughAQuotaHoldsBackItsLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 2, func(c *Config) { c.FetchBytes = 100 << 10 })
+		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 { return 0 }, muted: map[int32]time.Time{}, throttle: 50 * time.Second}
+		b.logs.produce = box.produce
+		stop := b.run()
+		defer stop()
+		release := overflowing(b, 1)
+		budget := b.consumer.memory
+		hog, held := budget.Account(), budget.Used()
+		require.True(t, hog.Take(budget.Total()-budget.Reserve()-held/2), "a reserve and half of the batch")
+		release()
+		time.Sleep(time.Second)
+		sets := func() int {
+			box.mu.Lock()
+			defer box.mu.Unlock()
+			return box.writes
+		}
+		require.Equal(t, 1, sets())
+		began := time.Now()
+		other := budget.Account()
+		require.NoError(t, other.Wait(t.Context(), nil))
+		require.InDelta(t, 2*box.throttle.Seconds(), time.Since(began).Seconds(), 10)
+		require.Equal(t, 3, sets())
+		other.EndTurn()
+		hog.Release(hog.Held())
+		b.through(box, 1, 10*time.Minute)
 	})
 }

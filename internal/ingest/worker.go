@@ -38,8 +38,10 @@ type worker struct {
 	quota   letterQuota
 	done    lettered // the reader's
 	refused lettered // the sweeper's: of members who are refused
-	pieces  fold.Pieces
-	pace    pace
+	// The last flow ended for the token for reading a batch again.
+	lostTurn bool
+	pieces   fold.Pieces
+	pace     pace
 
 	until     *ledger.Position // where a replay ends; nil for a consumer, which doesn't
 	stood     *ledger.Position // where the flow before left the ledger; nil: unknown
@@ -61,6 +63,7 @@ type shared struct {
 	states      *states
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	again       chan struct{} // a token for reading a batch again, outside of the budget
+	turns       atomic.Int32  // how many wait for it
 	reconnected atomic.Int64  // counts new connections to the standings
 	trailless   atomic.Bool   // the brokers refuse metadata as long as a trail
 	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
@@ -133,6 +136,9 @@ func (w *worker) judge(err error) error {
 
 // flow finds the position and works from there until something ends it.
 func (w *worker) flow(ctx context.Context) error {
+	if err := w.awaitLostTurn(ctx); err != nil {
+		return err
+	}
 	if err := w.tryLetter(ctx); err != nil {
 		return err
 	}
@@ -157,7 +163,7 @@ func (w *worker) work(ctx context.Context, at ledger.Position) error {
 		return &batch{Batch: fold.New(&w.Rules, w.account, w.memory.Reserve()-w.maxResponse)}
 	})
 	w.letters = w.newLetters(w.reading)
-	w.letters.memory, w.letters.done = w.account, &w.done
+	w.letters.memory, w.letters.done, w.letters.wanted = w.account, &w.done, w.memory.Wanted
 	w.done.begin(at.From)
 	w.refused.refused = true
 	r := &reader{worker: w, fetcher: w.fetcher(w.account), done: &w.done, blocked: w.reading, idle: newWait()}
