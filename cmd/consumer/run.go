@@ -144,9 +144,13 @@ func retire(ctx context.Context, store *ranking.Store, log *zap.Logger) {
 	tick := time.NewTicker(retireEvery)
 	defer tick.Stop()
 	for {
-		if n, err := store.Retire(ctx); err != nil && ctx.Err() == nil {
+		n, err := store.Retire(ctx)
+		if ahead, ok := errors.AsType[*ranking.ClockError](err); ok {
+			log.Warn(ahead.Error())
+		} else if err != nil && ctx.Err() == nil {
 			log.Warn("couldn't drop the listings of windows that are over; trying again in an hour", zap.Error(err))
-		} else if n > 0 {
+		}
+		if n > 0 {
 			log.Info("windows that are over are no longer listed", zap.Int("windows", n))
 		}
 		select {

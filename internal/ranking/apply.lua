@@ -65,6 +65,11 @@ local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 -- listed, its retention is raised, and then more of its events come. So the start of the
 -- last such window of each period is kept, in dropped as over:<period>, and what isn't
 -- listed and starts no later doesn't begin any more. A shadow is read by one retention.
+--
+-- But a clock that was far ahead for a while leaves out what isn't over by any retention,
+-- and its start stays in mind. So a window that hasn't ended begins all the same: of a
+-- period's windows the one that ends later starts later, so what was kept is of one that
+-- hasn't ended either. Retire forgets it, and says that events are missing.
 local windows, room = {}, nil -- how many more may be listed
 local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
 local function leftOut(period)
@@ -90,7 +95,7 @@ for i = 1, #KEYS - 5 do
     w.live = now < expires
     local period = string.match(name, '^[^:]*:([^:]*)') or ''
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
-    if w.live and (call('HGET', dropped, name) or w.first <= leftOut(period)) then w.live = false end
+    if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
     w.listing = string.format('%s %s %.0f', first, last, expires)
     w.expires = string.format('%.0f', expires + DAY)
     if w.live then

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/internal/periods"
 )
 
 // ErrRebuilding says that a rebuild is under way, which would bring back what is dropped.
@@ -92,22 +94,42 @@ func one(reply []any) any {
 	return reply[0]
 }
 
-// forget removes what was kept in mind of dropped windows that are over by now: they take
-// nothing any more.
+// ClockError says that Redis's clock was ahead for a while: windows that hadn't ended by the
+// right time were over by it, and events that came for them were left out.
+type ClockError struct {
+	Windows []string // the last of each period: weekly:2026-W47
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("the clock of Redis was ahead for a while, and events were left out of windows up to %s, which were over by it: "+
+		"rebuild the boards from the log (consumer rebuild)", strings.Join(e.Windows, ", "))
+}
+
+// forget removes what was kept in mind of windows that take nothing any more, as they are
+// over: dropped ones. What apply.lua keeps as over:<period> stays, since a retention may be
+// raised at any time; but what hasn't ended was never over by any, and is there because the
+// clock was wrong. That is a *ClockError, once everything is done.
 func (s *Store) forget(ctx context.Context) error {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return err
 	}
+	var ahead []string
 	for page, err := range s.pages(ctx, s.keys.dropped(), 0) {
 		if err != nil {
 			return err
 		}
 		var over []string
 		for i := 0; i+1 < len(page); i += 2 {
-			until, err := strconv.ParseInt(page[i+1], 10, 64)
-			window := strings.Count(page[i], ":") == 2 // over:<period> is apply.lua's, and stays
-			if err == nil && window && !now.Before(time.UnixMilli(until).Add(retireAfter)) {
+			at, err := strconv.ParseInt(page[i+1], 10, 64)
+			if err != nil {
+				continue
+			}
+			if period, ok := strings.CutPrefix(page[i], "over:"); ok && strings.Count(page[i], ":") == 1 {
+				if w, ok := s.unended(period, at, now); ok {
+					over, ahead = append(over, page[i]), append(ahead, period+":"+w.Name)
+				}
+			} else if strings.Count(page[i], ":") == 2 && !now.Before(time.UnixMilli(at).Add(retireAfter)) {
 				over = append(over, page[i])
 			}
 		}
@@ -117,7 +139,20 @@ func (s *Store) forget(ctx context.Context) error {
 			}
 		}
 	}
+	if len(ahead) > 0 {
+		slices.Sort(ahead)
+		return &ClockError{slices.Compact(ahead)} // a page may come twice
+	}
 	return nil
+}
+
+// unended is the window of a period that starts at a time, ms, if it hasn't ended.
+func (s *Store) unended(period string, start int64, now time.Time) (periods.Window, bool) {
+	if _, known := s.periods[period]; !known {
+		return periods.Window{}, false
+	}
+	w, err := s.calendar.At(periods.Period(period), start)
+	return w, err == nil && now.UnixMilli() < w.End
 }
 
 func (s *Store) undrop(ctx context.Context, names []string) error {

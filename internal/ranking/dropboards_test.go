@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -159,4 +160,36 @@ func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	f.both(t, f.member("u1", 5))
 	require.Zero(t, f.client.Exists(t.Context(), f.key(eu[0]), f.key(eu[1]), f.key(eu[2])).Val())
 	require.Len(t, f.client.HGet(t.Context(), f.store.keys.dropped(), name).Val(), 13, "until it would be over")
+}
+
+// Redis's clock once jumped ahead, a window that was just beginning was over by it, and its
+// start was kept in mind.
+func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
+	for _, retired := range []bool{false, true} {
+		f := fixed(t)
+		over := func(period string, start int64) {
+			t.Helper()
+			require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), "over:"+period, start).Err())
+		}
+		over("weekly", f.piece.Windows[0].Start) // the present one
+		over("monthly", f.piece.Windows[1].End)  // the next one
+		past := f.piece.Windows[2].Start - 366*day
+		over("yearly", past) // one that was over, and is by another retention
+		over("season", 1)
+		if retired {
+			f.store = f.storeOf(t, func(c *Config) {
+				c.Periods["yearly"] = Period{Layout: c.Periods["yearly"].Layout, Retention: 20 * 366 * 24 * time.Hour}
+			})
+			_, err := f.store.Retire(t.Context())
+			var ahead *ClockError
+			require.ErrorAs(t, err, &ahead)
+			require.Len(t, ahead.Windows, 2)
+			require.Equal(t, "weekly:"+f.piece.Windows[0].Name, ahead.Windows[1])
+			_, err = f.store.Retire(t.Context())
+			require.NoError(t, err, "once")
+			require.Equal(t, map[string]string{"over:yearly": strconv.FormatInt(past, 10), "over:season": "1"}, f.client.HGetAll(t.Context(), f.store.keys.dropped()).Val())
+		}
+		f.add(t, f.member("u1", 5))
+		require.Len(t, f.client.HGetAll(t.Context(), f.store.keys.windows()).Val(), 3, "every window that hasn't ended begins, retired %v", retired)
+	}
 }

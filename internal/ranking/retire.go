@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 const retireAfter = 48 * time.Hour
 
 // Retire drops the listings of windows that have been over for two days, and
-// returns how many. Redis's own time decides, and a listing that changed since it
+// returns how many. A *ClockError is no failure, and returned once. Redis's own time decides, and a listing that changed since it
 // was read stays. It is called now and then, by any worker.
 func (s *Store) Retire(ctx context.Context) (int, error) {
 	dropped := 0
@@ -27,7 +28,11 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 			return dropped, fmt.Errorf("drop the windows of %q that are over: %w", s.prefix, err)
 		}
 	}
-	if err := s.forget(ctx); err != nil {
+	err := s.forget(ctx)
+	if _, ok := errors.AsType[*ClockError](err); ok {
+		return dropped, err
+	}
+	if err != nil {
 		return dropped, fmt.Errorf("forget the dropped windows of %q that are over: %w", s.prefix, err)
 	}
 	return dropped, nil
