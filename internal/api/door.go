@@ -4,6 +4,10 @@ package api
 // files left can't dial Kafka or Redis any more. A plain limit would lock out the probes of
 // an orchestrator as soon as somebody holds that many; so whoever comes is let in, and the
 // connection that has sent no whole request for longest goes. A probe sends its own at once.
+//
+// Where every request is whole, the answer that has been written for longest goes, after a
+// second: answers come from memory, and who takes its own takes no time. Who never reads
+// would otherwise keep a place until its time to write is over, and 128 of them all of them.
 
 import (
 	"container/list"
@@ -11,7 +15,11 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
+
+// unreadFor is how long an answer may be on its way where others want the place.
+const unreadFor = time.Second
 
 // door is a listener with a limit.
 type door struct {
@@ -28,6 +36,7 @@ type visitor struct {
 	door    *door
 	place   *list.Element // guarded by door.mu, as is what follows; nil once it is gone
 	serving bool          // its request is whole, and being answered
+	writing time.Time     // since when its answer is being written; zero before its first byte
 }
 
 // Accept lets in the next, whom there is always room for but where every other is being
@@ -58,15 +67,39 @@ func (d *door) admit(v *visitor) bool {
 
 // turnOut closes the connection that has been waited for longest, if there is one.
 func (d *door) turnOut() bool {
+	var slowest *visitor
 	for e := d.open.Front(); e != nil; e = e.Next() {
-		if v := e.Value.(*visitor); !v.serving {
-			d.open.Remove(e)
-			v.place = nil
-			_ = v.Conn.Close() // its goroutine sees that, and ends
+		v := e.Value.(*visitor)
+		if !v.serving {
+			v.leave()
 			return true
 		}
+		if !v.writing.IsZero() && (slowest == nil || v.writing.Before(slowest.writing)) {
+			slowest = v
+		}
 	}
-	return false
+	if slowest == nil || time.Since(slowest.writing) < unreadFor {
+		return false
+	}
+	slowest.leave()
+	return true
+}
+
+// leave is called with the door's lock held.
+func (v *visitor) leave() {
+	v.door.open.Remove(v.place)
+	v.place = nil
+	_ = v.Conn.Close() // its goroutine sees that, and ends
+}
+
+// Write notes since when its answer is being written: a write may wait for the reader.
+func (v *visitor) Write(b []byte) (int, error) {
+	v.door.mu.Lock()
+	if v.serving && v.writing.IsZero() {
+		v.writing = time.Now()
+	}
+	v.door.mu.Unlock()
+	return v.Conn.Write(b)
 }
 
 // Close makes room.
@@ -85,7 +118,7 @@ func (v *visitor) Close() error {
 func (v *visitor) serve(yes bool) {
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
-	v.serving = yes
+	v.serving, v.writing = yes, time.Time{}
 	if v.place != nil {
 		v.door.open.MoveToBack(v.place)
 	}
