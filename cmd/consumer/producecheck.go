@@ -212,7 +212,8 @@ func (c *checkReport) count(r *lineReport) {
 
 // text is a line for people: its number, what would become of it, and where or why.
 func (r *lineReport) text(width int) string {
-	result, what := r.Result, ""
+	result := r.Result
+	var what string
 	if r.Reason != nil {
 		result = *r.Reason // as list has them
 	}
