@@ -59,6 +59,7 @@ var (
 	throttled = desc("kafka_throttle_seconds_total", "Time that brokers asked to be left alone for, since a quota of Kafka's was used up (consumer_byte_rate, request_percentage): added up over partitions, so that of a process with many it may grow by many seconds a second.")
 	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
 	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
+	refilling = desc("refilling_partitions", "Partitions of this process that are read again since Redis was lost: until they are where they were, boards lack points and members. /readyz says how many records are left.")
 	state     = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
@@ -79,7 +80,7 @@ var (
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
-	moves, broken, retries, throttled, halted, waiting, state,
+	moves, broken, retries, throttled, halted, waiting, refilling, state,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
 
@@ -163,12 +164,16 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	to.gauge(memHigh, float64(s.Memory.High))
 	to.gauge(memWaiting, float64(s.Memory.Waiting))
 	type why struct{ state, reason string }
-	reasons := map[why]int{}
+	reasons, refills := map[why]int{}, 0
 	for i := range s.Partitions {
 		p := &s.Partitions[i]
 		to.partition(p, now)
 		reasons[why{p.Line.State, p.Line.Reason}]++
+		if p.Refill > 0 {
+			refills++
+		}
 	}
+	to.gauge(refilling, float64(refills))
 	for _, r := range ingest.HaltReasons() {
 		to.gauge(halted, float64(reasons[why{ingest.StateHalted, r}]), r)
 	}

@@ -96,6 +96,14 @@ func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
 	}
 }
 
+func TestPartitionsThatAreReadAgainSinceRedisWasLostAreCounted(t *testing.T) {
+	require.Equal(t, map[string]float64{"": 0}, values(gather(t, new(ingest.Stats), aConsumer)["standings_refilling_partitions"]))
+	refilling := aConsumer()
+	refilling.Partitions[0].Refill, refilling.Partitions[2].Refill = 7, 1
+	found := gather(t, new(ingest.Stats), func() ingest.Snapshot { return refilling })
+	require.Equal(t, map[string]float64{"": 2}, values(found["standings_refilling_partitions"]))
+}
+
 func TestAProcessThatLostItsPartitionsShowsNoneOfThem(t *testing.T) {
 	found := gather(t, new(ingest.Stats), func() ingest.Snapshot { return ingest.Snapshot{} })
 	for _, name := range []string{"standings_lag_records", "standings_lag_seconds", "standings_partition_state"} {
