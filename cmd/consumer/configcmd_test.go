@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clitest"
+	"go.uber.org/zap"
+
 	"github.com/standings/standings/cmd/consumer/config"
 )
 
@@ -134,5 +137,17 @@ func TestNoFormOfTheConfigurationShowsASecret(t *testing.T) {
 				t.Errorf("%v with %s: exit code %d\n%s%s", args, variable, code, out, errs)
 			}
 		}
+	}
+}
+
+func TestDurationsInTheLogAreAsSettingsHaveThem(t *testing.T) {
+	var out bytes.Buffer
+	log, err := newLogger(config.Defaults(), &out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("a line", zap.Duration("retention", 60*24*time.Hour), zap.Duration("wait", 5*time.Minute))
+	if !strings.Contains(out.String(), `"retention":"60d","wait":"5m"`) {
+		t.Error(out.String())
 	}
 }

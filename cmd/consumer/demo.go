@@ -195,7 +195,7 @@ func playDemo(ctx context.Context, p *cli.Program, f *demoFlags, stage *demoStag
 		return err
 	}
 	defer func() { _ = logFile.Close() }()
-	log, err := newLogger(stage.cfg, logFile)
+	log, err := newLogger(stage.cfg, logFile, false)
 	if err != nil {
 		return err
 	}

@@ -5,16 +5,18 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
-// newLogger writes to w as log.level and log.format say.
-func newLogger(cfg *config.Config, w io.Writer) (*zap.Logger, error) {
+// newLogger writes to w as log.level and log.format say. Colours are for the console alone.
+func newLogger(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return nil, fmt.Errorf("log.level: %w", err)
@@ -28,11 +30,14 @@ func newLogger(cfg *config.Config, w io.Writer) (*zap.Logger, error) {
 	}
 	fields := zap.NewProductionEncoderConfig()
 	fields.EncodeTime = zapcore.ISO8601TimeEncoder
-	fields.EncodeDuration = zapcore.StringDurationEncoder
+	fields.EncodeDuration = func(d time.Duration, to zapcore.PrimitiveArrayEncoder) { to.AppendString(units.FormatDuration(d)) }
 	encoder := zapcore.NewJSONEncoder(fields)
 	if format == "console" {
 		fields.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
-		fields.EncodeLevel = zapcore.CapitalColorLevelEncoder
+		fields.EncodeLevel = zapcore.CapitalLevelEncoder
+		if colours {
+			fields.EncodeLevel = zapcore.CapitalColorLevelEncoder
+		}
 		encoder = zapcore.NewConsoleEncoder(fields)
 	}
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil

@@ -37,7 +37,7 @@ exits with 0. Replicas share the partitions.`,
 			if err != nil {
 				return err
 			}
-			log, err := newLogger(l.Config, p.Stderr)
+			log, err := newLogger(l.Config, p.Stderr, p.Colours(p.Stderr))
 			if err != nil {
 				return err
 			}

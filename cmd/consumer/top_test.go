@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"reflect"
 	"regexp"
 	"strings"
@@ -410,3 +411,38 @@ func TestTimesAreAsExactAsTheTick(t *testing.T) {
 		}
 	}
 }
+
+// What answers isn't a Redis, or has no room.
+func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
+	// A Kafka takes the text of Redis's protocol for a request of 700 MB, and closes.
+	kafka, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kafka.Close() //nolint:errcheck // nothing is in flight any more
+	go func() {
+		for {
+			conn, err := kafka.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_ = conn.Close()
+		}
+	}()
+	code, _, stderr := execute(t, []string{"STANDINGS_REDIS_ADDRESSES=" + kafka.Addr().String()}, "top", "global", "weekly")
+	if want := "closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)"; code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	cfg := config.Defaults()
+	full := clients.ExplainRedis(t.Context(), redisAnswer("OOM command not allowed when used memory > 'maxmemory'."), cfg)
+	if want := "is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
+		t.Error(full)
+	}
+}
+
+// redisAnswer is an error that a server has answered.
+type redisAnswer string
+
+func (e redisAnswer) Error() string { return string(e) }
+func (redisAnswer) RedisError()     {}

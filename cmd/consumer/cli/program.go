@@ -40,6 +40,23 @@ func (p *Program) Configuration() (*config.Loaded, error) {
 	return config.Load(p.ConfigPath, p.Environ)
 }
 
+// Colours reports whether what is written to w may have colours: on a terminal, unless
+// NO_COLOR is set to anything but nothing (https://no-color.org), or TERM is dumb.
+func (p *Program) Colours(w io.Writer) bool {
+	_, onTerminal := terminal.Width(w)
+	return onTerminal && coloursWanted(p.Environ)
+}
+
+func coloursWanted(environ []string) bool {
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if name == "NO_COLOR" && value != "" || name == "TERM" && value == "dumb" {
+			return false
+		}
+	}
+	return true
+}
+
 // Run carries out a command line on root and returns the exit code, once everything
 // that was started has ended. Cancelling ctx ends it in order, as a first SIGTERM does.
 func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) int {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -79,6 +80,9 @@ func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}
+	if ranking.IsFull(err) && !errors.As(err, new(*ranking.FullError)) {
+		return redisError{name + " is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)", err}
+	}
 	op, ofNetwork := errors.AsType[*net.OpError](err)
 	dns, ofNames := errors.AsType[*net.DNSError](err)
 	timeout, ofTime := errors.AsType[net.Error](err)
@@ -87,6 +91,8 @@ func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, dns), err}
 	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
 		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.Redis.Timeout)), err}
+	case errors.Is(err, io.EOF):
+		return redisError{name + " closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)", err}
 	case ofNetwork && op.Op == "dial":
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, op), err}
 	}

@@ -152,7 +152,14 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []er
 			return nil, nil, fileProblem(path, err)
 		}
 	}
-	problems := unknownKeys(declared, fromFile, Origin{"file", path})
+	lines := keyLines(path)
+	where := func(key string) Origin {
+		if line := lines[key]; line > 0 {
+			return Origin{"file", fmt.Sprintf("%s, line %d", path, line)}
+		}
+		return Origin{"file", path}
+	}
+	problems := unknownKeys(declared, fromFile, where)
 	problems = append(problems, unknownVariables(declared, keys, environ)...)
 	set := env.Opt{
 		Prefix:      Prefix,
@@ -209,7 +216,7 @@ func scalar(raw any) (string, bool) {
 	return fmt.Sprint(raw), true
 }
 
-func unknownKeys(declared []option, k *koanf.Koanf, from Origin) []error {
+func unknownKeys(declared []option, k *koanf.Koanf, from func(key string) Origin) []error {
 	var problems []error
 	for _, key := range k.Keys() {
 		known, section := false, false
@@ -227,14 +234,14 @@ func unknownKeys(declared []option, k *koanf.Koanf, from Origin) []error {
 		case known, section && empty: // `redis:` with all below it commented out
 		case section:
 			problems = append(problems, &settingError{kind: errType, key: key,
-				problem: "a value stands where a section belongs", from: from})
+				problem: "a value stands where a section belongs", from: from(key)})
 		default:
 			names := make([]string, len(declared))
 			for i, o := range declared {
 				names[i] = o.Key
 			}
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
-				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from})
+				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from(key)})
 		}
 	}
 	return problems
