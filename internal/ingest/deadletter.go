@@ -64,7 +64,8 @@ const (
 	maxHeaders     = 100
 	maxHeaderBytes = 32 << 10
 	// tries is how long a write that fails is tried again with everything held, but twice
-	// at least: the first may have met a connection that another's quota had muted.
+	// at least: the first may have met a connection that another's quota had muted for a
+	// request of another kind (see unmuting).
 	tries = time.Second
 )
 

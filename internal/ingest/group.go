@@ -31,7 +31,7 @@ type Consumer struct {
 
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
-	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{c.Transport}, Timeout: c.Timeout}
+	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{unmuting{c.Transport}}, Timeout: c.Timeout}
 	maxResponse := LargestBatch(c.FoldMemory)
 	c.Standings = marked{c.Standings}
 	consumer := &Consumer{

@@ -51,11 +51,11 @@ const (
 
 	readCommitted = 1
 
-	// shared is the longest throttle with which a connection is kept. The broker
+	// SharedThrottle is the longest throttle with which a connection is kept. The broker
 	// doesn't read from a connection that it throttles (KIP-219), and the transport
 	// gives any request to any connection: behind a longer throttle the deadlines of
 	// others would pass, those of other partitions and of commits.
-	shared = time.Second
+	SharedThrottle = time.Second
 )
 
 type stage int
@@ -163,7 +163,7 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if err := x.read(version); err != nil {
 		return nil, err
 	}
-	if x.response.Throttled > shared {
+	if x.response.Throttled > SharedThrottle {
 		return nil, errMuted
 	}
 	return x, nil
