@@ -160,6 +160,9 @@ func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.Wa
 	for again := time.Now().Add(againEvery); ; {
 		select {
 		case now := <-tick.C:
+			if ctx.Err() != nil { // both are ready: chance mustn't say whether the last one is the second
+				continue
+			}
 			if !now.Before(again) {
 				again = now.Add(againEvery)
 				c.again()

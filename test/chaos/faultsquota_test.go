@@ -38,7 +38,7 @@ func fetchQuota(w *world, r *rand.Rand) (func() string, error) {
 
 // letterQuota holds back dead letters, which are all that consumers produce.
 func letterQuota(w *world, r *rand.Rand) (func() string, error) {
-	rate := 800 + r.Int64N(1600)
+	rate := 300 + r.Int64N(500)
 	before := w.heldBack()
 	_, err := w.under("producer_byte_rate", rate, between(r, 4*time.Second, 10*time.Second), func(harness.Metrics) float64 { return 0 })
 	return func() string {

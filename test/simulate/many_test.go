@@ -4,7 +4,10 @@ package simulate
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
 	"time"
 )
 
@@ -14,7 +17,7 @@ func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 	for _, of := range []struct {
 		partitions int
 		memory     int64
-	}{{100, 1 << 20}} {
+	}{{250, 2 << 20}} {
 		p := small()
 		p.setup.Partitions, p.setup.Processes = of.partitions, []size{{foldMemory: of.memory, pieceTime: 320 * time.Microsecond}}
 		p.sendings = nil
@@ -38,21 +41,98 @@ func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 	}
 }
 
+// starving is a plan of many partitions on a small budget, of which every other has bad
+// events among the others.
+func starving() *plan {
+	const partitions = 32
+	p := small()
+	p.setup.Partitions, p.setup.Processes = partitions, []size{{foldMemory: 1 << 20, pieceTime: 320 * time.Microsecond}}
+	p.setup.FetchBytes = 64 << 10
+	p.sendings = nil
+	at := beginning.Add(-time.Hour).UnixMilli()
+	for partition := range partitions {
+		s := sending{partition: partition}
+		for i := range 200 {
+			s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"u%d-%0150d","points":1,"occurred_at":%d}`, partition, i, at)})
+		}
+		if partition%2 == 0 {
+			s.records = append(s.records, record{time: at, value: []byte("poison")})
+		}
+		p.sendings = append(p.sendings, s)
+	}
+	p.first = len(p.sendings)
+	return p
+}
+
+// others lives it while nobody can write dead letters: the partitions without any have to
+// get through meanwhile.
+func others(t *testing.T, p *plan) (w *world) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, uint64(p.seed))
+		w = newWorld(p)
+		w.kafka.deadLetters.wrong, w.kafka.deadLetters.in, w.kafka.deadLetters.until = lettersNoLeader, -1, time.Now().Add(time.Hour)
+		w.launch(p.setup.Processes[0])
+		for starved := -1; w.failed == ""; {
+			w.advance()
+			if w.step%10 > 0 {
+				continue
+			}
+			starved = -1
+			ledger := w.ledger()
+			for _, log := range w.kafka.partitions {
+				if log.id%2 == 1 && ledger[log.id] != fmt.Sprint(log.stable()) {
+					starved = log.id
+				}
+			}
+			if starved < 0 {
+				break
+			}
+			if time.Since(w.began) > 2*time.Minute {
+				w.failf("a partition starves while others wait for their dead letters: %d: %s", starved, w.standing())
+			}
+		}
+		w.finish()
+		w.shut()
+	})
+	return w
+}
+
+// A partition that kept what it has read while its dead letters can't be written would leave
+// the others nothing to read with.
+func TestWhoWaitsForItsDeadLettersLeavesOthersTheMemory(t *testing.T) {
+	w := others(t, starving())
+	if w.failed != "" {
+		t.Errorf("%s\n  %s", w.failed, strings.Join(w.story, "\n  "))
+	}
+	if w.counts[lettersNoLeader] < 16 {
+		t.Errorf("dead letters were refused %d times", w.counts[lettersNoLeader])
+	}
+}
+
 // Each event of the second half would open a window of its own, of a board that nobody has
 // heard of. What was there goes on counting, the rest is dead letters, and one board isn't
 // counted in part: all of an event's windows are open, or none.
 func TestBoardsByTheThousandAreDeadLettersBeyondTheWindowsThatMayBe(t *testing.T) {
-	const boards, most = 1500, 601
-	for n, faults := range [][]fault{nil, {{at: 40, kind: crash, on: inSweep, n: 1}}, {{at: 30, kind: lateDone, on: "apply", n: 7}}} {
-		p := small()
-		p.setup.MaxWindows = most
-		p.events = faults
+	for n, of := range []struct {
+		boards int
+		most   int64
+		faults []fault
+	}{
+		{1500, 601, nil},
+		{1500, 601, []fault{{at: 40, kind: crash, on: inSweep, n: 1}}},
+		{1500, 601, []fault{{at: 30, kind: lateDone, on: "apply", n: 7}}},
+	} {
+		p, boards, began := small(), of.boards, time.Now()
+		p.setup.MaxWindows = of.most
+		p.events = of.faults
 		p.sendings = nil
 		at := beginning.Add(-time.Hour).UnixMilli()
-		for i := range boards / 50 {
+		each := boards / 30
+		for i := range 30 {
 			s := sending{partition: i % 2}
-			for j := range 50 {
-				board := i*50 + j
+			for j := range each {
+				board := i*each + j
 				s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"u%d","points":1,"occurred_at":%d,"board":["b%d"]}`, board, at, board)})
 				if j%10 == 0 {
 					s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"u%d","points":1,"occurred_at":%d,"board":["b%d"]}`, j, at, board/2)})
@@ -62,8 +142,8 @@ func TestBoardsByTheThousandAreDeadLettersBeyondTheWindowsThatMayBe(t *testing.T
 		}
 		p.first = len(p.sendings)
 		w := holds(t, p)
-		t.Logf("%d: %d dead letters for the limit, %d windows", n, w.counts[windowLimit], len(w.hash(windowsKey)))
-		if w.counts[windowLimit] < boards/2 || len(w.hash(windowsKey)) < most-2 {
+		t.Logf("%d: %d boards, %d dead letters for the limit, %d windows, in %v", n, boards, w.counts[windowLimit], len(w.hash(windowsKey)), time.Since(began))
+		if w.counts[windowLimit] < boards/2 || int64(len(w.hash(windowsKey))) < of.most-2 {
 			t.Errorf("%d dead letters, %d windows", w.counts[windowLimit], len(w.hash(windowsKey)))
 		}
 	}

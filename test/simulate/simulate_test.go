@@ -200,6 +200,7 @@ func TestAWorldIsTheSameEveryTime(t *testing.T) {
 				break
 			}
 			differed++
+			t.Logf("seed %d differs: %s", seed, difference(first, again))
 			if try == tries {
 				t.Errorf("seed %d differs %d times: %s", seed, tries, difference(first, again))
 				break
