@@ -120,9 +120,6 @@ func (l *logs) from(partition int32, offset int64, most int32) (records []byte, 
 }
 
 func (l *logs) RoundTrip(ctx context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
-	if w, ok := m.(*produceExchange); ok {
-		m = w.Request
-	}
 	x, ok := m.(protocol.RawExchanger)
 	if !ok {
 		if l.produce == nil {

@@ -25,7 +25,8 @@ type unmuting struct{ kafka.RoundTripper }
 
 func (u unmuting) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
 	r, ok := request.(*produce.Request)
-	if !ok || !r.HasResponse() {
+	_, pools := u.RoundTripper.(*kafka.Transport) // others have no connections to close
+	if !ok || !pools || !r.HasResponse() {
 		return u.RoundTripper.RoundTrip(ctx, addr, request)
 	}
 	x := &produceExchange{Request: r}
