@@ -435,14 +435,14 @@ func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	cfg := config.Defaults()
-	full := clients.ExplainRedis(t.Context(), redisAnswer("OOM command not allowed when used memory > 'maxmemory'."), cfg)
+	full := clients.ExplainRedis(t.Context(), answerError("OOM command not allowed when used memory > 'maxmemory'."), cfg)
 	if want := "is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
 		t.Error(full)
 	}
 }
 
-// redisAnswer is an error that a server has answered.
-type redisAnswer string
+// answerError is an error that a server has answered.
+type answerError string
 
-func (e redisAnswer) Error() string { return string(e) }
-func (redisAnswer) RedisError()     {}
+func (e answerError) Error() string { return string(e) }
+func (answerError) RedisError()     {}

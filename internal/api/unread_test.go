@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -61,10 +62,11 @@ func TestWhoNeverReadsTheirAnswerMakesRoomForAProbe(t *testing.T) {
 			conn := p.asks("/livez")
 			defer func() { _ = conn.Close() }()
 			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err == nil {
-				_, err = io.Copy(io.Discard, answer.Body)
+			if err != nil {
+				return err
 			}
-			return err
+			_, err = io.Copy(io.Discard, answer.Body)
+			return errors.Join(err, answer.Body.Close())
 		}
 
 		slow := p.asks("/slow") // the oldest, and in order
@@ -92,6 +94,7 @@ func TestWhoNeverReadsTheirAnswerMakesRoomForAProbe(t *testing.T) {
 		n, err := io.Copy(io.Discard, answer.Body)
 		require.NoError(t, err)
 		require.Equal(t, int64(90_000), n)
+		require.NoError(t, answer.Body.Close())
 		for _, conn := range append(unread, slow) {
 			_ = conn.Close()
 		}

@@ -34,7 +34,7 @@ type Line struct {
 }
 
 // Time is when the line was written, as exactly as is known.
-func (l *Line) Time() time.Time {
+func (l Line) Time() time.Time {
 	if l.Written > 0 {
 		return time.UnixMilli(l.Written).UTC()
 	}

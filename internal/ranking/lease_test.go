@@ -82,7 +82,7 @@ func TestARebuildThatWakesUpAfterItsLeaseDoesNotSwap(t *testing.T) {
 	before := contents(t, f.client, f.prefix)
 	r, err := f.store.Rebuild(t.Context(), "me", lease)
 	require.NoError(t, err)
-	f.fold(t, r, 0, ledger.Origin{}, f.member("u1", 7))
+	f.fold(t, r, ledger.Origin{}, f.member("u1", 7))
 	require.NoError(t, r.Renew(t.Context()))
 	require.NoError(t, r.Hold(t.Context(), lease))
 	// All of it has a lease, of which little is left now: a short one could be over before

@@ -32,18 +32,18 @@ func (f *fixture) rebuild(t testing.TB, members ...ledger.Member) *Rebuild {
 	t.Helper()
 	r, err := f.store.Rebuild(t.Context(), "me", lease)
 	require.NoError(t, err)
-	f.fold(t, r, 0, ledger.Origin{}, members...)
+	f.fold(t, r, ledger.Origin{}, members...)
 	return r
 }
 
-// fold begins a shadow's partition at an offset, and brings it to where the live one is.
-func (f *fixture) fold(t testing.TB, r *Rebuild, at int64, origin ledger.Origin, members ...ledger.Member) {
+// fold begins a shadow's partition at its log's begin, and brings it to where the live one is.
+func (f *fixture) fold(t testing.TB, r *Rebuild, origin ledger.Origin, members ...ledger.Member) {
 	t.Helper()
-	begun, err := r.Shadow().Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(at), Origin: &origin}})
+	begun, err := r.Shadow().Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(0), Origin: &origin}})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
 	p := f.newPiece()
-	p.Expected, p.Next = ledger.At(at), ledger.At(f.next)
+	p.Expected, p.Next = ledger.At(0), ledger.At(f.next)
 	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
 	if len(members) == 0 {
 		p.Groups = nil

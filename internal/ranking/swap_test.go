@@ -353,7 +353,7 @@ func TestASwapThatDiesMidwayAndKeepsAWindowIsSettledOnceThatIsAccepted(t *testin
 	require.NoError(t, r.Close(t.Context()))
 	second, err := f.store.Rebuild(t.Context(), "me", lease)
 	require.NoError(t, err)
-	f.fold(t, second, 0, read, f.member("u1", 7))
+	f.fold(t, second, read, f.member("u1", 7))
 	f.held(t, second)
 	f.unchanged(t, func() {
 		_, err = second.Swap(t.Context(), Choice{})

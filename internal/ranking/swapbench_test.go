@@ -33,7 +33,7 @@ func BenchmarkSwap(b *testing.B) {
 			for b.Loop() {
 				r, err := f.store.Rebuild(b.Context(), "me", lease)
 				require.NoError(b, err)
-				f.fold(b, r, 0, ledger.Origin{})
+				f.fold(b, r, ledger.Origin{})
 				f.opened(b, r.shadow, windows)
 				f.held(b, r)
 				require.NoError(b, client.Do(b.Context(), "slowlog", "reset").Err())

@@ -115,7 +115,7 @@ func (w *world) toldLost(ctx context.Context, board string) (string, error) {
 			break
 		}
 		if time.Since(begun) > within {
-			return "", fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v (%v)", board, within, last)
+			return "", errors.Join(fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v", board, within), last)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -73,12 +73,12 @@ func others(t *testing.T, p *plan) (w *world) {
 		w = newWorld(p)
 		w.kafka.deadLetters.wrong, w.kafka.deadLetters.in, w.kafka.deadLetters.until = lettersNoLeader, -1, time.Now().Add(time.Hour)
 		w.launch(p.setup.Processes[0])
-		for starved := -1; w.failed == ""; {
+		for w.failed == "" {
 			w.advance()
 			if w.step%10 > 0 {
 				continue
 			}
-			starved = -1
+			starved := -1
 			ledger := w.ledger()
 			for _, log := range w.kafka.partitions {
 				if log.id%2 == 1 && ledger[log.id] != fmt.Sprint(log.stable()) {
