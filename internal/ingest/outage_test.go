@@ -192,7 +192,7 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 // them any more, and one behind them whose broker has. Whoever has taken a sweep over
 // has folded nothing of it yet, and holds its turn no more than the others.
 func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
-	const n = 60
+	const n, outage = 60, 5 * time.Minute
 	for name, begin := range map[string]func(b *bubble, until time.Time){
 		"no leader": func(b *bubble, until time.Time) {
 			b.logs.answer = func(_ context.Context, p int32, _ int64) int16 {
@@ -229,7 +229,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					synctest.Wait()
 					require.Equal(t, n+1, b.consumer.memory.Waiting())
 					b.logs.mu.Lock()
-					begin(b, time.Now().Add(time.Hour))
+					begin(b, time.Now().Add(outage))
 					b.logs.mu.Unlock()
 					hog.Release(b.consumer.memory.Total())
 					time.Sleep(5 * time.Second)
@@ -241,7 +241,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
 					time.Sleep(5 * time.Second)
 					require.Equal(t, int64(1000), b.consumer.Stats.Count().Applied, "and is from then on")
-					time.Sleep(time.Hour)
+					time.Sleep(outage)
 					b.counts(time.Minute)
 				})
 			})

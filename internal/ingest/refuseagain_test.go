@@ -140,7 +140,7 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				hog := b.consumer.memory.Account()
 				require.True(t, hog.Take(b.consumer.memory.Total()-b.consumer.memory.Used()))
 				b.logs.mu.Lock()
-				begin(b, box, time.Now().Add(time.Hour))
+				begin(b, box, time.Now().Add(10*time.Minute))
 				b.logs.mu.Unlock()
 				release()
 				time.Sleep(time.Second)
