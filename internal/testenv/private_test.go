@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"os"
@@ -149,6 +150,13 @@ func TestAPrivateKafkaMayListenOnMorePorts(t *testing.T) {
 
 func TestAServerWhoseFilesATestChangesIsALocalProcess(t *testing.T) {
 	if os.Getenv(DemandVariable) != "embedded" {
+		// Where neither is here, that is no failure, unless somebody else demands it.
+		if _, _, err := findKafka(); errors.Is(err, errNotHere) {
+			NotRun(t, "it needs a Kafka that is a local process: "+err.Error())
+		}
+		if _, err := findRedisServer(); errors.Is(err, errNotHere) {
+			NotRun(t, "it needs a Redis that is a local process: "+err.Error())
+		}
 		t.Setenv(DemandVariable, "containers")
 	}
 	k := LocalKafka(t, nil)
