@@ -1,8 +1,8 @@
 package testenv
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
