@@ -9,7 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/testenv"
 )
 
@@ -158,5 +161,23 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	}
 	if code, out, _ = clitest.Execute(t, Command, l.environ, "boards", "b*", "--limit", "0"); code != 0 || strings.Count(out, "\n") != 1+3000+2 || strings.Contains(out, "gone") {
 		t.Errorf("code %d %.300s", code, out)
+	}
+}
+
+// Between the read that found nothing and the listing its first event was counted.
+func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
+	l := someBoards(t)
+	loaded, err := config.Load("", l.environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := clients.OpenReader(loaded.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = NoWindow(t.Context(), r, "global", periods.Window{Period: "weekly", Name: "2100-W10"})
+	if want := "nothing had been counted in the board global weekly 2100-W10, and now it is there: read it again"; err == nil || err.Error() != want {
+		t.Error(err)
 	}
 }

@@ -59,6 +59,9 @@ func NoWindow(ctx context.Context, r *clients.Reader, board string, w periods.Wi
 	same := slices.DeleteFunc(slices.Clone(mine), func(l ranking.ListedWindow) bool { return l.Period != string(w.Period) })
 	var names []string
 	for _, l := range slices.Backward(same) { // the latest first
+		if l.Name == w.Name { // its first event was counted in between
+			return fmt.Errorf("nothing had been counted in the board %s %s %s, and now it is there: read it again", board, w.Period, w.Name)
+		}
 		names = append(names, l.Name)
 	}
 	if len(names) == 0 {
