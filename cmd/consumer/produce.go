@@ -81,8 +81,8 @@ there twice; how many is told.`,
   consumer produce --file events.ndjson
   consumer produce --rate 10 --format cloudevents
   some-program | consumer produce --file -
-  consumer produce --file mended.ndjson --check
-  consumer produce --file mended.ndjson`,
+  consumer produce --file fixed.ndjson --check
+  consumer produce --file fixed.ndjson`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()

@@ -14,8 +14,9 @@ import (
 const retireAfter = 48 * time.Hour
 
 // Retire drops the listings of windows that have been over for two days, and
-// returns how many. A *ClockError is no failure, and returned once. Redis's own time decides, and a listing that changed since it
-// was read stays. It is called now and then, by any worker.
+// returns how many. Redis's own time decides, and a listing that changed since it
+// was read stays. It is called now and then, by any worker. A *ClockError is returned
+// once everything is done, and is no failure.
 func (s *Store) Retire(ctx context.Context) (int, error) {
 	dropped := 0
 	for page, err := range s.listings(ctx, 0) {

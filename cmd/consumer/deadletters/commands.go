@@ -215,8 +215,8 @@ The copy counts as if it had come right at first: with the original's time. With
 The first letter of an original is written. What isn't a dead letter is left out,
 and told.`,
 		Example: `  consumer dead-letters export --reason invalid --since 1d --out letters.ndjson
-  jq -c '.value.points |= tonumber' letters.ndjson > mended.ndjson
-  consumer produce --file mended.ndjson`,
+  jq -c '.value.points |= tonumber' letters.ndjson > fixed.ndjson
+  consumer produce --file fixed.ndjson`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
