@@ -1,5 +1,5 @@
 // Command consumer keeps leaderboards in Redis from points-earned events in
-// Kafka. This file is signals and the exit code; run does the rest.
+// Kafka. This file is signals and the exit code; the root command does the rest.
 package main
 
 import (
@@ -30,5 +30,5 @@ func main() {
 			}
 		}
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(consumer(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

@@ -11,10 +11,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/goleak"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	binary := built(t)

@@ -9,35 +9,43 @@ import (
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/check"
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/configcmd"
 	"github.com/standings/standings/cmd/consumer/deadletters"
+	"github.com/standings/standings/cmd/consumer/demo"
 	"github.com/standings/standings/cmd/consumer/diff"
 	"github.com/standings/standings/cmd/consumer/drop"
+	"github.com/standings/standings/cmd/consumer/healthcheck"
+	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/rebuild"
+	"github.com/standings/standings/cmd/consumer/run"
+	"github.com/standings/standings/cmd/consumer/status"
+	"github.com/standings/standings/cmd/consumer/top"
+	"github.com/standings/standings/cmd/consumer/version"
 )
 
-// run is the whole program: it returns when everything it started has ended.
+// consumer is the whole program: it returns when everything it started has ended.
 // Cancelling ctx ends it in order, as a first SIGTERM does.
-func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &cli.Program{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	// No template of our own for the version: text/template keeps the linker from
 	// leaving out methods that nobody calls, a quarter of the program.
-	version, _ := buildVersion()
-	root := p.Root(version,
-		newRunCommand(p),
-		newConfigCommand(p),
+	build, _ := version.Build()
+	root := p.Root(build,
+		run.Command(p),
+		configcmd.Command(p),
 		check.Command(p),
-		newProduceCommand(p),
-		newTopCommand(p),
-		newRankCommand(p),
+		produce.Command(p),
+		top.Command(p),
+		top.RankCommand(p),
 		boards.Command(p),
-		newStatusCommand(p),
+		status.Command(p),
 		deadletters.Command(p),
 		rebuild.Command(p),
 		diff.Command(p),
 		drop.Command(p),
-		newHealthcheckCommand(p),
-		newDemoCommand(p),
-		newVersionCommand(p),
+		healthcheck.Command(p),
+		demo.Command(p),
+		version.Command(p),
 	)
 	return p.Run(ctx, root, args)
 }

@@ -41,7 +41,7 @@ func handler(c Config) http.Handler {
 		answer(w, yes, health{Ready: &yes, Reasons: reasons})
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
-		// What can be told is: one metric that fails isn't a reason to know nothing.
+		// What is known is reported: one metric that fails isn't a reason to know nothing.
 		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(c.Log),
 		MaxRequestsInFlight: scrapes, Timeout: readWithin,
 	}))

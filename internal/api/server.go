@@ -1,12 +1,12 @@
 // Package api is the HTTP side of a process: its health, for orchestrators and
 // people, and its metrics.
 //
-//	GET /healthz   200 while the process works; 503 if only a restart can mend it
+//	GET /healthz   200 while the process works; 503 if only a restart helps
 //	GET /readyz    200 if it does all of its work; 503 with the reasons if not
 //	GET /metrics   for Prometheus
 //
 // The port is open before anything else is reached and closes after everything has
-// ended, so that a wait at the start and the end can be looked at, too. What is told
+// ended, so that a wait at the start and the end can be looked at, too. What is reported
 // comes from functions that answer at once, from memory: no request asks Kafka or
 // Redis anything, however often it is sent.
 package api

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// KafkaClusterID is the cluster id of an embedded Kafka, by which it can be told
+// KafkaClusterID is the cluster id of an embedded Kafka, by which it can be recognized
 // from a real one.
 const KafkaClusterID = "standings-embedded"
 
@@ -74,7 +74,7 @@ func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 	return k, nil
 }
 
-// trim does what a broker's log cleaner does; the fake one waits to be told.
+// trim does what a broker's log cleaner does; the fake one waits to be called.
 func (k *Kafka) trim() {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/embedded/child"
+	"github.com/standings/standings/internal/retry"
 )
 
 // RedisOptions says how a server is started. The zero values of all but Program
@@ -63,7 +64,7 @@ func StartRedisServer(ctx context.Context, options RedisOptions) (*RedisServer, 
 	// somebody was quicker. A port that was asked for may still be closing.
 	for errors.Is(err, errPortTaken) && ctx.Err() == nil {
 		if options.Port != 0 {
-			sleep(ctx, 50*time.Millisecond)
+			_ = retry.Sleep(ctx, 50*time.Millisecond)
 		}
 		taken := err
 		if err = s.start(ctx, options); err != nil && ctx.Err() != nil {
@@ -119,7 +120,7 @@ func (s *RedisServer) start(ctx context.Context, options RedisOptions) error {
 	return fmt.Errorf("%w; its log ends with: %s", err, text)
 }
 
-// ready waits until the server answers, and tells its name.
+// ready waits until the server answers, and returns its name.
 func (s *RedisServer) ready(ctx context.Context) (string, error) {
 	client := redis.NewClient(&redis.Options{
 		Addr: s.Address, MaxRetries: -1, DisableIdentity: true, Protocol: 2,
@@ -135,7 +136,7 @@ func (s *RedisServer) ready(ctx context.Context) (string, error) {
 			return s.named(info)
 		}
 		if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
-			return "redis", nil // its arguments ask for a password, which we weren't told
+			return "redis", nil // its arguments ask for a password, which we don't know
 		}
 		select {
 		case <-s.Process.Done():
@@ -156,7 +157,7 @@ func (s *RedisServer) listening() error {
 	return connection.Close()
 }
 
-// named tells the server's name, if it is ours: on a port that another process
+// named returns the server's name, if it is ours: on a port that another process
 // took first, the other's server answers while ours is still finding out.
 func (s *RedisServer) named(info string) (string, error) {
 	if field(info, "process_id") != strconv.Itoa(s.Process.Pid()) {
@@ -195,14 +196,5 @@ func (s *RedisServer) Close() {
 func (s *RedisServer) removeDir() {
 	if s.temporary {
 		_ = os.RemoveAll(s.Dir) // a leftover in the temporary directory harms nobody
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

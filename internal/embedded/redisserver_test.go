@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/embedded"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAServerOnAPortThatIsTakenIsNotMistakenForOurs(t *testing.T) {

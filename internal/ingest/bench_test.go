@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -42,18 +43,25 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 		Stats:  new(Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
-	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
-	r := &reader{worker: w, done: &w.done, records: recordbatch.Reader{Memory: account}}
+	r := folding(config, account)
 	folded := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
 	b.ReportAllocs()
 	for b.Loop() {
-		folded.Reset(ledger.At(0), 0)
+		reset(folded.Batch, ledger.At(0))
 		if at, err := r.fold(b.Context(), folded, response, 0, -1); err != nil || at != records {
 			b.Fatal(at, err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
 	b.ReportMetric(float64(folded.Members()), "members")
+}
+
+// folding is a reader of one response.
+func folding(config *Config, account *memory.Account) *reader {
+	return &reader{
+		partition: &partition{field: "events/0", log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &turn{},
+		decoder: event.NewDecoder(config.Events), letters: &deadletter.Writer{}, written: &deadletter.Written{}, stats: config.Stats,
+	}
 }
 
 // published are the bytes of a response as a broker gives them, about 1 MiB.

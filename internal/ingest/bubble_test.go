@@ -28,6 +28,7 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/retry"
 )
 
 // logs are a topic's partitions.
@@ -179,7 +180,7 @@ func (c *fetchCall) respond() error {
 			if len(out.RecordBatches) > 0 || waited >= time.Duration(request.MaxWaitMillis)*time.Millisecond {
 				break
 			}
-			if err := sleep(c.ctx, 10*time.Millisecond); err != nil {
+			if err := retry.Sleep(c.ctx, 10*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -223,14 +224,14 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 		},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: b.standings, Log: zap.NewNop(), Stats: new(Stats),
+		Standings: []Standings{b.standings}, Log: zap.NewNop(), Stats: new(Stats),
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	b.consumer = New(cfg)
 	for p := range partitions {
-		b.standings.ledger[ledger.Field(topic, p)] = "0"
+		b.standings.ledger[ledger.Partition{Topic: topic, Number: p}.String()] = "0"
 		b.workers = append(b.workers, b.consumer.worker(topic, p, newCommits(nil, cfg.Log)))
 	}
 	return b
@@ -243,20 +244,17 @@ func (b *bubble) run() (stop func()) {
 	var all sync.WaitGroup
 	for _, w := range b.workers {
 		all.Go(func() {
-			wait := newWait()
+			wait := retry.ForEver.Start()
 			for ctx.Err() == nil {
 				began := time.Now()
-				err := w.awaitLostTurn(ctx)
-				if err == nil {
-					err = w.tryLetter(ctx)
-				}
+				err := w.ready(ctx)
 				if err == nil {
 					var at ledger.Position
-					if at, err = ledger.Parse(b.standings.at(w.partition)); err == nil {
-						err = w.work(ctx, at)
+					if at, err = ledger.Parse(b.standings.at(w.Number)); err == nil {
+						err = w.pipeline.run(ctx, ledger.Positions{at}, endpoint{})
 					}
 				}
-				if ctx.Err() != nil || !w.settle(ctx, err, wait, time.Since(began)) {
+				if ctx.Err() != nil || !w.ended(ctx, err, wait, time.Since(began)) {
 					return
 				}
 			}
@@ -293,7 +291,7 @@ func (b *bubble) counts(within time.Duration) {
 		if time.Since(began) > within {
 			states := map[string]int{}
 			for _, w := range b.workers {
-				states[w.line().State+" "+w.line().Reason]++
+				states[w.status.Line().State+" "+w.status.Line().Reason]++
 			}
 			b.t.Fatalf("after %v %d of %d events count; %d of %d bytes are used; %v",
 				within, b.consumer.Stats.Count().Applied, b.want, b.consumer.memory.Used(), b.consumer.memory.Total(), states)

@@ -8,15 +8,18 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// commits tells Kafka how far partitions have come: for lag monitors, to tell a lost Redis
+// commits writes to Kafka how far partitions have come: for lag monitors, to distinguish a lost Redis
 // from a first start, and with each offset its trail. Nothing is read from where they are:
 // a commit that fails or comes late costs nothing but what the trail would have known.
 type commits struct {
-	commit func(map[string]map[int]Commit) error // the generation's
+	commit func(map[string]map[int]kafkaconn.Commit) error // the generation's
 	log    *zap.Logger
-	failed bool // the last time: told once
+	failed bool // the last time: logged once
 
 	// sending is taken while offsets are on their way, so that those that are set at a
 	// start come after whatever the worker had pending, and nothing comes over them.
@@ -24,21 +27,21 @@ type commits struct {
 
 	mu      sync.Mutex
 	pending map[string]map[int]progress
-	last    map[string]map[int]progress // of each partition, of all that at was told
+	last    map[string]map[int]progress // of each partition, of all that at was given
 }
 
 // progress is how far a partition has come.
 type progress struct {
 	offset int64
-	trail  trail
+	trail  trail.Trail
 }
 
-func newCommits(commit func(map[string]map[int]Commit) error, log *zap.Logger) *commits {
+func newCommits(commit func(map[string]map[int]kafkaconn.Commit) error, log *zap.Logger) *commits {
 	return &commits{commit: commit, log: log, sending: make(chan struct{}, 1)}
 }
 
 // at notes the end of a batch that is through.
-func (c *commits) at(topic string, partition int, offset int64, t trail) {
+func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, all := range []*map[string]map[int]progress{&c.pending, &c.last} {
@@ -55,7 +58,7 @@ func (c *commits) at(topic string, partition int, offset int64, t trail) {
 // still notes where an idle partition is, if something else was committed for it: whoever
 // began a topic anew did so for all, and a piece that came late brought the ledger back to
 // where it was before its worker looked.
-func (c *commits) still(topic string, partition int, offset int64, t trail) {
+func (c *commits) still(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	last, known := c.last[topic][partition]
 	c.mu.Unlock()
@@ -81,11 +84,11 @@ func (c *commits) again() {
 
 // send commits.
 func (c *commits) send(all map[string]map[int]progress) error {
-	commits := make(map[string]map[int]Commit, len(all))
+	commits := make(map[string]map[int]kafkaconn.Commit, len(all))
 	for topic, offsets := range all {
-		commits[topic] = make(map[int]Commit, len(offsets))
+		commits[topic] = make(map[int]kafkaconn.Commit, len(offsets))
 		for p, o := range offsets {
-			commits[topic][p] = Commit{o.offset, o.trail.String()}
+			commits[topic][p] = kafkaconn.Commit{Offset: o.offset, Metadata: o.trail.String()}
 		}
 	}
 	return c.commit(commits)
@@ -174,4 +177,13 @@ func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.Wa
 			return
 		}
 	}
+}
+
+// trailOf is the trail in a commit's metadata; none if that is another program's.
+func trailOf(c kafkaconn.Commit) trail.Trail {
+	t, err := trail.Parse(c.Metadata)
+	if err != nil {
+		return trail.Trail{}
+	}
+	return t
 }

@@ -15,6 +15,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
 
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -24,7 +26,7 @@ type offsets = map[string]map[int]int64
 func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	calls = new([]offsets)
-	c = newCommits(func(all map[string]map[int]Commit) error {
+	c = newCommits(func(all map[string]map[int]kafkaconn.Commit) error {
 		if fail != nil {
 			if err := fail(); err != nil {
 				return err
@@ -49,10 +51,10 @@ func TestOffsetsAreCommittedTogetherAndTheLatestCounts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var workers sync.WaitGroup
 		go c.run(ctx, time.Second, &workers)
-		c.at("a", 0, 5, trail{})
-		c.at("a", 0, 9, trail{})
-		c.at("a", 1, 3, trail{})
-		c.at("b", 0, 1, trail{})
+		c.at("a", 0, 5, trail.Trail{})
+		c.at("a", 0, 9, trail.Trail{})
+		c.at("a", 1, 3, trail.Trail{})
+		c.at("b", 0, 1, trail.Trail{})
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, []offsets{{"a": {0: 9, 1: 3}, "b": {0: 1}}}, *calls)
@@ -76,7 +78,7 @@ func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Empty(t, *calls)
-		c.at("a", 0, 5, trail{})
+		c.at("a", 0, 5, trail.Trail{})
 		workers.Done()
 		<-done
 		require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
@@ -86,10 +88,10 @@ func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
 func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
 	why := errLost
 	c, calls, logs := committing(func() error { return why })
-	c.at("a", 0, 5, trail{})
-	c.at("a", 1, 5, trail{})
+	c.at("a", 0, 5, trail.Trail{})
+	c.at("a", 1, 5, trail.Trail{})
 	c.flush()
-	c.at("a", 1, 7, trail{})
+	c.at("a", 1, 7, trail.Trail{})
 	c.flush()
 	c.flush()
 	require.Len(t, logs.All(), 1)
@@ -97,7 +99,7 @@ func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
 	c.flush()
 	require.Equal(t, []offsets{{"a": {0: 5, 1: 7}}}, *calls)
 	why = errLost
-	c.at("a", 0, 6, trail{})
+	c.at("a", 0, 6, trail.Trail{})
 	c.flush()
 	require.Len(t, logs.All(), 2, "another time is another message")
 }
@@ -115,7 +117,7 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			failing = rapid.Bool().Draw(t, "fails")
 			p := rapid.IntRange(0, 3).Draw(t, "partition")
-			c.at("a", p, int64(i), trail{})
+			c.at("a", p, int64(i), trail.Trail{})
 			want[p] = int64(i)
 			if rapid.Bool().Draw(t, "flush") {
 				c.flush()
@@ -135,8 +137,8 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 // partition starts anew at 9, which is committed at once; then what was pending is.
 func TestWhatWasPendingIsNotCommittedOverAStart(t *testing.T) {
 	c, calls, _ := committing(nil)
-	c.at("a", 0, 8, trail{})
-	c.at("a", 1, 3, trail{})
+	c.at("a", 0, 8, trail.Trail{})
+	c.at("a", 1, 3, trail.Trail{})
 	require.NoError(t, c.now(t.Context(), map[int]progress{0: {offset: 9}}, "a"))
 	c.flush()
 	require.Equal(t, []offsets{{"a": {0: 9}}, {"a": {1: 3}}}, *calls)
@@ -153,7 +155,7 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 			}
 			return nil
 		})
-		c.at("a", 0, 8, trail{})
+		c.at("a", 0, 8, trail.Trail{})
 		go c.flush()
 		synctest.Wait()
 		done := make(chan error)
@@ -175,8 +177,8 @@ func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 		defer synctest.Wait()
 		defer cancel()
 		go c.run(ctx, time.Second, new(sync.WaitGroup))
-		c.at("a", 0, 5, trail{})
-		c.at("a", 1, 7, trail{})
+		c.at("a", 0, 5, trail.Trail{})
+		c.at("a", 1, 7, trail.Trail{})
 		require.NoError(t, c.now(t.Context(), map[int]progress{1: {offset: 9}, 2: {offset: 4}}, "a"))
 		time.Sleep(2*againEvery + againEvery/2)
 		synctest.Wait()
@@ -194,11 +196,11 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
 	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
-	com.at(topic, 0, 0, trail{})
+	com.at(topic, 0, 0, trail.Trail{})
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
-	at, err := worker.locate(t.Context())
+	at, err := worker.locator.locate(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, ledger.At(5), at)
+	require.Equal(t, ledger.AllAt(5, 1), at)
 	com.flush()
 	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
 }
@@ -213,7 +215,7 @@ func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
-	_, err := worker.locate(t.Context())
+	_, err := worker.locator.locate(t.Context())
 	require.NoError(t, err)
 	com.flush()
 	*calls = nil
@@ -225,7 +227,7 @@ func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 func TestACommitThatHangsIsLeftAtTheEndOfTheGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := make(chan struct{})
-		c := newCommits(func(map[string]map[int]Commit) error { <-hung; return errors.New("closed") }, zap.NewNop())
+		c := newCommits(func(map[string]map[int]kafkaconn.Commit) error { <-hung; return errors.New("closed") }, zap.NewNop())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { time.Sleep(time.Second); cancel(errGenerationEnded) }()
 		require.ErrorIs(t, c.now(ctx, map[int]progress{0: {offset: 1}}, "a"), errGenerationEnded)

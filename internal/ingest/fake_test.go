@@ -115,7 +115,7 @@ func (f *fake) add(p *ledger.Piece) ledger.Answer { return f.judge(p, false) }
 
 // judge adds a piece, or only checks it.
 func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
-	field := ledger.Field(p.Topic, p.Partition)
+	field := p.Partition.String()
 	switch found := f.ledger[field]; {
 	case !check && found == p.Next.String() && found != p.Expected.String():
 		return ledger.Answer{Outcome: ledger.Applied}
@@ -182,7 +182,7 @@ func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 	return ledger.Answer{Outcome: ledger.Applied}
 }
 
-func (f *fake) Position(_ context.Context, topic string, partition int) (string, error) {
+func (f *fake) Position(_ context.Context, partition ledger.Partition) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.position != nil {
@@ -190,7 +190,7 @@ func (f *fake) Position(_ context.Context, topic string, partition int) (string,
 			return "", err
 		}
 	}
-	return f.ledger[ledger.Field(topic, partition)], nil
+	return f.ledger[partition.String()], nil
 }
 
 func (f *fake) State(context.Context) (ledger.State, error) {
@@ -215,7 +215,7 @@ func (f *fake) CheckSchema(found string) error {
 	return fmt.Errorf("other schema %s: %w", found, errHalting)
 }
 
-func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, error) {
+func (f *fake) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begins++
@@ -226,13 +226,13 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 		return ledger.Orphaned, nil
 	}
 	for _, b := range all {
-		if f.ledger[ledger.Field(b.Topic, b.Partition)] != b.Found || b.Beside && len(f.ledger) == 0 {
+		if f.ledger[b.Partition.String()] != b.Found || b.Beside && len(f.ledger) == 0 {
 			return ledger.Overtaken, nil
 		}
 	}
 	f.schema = ourSchema
 	for _, b := range all {
-		field := ledger.Field(b.Topic, b.Partition)
+		field := b.Partition.String()
 		f.ledger[field] = b.At.String()
 		if b.Origin != nil {
 			origin := *b.Origin
@@ -250,16 +250,16 @@ func (f *fake) Begin(_ context.Context, all []ledger.Beginning) (ledger.Begun, e
 	return ledger.Began, nil
 }
 
-func (f *fake) Report(_ context.Context, topic string, partition int, line string) (string, error) {
+func (f *fake) Report(_ context.Context, partition ledger.Partition, line string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	field := ledger.Field(topic, partition)
+	field := partition.String()
 	was := f.workers[field]
 	f.workers[field] = fmt.Sprintf(`{"written":%d,%s`, f.clock().UnixMilli(), line[1:])
 	return was, nil
 }
 
-func (f *fake) Meaning(err error) ledger.Verdict {
+func (f *fake) Classify(err error) ledger.Verdict {
 	if errors.Is(err, errHalting) {
 		return ledger.Halt
 	}
@@ -277,7 +277,7 @@ func (f *fake) do(change func()) {
 func (f *fake) at(partition int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ledger[ledger.Field(topic, partition)]
+	return f.ledger[ledger.Partition{Topic: topic, Number: partition}.String()]
 }
 
 // snapshot keeps what Redis would dump; the returned function brings it back.

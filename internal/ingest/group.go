@@ -4,60 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/memory"
-	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/retry"
 )
-
-// Consumer is one member of the group.
-type Consumer struct {
-	Config
-	shared
-	kafka      *broker
-	balancer   *balancer
-	membership *membership
-	others     otherGroups
-
-	mu      sync.Mutex
-	current *Generation
-	workers []*worker // of the generation under way
-}
-
-// New makes a consumer. Nothing is read or written until Run.
-func New(c Config) *Consumer {
-	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: honest{unmuting{c.Transport}}, Timeout: c.Timeout}
-	maxResponse := LargestBatch(c.FoldMemory)
-	c.Standings = marked{c.Standings}
-	consumer := &Consumer{
-		Config: c,
-		shared: shared{
-			// A tenth is for what was let go of and isn't collected yet. What a batch
-			// is read again with, outside of the budget, is set aside.
-			memory:      memory.New(c.FoldMemory*9/10-maxResponse, c.FoldMemory/3),
-			maxResponse: maxResponse,
-			maxCodec:    largestCodec(c.FoldMemory, int64(c.Events.MaxEventBytes)),
-			states:      newStates(c.Standings.State),
-			starting:    make(chan struct{}, 1),
-			again:       make(chan struct{}, 1),
-			changed:     make(chan struct{}, 1),
-		},
-		kafka:      &broker{client: client, group: c.Group, timeout: c.Timeout},
-		balancer:   &balancer{},
-		membership: newMembership(),
-	}
-	consumer.remake = consumer.remakeDeadLetters
-	return consumer
-}
-
-// Reconnected tells that a new connection to the standings was made: what is
-// behind it may be another server.
-func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
 
 // Run consumes until the context ends, and returns once everything it started
 // has ended: after the pieces in flight, the last commits and leaving the group.
@@ -77,47 +34,33 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // generations goes from one to the next until the context ends.
 func (c *Consumer) generations(ctx context.Context, group Group) error {
-	wait := newWait()
-	var told time.Time
+	wait := retry.ForEver.Start()
+	var logged retry.LogLimit
 	for {
 		generation, err := group.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // told to stop
+			return nil //nolint:nilerr // the context has ended
 		case err != nil:
 			if err := c.final(ctx, err); err != nil {
 				return fmt.Errorf("join group %s: %w", c.Group, err)
 			}
 			c.membership.outside(err)
 			// A coordinator's answer (the group is being dealt out anew, or has no
-			// coordinator yet) mostly passes with the next try: told if it doesn't.
-			if _, answered := errors.AsType[kafka.Error](err); answered && told.IsZero() {
-				told = time.Now()
+			// coordinator yet) mostly passes with the next try: logged if it doesn't.
+			if _, answered := errors.AsType[kafka.Error](err); answered {
+				logged.Delay()
 			}
-			if time.Since(told) >= waitTold {
-				told = time.Now()
+			if logged.Due(health.WaitTold) {
 				c.Log.Warn("couldn't join the group, trying again", zap.String("group", c.Group), zap.Error(err))
 			}
-			_ = wait.next(ctx) // Next says if it was told to stop
+			_ = wait.Next(ctx) // Next ends with the context
 			continue
 		}
 		wait.Reset()
-		told = time.Time{}
+		logged.Reset()
 		c.generation(ctx, generation)
 	}
-}
-
-// final is what the process ends with, nil where err may pass. kafka-go takes a
-// broker that ends while a user is being proven for one that refuses the user: that
-// is asked again.
-func (c *Consumer) final(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, kafka.SASLAuthenticationFailed):
-		return c.Refusal(ctx)
-	case AtStart(err) == ledger.Refuse:
-		return err
-	}
-	return nil
 }
 
 // generation starts a worker for every partition that was assigned. It ends when
@@ -171,23 +114,12 @@ var errGenerationEnded = errors.New("the generation has ended")
 
 func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
 	var all []*worker
-	for topic, partitions := range g.Assignments {
-		for _, p := range partitions {
+	for _, topic := range slices.Sorted(maps.Keys(g.Assignments)) {
+		for _, p := range g.Assignments[topic] {
 			all = append(all, c.worker(topic, p, com))
 		}
 	}
 	return all
-}
-
-func (c *Consumer) worker(topic string, partition int, com *commits) *worker {
-	return &worker{
-		Config: &c.Config, shared: &c.shared, topic: topic, partition: partition,
-		field: ledger.Field(topic, partition), kafka: c.kafka, commits: com,
-		log:     c.Log.With(zap.String("topic", topic), zap.Int("partition", partition)),
-		decoder: event.NewDecoder(c.Events),
-		pace:    pace{target: c.PieceTime},
-		lag:     noLag(),
-	}
 }
 
 // leave is best effort: a broker that hangs keeps it from ending.

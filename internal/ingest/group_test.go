@@ -1,7 +1,6 @@
 package ingest
 
-// Members of a group on the fake broker: generations, their ends, and topics that
-// come, grow and forget.
+// Members of a group on the fake broker: generations, their ends, and topics that grow.
 
 import (
 	"context"
@@ -18,6 +17,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -146,7 +148,7 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 		w.send(p, some("a", 50, 5)...)
 	}
 	h := &hanging{Standings: w.standings}
-	_, stop := w.consumer(func(c *Config) { c.Standings = h })
+	_, stop := w.consumer(func(c *Config) { c.Standings = []Standings{h} })
 	eventually(t, "all of them hang", func() bool { return h.calls.Load() == 6 })
 	began := time.Now()
 	require.NoError(t, stop())
@@ -163,7 +165,7 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	w.config.Start.From = FromLatest // an added partition's events are all new
+	w.config.Start.From = start.FromLatest // an added partition's events are all new
 	_, stop := w.consumer(nil)
 	eventually(t, "it has begun", func() bool { return w.standings.at(1) == "0" })
 	two, stopTwo := w.consumer(nil)
@@ -186,75 +188,6 @@ func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 	require.NoError(t, stopTwo())
 }
 
-func TestATopicThatDoesNotExistYetIsAwaited(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.config.Topics = []string{topic, "later"}
-	w.send(0, some("a", 5, 5)...)
-	w.transport.MetadataTopics = append(w.transport.MetadataTopics, "later", DeadLetterTopic("later"))
-	_, stop := w.consumer(nil)
-	eventually(t, "it says what it waits for", func() bool { return w.logged("waiting for Kafka") > 0 })
-	joins := w.watch(keyJoin)
-	time.Sleep(500 * time.Millisecond)
-	require.Zero(t, joins.Load(), "the topics that exist would have nobody to read them")
-	require.NoError(t, w.cluster.CreateTopic("later", 1, nil))
-	w.reaches(0)
-	require.NoError(t, stop())
-}
-
-func TestWaitingForATopicEndsWithTheSignal(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.config.Topics = []string{"never"}
-	_, stop := w.consumer(nil)
-	eventually(t, "it waits", func() bool { return w.logged("waiting for Kafka") > 0 })
-	joins := w.watch(keyJoin)
-	require.NoError(t, stop())
-	require.Zero(t, joins.Load())
-}
-
-func TestATopicThatCompactsIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, policy := range []string{"compact", "compact,delete"} {
-		w := newWorld(t, 1)
-		require.NoError(t, w.cluster.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": policy}))
-		w.config.Topics, w.transport.MetadataTopics = []string{"compacted"}, []string{"compacted"}
-		var compact *CompactError
-		require.ErrorAs(t, New(w.config).Run(t.Context()), &compact)
-		require.Contains(t, compact.Error(), policy)
-	}
-}
-
-func TestATopicThatForgetsTooEarlyIsWarnedOf(t *testing.T) {
-	t.Parallel()
-	for retention, warnings := range map[string]int{"3600000": 2, "1209600000": 2, "-1": 0, "99999999999": 0} {
-		w := newWorld(t, 1)
-		w.config.Rules.Lateness = (24 * time.Hour).Milliseconds()
-		require.NoError(t, w.cluster.CreateTopic("short", 3, map[string]string{"retention.ms": retention}))
-		w.config.Topics = []string{"short"}
-		w.transport.MetadataTopics = []string{"short", DeadLetterTopic("short")}
-		c := New(w.config)
-		require.NoError(t, c.awaitTopics(t.Context()))
-		if retention == "1209600000" { // 14 days: enough for a week
-			warnings = 1
-		}
-		w.said(warnings, "keeps events for less")
-		// And the dead-letter topic is made like its source.
-		topics, err := w.admin().ListTopics(t.Context(), DeadLetterTopic("short"))
-		require.NoError(t, err)
-		require.Len(t, topics[DeadLetterTopic("short")].Partitions, 3)
-		configs, err := w.admin().DescribeTopicConfigs(t.Context(), DeadLetterTopic("short"))
-		require.NoError(t, err)
-		found := ""
-		for _, c := range configs[0].Configs {
-			if c.Key == "retention.ms" {
-				found = *c.Value
-			}
-		}
-		require.Equal(t, retention, found)
-	}
-}
-
 func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 12)
@@ -262,7 +195,7 @@ func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 		w.send(p, some("a", 5, 5)...)
 	}
 	lists := w.watch(2)
-	_, stop := w.consumer(func(c *Config) { c.Start.From = FromWindow })
+	_, stop := w.consumer(func(c *Config) { c.Start.From = start.FromWindow })
 	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
 	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	w.standings.do(func() { require.Equal(t, 1, w.standings.begins) })
@@ -277,9 +210,9 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	w := newWorld(t, 2)
 	w.send(0, some("a", 5, 5)...)
 	w.committed.err = errLost
-	w.config.Start.From = FromEarliest
+	w.config.Start.From = start.FromEarliest
 	r := w.worker(0, nil)
-	eventually(t, "it has tried to commit", func() bool { return r.line().State == StateWaiting })
+	eventually(t, "it has tried to commit", func() bool { return r.status.Line().State == health.StateWaiting })
 	require.Zero(t, w.stats.FetchBytes.Load())
 	w.committed.Lock()
 	w.committed.err = nil
@@ -303,11 +236,11 @@ func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
 	require.NoError(t, w.cluster.DeleteRecords(topic, 0, 20))
 
 	halted := w.worker(0, nil)
-	eventually(t, "it halts", func() bool { return halted.line().Reason == HaltGap })
-	require.Contains(t, halted.line().What, "from offset 10 to 19")
+	eventually(t, "it halts", func() bool { return halted.status.Line().Reason == health.HaltGap })
+	require.Contains(t, halted.status.Line().What, "from offset 10 to 19")
 	halted.stop(t)
 
-	w.worker(0, func(c *Config) { c.OnGap = GapContinues })
+	w.worker(0, func(c *Config) { c.OnGap = start.GapContinues })
 	w.reaches(0)
 	w.standings.do(func() {
 		o, err := ledger.ParseOrigin(w.standings.origins["events/0"])
@@ -328,13 +261,13 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	began := time.Now()
 	r := w.worker(0, nil)
 	eventually(t, "it waits and says why", func() bool {
-		l := r.line()
-		return l.State == StateWaiting && len(l.What) > 0
+		l := r.status.Line()
+		return l.State == health.StateWaiting && len(l.What) > 0
 	})
-	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTruncated })
-	require.GreaterOrEqual(t, time.Since(began), confirmFor)
+	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTruncated })
+	require.GreaterOrEqual(t, time.Since(began), start.ConfirmFor)
 	w.send(0, some("b", 1, 5)...)
-	eventually(t, "it goes on", func() bool { return r.line().State == StateRunning })
+	eventually(t, "it goes on", func() bool { return r.status.Line().State == health.StateRunning })
 }
 
 // Between two looks that found the log short nobody answered: the second may have been a new
@@ -347,20 +280,20 @@ func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
 		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
 	})
 	c := New(w.config)
-	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, newCommits(func(map[string]map[int]Commit) error { return nil }, c.Log))[0]
-	worker.pastSince = time.Now().Add(-time.Hour)
+	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log))[0]
+	worker.locator.short.Since = time.Now().Add(-time.Hour)
 	var away atomic.Bool
 	away.Store(true)
 	w.cluster.ControlKey(int16(kmsg.ListOffsets), func(k kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
 		return nil, io.ErrUnexpectedEOF, away.Load()
 	})
-	_, err := worker.locate(t.Context())
+	_, err := worker.locator.locate(t.Context())
 	require.Error(t, err)
 	away.Store(false)
-	_, err = worker.locate(t.Context())
+	_, err = worker.locator.locate(t.Context())
 	require.ErrorContains(t, err, "ends at offset 10")
-	_, halted := errors.AsType[*Halt](err)
+	_, halted := errors.AsType[*health.Halt](err)
 	require.False(t, halted)
 }
 
@@ -411,4 +344,17 @@ func TestAGroupThatThisUserMayNotReadEndsTheConsumerAndSaysWhy(t *testing.T) {
 	err := New(w.config).Run(t.Context())
 	require.ErrorIs(t, err, kafka.GroupAuthorizationFailed)
 	require.ErrorContains(t, err, "group")
+}
+
+func TestARefusalThatIsNotSureIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	refusal := &kafkaconn.Refusal{Broker: "b:1", What: "refuses"}
+	var sure error
+	c := &Consumer{Config: Config{Refusal: func(context.Context) error { return sure }}}
+	require.NoError(t, c.final(t.Context(), kafka.SASLAuthenticationFailed))
+	sure = refusal
+	require.ErrorIs(t, c.final(t.Context(), kafka.SASLAuthenticationFailed), refusal)
+	require.NoError(t, c.final(t.Context(), kafka.NotCoordinatorForGroup))
+	require.ErrorIs(t, c.final(t.Context(), kafka.GroupAuthorizationFailed), kafka.GroupAuthorizationFailed)
+	require.ErrorIs(t, c.final(t.Context(), refusal), refusal)
 }

@@ -4,16 +4,18 @@ import (
 	"context"
 
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/trail"
 )
 
 // batch is a fold on its way from the reader to the sweeper.
 type batch struct {
 	*fold.Batch
 	tally
-	records int64 // that were read for it
-	newest  int64 // latest record time, ms
-	oldest  int64 // earliest record time that there is, ms; 0 without one
-	trail   trail // as of its end
+	records int64       // that were read for it
+	newest  int64       // latest record time, ms
+	oldest  int64       // earliest record time that there is, ms; 0 without one
+	trail   trail.Trail // as of its end
+	again   bool        // the same is read once more, for members that it hasn't
 }
 
 // handoff passes batches from a partition's reader to its sweeper.

@@ -67,7 +67,7 @@ func TestBatchesAreSweptInOrderAndNoneIsLost(t *testing.T) {
 				b := h.open()
 				if b == nil {
 					b = <-h.free
-					b.Reset(ledger.At(read), 0)
+					reset(b.Batch, ledger.At(read))
 				}
 				read++
 				b.MoveTo(read)
@@ -108,7 +108,7 @@ func TestWhileOneBatchIsSweptTheNextGrows(t *testing.T) {
 			b := h.open()
 			if b == nil {
 				b = <-h.free
-				b.Reset(ledger.At(i), 0)
+				reset(b.Batch, ledger.At(i))
 			}
 			b.MoveTo(i + 1)
 			h.put(b)

@@ -9,14 +9,59 @@
 // a ledger that has moved, and the answer is always the same: drop what was
 // folded and go on from what the ledger says.
 //
-//	           ┌──────────────── worker, one a partition ───────────────┐
-//	           │ locate ─▶ reader ─────▶ handoff ─────▶ sweeper         │
-//	generation │   ▲       fetch         one batch      piece by piece, │ ─▶ commits
-//	of a group │   │       decode, fold                 retried         │
-//	           │   └────────── moved, halted, failed ◀──┘               │
-//	           └────────────────────────────────────────────────────────┘
+//	           ┌──────────── worker, one a partition ────────────┐
+//	           │            pipeline                             │
+//	generation │ locator ─▶ reader ─────▶ handoff ─────▶ sweeper │
+//	of a group │   ▲        fetch         one batch      pieces, │ ─▶ commits
+//	           │   │        decode, fold                 retried │
+//	           │   └─────── moved, failed, halted ◀──────┘       │
+//	           └─────────────────────────────────────────────────┘
 //
-// One goroutine reads and one sweeps: while a batch is swept the next one grows.
+// One goroutine reads and one sweeps: while a batch is swept the next one grows. What
+// ends either ends both, and that is a flow; carried is what it leaves to the next one. A
+// replay is the same pipeline with an endpoint, and without a locator.
+//
+// # States
+//
+// What a partition is in, and what moves it:
+//
+//	begins ─▶ locating ──────────▶ reading and sweeping ─────────▶ ended
+//	            │  ▲     position     │  ▲         │        generation's end,
+//	      error │  │     written      │  │ answer  │        a replay's endpoint
+//	            ▼  │ after a wait     ▼  │         │
+//	       waiting, halted           waiting       │
+//	               ▲                               │
+//	               └────────── a flow ends ────────┘
+//
+//	a flow ends by                           then
+//	the ledger has moved                     everything folded is dropped, locating
+//	an error that passes                     waiting for Kafka or Redis, locating
+//	the dead-letter topic, or its quota      waiting for dead letters: one is tried, locating
+//	its turn at reading a batch again        waiting for that, locating
+//	what won't pass by itself                halted; a second later locating, but shown as halted
+//	                                         until a batch is through or nothing is left to read
+//	the generation                           ended, after the piece in flight
+//	a replay's endpoint                      ended, with errThrough
+//
+//	a flow that goes on waits for            noted by
+//	Kafka: an answer, a quota                source.fetch
+//	memory: a turn, holding nothing          turn.wait
+//	dead letters: for a moment               deadletter.Writer
+//	Redis, room in Redis, a rebuild's hold   applier.failing, applier.held
+//
+// # Where to begin
+//
+//	what is put together?                         consumer.go a worker, pipeline.go a flow
+//	where is a batch cut?                         reader.go, step; how full: fold
+//	who decides where a partition starts?         start, Decide; locate.go does it
+//	what happens when Redis says no?              apply.go; refuse.go for members it refuses
+//	what is written about a bad event?            deadletter
+//	what is shown of a partition?                 health
+//
+// Below: fetch asks a broker and recordbatch reads its answer, event decodes a record, fold
+// makes batches and cuts pieces, start decides where to begin, deadletter writes what can't
+// count, memory is the budget, trail the times of deleted records, health what partitions are
+// in, metrics shows what is counted.
 package ingest
 
 import (
@@ -28,31 +73,9 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
-	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/periods"
 )
-
-// Standings is where pieces go. Its calls return within a bounded time.
-type Standings interface {
-	// Apply adds a piece, or answers why not. It also says how long the call took.
-	Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error)
-	// Check answers what Apply would, with Fits instead of Applied, and writes nothing.
-	// The ledger has to be at the piece's expected position, whatever the piece.
-	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
-	// Position is the ledger's text for a partition, empty where there is none.
-	Position(ctx context.Context, topic string, partition int) (string, error)
-	// State is the whole ledger and what stands beside it.
-	State(ctx context.Context) (ledger.State, error)
-	// CheckSchema says whether what State found is what this process writes.
-	CheckSchema(found string) error
-	// Begin writes where partitions start, all or none.
-	Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun, error)
-	// Report writes a partition's line for status, with the standings' time before its
-	// first field, and returns the line that it replaces.
-	Report(ctx context.Context, topic string, partition int, line string) (replaced string, err error)
-	// Meaning says what an error of the others asks for.
-	Meaning(err error) ledger.Verdict
-}
 
 // Config is all that the consumer needs. Every field is set, but those that say what
 // nil is.
@@ -76,8 +99,8 @@ type Config struct {
 	CommitInterval time.Duration
 	ShutdownTime   time.Duration // for the last commits and leaving the group
 
-	Start Start
-	OnGap OnGap
+	Start start.Where
+	OnGap start.OnGap
 	// Disorder is how far a record's time may lie before that of an earlier one, by the
 	// operator's word; nil where nobody says.
 	Disorder  *time.Duration
@@ -88,38 +111,7 @@ type Config struct {
 	FoldMemory int64 // bytes
 	PieceTime  time.Duration
 
-	Standings Standings
+	Standings []Standings // one a shard, in their order
 	Log       *zap.Logger
 	Stats     *Stats
 }
-
-// Start says where a topic without a ledger and without committed offsets is
-// read from.
-type Start struct {
-	From StartFrom
-	Time time.Time // for FromTime
-}
-
-// StartFrom is a kind of start.
-type StartFrom int
-
-const (
-	// FromWindow is the first offset that can hold an event of a live window.
-	FromWindow StartFrom = iota
-	// FromEarliest is the log's start.
-	FromEarliest
-	// FromLatest is the log's end.
-	FromLatest
-	// FromTime is the first record of a time or later.
-	FromTime
-)
-
-// OnGap says what to do where events are gone from the log before they counted.
-type OnGap int
-
-const (
-	// GapHalts the partition, and says what is missing.
-	GapHalts OnGap = iota
-	// GapContinues with what is left, and shows windows as incomplete.
-	GapContinues
-)

@@ -1,35 +1,16 @@
 package ingest
 
-// The consumer group, as far as it is used. kafka-go's is what a process joins; a test
-// that deals out the partitions itself gives one of its own.
-
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 )
-
-// Group is a membership in a consumer group.
-type Group interface {
-	// Next waits for the end of the generation before, functions included, and then
-	// for the next one. It ends with the context.
-	Next(ctx context.Context) (*Generation, error)
-	// Close leaves the group, and waits until the generation's functions have ended.
-	Close() error
-}
-
-// Generation is one sharing out of the partitions.
-type Generation struct {
-	ID          int32
-	Member      string
-	Assignments map[string][]int // partitions by topic
-	// Start runs a function until the generation ends, which its context tells. The
-	// return of any of them ends the generation.
-	Start func(func(context.Context))
-	// Commit writes to the group how far partitions have come, also after the end.
-	Commit func(map[string]map[int]Commit) error
-}
 
 // join becomes a member.
 func (c *Consumer) join() (Group, error) {
@@ -63,7 +44,7 @@ func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
 	all := &Generation{
 		ID: next.ID, Member: next.MemberID, Assignments: map[string][]int{},
 		Start: next.Start,
-		Commit: func(offsets map[string]map[int]Commit) error {
+		Commit: func(offsets map[string]map[int]kafkaconn.Commit) error {
 			return g.consumer.commit(next.ID, next.MemberID, offsets)
 		},
 	}
@@ -73,4 +54,19 @@ func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
 		}
 	}
 	return all, nil
+}
+
+// commit is a generation's. A broker may take less metadata than a trail has: that is logged
+// once, and offsets go without.
+func (c *Consumer) commit(generation int32, member string, all map[string]map[int]kafkaconn.Commit) error {
+	err := kafkaconn.CommitOffsets(c.kafka, c.Group, generation, member, all, !c.trailless.Load())
+	if !errors.Is(err, kafka.OffsetMetadataTooLarge) {
+		return err
+	}
+	if !c.trailless.Swap(true) {
+		c.Log.Warn("the brokers take no metadata as long as a trail: offsets are committed without, and nothing remembers the times of records that Kafka deletes; "+
+			"if Redis is lost then, or the boards are rebuilt, windows count as incomplete. To change it, raise offset.metadata.max.bytes and restart",
+			zap.Int("longest", trail.MaxText), zap.Error(err))
+	}
+	return kafkaconn.CommitOffsets(c.kafka, c.Group, generation, member, all, false)
 }

@@ -1,5 +1,7 @@
 package ingest
 
+import "github.com/standings/standings/internal/ingest/memory"
+
 // What fold_memory has room for. A turn at it is a third, and one partition has to be able
 // to read anything valid with that.
 
@@ -35,4 +37,23 @@ func eventCodec(maxEventBytes int64) int64 { return 3*(maxEventBytes+besideEvent
 
 func largestCodec(foldMemory, maxEventBytes int64) int64 {
 	return max(LargestBatch(foldMemory), minCodec, eventCodec(maxEventBytes))
+}
+
+// room is what reading may take of the process's memory, of which partitions share one
+// budget. The budget guards itself; the rest doesn't change.
+type room struct {
+	memory      *memory.Budget
+	maxResponse int64 // bytes: the largest response that is taken
+	maxCodec    int64 // bytes: the most that a codec may hold
+}
+
+func newRoom(foldMemory, maxEventBytes int64) room {
+	maxResponse := LargestBatch(foldMemory)
+	return room{
+		// A tenth is for what was let go of and isn't collected yet. What a batch
+		// is read again with, outside of the budget, is set aside.
+		memory:      memory.New(foldMemory*9/10-maxResponse, foldMemory/3),
+		maxResponse: maxResponse,
+		maxCodec:    largestCodec(foldMemory, maxEventBytes),
+	}
 }

@@ -2,281 +2,286 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
-// confirmFor is how long a log has to end before the ledger's position until
-// that is believed: a leader that was just elected may not know its end yet.
-const confirmFor = 10 * time.Second
+// locator finds where a worker goes on. It is its worker's goroutine's.
+type locator struct {
+	*partition
+	resolver *resolver
+	shards   shards
+	states   *states
+	commits  *commits
+	status   *health.Status
+	lag      *health.LagTracker
+	carried  *carried
+	onGap    start.OnGap
+	short    start.Shortened
+}
 
-// locate finds the position that the worker goes on from, as the start table
-// says, and has it written and committed before anything is read. It returns
+// located is what one look has found.
+type located struct {
+	states     []ledger.State
+	facts      start.Facts
+	partitions int
+	committed  map[int]kafkaconn.Commit
+	origin     *ledger.Origin // of a beginning at the log's start, once it was looked for
+}
+
+// locate finds the positions that the worker goes on from, one a shard, as the start table
+// says, and has them written and committed before anything is read. It returns
 // errAgain where it has to be called again.
-func (w *worker) locate(ctx context.Context) (ledger.Position, error) {
-	past := w.pastSince
-	w.pastSince = time.Time{} // what isn't seen now may be of a new leader afterwards
-	state, err := w.states.get(ctx)
+func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
+	short := l.short
+	l.short = start.Shortened{} // what isn't seen now may be of a new leader afterwards
+	f, err := l.find(ctx)
 	if err != nil {
-		return ledger.Position{}, err
+		return nil, err
 	}
-	w.compare(state.Ledger[w.field], state.Workers[w.field])
-	if err := w.Standings.CheckSchema(state.Schema); err != nil {
-		return ledger.Position{}, otherSchema(err)
-	}
-	f := factsOf(state, w.topic, w.partition)
-	w.found(f.found)
-	w.refill.Store(state.Refills[w.field])
-	partitions, err := w.partitions(ctx)
+	decisions, err := start.DecideAll(f.states, f.facts, l.onGap)
 	if err != nil {
-		return ledger.Position{}, err
+		return nil, err
 	}
-	asked := upTo(partitions)
-	if f.found != "" || f.others {
-		asked = []int{w.partition} // of hundreds of workers each asks for its own
-	}
-	committed, err := w.kafka.committed(ctx, w.topic, asked...)
-	if err != nil {
-		return ledger.Position{}, err
-	}
-	f.committed = len(committed) > 0
-	all, err := w.kafka.bounds(ctx, w.topic, w.partition)
-	if err != nil {
-		return ledger.Position{}, err
-	}
-	f.log = all[w.partition]
-	if found, err := ledger.Parse(f.found); err == nil {
-		w.lag.located(found.From, f.log.end)
-	} else {
-		w.lag.ends(f.log.end)
-	}
-
-	known := committed[w.partition].trail()
-	known = known.with(&w.trail)
-	w.trail = known.within(f.log.end)
-	d, err := decide(f, w.OnGap)
-	if err != nil {
-		return ledger.Position{}, err
-	}
-	switch d.step {
-	case goOn:
-		w.trail.reach(d.at.From, state.Now.UnixMilli())
-		if _, ok := committed[w.partition]; !ok {
-			if err := w.commits.now(ctx, map[int]progress{w.partition: {d.at.From, w.trail}}, w.topic); err != nil {
-				return d.at, err
-			}
+	at := make(ledger.Positions, len(decisions))
+	for shard, d := range decisions {
+		switch d.Step {
+		case start.GoOn:
+			at[shard] = d.At
+		case start.Confirm:
+			l.short = short
+			return nil, l.short.Confirm(l.field+onShard(shard, l.shards.count()), d.At, f.facts.Log)
+		case start.Skip:
+			at[shard], err = d.At, l.skip(ctx, f, shard, d.At)
+		case start.Join:
+			at[shard], err = ledger.At(f.facts.Log.Start), l.join(ctx, f, shard)
+		default:
+			return nil, l.beginOnce(ctx)
 		}
-		// Whoever was here last may not have come to commit, or something else may be
-		// pending: where no event follows, monitors would show a lag for good.
-		w.commits.at(w.topic, w.partition, d.at.From, w.trail)
-		return d.at, nil
-	case confirm:
-		w.pastSince = past
-		return ledger.Position{}, w.confirmTruncated(d.at, f.log)
-	case skip:
-		return d.at, w.skip(ctx, f, d.at, state.Clock)
-	case join:
-		return ledger.At(f.log.start), w.join(ctx, f, state.Clock)
-	default:
-		return ledger.Position{}, w.beginOnce(ctx, d.step, partitions)
+		if err != nil {
+			return nil, err
+		}
 	}
+	lowest := at.Lowest()
+	l.carried.trail.Reach(lowest, f.states[0].Now.UnixMilli())
+	if _, ok := f.committed[l.Number]; !ok || !goOn(decisions) {
+		if err := l.commits.now(ctx, map[int]progress{l.Number: {lowest, l.carried.trail}}, l.Topic); err != nil {
+			return at, err
+		}
+	}
+	// Whoever was here last may not have come to commit, or something else may be
+	// pending: where no event follows, monitors would show a lag for good.
+	l.commits.at(l.Topic, l.Number, lowest, l.carried.trail)
+	return at, nil
 }
 
-// factsOf is what Redis says for the decision about a partition.
-func factsOf(state ledger.State, topic string, partition int) facts {
-	field := ledger.Field(topic, partition)
-	f := facts{topic: topic, partition: partition, found: state.Ledger[field], ledger: len(state.Ledger), windows: state.Windows, schemaGone: state.Schema == ""}
-	for other := range state.Ledger {
-		f.others = f.others || other != field && topicOf(other) == topic
-	}
-	return f
+func goOn(all []start.Decision) bool {
+	return !slices.ContainsFunc(all, func(d start.Decision) bool { return d.Step != start.GoOn })
 }
 
-// beginOnce has one worker of the process resolve where a topic begins: it asks
-// about every partition, and so would everyone.
-func (w *worker) beginOnce(ctx context.Context, s step, partitions int) error {
+// find asks Redis and Kafka for what the decision rests on.
+func (l *locator) find(ctx context.Context) (*located, error) {
+	states, err := l.states.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.status.Compare(states[0].Ledger[l.field], states[0].Workers[l.field])
+	if err := l.shards.checkSchema(states); err != nil {
+		return nil, start.OtherSchema(err)
+	}
+	texts := textsOf(states, l.field)
+	l.carried.compare(texts)
+	l.lag.Refills(refillOf(states, l.field))
+	f := &located{states: states, facts: start.Facts{Partition: l.Partition}}
+	if f.partitions, err = l.siblings(ctx); err != nil {
+		return nil, err
+	}
+	asked := kafkaconn.UpTo(f.partitions)
+	if start.Begun(states, l.Topic) {
+		asked = []int{l.Number} // of hundreds of workers each asks for its own
+	}
+	f.committed, err = kafkaconn.Committed(ctx, l.kafka, l.group, l.Topic, asked...)
+	if err != nil {
+		return nil, err
+	}
+	f.facts.Committed = len(f.committed) > 0
+	all, err := kafkaconn.Logs(ctx, l.kafka, l.Topic, l.Number)
+	if err != nil {
+		return nil, err
+	}
+	f.facts.Log = all[l.Number]
+	if lowest, ok := lowestOf(texts); ok {
+		l.lag.Located(lowest, f.facts.Log.End)
+	} else {
+		l.lag.Ends(f.facts.Log.End)
+	}
+	known := trailOf(f.committed[l.Number])
+	if _, ok := f.committed[l.Number]; !ok && len(l.shards) > 1 {
+		// Where several shards begin is committed by each worker once all have, so that what
+		// was found out of the log's beginning is known to nobody but by the origins.
+		known = l.begun(states)
+	}
+	known = known.With(&l.carried.trail)
+	l.carried.trail = known.Within(f.facts.Log.End)
+	return f, nil
+}
+
+// begun is the trail by the origin of the first shard that has one of the partition.
+func (l *locator) begun(states []ledger.State) (known trail.Trail) {
+	for i := range states {
+		if o, err := ledger.ParseOrigin(states[i].Origins[l.field]); err == nil {
+			known.Add(o.Offset, l.resolver.terms.LatestBefore(o))
+			break
+		}
+	}
+	return known
+}
+
+// beginOnce has one worker of the process resolve where a topic begins in the shards that
+// don't have it: it asks about every partition, and so would everyone.
+func (l *locator) beginOnce(ctx context.Context) error {
 	select {
-	case w.starting <- struct{}{}:
-		defer func() { <-w.starting }()
+	case l.resolver.starting <- struct{}{}:
+		defer func() { <-l.resolver.starting }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil { // the one before may have let go because of that
 		return context.Cause(ctx)
 	}
-	state, err := w.states.get(ctx)
+	states, err := l.states.get(ctx)
 	if err != nil {
 		return err
 	}
-	for field := range state.Ledger {
-		if topicOf(field) == w.topic {
-			return errAgain // another has been here
+	if start.Begun(states, l.Topic) {
+		return errAgain // another has been here
+	}
+	// Or has begun some of them, since it was decided.
+	f, err := l.find(ctx)
+	if err != nil {
+		return err
+	}
+	decisions, err := start.DecideAll(f.states, f.facts, l.onGap)
+	if err != nil {
+		return err
+	}
+	for shard, d := range decisions {
+		switch d.Step {
+		case start.Copy:
+			err = l.copied(ctx, shard, f.states)
+		case start.Recover:
+			err = l.begin(ctx, shard, d.Step, f)
+		case start.Begin: // the others copy it, once it is there
+			if err := l.begin(ctx, shard, d.Step, f); err != nil {
+				return err
+			}
+			return errAgain
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return w.begin(ctx, s, partitions, state.Clock)
+	return errAgain // and go on from what is written there now
 }
 
-// errAgain says that the start has to be looked at again, at once or after a wait.
-var errAgain = errors.New("the ledger has to be read again")
-
-// confirmTruncated waits until a log that ends before the position is believed.
-func (w *worker) confirmTruncated(at ledger.Position, log bounds) error {
-	if w.pastSince.IsZero() {
-		w.pastSince = time.Now()
-	}
-	if time.Since(w.pastSince) < confirmFor {
-		return fmt.Errorf("%s ends at offset %d, before the ledger's position %v", w.field, log.end, at)
-	}
-	return truncated(w.field, at, log)
-}
-
-// originOf is the origin of a partition that is read from its log's start, which the trail
-// knows of from then on.
-func (w *worker) originOf(ctx context.Context, log bounds, clock clock) (ledger.Origin, error) {
-	if log.start == 0 {
-		return ledger.Origin{}, nil
-	}
-	// Outside of the memory budget: one at a time. A gap may be all partitions'.
-	select {
-	case w.starting <- struct{}{}:
-		defer func() { <-w.starting }()
-	case <-ctx.Done():
-		return ledger.Origin{}, context.Cause(ctx)
-	}
-	first, err := w.firstRecord(ctx, w.partition, log)
-	if err != nil {
-		return ledger.Origin{}, err
-	}
-	j := w.judgeAt(clock())
-	latest, _ := j.latest(log.start, &w.trail, first)
-	w.trail.add(log.start, latest)
-	return j.origin(log.start, latest), nil
-}
-
-// skip moves the ledger over a gap and notes in the origin that what starts
+// skip moves a shard's ledger over a gap and notes in the origin that what starts
 // before is partial.
-func (w *worker) skip(ctx context.Context, f facts, at ledger.Position, clock clock) error {
-	origin, err := w.originOf(ctx, f.log, clock)
+func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Position) error {
+	origin, err := l.originOf(ctx, f)
 	if err != nil {
 		return err
 	}
-	w.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
-		zap.String("ledger", f.found), zap.Int64("log_start", f.log.start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
-	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Found: f.found, At: at, Origin: &origin}
-	return w.set(ctx, map[int]progress{w.partition: {at.From, w.trail}}, b)
+	found := f.states[shard].Ledger[l.field]
+	l.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
+		zap.String("ledger", found), zap.Int64("log_start", f.facts.Log.Start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
+	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: found, At: at, Origin: origin})
 }
 
 // join starts a partition that was added to a topic under way: at offset 0.
-func (w *worker) join(ctx context.Context, f facts, clock clock) error {
-	origin, err := w.originOf(ctx, f.log, clock)
+func (l *locator) join(ctx context.Context, f *located, shard int) error {
+	origin, err := l.originOf(ctx, f)
 	if err != nil {
 		return err
 	}
-	w.log.Info("the partition was added", zap.Int64("from", f.log.start))
-	b := ledger.Beginning{Topic: w.topic, Partition: w.partition, Beside: true, At: ledger.At(f.log.start), Origin: &origin}
-	return w.set(ctx, map[int]progress{w.partition: {f.log.start, w.trail}}, b)
+	l.log.Info("the partition was added", zap.Int64("from", f.facts.Log.Start))
+	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Beside: true, At: ledger.At(f.facts.Log.Start), Origin: origin})
 }
 
-// begin has all partitions of the topic start where that comes to.
-func (w *worker) begin(ctx context.Context, s step, partitions int, clock clock) error {
-	committed, err := w.kafka.committed(ctx, w.topic, upTo(partitions)...)
+// originOf is the origin of what is read from the log's start, the same for every shard.
+func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, error) {
+	if f.origin == nil {
+		origin, err := l.resolver.originOf(ctx, f.facts.Log, &l.carried.trail, f.states[0].Clock)
+		if err != nil {
+			return nil, err
+		}
+		f.origin = &origin
+	}
+	return f.origin, nil
+}
+
+// begin has all partitions of the topic start where the configuration says, in one shard:
+// the others copy that. Nothing is committed before all of them have begun.
+func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
+	set, trails, err := l.resolver.resolveAll(ctx, s, f.partitions, f.committed, f.states[shard].Clock)
 	if err != nil {
 		return err
 	}
-	set, trails, err := w.resolveAll(ctx, s, partitions, committed, clock)
-	if err != nil {
+	if err := start.NotBefore(f.states, shard, set); err != nil {
 		return err
 	}
 	offsets, at, partial := map[int]progress{}, map[int]int64{}, map[int]time.Time{}
 	for i, b := range set {
-		offsets[b.Partition] = progress{b.At.From, trails[i]}
-		at[b.Partition] = b.At.From
+		offsets[b.Partition.Number] = progress{b.At.From, trails[i]}
+		at[b.Partition.Number] = b.At.From
 		if b.Origin.Time > 0 {
-			partial[b.Partition] = time.UnixMilli(b.Origin.Time).UTC()
+			partial[b.Partition.Number] = time.UnixMilli(b.Origin.Time).UTC()
 		}
 	}
-	if s == recoverAll {
-		w.log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window; windows that start before partial_before may lack events",
+	log := l.log
+	if len(l.shards) > 1 {
+		log = log.With(zap.Int("shard", shard))
+	}
+	if s == start.Recover {
+		log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window; windows that start before partial_before may lack events",
 			zap.Any("offsets", at), zap.Any("partial_before", partial))
 	} else {
-		w.log.Info("first start of the topic", zap.Any("offsets", at), zap.Any("partial_before", partial))
+		log.Info("first start of the topic", zap.Any("offsets", at), zap.Any("partial_before", partial))
 	}
-	if err := w.set(ctx, offsets, set...); err != nil {
+	if err := l.set(ctx, shard, set...); err != nil {
 		return err
 	}
-	return errAgain // and read what is written there now
+	if len(l.shards) == 1 {
+		return l.commits.now(ctx, offsets, l.Topic)
+	}
+	return nil
 }
 
-// resolveAll resolves where all partitions of the topic start, and what their trails know
-// then. Whoever comes first does it for all: partitions that were resolved one by one,
-// hours apart, would start at different times.
-func (w *worker) resolveAll(ctx context.Context, s step, partitions int, committed map[int]Commit, clock clock) ([]ledger.Beginning, []trail, error) {
-	from, asked := w.Start.From, max(0, w.Start.Time.UnixMilli())
-	if s == recoverAll {
-		from = FromWindow
+// copied has a shard begin where the others did.
+func (l *locator) copied(ctx context.Context, shard int, states []ledger.State) error {
+	set, err := start.CopyOf(states, l.Topic)
+	if err != nil || len(set) == 0 { // the others are gone again
+		return err
 	}
-	if from == FromWindow {
-		live, err := liveFrom(w.Rules.Calendar, w.Retention, clock())
-		if err != nil {
-			return nil, nil, err
-		}
-		asked = max(0, live-w.Events.MaxFuture)
-	}
-	all, err := w.beginnings(ctx, from, partitions, committed, asked)
-	if err != nil {
-		return nil, nil, err
-	}
-	j := w.judgeAt(clock())
-	var set []ledger.Beginning
-	var trails []trail
-	for p := range all {
-		b := &all[p]
-		if s == recoverAll && !j.reaches(b, asked) && w.OnGap == GapHalts {
-			return nil, nil, w.lostBoth(p, b, j)
-		}
-		at, latest := j.resolve(from, b, asked)
-		origin := j.origin(at, latest)
-		begins := ledger.Beginning{Topic: w.topic, Partition: p, At: ledger.At(at), Origin: &origin}
-		if s == recoverAll {
-			// What was counted before lies below the log's end; where a leader that was just
-			// elected doesn't know that yet, below what was committed, but for the last moment.
-			begins.Refill = max(b.log.end, committed[p].Offset)
-		}
-		set = append(set, begins)
-		b.trail.add(at, latest)
-		trails = append(trails, b.trail)
-	}
-	return set, trails, nil
+	return l.set(ctx, shard, set...)
 }
 
-// lostBoth is the halt where Redis was lost, and the log may lack what it had.
-func (w *worker) lostBoth(partition int, b *beginning, j judge) *Halt {
-	which := "of any window" // the moment of looking would be another text every time
-	if latest, known := j.latest(b.log.start, &b.trail, b.first); known {
-		before := time.UnixMilli(j.origin(b.log.start, latest).Time)
-		which = "of windows that still live and start before " + before.UTC().Format(time.RFC3339)
-	}
-	return &Halt{HaltGap,
-		fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %s/%d begins only at offset %d: what was deleted may hold events %s",
-			w.topic, w.topic, partition, b.log.start, which),
-		"restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows those windows as incomplete"}
-}
-
-// set writes where partitions start, and commits it.
-func (w *worker) set(ctx context.Context, offsets map[int]progress, all ...ledger.Beginning) error {
-	begun, err := w.Standings.Begin(ctx, all)
+// set writes where partitions start in a shard.
+func (l *locator) set(ctx context.Context, shard int, all ...ledger.StartPosition) error {
+	begun, err := l.shards[shard].Begin(ctx, all)
 	if err != nil {
 		return err
 	}
 	switch begun {
 	case ledger.Began:
-		return w.commits.now(ctx, offsets, w.topic)
+		return nil
 	case ledger.Orphaned:
 		return fmt.Errorf("boards appeared without a ledger: %w", errAgain)
 	case ledger.HeldUp:
@@ -284,32 +289,4 @@ func (w *worker) set(ctx context.Context, offsets map[int]progress, all ...ledge
 	default:
 		return errAgain
 	}
-}
-
-// beginnings asks Kafka about all partitions of the topic.
-func (w *worker) beginnings(ctx context.Context, from StartFrom, partitions int, committed map[int]Commit, asked int64) ([]beginning, error) {
-	var logs map[int]bounds
-	var since map[int]int64
-	var err error
-	if from == FromWindow || from == FromTime {
-		logs, since, err = w.kafka.boundsSince(ctx, w.topic, time.UnixMilli(asked), upTo(partitions)...)
-	} else {
-		logs, err = w.kafka.bounds(ctx, w.topic, upTo(partitions)...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	all := make([]beginning, partitions)
-	for _, p := range slices.Sorted(maps.Keys(logs)) {
-		known := committed[p].trail()
-		b := beginning{log: logs[p], since: -1, trail: known.within(logs[p].end)}
-		if at, ok := since[p]; ok {
-			b.since = at
-		}
-		if b.first, err = w.firstRecord(ctx, p, b.log); err != nil {
-			return nil, err
-		}
-		all[p] = b
-	}
-	return all, nil
 }

@@ -4,25 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"go.uber.org/zap"
-
 	"github.com/standings/standings/internal/ledger"
 )
-
-// movedAway counts a move, and tells of it.
-func (w *worker) movedAway(err error) {
-	w.Stats.moved(err)
-	w.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
-	w.stood, w.done, w.refused = nil, lettered{}, lettered{}
-}
-
-// found compares what the ledger holds with where the flow before left it: what
-// happened in between, as while Redis was away, nobody was there to see.
-func (w *worker) found(text string) {
-	if w.stood != nil && text != w.stood.String() {
-		w.movedAway(&movedError{w.field, *w.stood, text})
-	}
-}
 
 // errMoved says that the ledger was found elsewhere: all that was folded is void.
 var errMoved = errors.New("the ledger has moved")
@@ -40,7 +23,7 @@ func (e *movedError) Error() string {
 
 func (e *movedError) Unwrap() error { return errMoved }
 
-// Causes of a move, as far as the ledger tells.
+// Causes of a move, as far as the ledger shows.
 const (
 	// MoveAdvanced: it stands further on. Another owner was here, or still is; or a
 	// call of our own was executed whose answer never came.
@@ -86,34 +69,5 @@ func ahead(a, b ledger.Position) bool {
 	return a.Hash > b.Hash
 }
 
-// Moves is how often the ledger was found elsewhere, for a cause.
-func (s *Stats) Moves(cause string) int64 {
-	for i, known := range moveCauses {
-		if cause == known {
-			return s.moves[i].Load()
-		}
-	}
-	panic("ingest: no such cause of a move: " + cause)
-}
-
-// AllMoves is how often the ledger was found elsewhere.
-func (s *Stats) AllMoves() int64 {
-	n := int64(0)
-	for i := range s.moves {
-		n += s.moves[i].Load()
-	}
-	return n
-}
-
-// moved counts one.
-func (s *Stats) moved(err error) {
-	cause := MoveEmptied // of the schema alone
-	if e, ok := errors.AsType[*movedError](err); ok {
-		cause = e.cause()
-	}
-	for i, known := range moveCauses {
-		if cause == known {
-			s.moves[i].Add(1)
-		}
-	}
-}
+// errAgain says that the start has to be looked at again, at once or after a wait.
+var errAgain = errors.New("the ledger has to be read again")

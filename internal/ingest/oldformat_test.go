@@ -1,85 +1,127 @@
 package ingest
 
-// Records of magic 0, which have no times: a fake broker that hands its log out as
-// one from before Kafka 0.11 would have kept it.
+// A log that has a message of the formats of before Kafka 0.11: its broker hands that
+// out as it lies there.
 
 import (
-	"context"
+	"bytes"
 	"encoding/binary"
-	"encoding/json"
+	"fmt"
 	"hash/crc32"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
 )
 
-// withoutTimes has the broker answer fetches of partition 0 with messages of magic 0
-// that hold values, from offset 0 on.
-func (w *world) withoutTimes(values [][]byte) {
+// fiveYearsAgo is when the message was written, by that of format 1.
+var fiveYearsAgo = time.Now().AddDate(-5, 0, 0)
+
+// sendOld publishes an event to partition 0, which nobody wants, and has the broker hand
+// it out as a message of a magic.
+func (w *world) sendOld(magic int8) {
+	w.t.Helper()
+	at, value := w.end(topic, 0), []byte(`{"user_id":"old","points":1}`)
+	require.NoError(w.t, w.client.ProduceSync(w.t.Context(), &kgo.Record{Value: value, Timestamp: fiveYearsAgo}).FirstErr())
+	fetched, err := New(w.config).worker(topic, 0, nil).locator.resolver.fetcher().Fetch(w.t.Context(), 0)
+	require.NoError(w.t, err)
+	log := bytes.Clone(fetched.Records)
+	fetched.Release()
+	before := 0
+	for int64(binary.BigEndian.Uint64(log[before:])) < at { // whole batches
+		before += 12 + int(binary.BigEndian.Uint32(log[before+8:]))
+	}
+	answer := append(log[:before:before], oldMessage(magic, at, value)...)
 	w.cluster.ControlKey(int16(kmsg.Fetch), func(k kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
-		req := k.(*kmsg.FetchRequest)
-		if len(req.Topics) != 1 || req.Topics[0].Topic != topic {
+		in := k.(*kmsg.FetchRequest)
+		if in.Topics[0].Topic != topic || in.Topics[0].Partitions[0].FetchOffset > at {
 			return nil, nil, false
 		}
-		from := req.Topics[0].Partitions[0].FetchOffset
-		if from >= int64(len(values)) {
-			return nil, nil, false // the fake waits, as brokers do
-		}
-		p := kmsg.NewFetchResponseTopicPartition()
-		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = int64(len(values)), int64(len(values)), 0
-		for i, v := range values[from:] {
-			m := kmsg.MessageV0{Offset: from + int64(i), Value: v}
-			m.MessageSize = int32(len(m.AppendTo(nil)) - 12)
-			b := m.AppendTo(nil)
-			binary.BigEndian.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
-			p.RecordBatches = append(p.RecordBatches, b...)
-		}
-		resp := req.ResponseKind().(*kmsg.FetchResponse)
-		t := kmsg.NewFetchResponseTopic()
-		t.Topic, t.Partitions = topic, []kmsg.FetchResponseTopicPartition{p}
-		resp.Topics = append(resp.Topics, t)
+		resp := in.ResponseKind().(*kmsg.FetchResponse)
+		answered, of := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		answered.Topic = in.Topics[0].Topic
+		of.HighWatermark, of.LastStableOffset, of.RecordBatches = at+1, at+1, answer
+		answered.Partitions = append(answered.Partitions, of)
+		resp.Topics = append(resp.Topics, answered)
 		return resp, nil, true
 	})
 }
 
-// The broker is asked for the first offset of a time, and would leave out half of
-// the log: as long as its first record has no time, that isn't believed.
-func TestALogWithoutTimesIsReadFromItsStart(t *testing.T) {
-	t.Parallel()
-	for name, start := range map[string]Start{
-		"window": {From: FromWindow},
-		"a time": {From: FromTime, Time: time.Now().Add(-time.Hour)},
-	} {
-		for timed, first := range map[bool]int64{false: 0, true: 5} {
-			w := newWorld(t, 1)
-			var values [][]byte
-			for i, e := range some("a", 10, 5) {
-				if int64(i) >= first {
-					w.counts(e)
-				}
-				value, err := json.Marshal(e)
-				require.NoError(t, err)
-				values = append(values, value)
-				at := time.Now()
-				if i < 5 {
-					at = at.AddDate(-5, 0, 0)
-				}
-				r := &kgo.Record{Value: value, Timestamp: at}
-				require.NoError(t, w.client.ProduceSync(context.Background(), r).FirstErr())
-			}
-			if !timed {
-				w.withoutTimes(values)
-			}
-			w.worker(0, func(c *Config) { c.Start = start })
-			w.reaches(0)
-			w.standings.do(func() {
-				require.Regexp(t, "^"+strconv.FormatInt(first, 10)+" ", w.standings.origins[w.config.Topics[0]+"/0"], name)
-			})
+// oldMessage encodes one message; the CRC lies behind offset and size, and covers what
+// follows it.
+func oldMessage(magic int8, offset int64, value []byte) []byte {
+	encode := func(size int32) []byte {
+		if magic == 0 {
+			m := kmsg.MessageV0{Offset: offset, MessageSize: size, Value: value}
+			return m.AppendTo(nil)
 		}
+		m := kmsg.MessageV1{Offset: offset, MessageSize: size, Magic: 1, Timestamp: fiveYearsAgo.UnixMilli(), Value: value}
+		return m.AppendTo(nil)
+	}
+	b := encode(int32(len(encode(0)) - 12))
+	binary.BigEndian.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
+	return b
+}
+
+func TestAMessageOfAnOldFormatHaltsAndNamesWhatGetsPastIt(t *testing.T) {
+	t.Parallel()
+	for magic := range int8(2) {
+		w := newWorld(t, 1)
+		w.send(0, some("a", 3, 5)...)
+		w.sendOld(magic)
+		r := w.worker(0, nil)
+		eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltFormat })
+		require.Contains(t, r.status.Line().What, fmt.Sprintf("events/0 at offset 3: a message of format %d", magic))
+		for _, way := range []string{"copy the topic", "kafka-delete-records", "on_gap: continue", "message.format.version"} {
+			require.Contains(t, r.status.Line().Remedy, way)
+		}
+		require.Equal(t, "3", w.standings.at(0), "what came before is in")
+
+		w.send(0, some("b", 3, 5)...)
+		require.NoError(t, w.cluster.DeleteRecords(topic, 0, 4))
+		eventually(t, "it sees that", func() bool { return r.status.Line().Reason == health.HaltGap })
+		r.stop(t)
+		w.worker(0, func(c *Config) { c.OnGap = start.GapContinues })
+		w.reaches(0)
+	}
+}
+
+// What the start needs of a log's first record is its time, which that of format 1 has and
+// that of format 0 hasn't: then nothing says where windows begin, and reading halts.
+func TestALogThatBeginsWithAnOldFormatIsReadFromBehindIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		magic int8
+		start start.Where
+		want  int64 // where it starts
+	}{
+		{1, start.Where{From: start.FromWindow}, 1},
+		{1, start.Where{From: start.FromTime, Time: time.Now().Add(-time.Hour)}, 1},
+		{1, start.Where{From: start.FromEarliest}, 0},
+		{0, start.Where{From: start.FromWindow}, 0},
+		{0, start.Where{From: start.FromLatest}, 4},
+	} {
+		w := newWorld(t, 1)
+		w.sendOld(c.magic)
+		w.send(0, some("b", 3, 5)...)
+		r := w.worker(0, func(cfg *Config) { cfg.Start = c.start })
+		if c.want == 0 {
+			eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltFormat })
+			continue
+		}
+		if c.want > 1 {
+			clear(w.want)
+		}
+		w.reaches(0)
+		w.standings.do(func() {
+			require.True(t, strings.HasPrefix(w.standings.origins["events/0"], fmt.Sprint(c.want, " ")), w.standings.origins["events/0"])
+		})
 	}
 }

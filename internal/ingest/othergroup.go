@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/retry"
 )
 
 // otherGroupTold is how often a second group is logged.
@@ -22,14 +25,14 @@ const otherGroupTold = time.Minute
 
 // otherGroups are the lines of other groups that were found.
 type otherGroups struct {
-	mu    sync.Mutex
-	found map[string]time.Time // by partition: when last
-	told  time.Time
+	mu     sync.Mutex
+	found  map[string]time.Time // by partition: when last
+	logged retry.LogLimit
 }
 
 // see looks at the line that a worker's own has replaced, empty where there was none.
 func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
-	var l Line
+	var l health.Line
 	if json.Unmarshal([]byte(replaced), &l) != nil || l.Group == "" || l.Group == group {
 		return
 	}
@@ -40,10 +43,9 @@ func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
 		o.found = map[string]time.Time{}
 	}
 	o.found[field] = time.Now()
-	if !again || time.Since(before) > StaleAfter || !o.told.IsZero() && time.Since(o.told) < otherGroupTold {
+	if !again || time.Since(before) > health.StaleAfter || !o.logged.Due(otherGroupTold) {
 		return
 	}
-	o.told = time.Now()
 	log.Warn("another group counts under this prefix: each event counts once all the same, and either group finds the ledger moved by the other",
 		zap.String("group", group), zap.String("other_group", l.Group), zap.String("other_owner", l.Owner), zap.String("partition", field),
 		zap.String("remedy", "unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own"))

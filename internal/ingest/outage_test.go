@@ -15,7 +15,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/produce"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
 )
 
 // letterBox takes dead letters, or answers with a code.
@@ -127,10 +128,10 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for p := range n {
-			l := b.workers[p].line()
-			require.Equal(t, StateWaiting, l.State)
-			require.Equal(t, WaitsDeadLetters, l.Reason)
-			require.Contains(t, l.What, DeadLetterTopic(topic))
+			l := b.workers[p].status.Line()
+			require.Equal(t, health.StateWaiting, l.State)
+			require.Equal(t, health.WaitsDeadLetters, l.Reason)
+			require.Contains(t, l.What, event.DeadLetterTopic(topic))
 		}
 		require.Zero(t, b.consumer.memory.Used())
 		healthy := b.consumer.Stats.Count().Applied
@@ -180,140 +181,11 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Equal(t, StateHalted, b.workers[0].line().State)
+		require.Equal(t, health.StateHalted, b.workers[0].status.Line().State)
 		time.Sleep(time.Until(right))
 		b.counts(time.Minute)
 		require.Len(t, box.all(), 1)
-		require.Equal(t, StateRunning, b.workers[0].line().State)
-	})
-}
-
-// Sixty partitions wait for their turn at memory when their brokers have nothing for
-// them any more, and one behind them whose broker has. Whoever has taken a sweep over
-// has folded nothing of it yet, and holds its turn no more than the others.
-func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
-	const n, outage = 60, 5 * time.Minute
-	for name, begin := range map[string]func(b *bubble, until time.Time){
-		"no leader": func(b *bubble, until time.Time) {
-			b.logs.answer = func(_ context.Context, p int32, _ int64) int16 {
-				if p < n && time.Now().Before(until) {
-					return int16(kafka.NotLeaderForPartition)
-				}
-				return 0
-			}
-		},
-		"a quota that lets nothing through": func(b *bubble, until time.Time) {
-			b.logs.throttle = func(p int32) time.Duration {
-				if p < n && time.Now().Before(until) {
-					return 9 * time.Second
-				}
-				return 0
-			}
-		},
-	} {
-		for position, of := range map[string]string{"0": "a batch", "0..500@0000000000000001": "a sweep that was taken over"} {
-			t.Run(name+", "+of, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					b := newBubble(t, n+1, nil)
-					for p := range n {
-						b.standings.ledger[ledger.Field(topic, p)] = position
-					}
-					hog := b.consumer.memory.Account()
-					require.True(t, hog.Take(b.consumer.memory.Total()))
-					stop := b.run()
-					defer stop()
-					for p := range n + 1 {
-						b.send(p, 0, some(fmt.Sprintf("%0200d-%d-", 0, p), 500, 5)...)
-						time.Sleep(time.Second)
-					}
-					synctest.Wait()
-					require.Equal(t, n+1, b.consumer.memory.Waiting())
-					b.logs.mu.Lock()
-					begin(b, time.Now().Add(outage))
-					b.logs.mu.Unlock()
-					hog.Release(b.consumer.memory.Total())
-					time.Sleep(5 * time.Second)
-					require.Equal(t, int64(500), b.consumer.Stats.Count().Applied, "whoever has a broker is served")
-					time.Sleep(2 * time.Minute)
-					synctest.Wait()
-					require.Equal(t, StateWaiting, b.workers[0].line().State)
-					require.Zero(t, b.consumer.memory.Waiting())
-					b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
-					time.Sleep(5 * time.Second)
-					require.Equal(t, int64(1000), b.consumer.Stats.Count().Applied, "and is from then on")
-					time.Sleep(outage)
-					b.counts(time.Minute)
-				})
-			})
-		}
-	}
-}
-
-// A takeover that has to wait for memory before it has folded anything has nothing to read
-// again: it goes on from where it was.
-func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const batches, each = 10, 500
-		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 200 << 10 })
-		b.standings.ledger[ledger.Field(topic, 0)] = fmt.Sprintf("0..%d@ffffffffffffffff", batches*each)
-		for i := range batches {
-			b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
-		}
-		hog := b.consumer.memory.Account()
-		asked := map[int64]int{}
-		b.logs.answer = func(_ context.Context, _ int32, offset int64) int16 {
-			if asked[offset]++; offset < batches*each/2 || asked[offset] > 2 {
-				return 0
-			}
-			hog.Take(b.consumer.memory.Total() - b.consumer.memory.Used())
-			if asked[offset] == 2 {
-				return 0
-			}
-			return int16(kafka.NotLeaderForPartition) // what is kept for the next answer goes
-		}
-		stop := b.run()
-		defer stop()
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		require.Equal(t, 1, b.consumer.memory.Waiting())
-		require.Positive(t, hog.Held())
-		b.logs.mu.Lock()
-		b.logs.answer = nil
-		b.logs.mu.Unlock()
-		hog.Release(hog.Held())
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, fmt.Sprint(batches*each), b.standings.at(0))
-		require.Equal(t, int64(batches*each), b.consumer.Stats.Count().Repeated)
-		require.Equal(t, int64(batches*each), b.consumer.Stats.Records.Load(), "nothing is read twice")
-	})
-}
-
-// An answer that there is no memory for is paid for by the quota all the same. So whoever
-// was asked to leave a broker alone waits for its turn before it asks again.
-func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n, batches = 40, 8
-		b := newBubble(t, n, func(c *Config) { c.FoldMemory, c.FetchBytes = 8<<20, 200<<10 })
-		var mu sync.Mutex
-		paid := map[int32]time.Time{}
-		b.logs.throttle = func(p int32) time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			if d := time.Until(paid[p]); d > 0 {
-				return d
-			}
-			paid[p] = time.Now().Add(13 * time.Second)
-			return 0
-		}
-		for p := range n {
-			for i := range batches {
-				b.send(p, 0, some(fmt.Sprintf("%0200d-%d-%d-", 0, p, i), 500, 5)...)
-			}
-		}
-		stop := b.run()
-		defer stop()
-		b.counts(10 * time.Minute)
+		require.Equal(t, health.StateRunning, b.workers[0].status.Line().State)
 	})
 }
 
@@ -321,7 +193,7 @@ func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
 // least, and writes none again for it.
 func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 	const bad, each = 2000, 1000
-	const sets = bad*(each+letterBytes)/gather + 1
+	const sets = bad*(each+1<<10)/(256<<10) + 1 // of 256 KiB, where a dead letter takes 1 KiB beside its original
 	for name, throttle := range map[string]time.Duration{"long": time.Minute, "short": 700 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -340,11 +212,11 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 				b.send(0, 0, some("after-", 10, 5)...)
 				stop := b.run()
 				defer stop()
-				if throttle > tries {
+				if throttle > time.Second {
 					time.Sleep(3*time.Minute + 30*time.Second)
-					l := b.workers[0].line()
-					require.Equal(t, StateWaiting, l.State)
-					require.Equal(t, WaitsDeadLetters, l.Reason)
+					l := b.workers[0].status.Line()
+					require.Equal(t, health.StateWaiting, l.State)
+					require.Equal(t, health.WaitsDeadLetters, l.Reason)
 					require.Contains(t, l.Remedy, "producer_byte_rate")
 					require.Zero(t, b.consumer.memory.Used())
 				}

@@ -1,64 +1,19 @@
 package ingest
 
-// What the consumer would ask Kafka and decide, for others who only look:
-// `consumer status` and `consumer check`. Nothing here writes anything.
+// What the consumer would decide, for others who only look: `consumer check`. Nothing here writes anything.
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
-	"github.com/segmentio/kafka-go"
-
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
-
-// Log is what Kafka holds of a partition, as read_committed sees it.
-type Log struct {
-	Start int64 // the first offset
-	End   int64 // the offset after the last one, or of the first open transaction
-}
-
-// Logs asks the leaders what a topic's partitions hold, all from 0 to partitions.
-func Logs(ctx context.Context, client *kafka.Client, topic string, partitions int) ([]Log, error) {
-	b := &broker{client: client, timeout: client.Timeout}
-	all, err := b.bounds(ctx, topic, upTo(partitions)...)
-	if err != nil {
-		return nil, err
-	}
-	logs := make([]Log, partitions)
-	for p := range logs {
-		logs[p] = Log{all[p].start, all[p].end}
-	}
-	return logs, nil
-}
-
-const (
-	settleTries = 10
-	settlePause = 200 * time.Millisecond
-)
-
-// Committed asks for a group's offsets; a partition without one isn't in the
-// answer. It asks again for two seconds where the group has no coordinator yet: on
-// a cluster that nobody has used a group of, the question itself makes one.
-func Committed(ctx context.Context, client *kafka.Client, group, topic string, partitions int) (map[int]Commit, error) {
-	b := &broker{client: client, group: group, timeout: client.Timeout}
-	for try := 0; ; try++ {
-		all, err := b.committed(ctx, topic, upTo(partitions)...)
-		settling := errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupCoordinatorNotAvailable) ||
-			errors.Is(err, kafka.GroupLoadInProgress)
-		if !settling || try == settleTries || sleep(ctx, settlePause) != nil {
-			return all, err
-		}
-	}
-}
-
-// Settings reads a topic's configuration.
-func Settings(ctx context.Context, client *kafka.Client, topic string) (TopicSettings, error) {
-	b := &broker{client: client, timeout: client.Timeout}
-	return b.settings(ctx, topic)
-}
 
 // Why a partition would start where it does: a line of the start table.
 type Why string
@@ -80,69 +35,107 @@ type Outlook struct {
 	// Partial is the time, in Unix ms, before which windows that begin are
 	// incomplete; 0 for none. What the ledger's origin already says isn't in it.
 	Partial int64
-	Halt    *Halt // with Halts
+	Halt    *health.Halt // with Halts
 }
 
 // Outlook goes through the start table for every partition of a topic, as workers
-// would if they started now, and writes nothing. Its error is one of asking.
-func (c *Consumer) Outlook(ctx context.Context, topic string, state ledger.State, logs []Log, committed map[int]Commit) ([]Outlook, error) {
+// would if they started now, and writes nothing. Its states are those of all shards: of a
+// partition it says what the first shard does that doesn't just go on from its ledger. Its
+// error is one of asking.
+func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.State, logs []kafkaconn.Log, committed map[int]kafkaconn.Commit) ([]Outlook, error) {
 	all := make([]Outlook, len(logs))
-	if err := c.Standings.CheckSchema(state.Schema); err != nil {
+	if err := c.shards.checkSchema(states); err != nil {
 		for p := range all {
-			all[p] = Outlook{Why: Halts, Halt: otherSchema(err)}
+			all[p] = Outlook{Why: Halts, Halt: start.OtherSchema(err)}
 		}
 		return all, nil
 	}
-	var set []ledger.Beginning // of the whole topic, once a partition asks for it
-	var stopped *Halt
+	begins := beginnings{
+		resolver: c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker())),
+		states:   states, partitions: len(logs), committed: committed,
+	}
 	for p, log := range logs {
-		f := factsOf(state, topic, p)
-		f.committed = len(committed) > 0
-		f.log = bounds{log.Start, log.End}
-		d, err := decide(f, c.OnGap)
-		if halt, ok := errors.AsType[*Halt](err); ok {
+		f := start.Facts{Partition: ledger.Partition{Topic: topic, Number: p}, Committed: len(committed) > 0, Log: log}
+		decisions, err := start.DecideAll(states, f, c.OnGap)
+		if halt, ok := errors.AsType[*health.Halt](err); ok {
 			all[p] = Outlook{Why: Halts, Halt: halt}
 			continue
 		}
-		known := committed[p].trail()
-		w := &worker{trail: known.within(log.End), Config: &c.Config, shared: &c.shared, topic: topic, partition: p, field: ledger.Field(topic, p), kafka: c.kafka, log: c.Log}
-		switch d.step {
-		case goOn:
-			all[p] = Outlook{Why: FromLedger, At: d.at.From}
-		case confirm:
-			all[p] = Outlook{Why: Halts, Halt: truncated(w.field, d.at, f.log)}
-		case skip, join:
-			if all[p], err = w.outlook(ctx, d, f, state.Clock); err != nil {
+		known := trailOf(committed[p])
+		at := c.resolver(c.partition(topic, p), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker()))
+		shard := max(0, slices.IndexFunc(decisions, func(d start.Decision) bool { return d.Step != start.GoOn }))
+		switch d := decisions[shard]; d.Step {
+		case start.GoOn:
+			lowest, _ := lowestOf(textsOf(states, f.Partition.String()))
+			all[p] = Outlook{Why: FromLedger, At: lowest}
+		case start.Confirm:
+			all[p] = Outlook{Why: Halts, Halt: start.Truncated(at.field, d.At, f.Log)}
+		case start.Skip, start.Join:
+			if all[p], err = at.outlook(ctx, d, f, known.Within(log.End), states[shard].Clock); err != nil {
 				return nil, err
 			}
 		default:
-			if set == nil && stopped == nil {
-				set, _, err = w.resolveAll(ctx, d.step, len(logs), committed, state.Clock)
-				if halt, ok := errors.AsType[*Halt](err); ok {
-					stopped = halt
-				} else if err != nil {
-					return nil, fmt.Errorf("find where %s begins: %w", topic, err)
-				}
-			}
-			if all[p] = (Outlook{Why: Halts, Halt: stopped}); stopped == nil {
-				all[p] = Outlook{Why: First, At: set[p].At.From, Partial: set[p].Origin.Time}
-				if d.step == recoverAll {
-					all[p].Why = Lost
-				}
+			if all[p], err = begins.outlook(ctx, d.Step, shard, p); err != nil {
+				return nil, fmt.Errorf("find where %s begins: %w", topic, err)
 			}
 		}
 	}
 	return all, nil
 }
 
+// beginnings are where all partitions of a topic would begin, worked out once.
+type beginnings struct {
+	resolver   *resolver
+	states     []ledger.State
+	partitions int
+	committed  map[int]kafkaconn.Commit
+
+	set     []ledger.StartPosition
+	stopped *health.Halt
+}
+
+// outlook of a partition of a topic that a shard doesn't have.
+func (b *beginnings) outlook(ctx context.Context, s start.Step, shard, partition int) (Outlook, error) {
+	if b.set == nil && b.stopped == nil {
+		var err error
+		if b.set, err = b.resolve(ctx, s, shard); err != nil && !errors.As(err, &b.stopped) {
+			return Outlook{}, err
+		}
+	}
+	if b.stopped != nil {
+		return Outlook{Why: Halts, Halt: b.stopped}, nil //nolint:nilerr // a halt is what is shown
+	}
+	for _, begin := range b.set {
+		if begin.Partition.Number != partition {
+			continue
+		}
+		if s == start.Recover {
+			return Outlook{Why: Lost, At: begin.At.From, Partial: begin.Origin.Time}, nil
+		}
+		return Outlook{Why: First, At: begin.At.From, Partial: begin.Origin.Time}, nil
+	}
+	return Outlook{Why: Added}, nil // the shard that is copied doesn't have it either
+}
+
+func (b *beginnings) resolve(ctx context.Context, s start.Step, shard int) ([]ledger.StartPosition, error) {
+	if s == start.Copy {
+		return start.CopyOf(b.states, b.resolver.Topic)
+	}
+	set, _, err := b.resolver.resolveAll(ctx, s, b.partitions, b.committed, b.states[shard].Clock)
+	if err != nil {
+		return nil, err
+	}
+	return set, start.NotBefore(b.states, shard, set)
+}
+
 // outlook of a partition that goes on with what is left of the log, or from the
 // start of one that was added.
-func (w *worker) outlook(ctx context.Context, d decision, f facts, clock clock) (Outlook, error) {
-	o := Outlook{Why: OverGap, At: d.at.From}
-	if d.step == join {
-		o = Outlook{Why: Added, At: f.log.start}
+func (r *resolver) outlook(ctx context.Context, d start.Decision, f start.Facts, known trail.Trail, clock clock) (Outlook, error) {
+	o := Outlook{Why: OverGap, At: d.At.From}
+	if d.Step == start.Join {
+		o = Outlook{Why: Added, At: f.Log.Start}
 	}
-	origin, err := w.originOf(ctx, f.log, clock)
+	origin, err := r.originOf(ctx, f.Log, &known, clock)
 	o.Partial = origin.Time
 	return o, err
 }

@@ -9,18 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
 // located is what a worker finds, and writes.
 func (w *world) located(c *Consumer, partition int) (ledger.Position, error) {
 	w.t.Helper()
-	com := newCommits(func(map[string]map[int]Commit) error { return nil }, c.Log)
+	com := newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log)
 	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
-		at, err := worker.locate(w.t.Context())
-		if !errors.Is(err, errAgain) {
-			return at, err
+		at, err := worker.locator.locate(w.t.Context())
+		if err != nil && !errors.Is(err, errAgain) {
+			return ledger.Position{}, err
+		}
+		if err == nil {
+			return at[0], nil
 		}
 	}
 }
@@ -32,22 +38,22 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 		found  map[string]string // the ledger
 		schema string
 		boards int
-		onGap  OnGap
-		start  Start
+		onGap  start.OnGap
+		start  start.Where
 		commit map[int]int64
 		want   [2]Why
 	}{
 		{name: "a first start at the beginning", want: [2]Why{First, First}},
-		{name: "a first start at the end", start: Start{From: FromLatest}, want: [2]Why{First, First}},
-		{name: "a first start at a window", start: Start{From: FromWindow}, want: [2]Why{First, First}},
-		{name: "a first start at a time", start: Start{From: FromTime, Time: time.Now().Add(-time.Minute)}, want: [2]Why{First, First}},
+		{name: "a first start at the end", start: start.Where{From: start.FromLatest}, want: [2]Why{First, First}},
+		{name: "a first start at a window", start: start.Where{From: start.FromWindow}, want: [2]Why{First, First}},
+		{name: "a first start at a time", start: start.Where{From: start.FromTime, Time: time.Now().Add(-time.Minute)}, want: [2]Why{First, First}},
 		{name: "the ledger", found: map[string]string{"events/0": "25", "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
-		{name: "a sweep", found: map[string]string{"events/0": sweepAt(21, 25).String(), "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
+		{name: "a sweep", found: map[string]string{"events/0": "21..25@8f3c000000000000", "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
 		{name: "a gap", found: map[string]string{"events/0": "10", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
-		{name: "a gap to go on over", found: map[string]string{"events/0": "10", "events/1": "7"}, onGap: GapContinues, want: [2]Why{OverGap, FromLedger}},
+		{name: "a gap to go on over", found: map[string]string{"events/0": "10", "events/1": "7"}, onGap: start.GapContinues, want: [2]Why{OverGap, FromLedger}},
 		{name: "an added partition", found: map[string]string{"events/0": "25"}, want: [2]Why{FromLedger, Added}},
-		{name: "an added partition that has lost its beginning", found: map[string]string{"events/1": "5"}, onGap: GapContinues, want: [2]Why{Added, FromLedger}},
-		{name: "Redis was lost", commit: map[int]int64{1: 5}, onGap: GapContinues, want: [2]Why{Lost, Lost}},
+		{name: "an added partition that has lost its beginning", found: map[string]string{"events/1": "5"}, onGap: start.GapContinues, want: [2]Why{Added, FromLedger}},
+		{name: "Redis was lost", commit: map[int]int64{1: 5}, onGap: start.GapContinues, want: [2]Why{Lost, Lost}},
 		{name: "Redis was lost and so was the log's beginning", commit: map[int]int64{1: 5}, want: [2]Why{Halts, Halts}},
 		{name: "torn", found: map[string]string{"events/0": "torn:25", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
 		{name: "boards without a ledger", boards: 1, want: [2]Why{Halts, Halts}},
@@ -77,20 +83,20 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			}
 			cfg := w.config
 			cfg.OnGap, cfg.Start = c.onGap, c.start
-			if c.start == (Start{}) {
-				cfg.Start = Start{From: FromEarliest}
+			if c.start == (start.Where{}) {
+				cfg.Start = start.Where{From: start.FromEarliest}
 			}
 			consumer := New(cfg)
 
 			require.Equal(t, int64(30), w.end(topic, 0))
-			logs, err := Logs(t.Context(), consumer.kafka.client, topic, 2)
+			logs, err := kafkaconn.AllLogs(t.Context(), consumer.kafka, topic, 2)
 			require.NoError(t, err)
-			require.Equal(t, []Log{{20, 30}, {0, 10}}, logs)
-			committed, err := Committed(t.Context(), consumer.kafka.client, cfg.Group, topic, 2)
+			require.Equal(t, []kafkaconn.Log{{Start: 20, End: 30}, {Start: 0, End: 10}}, logs)
+			committed, err := kafkaconn.Committed(t.Context(), consumer.kafka, cfg.Group, topic, 0, 1)
 			require.NoError(t, err)
 			state, err := w.standings.State(t.Context())
 			require.NoError(t, err)
-			all, err := consumer.Outlook(t.Context(), topic, state, logs, committed)
+			all, err := consumer.Outlook(t.Context(), topic, []ledger.State{state}, logs, committed)
 			require.NoError(t, err)
 			require.Len(t, all, 2)
 			after, err := w.standings.State(t.Context())
@@ -103,10 +109,10 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 				at, err := w.located(consumer, p)
 				if o.Why == Halts {
 					require.Error(t, err)
-					if halt, ok := errors.AsType[*Halt](err); ok { // past the log's end it has ten seconds
+					if halt, ok := errors.AsType[*health.Halt](err); ok { // past the log's end it has ten seconds
 						require.Equal(t, o.Halt, halt)
 					} else {
-						require.Equal(t, HaltTruncated, o.Halt.Reason)
+						require.Equal(t, health.HaltTruncated, o.Halt.Reason)
 					}
 					continue
 				}
@@ -114,7 +120,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 				require.Equal(t, at.From, o.At, "partition %d", p)
 				w.standings.do(func() {
 					origin := ledger.Origin{}
-					if text := w.standings.origins[ledger.Field(topic, p)]; text != "" {
+					if text := w.standings.origins[ledger.Partition{Topic: topic, Number: p}.String()]; text != "" {
 						origin, err = ledger.ParseOrigin(text)
 						require.NoError(t, err)
 					}

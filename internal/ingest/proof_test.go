@@ -15,6 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -45,19 +48,19 @@ func (w *world) originTime() (ms int64) {
 }
 
 // starts is where a rebuild would begin.
-func (w *world) starts(from StartFrom, change func(*Config)) ReplayStart {
+func (w *world) starts(from start.From, change func(*Config)) ReplayStart {
 	w.t.Helper()
 	cfg := w.config
-	cfg.Standings, cfg.Stats = newFake(), new(Stats)
+	cfg.Standings, cfg.Stats = []Standings{newFake()}, new(Stats)
 	if change != nil {
 		change(&cfg)
 	}
 	live, err := w.standings.State(w.t.Context())
 	require.NoError(w.t, err)
-	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, live, []string{"events/0"})
+	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, []ledger.State{live}, []string{"events/0"})
 	require.NoError(w.t, err)
-	require.Len(w.t, all, 1)
-	return all[0]
+	require.Len(w.t, all[0], 1)
+	return all[0][0]
 }
 
 const sinceThen = 24 * time.Hour
@@ -72,7 +75,7 @@ func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 	w.sendAt(now.Add(-40*sinceThen), 1)
 	w.sendAt(now, 4)
 	w.truncate(14)
-	for name, from := range map[string]StartFrom{"earliest": FromEarliest, "window": FromWindow} {
+	for name, from := range map[string]start.From{"earliest": start.FromEarliest, "window": start.FromWindow} {
 		t.Run(name, func(t *testing.T) {
 			s := w.starts(from, nil)
 			require.Equal(t, int64(14), s.At)
@@ -98,7 +101,7 @@ func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 	slept := func(s *ledger.State) { s.Now, s.Asked = now.Add(-time.Hour), now.Add(-time.Hour) }
 	t.Run("a start", func(t *testing.T) {
 		cfg := w.config
-		cfg.Standings = &later{w.standings, slept}
+		cfg.Standings = []Standings{&later{w.standings, slept}}
 		_, err := w.located(New(cfg), 0)
 		require.NoError(t, err)
 		require.Greater(t, w.originTime(), now.UnixMilli())
@@ -108,10 +111,10 @@ func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 		require.NoError(t, err)
 		slept(&live)
 		cfg := w.config
-		cfg.Standings, cfg.Stats = newFake(), new(Stats)
-		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: FromEarliest}, live, []string{"events/0"})
+		cfg.Standings, cfg.Stats = []Standings{newFake()}, new(Stats)
+		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromEarliest}, []ledger.State{live}, []string{"events/0"})
 		require.NoError(t, err)
-		require.Greater(t, all[0].Origin.Time, now.UnixMilli())
+		require.Greater(t, all[0][0].Origin.Time, now.UnixMilli())
 	})
 }
 
@@ -130,7 +133,7 @@ func (l *later) State(ctx context.Context) (ledger.State, error) {
 
 func (w *world) gapContinues() Config {
 	cfg := w.config
-	cfg.OnGap = GapContinues
+	cfg.OnGap = start.GapContinues
 	return cfg
 }
 
@@ -149,7 +152,7 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	require.NoError(t, stop())
 	w.truncate(21)
 
-	s := w.starts(FromEarliest, nil)
+	s := w.starts(start.FromEarliest, nil)
 	require.Equal(t, int64(21), s.At)
 	require.Equal(t, old.UnixMilli()+300_000+1, s.Origin.Time)
 
@@ -165,9 +168,9 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	// all is in.
 	w.truncate(25)
 	_, err = w.located(New(w.config), 0)
-	halt, ok := errors.AsType[*Halt](err)
+	halt, ok := errors.AsType[*health.Halt](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, HaltGap, halt.Reason)
+	require.Equal(t, health.HaltGap, halt.Reason)
 	require.Contains(t, halt.What, recent.Add(5*time.Minute).UTC().Format("2006-01-02T15:04"))
 	_, err = w.located(New(w.gapContinues()), 0)
 	require.NoError(t, err)
@@ -193,7 +196,7 @@ func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
 	w.reaches(0)
 	require.NoError(t, stop())
 	w.truncate(15)
-	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, now.UnixMilli())
+	require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, now.UnixMilli())
 }
 
 // A rollback has the worker read again from where it was: what the trail knows stays true.
@@ -210,27 +213,10 @@ func TestATrailOutlivesARollback(t *testing.T) {
 	restore()
 	w.reaches(0)
 	r.stop(t)
-	require.Equal(t, int64(1), r.Stats.Moves(MoveRolledBack))
-	latest, ok := r.trail.latest(20)
+	require.Equal(t, int64(1), r.stats.Moves(MoveRolledBack))
+	latest, ok := r.pipeline.carried.trail.Latest(20)
 	require.True(t, ok)
 	require.Equal(t, old.Add(sinceThen).UnixMilli(), latest)
-}
-
-func TestARecordWithoutATimeIsTakenAsOfWhenItWasRead(t *testing.T) {
-	var r times
-	r.from(marks(), 0)
-	r.disorder = 1 << 62
-	r.note(0, 1000)
-	r.note(1, 0)
-	r.note(2, 5000)
-	got := r.at(3)
-	for offset, before := range map[int64]bool{1: true, 2: false, 3: false} {
-		latest, ok := got.latest(offset)
-		require.True(t, ok)
-		if !before {
-			require.GreaterOrEqual(t, latest, time.Now().Add(-time.Minute).UnixMilli(), "before %d", offset)
-		}
-	}
 }
 
 func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
@@ -239,9 +225,9 @@ func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
 	then := time.Now().Add(-30 * sinceThen)
 	w.sendAt(then, 10)
 	w.truncate(5)
-	require.Greater(t, w.starts(FromEarliest, nil).Origin.Time, time.Now().UnixMilli())
+	require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, time.Now().UnixMilli())
 	hour := time.Hour
-	s := w.starts(FromEarliest, func(c *Config) { c.Disorder = &hour })
+	s := w.starts(start.FromEarliest, func(c *Config) { c.Disorder = &hour })
 	require.Equal(t, then.Add(hour).UnixMilli()+300_000+1, s.Origin.Time)
 }
 
@@ -292,8 +278,8 @@ func TestABrokerThatTakesNoTrailGetsOffsetsWithoutAndItIsSaidOnce(t *testing.T) 
 	w.send(0, some("a", 5, 5)...)
 	c, stop := w.consumer(nil)
 	w.reaches(0)
-	committed := func() Commit {
-		all, err := c.kafka.committed(t.Context(), topic, 0)
+	committed := func() kafkaconn.Commit {
+		all, err := kafkaconn.Committed(t.Context(), c.kafka, c.Group, topic, 0)
 		require.NoError(t, err)
 		return all[0]
 	}
@@ -314,8 +300,8 @@ func TestTheTrailIsCommittedWithTheOffset(t *testing.T) {
 	c, stop := w.consumer(nil)
 	w.reaches(0)
 	require.NoError(t, stop())
-	all, err := c.kafka.committed(t.Context(), topic, 0)
+	all, err := kafkaconn.Committed(t.Context(), c.kafka, c.Group, topic, 0)
 	require.NoError(t, err)
-	require.Equal(t, Commit{5, fmt.Sprintf("standings/1 5:%d", then.UnixMilli())}, all[0])
-	require.True(t, strings.HasPrefix(all[0].Metadata, trailVersion))
+	require.Equal(t, kafkaconn.Commit{Offset: 5, Metadata: fmt.Sprintf("standings/1 5:%d", then.UnixMilli())}, all[0])
+	require.True(t, strings.HasPrefix(all[0].Metadata, "standings/1 "))
 }

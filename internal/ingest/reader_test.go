@@ -20,11 +20,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
@@ -45,8 +48,12 @@ type answer struct {
 // scripted is a reader of partition 0, and what answers it.
 func scripted(w *worker) (*reader, *script) {
 	s := &script{answers: func(int) answer { return answer{} }}
-	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: w.FetchWait}
-	return &reader{worker: w, fetcher: f, done: &w.done, blocked: w.reading, idle: newWait()}, s
+	p := w.pipeline
+	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: p.fetch.wait}
+	r := &reader{partition: w.partition, decoder: p.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
+	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
+	r.source = p.source(f, r.turn, w.status.Reading, r.written)
+	return r, s
 }
 
 func (s *script) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafka.Response, error) {
@@ -94,11 +101,11 @@ func (a *scriptAnswer) Read(p []byte) (int, error) {
 func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
-		w.topic, w.FetchWait, w.Stats = topic, 200*time.Millisecond, new(Stats)
+		w.pipeline.fetch.wait = 200 * time.Millisecond
 		r, script := scripted(w)
 		began := time.Now()
 		for time.Since(began) < time.Second {
-			resp, err := r.fetch(t.Context(), 5)
+			resp, err := r.source.fetch(t.Context(), 5)
 			require.NoError(t, err)
 			require.Empty(t, resp.Records)
 			resp.Release()
@@ -146,8 +153,8 @@ func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
 	w.send(0, some("a", 3, 5)...)
 	w.sendLarge()
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
-	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
-	require.Contains(t, r.line().Remedy, "fold_memory")
+	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTooLarge })
+	require.Contains(t, r.status.Line().Remedy, "fold_memory")
 	require.Equal(t, "3", w.standings.at(0), "what came before is in")
 	r.stop(t)
 	w.worker(0, nil)
@@ -160,9 +167,9 @@ func TestALogWhoseFirstBatchIsLargerThanMemoryAllowsHaltsToo(t *testing.T) {
 	w.send(0, some("a", 3, 5)...)
 	w.sendLarge()
 	w.truncate(3) // so that its time is asked for, as the origin
-	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, Start{From: FromEarliest} })
-	eventually(t, "it halts", func() bool { return r.line().Reason == HaltTooLarge })
-	require.Contains(t, r.line().Remedy, "fold_memory")
+	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, start.Where{From: start.FromEarliest} })
+	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTooLarge })
+	require.Contains(t, r.status.Line().Remedy, "fold_memory")
 }
 
 func TestABrokenConnectionIsTriedAgain(t *testing.T) {
@@ -182,29 +189,8 @@ func TestABrokenConnectionIsTriedAgain(t *testing.T) {
 	})
 	w.send(0, some("b", 30, 5)...)
 	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
 	require.LessOrEqual(t, w.logged("waiting, and trying again"), 2)
-}
-
-func TestManyPartitionsInLittleMemoryAllGetThrough(t *testing.T) {
-	t.Parallel()
-	const n = 12
-	w := newWorld(t, n)
-	id := strings.Repeat("x", 200)
-	for p := range n {
-		for i := range 2 {
-			w.send(p, some(id+string(rune('a'+i)), 2000, 1)...)
-		}
-	}
-	cfg := w.config
-	cfg.FoldMemory = 12 << 20
-	c := New(cfg)
-	all := make([]int, n)
-	for p := range n {
-		all[p] = p
-		w.workerOf(c, p)
-	}
-	w.reaches(all...)
 }
 
 // counted is a context that ends when it has been looked at so often.
@@ -236,17 +222,16 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 		Stats:  new(Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
-	w := &worker{Config: config, shared: &shared{}, decoder: event.NewDecoder(config.Events), log: zap.NewNop(), letters: &deadLetters{}}
-	r := &reader{worker: w, done: &w.done, records: recordbatch.Reader{Memory: account}}
+	r := folding(config, account)
 	b := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
-	b.Reset(ledger.At(0), 0)
+	reset(b.Batch, ledger.At(0))
 	at, err := r.fold(&counted{t.Context(), 3}, b, response, 0, -1)
 	require.Error(t, err)
 	require.Equal(t, int64(3*lookAfter), at)
 	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
 	// So does one that looks for the events of members who are refused.
-	o := &lettering{reader: r, decoder: w.decoder, batch: b, letters: w.letters}
+	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, letters: r.letters, written: r.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
-	require.Error(t, o.records(&counted{t.Context(), 2}, response.Records, 0, response.Aborted))
-	require.Equal(t, int64(2*lookAfter), r.records.Position())
+	require.Error(t, o.response(&counted{t.Context(), 2}, response.Records, 0, response.Aborted))
+	require.Equal(t, int64(2*lookAfter), o.records.Position())
 }

@@ -152,7 +152,7 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				began := time.Now()
 				for b.standings.at(n) != fmt.Sprint(more) {
 					time.Sleep(time.Second)
-					require.Less(t, time.Since(began), 45*time.Second, "it is at %s, %d wait for memory, and %v", b.standings.at(n), b.consumer.memory.Waiting(), b.workers[n].line())
+					require.Less(t, time.Since(began), 45*time.Second, "it is at %s, %d wait for memory, and %v", b.standings.at(n), b.consumer.memory.Waiting(), b.workers[n].status.Line())
 				}
 				for key, times := range box.all() {
 					require.Equal(t, 1, times, key)

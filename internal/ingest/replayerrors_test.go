@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -20,7 +22,7 @@ import (
 func (w *world) damages(r *Replay, end int64) {
 	w.t.Helper()
 	require.Equal(w.t, end, w.end(topic, 0))
-	got, err := r.consumer.worker(topic, 0, nil).fetcher(nil).Fetch(w.t.Context(), 0)
+	got, err := r.consumer.worker(topic, 0, nil).locator.resolver.fetcher().Fetch(w.t.Context(), 0)
 	require.NoError(w.t, err)
 	all := bytes.Clone(got.Records)
 	got.Release()
@@ -56,12 +58,12 @@ func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 			r, shadow := w.replay(1, nil)
 			w.damages(r, 20)
 			for _, at := range limits {
-				require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": at}))
+				require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": at}))
 				require.Equal(t, at.String(), shadow.at(0))
 			}
-			halt := new(*Halt)
-			require.ErrorAs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}), halt)
-			require.Equal(t, HaltFormat, (*halt).Reason)
+			halt := new(*health.Halt)
+			require.ErrorAs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}), halt)
+			require.Equal(t, health.HaltFormat, (*halt).Reason)
 		})
 	}
 }
@@ -82,15 +84,15 @@ func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
 		})
 	}
 	fails(2)
-	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}))
 	require.Equal(t, "20", shadow.at(0))
 	// Begun already, by a call whose answer never came.
 	fails(2)
 	shadow.do(func() { shadow.ledger["events/1"] = "7" })
-	require.NoError(t, r.Begin(t.Context(), ledger.Beginning{Topic: topic, Partition: 1, At: ledger.At(7), Origin: &ledger.Origin{}}))
-	require.Equal(t, ledger.At(7), r.Position("events/1"))
+	require.NoError(t, r.Begin(t.Context(), 0, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}}))
+	require.Equal(t, ledger.At(7), r.Position(0, "events/1"))
 	shadow.do(func() { shadow.state = func() error { return errHalting } })
-	require.ErrorIs(t, r.To(t.Context(), nil), errHalting, "what won't pass isn't waited for")
+	require.ErrorIs(t, r.To(t.Context(), 0, nil), errHalting, "what won't pass isn't waited for")
 }
 
 func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
@@ -107,10 +109,10 @@ func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
 		}
 	})
 	into := ledger.Position{From: 0, To: 40, Hash: 1 << 63}
-	require.ErrorIs(t, r.To(ctx, map[string]ledger.Position{"events/0": into}), context.Canceled)
-	require.Equal(t, ledger.At(0), r.Position("events/0"))
-	require.NoError(t, r.Look(t.Context()))
-	require.Equal(t, into, r.Position("events/0"))
+	require.ErrorIs(t, r.To(ctx, 0, map[string]ledger.Position{"events/0": into}), context.Canceled)
+	require.Equal(t, ledger.At(0), r.Position(0, "events/0"))
+	require.NoError(t, r.Refresh(t.Context(), 0))
+	require.Equal(t, into, r.Position(0, "events/0"))
 }
 
 func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
@@ -133,7 +135,7 @@ func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
 		resp.Topics = append(resp.Topics, answered)
 		return resp, nil, true
 	})
-	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}))
 	require.Equal(t, "20", shadow.at(0))
 	require.Greater(t, behind.Load(), int32(3))
 }
@@ -149,8 +151,8 @@ func TestAReplayThatIsPastTheLogsEndHaltsOnceThatIsSure(t *testing.T) {
 	r, shadow := w.replay(1, nil)
 	shadow.do(func() { shadow.ledger["events/0"] = "30" })
 	began := time.Now()
-	halt := new(*Halt)
-	require.ErrorAs(t, r.To(t.Context(), map[string]ledger.Position{"events/0": ledger.At(35)}), halt)
-	require.Equal(t, HaltTruncated, (*halt).Reason)
-	require.GreaterOrEqual(t, time.Since(began), confirmFor)
+	halt := new(*health.Halt)
+	require.ErrorAs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(35)}), halt)
+	require.Equal(t, health.HaltTruncated, (*halt).Reason)
+	require.GreaterOrEqual(t, time.Since(began), start.ConfirmFor)
 }

@@ -10,13 +10,17 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
 )
 
 // ReplayFrom says where a replay begins.
 type ReplayFrom struct {
-	From StartFrom // any but FromLatest
-	Time time.Time // for FromTime
+	From start.From // any but start.FromLatest
+	Time time.Time  // for FromTime
 	// SinceOrigin has a partition begin no earlier than the live boards did: what
 	// came before doesn't count there.
 	SinceOrigin bool
@@ -29,21 +33,21 @@ type ReplayStart struct {
 	Field  string
 	At     int64
 	Origin ledger.Origin
-	Log    Log
+	Log    kafkaconn.Log
 	// LogStart is true where the log begins later than was asked for.
 	LogStart bool
 }
 
-// Beginning is the start as Begin takes it.
-func (s *ReplayStart) Beginning() (ledger.Beginning, error) {
-	topic, partition, err := ledger.ParseField(s.Field)
-	return ledger.Beginning{Topic: topic, Partition: partition, At: ledger.At(s.At), Origin: &s.Origin}, err
+// StartPosition is the start as Begin takes it.
+func (s *ReplayStart) StartPosition() (ledger.StartPosition, error) {
+	p, err := ledger.ParsePartition(s.Field)
+	return ledger.StartPosition{Partition: p, At: ledger.At(s.At), Origin: &s.Origin}, err
 }
 
 // Fields are the partitions of the configured topics.
 func (r *Replay) Fields(ctx context.Context) ([]string, error) {
 	c := r.consumer
-	partitions, err := c.kafka.metadata(ctx, c.Topics...)
+	partitions, err := kafkaconn.Partitions(ctx, c.kafka, c.Topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func (r *Replay) Fields(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, topic := range c.Topics {
 		for p := range partitions[topic] {
-			all = append(all, ledger.Field(topic, p))
+			all = append(all, ledger.Partition{Topic: topic, Number: p}.String())
 		}
 	}
 	return all, nil
@@ -70,16 +74,19 @@ func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int
 	all := map[string]int64{}
 	for topic, partitions := range topics {
 		k := r.consumer.kafka
-		committed, err := Committed(ctx, k.client, k.group, topic, slices.Max(partitions)+1)
-		if err != nil {
-			return nil, err
-		}
-		logs, err := k.bounds(ctx, topic, partitions...)
+		var committed map[int]kafkaconn.Commit
+		var logs map[int]kafkaconn.Log
+		err := kafkaconn.Ask(ctx, k, func() (err error) {
+			if committed, err = kafkaconn.Committed(ctx, k, r.consumer.Group, topic, partitions...); err == nil {
+				logs, err = kafkaconn.Logs(ctx, k, topic, partitions...)
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
 		for p, log := range logs {
-			all[ledger.Field(topic, p)] = min(max(committed[p].Offset, log.start), log.end)
+			all[ledger.Partition{Topic: topic, Number: p}.String()] = min(max(committed[p].Offset, log.Start), log.End)
 		}
 	}
 	return all, nil
@@ -88,44 +95,55 @@ func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int
 func byTopic(fields []string) (map[string][]int, error) {
 	all := map[string][]int{}
 	for _, field := range fields {
-		topic, partition, err := ledger.ParseField(field)
+		p, err := ledger.ParsePartition(field)
 		if err != nil {
 			return nil, err
 		}
-		all[topic] = append(all[topic], partition)
+		all[p.Topic] = append(all[p.Topic], p.Number)
 	}
 	return all, nil
 }
 
-// Starts resolves where partitions begin, never past where the live ledger stands.
-func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live ledger.State, fields []string) ([]ReplayStart, error) {
+// Starts resolves where partitions begin in several shards, by their live ledgers: in each
+// never past where that stands. Kafka is asked once for all of them.
+func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live []ledger.State, fields []string) ([][]ReplayStart, error) {
 	topics, err := byTopic(fields)
 	if err != nil {
 		return nil, err
 	}
-	asked := max(0, from.Time.UnixMilli())
-	if from.From == FromWindow {
-		c := r.consumer
-		first, err := liveFrom(c.Rules.Calendar, c.Retention, live.Now)
-		if err != nil {
+	where := start.Where{From: from.From, Time: from.Time}
+	if from.From == start.FromWindow {
+		if where, err = r.consumer.terms().Window(earliest(live)); err != nil {
 			return nil, err
 		}
-		asked = max(0, first-c.Events.MaxFuture)
 	}
-	var all []ReplayStart
+	all := make([][]ReplayStart, len(live))
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		slices.Sort(topics[topic])
-		var some []ReplayStart
+		var some [][]ReplayStart
 		err := waitOut(ctx, func() (err error) {
-			some, err = r.startsOf(ctx, topic, topics[topic], from, asked, live)
+			some, err = r.startsOf(ctx, topic, topics[topic], from, where, live)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		for i := range all {
+			all[i] = append(all[i], some[i]...)
+		}
 	}
 	return all, nil
+}
+
+// earliest is the time by the clock that is furthest behind.
+func earliest(all []ledger.State) time.Time {
+	now := all[0].Now
+	for i := range all {
+		if all[i].Now.Before(now) {
+			now = all[i].Now
+		}
+	}
+	return now
 }
 
 // addedFor is how long a partition of the ledger is looked for in Kafka: what brokers say
@@ -134,12 +152,12 @@ const addedFor = 5 * time.Second
 
 // await counts a topic's partitions, once a partition is among them.
 func (r *Replay) await(ctx context.Context, topic string, partition int) (int, error) {
-	wait := newWait()
+	wait := retry.ForEver.Start()
 	for began := time.Now(); ; {
-		there, err := r.consumer.kafka.metadata(ctx, topic)
+		there, err := kafkaconn.Partitions(ctx, r.consumer.kafka, topic)
 		if errors.Is(err, kafka.TopicAuthorizationFailed) {
-			return 0, &Halt{HaltKafka, fmt.Sprintf("the ledger has %s, and this user may not read topic %s", ledger.Field(topic, partition), topic),
-				"give it the right to Describe and to Read that topic"}
+			return 0, &health.Halt{Reason: health.HaltKafka, What: fmt.Sprintf("the ledger has %s, and this user may not read topic %s", ledger.Partition{Topic: topic, Number: partition}.String(), topic),
+				Remedy: "give it the right to Describe and to Read that topic"}
 		}
 		if err != nil {
 			return 0, err
@@ -151,7 +169,7 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 		if time.Since(began) > addedFor {
 			return 0, r.gone(topic, partition, n)
 		}
-		if err := wait.next(ctx); err != nil {
+		if err := wait.Next(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -159,7 +177,7 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 
 // gone says that Kafka doesn't have a partition of the ledger.
 func (r *Replay) gone(topic string, partition, partitions int) error {
-	field := ledger.Field(topic, partition)
+	field := ledger.Partition{Topic: topic, Number: partition}.String()
 	has := "has no topic " + topic
 	if partitions > 0 {
 		has = fmt.Sprintf("has only %d partitions of %s", partitions, topic)
@@ -171,68 +189,69 @@ func (r *Replay) gone(topic string, partition, partitions int) error {
 		"To rebuild the boards without what it counted, stop all consumers, remove the field %s from the ledger (HDEL), and start them again", field, has, field)
 }
 
-func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, from ReplayFrom, asked int64, live ledger.State) ([]ReplayStart, error) {
+func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, from ReplayFrom, where start.Where, live []ledger.State) ([][]ReplayStart, error) {
 	there, err := r.await(ctx, topic, slices.Max(partitions))
 	if err != nil {
 		return nil, err
 	}
-	w := r.consumer.worker(topic, 0, nil)
-	kind := from.From
+	w := r.consumer.resolver(r.consumer.partition(topic, 0), health.NewStatus(r.consumer.Log, "", "", nil, health.NewLagTracker()))
 	if from.Offsets != nil {
-		kind = FromEarliest
+		where.From = start.FromEarliest
 	}
-	committed, err := w.kafka.committed(ctx, topic, upTo(there)...)
+	committed, err := kafkaconn.Committed(ctx, w.kafka, w.group, topic, kafkaconn.UpTo(there)...)
 	if err != nil {
 		return nil, err
 	}
-	beginnings, err := w.beginnings(ctx, kind, there, committed, asked)
+	beginnings, err := w.beginnings(ctx, where, there, committed)
 	if err != nil {
 		return nil, err
 	}
-	var all []ReplayStart
+	all := make([][]ReplayStart, len(live))
 	for _, p := range partitions {
-		s := ReplayStart{Field: ledger.Field(topic, p), Log: Log{beginnings[p].log.start, beginnings[p].log.end}}
+		s := ReplayStart{Field: ledger.Partition{Topic: topic, Number: p}.String(), Log: beginnings[p].Log}
 		b := beginnings[p]
 		if from.Offsets != nil {
 			if b, err = w.fromOffset(ctx, p, b, from.Offsets, s.Field); err != nil {
 				return nil, err
 			}
 		}
-		j := w.judgeAt(live.Clock()) // after all that Kafka has answered
-		at, latest := j.resolve(kind, &b, asked)
-		s.At, s.Origin = at, j.origin(at, latest)
-		s.LogStart = s.At > 0 && s.At == s.Log.Start
-		if err := s.fit(from, live); err != nil {
-			return nil, err
+		for i := range live {
+			s, j := s, w.terms.Judge(live[i].Clock()) // after all that Kafka has answered
+			at, latest := j.Resolve(where, &b)
+			s.At, s.Origin = at, j.Origin(at, latest)
+			s.LogStart = s.At > 0 && s.At == s.Log.Start
+			if err := s.fit(from, &live[i], s.Field+onShard(i, ledger.Shards(len(live)))); err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], s)
 		}
-		all = append(all, s)
 	}
 	return all, nil
 }
 
 // fromOffset is a partition whose log begins at the offset that was asked for, or where
 // it does begin if that is later.
-func (w *worker) fromOffset(ctx context.Context, partition int, b beginning, offsets map[string]int64, field string) (beginning, error) {
+func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginning, offsets map[string]int64, field string) (start.Beginning, error) {
 	offset, ok := offsets[field]
 	if !ok {
 		return b, fmt.Errorf("no offset is given for %s, which the ledger has: all of its partitions have to be there", field)
 	}
-	if offset <= b.log.start {
+	if offset <= b.Log.Start {
 		return b, nil
 	}
-	b.log.start = offset
+	b.Log.Start = offset
 	var err error
-	b.first, err = w.firstRecord(ctx, partition, b.log)
+	b.First, err = r.firstRecord(ctx, partition, b.Log)
 	return b, err
 }
 
 // fit moves a start to what the live boards have: not before they began, where that was
-// asked for, and not past where they stand.
-func (s *ReplayStart) fit(from ReplayFrom, live ledger.State) error {
+// asked for, and not past where they stand. The name is for errors.
+func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) error {
 	if text := live.Origins[s.Field]; from.SinceOrigin && text != "" {
 		o, err := ledger.ParseOrigin(text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.Field, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if o.Offset > s.At {
 			s.At, s.Origin, s.LogStart = o.Offset, o, false
@@ -244,16 +263,16 @@ func (s *ReplayStart) fit(from ReplayFrom, live ledger.State) error {
 	}
 	at, err := ledger.Counted(text)
 	if err != nil {
-		return fmt.Errorf("the ledger of %s: %w", s.Field, err)
+		return fmt.Errorf("the ledger of %s: %w", name, err)
 	}
 	switch {
 	case s.At <= at.From:
 		return nil
 	case s.Log.Start > at.From:
-		return fmt.Errorf("the live ledger of %s stands at %v and its log begins only at offset %d: that gap can't be read; "+
-			"let a consumer go on over it first, with on_gap: continue", s.Field, at, s.Log.Start)
+		return fmt.Errorf("the live ledger of %s is at %v and its log begins only at offset %d: that gap can't be read; "+
+			"let a consumer go on over it first, with on_gap: continue", name, at, s.Log.Start)
 	case from.Offsets != nil:
-		return fmt.Errorf("%s is to be read from offset %d, and the live ledger stands before that, at %v", s.Field, s.At, at)
+		return fmt.Errorf("%s is to be read from offset %d, and the live ledger stands before that, at %v", name, s.At, at)
 	}
 	// All that a time asks for lies past what counts so far: begin there.
 	if s.At, s.Origin.Offset = at.From, at.From; s.At == 0 {

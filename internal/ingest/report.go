@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-)
 
-const (
-	// reportEvery is how often a worker's line is written that stays as it is.
-	reportEvery = 10 * time.Second
-	// reportPause is how long after its last line one with another state may follow, and how
-	// long a wait has to last until it is such a state: most are over in a moment.
-	reportPause = time.Second
+	"github.com/standings/standings/internal/ingest/health"
 )
 
 // report writes the lines of a generation's workers until it ends: each every now and then,
@@ -23,7 +17,7 @@ const (
 // have lost the line. The last state is always written: what comes too soon after a line is
 // looked at again.
 func (c *Consumer) report(ctx context.Context, workers []*worker) {
-	tick := time.NewTicker(reportPause)
+	tick := time.NewTicker(health.ReportPause)
 	defer tick.Stop()
 	last := make([]reported, len(workers))
 	for i := range last {
@@ -37,18 +31,18 @@ func (c *Consumer) report(ctx context.Context, workers []*worker) {
 			return
 		}
 		for i, w := range workers {
-			asked := w.asked()
-			line, since, _ := w.shown()
+			asked := w.status.Requested()
+			line, since, _ := w.status.Shown()
 			if !last[i].due(line, since, asked) {
 				continue
 			}
-			text := line.text()
-			replaced, err := c.Standings.Report(ctx, w.topic, w.partition, text)
+			text := line.Text()
+			replaced, err := c.shards[0].Report(ctx, w.Partition, text)
 			if err != nil {
 				c.Log.Debug("couldn't report", zap.Error(err))
 				break // and again after a pause
 			}
-			w.wrote(text)
+			w.status.Wrote(text)
 			c.others.see(w.field, c.Group, replaced, c.Log)
 			last[i] = reported{line.State, line.Reason, asked, time.Now()}
 		}
@@ -64,18 +58,18 @@ type reported struct {
 
 // due reports whether a line is to be written. Since is since when the worker has waited,
 // and asked counts what has asked for a line.
-func (r reported) due(l Line, since time.Time, asked int) bool {
+func (r reported) due(l health.Line, since time.Time, asked int) bool {
 	age := time.Since(r.at)
 	changed := l.State != r.state || l.Reason != r.reason
 	switch {
-	case age >= reportEvery, r.state == "" && age >= reportPause:
+	case age >= health.ReportEvery, r.state == "" && age >= health.ReportPause:
 		return true
 	case r.state == "": // before the first, only what an operator has to know at once
-		return asked > 0 || l.State == StateHalted
+		return asked > 0 || l.State == health.StateHalted
 	case asked != r.asked:
 		changed = true
-	case l.State == StateWaiting && time.Since(since) < reportPause:
+	case l.State == health.StateWaiting && time.Since(since) < health.ReportPause:
 		return false
 	}
-	return changed && age >= reportPause*9/10 // ticks come a little sooner or later
+	return changed && age >= health.ReportPause*9/10 // ticks come a little sooner or later
 }

@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -23,20 +23,20 @@ type linesOf struct {
 	Standings
 
 	mu   sync.Mutex
-	all  []Line
+	all  []health.Line
 	has  string // what is there now
 	ends string // the ledger
 	err  error
 	logs *observer.ObservedLogs // warnings of who writes them
 }
 
-func (s *linesOf) Report(_ context.Context, _ string, _ int, text string) (string, error) {
+func (s *linesOf) Report(_ context.Context, _ ledger.Partition, text string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return "", s.err
 	}
-	var l Line
+	var l health.Line
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
 		return "", err
 	}
@@ -74,10 +74,10 @@ func reporting(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) {
 	t.Helper()
 	fromItsStart(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		time.Sleep(reportPause)
+		time.Sleep(health.ReportPause)
 		synctest.Wait()
 		require.Len(t, s.lines(), 1)
-		require.Equal(t, Line{Owner: "o", Group: "g", State: StateRunning, At: s.lines()[0].At}, s.lines()[0])
+		require.Equal(t, health.Line{Owner: "o", Group: "g", State: health.StateRunning, At: s.lines()[0].At}, s.lines()[0])
 		do(t, w, s)
 	})
 }
@@ -89,11 +89,8 @@ func fromItsStart(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) {
 		s := &linesOf{}
 		core, logs := observer.New(zap.WarnLevel)
 		s.logs = logs
-		c := &Consumer{Config: Config{Standings: s, Log: zap.New(core), Group: "g", Owner: "o"}, shared: shared{changed: make(chan struct{}, 1), states: newStates(s.State)}}
-		w := &worker{
-			Config: &c.Config, shared: &c.shared, topic: "points", field: "points/0", lag: noLag(), log: zap.NewNop(),
-			kafka: &broker{client: &kafka.Client{Addr: kafka.TCP("none:1"), Transport: newLogs()}, timeout: time.Second},
-		}
+		c := New(Config{Standings: []Standings{s}, Log: zap.New(core), Group: "g", Owner: "o", FoldMemory: 32 << 20, Timeout: time.Second, Brokers: []string{"none:1"}, Transport: newLogs(), Stats: new(Stats)})
+		w := c.worker("points", 0, newCommits(nil, zap.NewNop()))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); c.report(ctx, []*worker{w}) }()
@@ -107,7 +104,7 @@ func fromItsStart(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) {
 // locates has a worker look at what Redis has, and no further: there is no Kafka.
 func locates(t *testing.T, w *worker) {
 	t.Helper()
-	_, err := w.locate(t.Context())
+	_, err := w.locator.locate(t.Context())
 	require.Error(t, err)
 	synctest.Wait()
 }
@@ -116,15 +113,15 @@ func TestALineIsWrittenAtOnceWhereAPartitionBegins(t *testing.T) {
 	fromItsStart(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
 		require.Empty(t, s.lines())
-		w.started(ledger.At(0))
+		w.status.Started(ledger.At(0))
 		synctest.Wait() // no time passes
 		require.Len(t, s.lines(), 1)
-		require.Equal(t, StateRunning, s.last().State)
+		require.Equal(t, health.StateRunning, s.last().State)
 		for range 50 { // a flow that ends and begins on the same ledger is no news
 			time.Sleep(100 * time.Millisecond)
 			s.holds("0", s.has)
 			locates(t, w)
-			w.started(ledger.At(0))
+			w.status.Started(ledger.At(0))
 		}
 		require.Len(t, s.lines(), 1)
 	})
@@ -136,7 +133,7 @@ func TestALineThatRedisHasLostIsWrittenAgainAtOnce(t *testing.T) {
 		t.Helper()
 		s.holds("0", "")
 		locates(t, w)
-		w.started(ledger.At(0))
+		w.status.Started(ledger.At(0))
 		synctest.Wait()
 		require.Len(t, s.lines(), 1)
 		time.Sleep(3 * time.Second)
@@ -145,15 +142,15 @@ func TestALineThatRedisHasLostIsWrittenAgainAtOnce(t *testing.T) {
 		require.Len(t, s.lines(), 2, "no time has passed")
 		s.holds("0", s.has)
 		time.Sleep(100 * time.Millisecond)
-		w.started(ledger.At(0))
-		time.Sleep(reportPause)
+		w.status.Started(ledger.At(0))
+		time.Sleep(health.ReportPause)
 		synctest.Wait()
 		require.Len(t, s.lines(), 3, "what was begun again has a line of its own: how far it is behind is another")
 		time.Sleep(3 * time.Second)
 		s.holds("0", `{"owner":"o","state":"halted"}`) // Redis went back, and has an older line
 		locates(t, w)
 		require.Len(t, s.lines(), 4)
-		require.Equal(t, StateRunning, s.last().State)
+		require.Equal(t, health.StateRunning, s.last().State)
 	})
 }
 
@@ -161,17 +158,17 @@ func TestALineThatRedisHasLostIsWrittenAgainAtOnce(t *testing.T) {
 func TestALineOfAHaltThatRedisHasLostIsWrittenAgainAtOnce(t *testing.T) {
 	fromItsStart(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		halt := &Halt{HaltGap, "what", "remedy"}
-		w.halted(halt)
+		halt := &health.Halt{Reason: health.HaltGap, What: "what", Remedy: "remedy"}
+		w.status.Halted(halt)
 		synctest.Wait()
 		require.Len(t, s.lines(), 1)
 		time.Sleep(3 * time.Second)
 		s.holds("", "")
 		locates(t, w)
-		w.halted(halt)
+		w.status.Halted(halt)
 		synctest.Wait()
 		require.Len(t, s.lines(), 2)
-		require.Equal(t, HaltGap, s.last().Reason)
+		require.Equal(t, health.HaltGap, s.last().Reason)
 	})
 }
 
@@ -179,24 +176,24 @@ func TestALineOfAHaltThatRedisHasLostIsWrittenAgainAtOnce(t *testing.T) {
 func TestALineIsWrittenAtOnceWhereAWaitIsOver(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		w.writing(&Waiting{WaitsRedisFull, errors.New("full"), "make room"})
-		time.Sleep(4*reportPause + reportPause/3)
+		w.status.Writing(&health.Waiting{Reason: health.WaitsRedisFull, Err: errors.New("full"), Remedy: "make room"})
+		time.Sleep(4*health.ReportPause + health.ReportPause/3)
 		synctest.Wait()
 		require.Len(t, s.lines(), 2)
-		require.Equal(t, StateWaiting, s.last().State)
-		w.writing(nil)
+		require.Equal(t, health.StateWaiting, s.last().State)
+		w.status.Writing(nil)
 		synctest.Wait() // no time passes
-		require.Equal(t, StateRunning, s.last().State)
+		require.Equal(t, health.StateRunning, s.last().State)
 	})
 }
 
-func (s *linesOf) lines() []Line {
+func (s *linesOf) lines() []health.Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.all)
 }
 
-func (s *linesOf) last() Line {
+func (s *linesOf) last() health.Line {
 	all := s.lines()
 	return all[len(all)-1]
 }
@@ -209,23 +206,23 @@ func (s *linesOf) fails(err error) {
 }
 
 func TestALineIsWrittenAtOnceWhereAPartitionHaltsAndWhereItGoesOn(t *testing.T) {
-	halt := &Halt{HaltGap, "what", "remedy"}
+	halt := &health.Halt{Reason: health.HaltGap, What: "what", Remedy: "remedy"}
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
 		time.Sleep(3 * time.Second)
-		w.halted(halt)
+		w.status.Halted(halt)
 		synctest.Wait() // no time passes
 		require.Len(t, s.lines(), 2)
-		require.Equal(t, HaltGap, s.last().Reason)
+		require.Equal(t, health.HaltGap, s.last().Reason)
 		time.Sleep(3 * time.Second)
-		w.halted(halt)
+		w.status.Halted(halt)
 		synctest.Wait()
 		require.Len(t, s.lines(), 2, "it is as it was")
-		w.swept(0)
+		w.status.Swept(0, true)
 		synctest.Wait()
 		require.Len(t, s.lines(), 3)
-		require.Equal(t, StateRunning, s.last().State)
-		time.Sleep(reportEvery)
+		require.Equal(t, health.StateRunning, s.last().State)
+		time.Sleep(health.ReportEvery)
 		synctest.Wait()
 		require.Len(t, s.lines(), 4, "and now and then")
 	})
@@ -235,16 +232,16 @@ func TestAStormOfStatesIsALineASecondAndTheLastIsWritten(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
 		for range 500 {
-			w.halted(&Halt{HaltGap, "what", "remedy"})
+			w.status.Halted(&health.Halt{Reason: health.HaltGap, What: "what", Remedy: "remedy"})
 			time.Sleep(5 * time.Millisecond)
-			w.swept(0)
+			w.status.Swept(0, true)
 			time.Sleep(5 * time.Millisecond)
 		}
 		require.LessOrEqual(t, len(s.lines()), 7)
-		w.halted(&Halt{HaltTorn, "what", "remedy"})
-		time.Sleep(reportPause + reportPause/10)
+		w.status.Halted(&health.Halt{Reason: health.HaltTorn, What: "what", Remedy: "remedy"})
+		time.Sleep(health.ReportPause + health.ReportPause/10)
 		synctest.Wait()
-		require.Equal(t, HaltTorn, s.last().Reason)
+		require.Equal(t, health.HaltTorn, s.last().Reason)
 	})
 }
 
@@ -252,21 +249,21 @@ func TestOnlyAWaitThatLastsIsALine(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
 		for range 3 {
-			w.writing(errors.New("away"))
-			time.Sleep(reportPause / 2)
-			w.writing(nil)
-			time.Sleep(reportPause)
+			w.status.Writing(errors.New("away"))
+			time.Sleep(health.ReportPause / 2)
+			w.status.Writing(nil)
+			time.Sleep(health.ReportPause)
 		}
 		require.Len(t, s.lines(), 1)
-		w.writing(&Waiting{WaitsRedisFull, errors.New("full"), "make room"})
-		time.Sleep(2*reportPause + reportPause/10)
+		w.status.Writing(&health.Waiting{Reason: health.WaitsRedisFull, Err: errors.New("full"), Remedy: "make room"})
+		time.Sleep(2*health.ReportPause + health.ReportPause/10)
 		synctest.Wait()
 		require.Len(t, s.lines(), 2)
-		require.Equal(t, WaitsRedisFull, s.last().Reason)
-		w.writing(nil)
-		time.Sleep(reportPause + reportPause/10)
+		require.Equal(t, health.WaitsRedisFull, s.last().Reason)
+		w.status.Writing(nil)
+		time.Sleep(health.ReportPause + health.ReportPause/10)
 		synctest.Wait()
-		require.Equal(t, StateRunning, s.last().State)
+		require.Equal(t, health.StateRunning, s.last().State)
 	})
 }
 
@@ -274,13 +271,13 @@ func TestALineThatCouldNotBeWrittenIsWrittenAPauseLater(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
 		s.fails(errors.New("away"))
-		w.halted(&Halt{HaltGap, "what", "remedy"})
+		w.status.Halted(&health.Halt{Reason: health.HaltGap, What: "what", Remedy: "remedy"})
 		time.Sleep(5 * time.Second)
 		require.Len(t, s.lines(), 1)
 		s.fails(nil)
-		time.Sleep(reportPause + reportPause/10)
+		time.Sleep(health.ReportPause + health.ReportPause/10)
 		synctest.Wait()
-		require.Equal(t, HaltGap, s.last().Reason)
+		require.Equal(t, health.HaltGap, s.last().Reason)
 	})
 }
 
@@ -289,7 +286,7 @@ func TestASecondGroupThatWritesIsLoggedOnceAMinute(t *testing.T) {
 		t.Helper()
 		for range 18 { // three minutes: the other writes between any two of ours
 			s.holds("0", `{"written":1,"owner":"theirs:1","state":"running","group":"theirs"}`)
-			time.Sleep(reportEvery)
+			time.Sleep(health.ReportEvery)
 		}
 		synctest.Wait()
 		all := s.logs.FilterMessageSnippet("another group counts under this prefix").All()
@@ -313,7 +310,7 @@ func TestWhatARebalanceOrARenameLeavesIsNoSecondGroup(t *testing.T) {
 			if line != "" {
 				s.holds("0", line)
 			}
-			time.Sleep(reportEvery)
+			time.Sleep(health.ReportEvery)
 		}
 		synctest.Wait()
 		require.Empty(t, s.logs.All())

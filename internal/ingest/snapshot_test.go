@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
 )
 
 // beatOf is when the worker of a partition last came round, as a snapshot tells it.
@@ -27,7 +29,7 @@ func TestAWorkerComesRoundAndOneThatHangsDoesNot(t *testing.T) {
 	w := newWorld(t, 2)
 	hang, hanging := make(chan struct{}), make(chan struct{})
 	w.standings.apply = func(_ int, p *ledger.Piece) reply {
-		if p.Partition == 1 { // a call that knows no deadline
+		if p.Partition.Number == 1 { // a call that knows no deadline
 			close(hanging)
 			<-hang
 		}
@@ -56,7 +58,7 @@ func TestASnapshotFollowsTheGroup(t *testing.T) {
 	w.reaches(0)
 	eventually(t, "it has caught up", func() bool {
 		s := one.Snapshot()
-		return len(s.Partitions) == 1 && s.Partitions[0].Lag == Lag{Known: true}
+		return len(s.Partitions) == 1 && s.Partitions[0].Lag == health.Lag{Known: true}
 	})
 	joins := one.Snapshot().Joins
 	require.GreaterOrEqual(t, joins, int64(1))
@@ -77,20 +79,19 @@ func TestASnapshotFollowsTheGroup(t *testing.T) {
 func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	t.Parallel()
 	w, _ := quiet()
-	w.Stats, w.Standings = new(Stats), newFake()
 	ctx := t.Context()
-	require.True(t, w.settle(ctx, mark(errLost), newWait(), 0))
-	require.True(t, w.settle(ctx, mark(errLost), newWait(), 0))
-	require.True(t, w.settle(ctx, errors.New("a connection to a broker is gone"), newWait(), 0))
-	require.Equal(t, int64(2), w.Stats.Retries.Load())
-	require.Equal(t, int64(1), w.Stats.KafkaTries.Load())
-	require.True(t, w.settle(ctx, errAgain, newWait(), 0))
-	require.True(t, w.settle(ctx, &movedError{"events/0", ledger.At(5), ""}, newWait(), 0))
-	require.Equal(t, int64(1), w.Stats.Moves(MoveEmptied))
-	require.Equal(t, int64(3), w.Stats.Retries.Load()+w.Stats.KafkaTries.Load(), "neither is a retry")
-	require.ErrorIs(t, mark(errLost), errLost)
-	require.NoError(t, mark(nil))
-	require.Equal(t, errLost.Error(), mark(errLost).Error())
+	require.True(t, w.ended(ctx, health.StandingsError(errLost), retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, health.StandingsError(errLost), retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, errors.New("a connection to a broker is gone"), retry.ForEver.Start(), 0))
+	require.Equal(t, int64(2), w.stats.Retries.Load())
+	require.Equal(t, int64(1), w.stats.KafkaTries.Load())
+	require.True(t, w.ended(ctx, errAgain, retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, &movedError{"events/0", ledger.At(5), ""}, retry.ForEver.Start(), 0))
+	require.Equal(t, int64(1), w.stats.Moves(MoveEmptied))
+	require.Equal(t, int64(3), w.stats.Retries.Load()+w.stats.KafkaTries.Load(), "neither is a retry")
+	require.ErrorIs(t, health.StandingsError(errLost), errLost)
+	require.NoError(t, health.StandingsError(nil))
+	require.Equal(t, errLost.Error(), health.StandingsError(errLost).Error())
 }
 
 // An idle worker that loses the standings doesn't read any more.
@@ -102,13 +103,13 @@ func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
 	w.reaches(0)
 	away := func(err error) func() error { return func() error { return err } }
 	w.standings.do(func() { w.standings.position, w.standings.state = away(errLost), away(errLost) })
-	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == StateWaiting })
+	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == health.StateWaiting })
 	before := time.Now().Truncate(time.Millisecond)
 	w.send(0, some("b", 7, 5)...)
 	eventually(t, "it is behind", func() bool { return c.Snapshot().Partitions[0].Lag.Records == 7 })
 	require.WithinRange(t, c.Snapshot().Partitions[0].Lag.Since, before, time.Now())
 	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
 	w.reaches(0)
-	eventually(t, "it isn't any more", func() bool { return c.Snapshot().Partitions[0].Lag == Lag{Known: true} })
+	eventually(t, "it isn't any more", func() bool { return c.Snapshot().Partitions[0].Lag == health.Lag{Known: true} })
 	require.NoError(t, stop())
 }

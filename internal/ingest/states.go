@@ -7,12 +7,12 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// states asks the standings for their state on behalf of many workers: the state
+// states asks the standings of all shards for their states on behalf of many workers: a state
 // is of all partitions, and so would the question be, asked by each of hundreds
 // as a generation begins. Nobody is given an answer older than its question:
 // whoever comes while a call is under way shares the next one.
 type states struct {
-	ask func(context.Context) (ledger.State, error)
+	ask func(context.Context) ([]ledger.State, error)
 
 	mu      sync.Mutex
 	next    *asked // nil: nobody waits
@@ -20,17 +20,17 @@ type states struct {
 }
 
 type asked struct {
-	done  chan struct{}
-	state ledger.State
-	err   error
+	done   chan struct{}
+	states []ledger.State
+	err    error
 }
 
-func newStates(ask func(context.Context) (ledger.State, error)) *states {
+func newStates(ask func(context.Context) ([]ledger.State, error)) *states {
 	return &states{ask: ask, calling: make(chan struct{}, 1)}
 }
 
-// get is the state as of now or later. It is shared: nobody changes it.
-func (s *states) get(ctx context.Context) (ledger.State, error) {
+// get are the states as of now or later, one a shard. They are shared: nobody changes them.
+func (s *states) get(ctx context.Context) ([]ledger.State, error) {
 	s.mu.Lock()
 	a, first := s.next, s.next == nil
 	if first {
@@ -40,13 +40,13 @@ func (s *states) get(ctx context.Context) (ledger.State, error) {
 	s.mu.Unlock()
 	if first {
 		s.call(ctx, a)
-		return a.state, a.err
+		return a.states, a.err
 	}
 	select {
 	case <-a.done:
-		return a.state, a.err
+		return a.states, a.err
 	case <-ctx.Done():
-		return ledger.State{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -66,6 +66,6 @@ func (s *states) call(ctx context.Context, a *asked) {
 	s.next = nil
 	s.mu.Unlock()
 	if a.err == nil {
-		a.state, a.err = s.ask(ctx)
+		a.states, a.err = s.ask(ctx)
 	}
 }

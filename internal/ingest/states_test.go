@@ -15,11 +15,11 @@ import (
 func TestHundredsOfWorkersShareAFewQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		s := newStates(func(context.Context) (ledger.State, error) {
+		s := newStates(func(context.Context) ([]ledger.State, error) {
 			calls++
 			began := time.Now()
 			time.Sleep(10 * time.Millisecond)
-			return ledger.State{Now: began}, nil
+			return []ledger.State{{Now: began}}, nil
 		})
 		var all sync.WaitGroup
 		for i := range 500 {
@@ -28,7 +28,7 @@ func TestHundredsOfWorkersShareAFewQuestions(t *testing.T) {
 				asked := time.Now()
 				state, err := s.get(t.Context())
 				require.NoError(t, err)
-				require.False(t, state.Now.Before(asked), "an answer is never older than its question")
+				require.False(t, state[0].Now.Before(asked), "an answer is never older than its question")
 			})
 		}
 		all.Wait()
@@ -42,12 +42,12 @@ func TestHundredsOfWorkersShareAFewQuestions(t *testing.T) {
 func TestAQuestionEndsWithItsContextAndNobodyIsLeftWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung, fails := make(chan struct{}), true
-		s := newStates(func(context.Context) (ledger.State, error) {
+		s := newStates(func(context.Context) ([]ledger.State, error) {
 			if fails {
 				<-hung
-				return ledger.State{}, errLost
+				return []ledger.State{{}}, errLost
 			}
-			return ledger.State{Windows: 7}, nil
+			return []ledger.State{{Windows: 7}}, nil
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var all sync.WaitGroup
@@ -69,6 +69,6 @@ func TestAQuestionEndsWithItsContextAndNobodyIsLeftWaiting(t *testing.T) {
 		fails = false
 		state, err := s.get(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, 7, state.Windows)
+		require.Equal(t, 7, state[0].Windows)
 	})
 }

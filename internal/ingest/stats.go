@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,6 +99,9 @@ func reasonIndex(r event.Reason) int {
 	panic("ingest: no such reason: " + string(r))
 }
 
+// refusalReasons are the reasons of dead letters of members who are refused.
+var refusalReasons = [ledger.Reasons]event.Reason{ledger.Overflow: event.Overflow, ledger.WindowLimit: event.WindowLimit}
+
 // tally is what became of a batch's events that have no member in the fold.
 type tally struct {
 	late, skipped, repeated int64
@@ -110,7 +114,7 @@ func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, 
 	s.consumed.Add(events)
 	for why, n := range refused {
 		if n > 0 {
-			s.dead[reasonIndex(refusals[why].reason)].Add(n)
+			s.dead[reasonIndex(refusalReasons[why])].Add(n)
 			events -= n
 		}
 	}
@@ -123,20 +127,86 @@ func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, 
 }
 
 // swept counts a batch that is through: all of its records that weren't consumed with
-// its pieces, which had so many events.
-func (s *Stats) swept(b *batch, inPieces int64, now time.Time) {
+// its pieces, which had so many events. The newest record's time is in ms; 0 without one.
+func (s *Stats) swept(t *tally, records, inPieces, newest int64, now time.Time) {
 	s.together.Lock()
-	s.consumed.Add(b.records - inPieces)
-	s.Late.Add(b.late)
-	s.Skipped.Add(b.skipped)
-	s.Repeated.Add(b.repeated)
-	for i, n := range b.dead {
+	s.consumed.Add(records - inPieces)
+	s.Late.Add(t.late)
+	s.Skipped.Add(t.skipped)
+	s.Repeated.Add(t.repeated)
+	for i, n := range t.dead {
 		s.dead[i].Add(n)
 	}
 	s.together.Unlock()
 	s.Batches.Add(1)
-	s.batchEvents.observe(eventBounds, b.records)
-	if b.newest > 0 {
-		s.standingTime.observe(standingBounds, int64(max(0, now.Sub(time.UnixMilli(b.newest)))))
+	s.batchEvents.observe(eventBounds, records)
+	if newest > 0 {
+		s.standingTime.observe(standingBounds, int64(max(0, now.Sub(time.UnixMilli(newest)))))
 	}
 }
+
+// BatchEvents is how many events batches had that were swept to their end.
+func (s *Stats) BatchEvents() Distribution { return s.batchEvents.read(eventBounds) }
+
+// PieceUpdates is how many member-windows pieces had that were applied.
+func (s *Stats) PieceUpdates() Distribution { return s.pieceUpdates.read(updateBounds) }
+
+// ApplyTime is how long the calls took that applied a piece, in ns.
+func (s *Stats) ApplyTime() Distribution { return s.applyTime.read(applyBounds) }
+
+// StandingTime is how long it took from the newest record of a batch until it
+// counted, in ns, by the record's time and this machine's clock.
+func (s *Stats) StandingTime() Distribution { return s.standingTime.read(standingBounds) }
+
+// Moves is how often the ledger was found elsewhere, for a cause.
+func (s *Stats) Moves(cause string) int64 {
+	for i, known := range moveCauses {
+		if cause == known {
+			return s.moves[i].Load()
+		}
+	}
+	panic("ingest: no such cause of a move: " + cause)
+}
+
+// AllMoves is how often the ledger was found elsewhere.
+func (s *Stats) AllMoves() int64 {
+	n := int64(0)
+	for i := range s.moves {
+		n += s.moves[i].Load()
+	}
+	return n
+}
+
+// moved counts one.
+func (s *Stats) moved(err error) {
+	cause := MoveEmptied // of the schema alone
+	if e, ok := errors.AsType[*movedError](err); ok {
+		cause = e.cause()
+	}
+	for i, known := range moveCauses {
+		if cause == known {
+			s.moves[i].Add(1)
+		}
+	}
+}
+
+// Of times, in ns.
+const (
+	us  = int64(time.Microsecond)
+	ms  = int64(time.Millisecond)
+	sec = int64(time.Second)
+)
+
+// The bounds, so that the usual lies in the middle.
+var (
+	eventBounds  = []int64{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000}
+	updateBounds = []int64{0, 1, 3, 10, 30, 100, 250, 500, 1000, 2000, maxWidth}
+	applyBounds  = []int64{
+		250 * us, 500 * us, 1 * ms, 2500 * us, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms,
+		1 * sec, 2500 * ms, 5 * sec,
+	}
+	standingBounds = []int64{
+		5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, 1 * sec, 2500 * ms, 5 * sec, 10 * sec, 30 * sec,
+		60 * sec, 300 * sec, 900 * sec, 3600 * sec,
+	}
+)

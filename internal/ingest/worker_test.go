@@ -5,76 +5,18 @@ package ingest
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 )
-
-func TestAWorkerCountsEveryEventOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 300, 5)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	w.send(0, some("a", 200, -2)...)
-	w.send(0, some("b", 10, 1)...)
-	w.reaches(0)
-	w.counted(510)
-	require.Equal(t, int64(510), w.stats.Applied.Load())
-	eventually(t, "the end is noted for Kafka", func() bool { return w.standings.at(0) == "510" })
-}
-
-func TestRecordsWithoutAMemberMoveThePosition(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.sendRaw(0, []byte("{"), nil, []byte(`{"user_id":"u"}`), []byte(`{"user_id":"u","points":1,"occurred_at":1}`))
-	w.worker(0, func(c *Config) { c.Rules.Lateness = 1000 })
-	w.reaches(0)
-	w.counted(4)
-	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
-	require.Equal(t, int64(1), w.stats.Dead(event.Invalid))
-	require.Equal(t, int64(1), w.stats.Skipped.Load())
-	require.Equal(t, int64(1), w.stats.Late.Load())
-	require.Zero(t, w.stats.Applied.Load())
-	require.Len(t, w.deadLetters(0), 2)
-}
-
-func TestOnlyCommittedTransactionsCountAndMarkersAreNoEvents(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.TransactionalID("tx"), kgo.DefaultProduceTopic(topic),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	transaction := func(end kgo.TransactionEndTry, all ...earned) {
-		require.NoError(t, c.BeginTransaction())
-		for _, e := range all {
-			value := fmt.Sprintf(`{"user_id":%q,"points":%d,"occurred_at":%d}`, e.User, e.Points, e.At)
-			require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(value)}).FirstErr())
-			if end == kgo.TryCommit {
-				w.counts(e)
-			}
-		}
-		require.NoError(t, c.Flush(t.Context()))
-		require.NoError(t, c.EndTransaction(t.Context(), end))
-	}
-	transaction(kgo.TryAbort, some("x", 3, 7)...)
-	transaction(kgo.TryCommit, some("a", 3, 7)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	transaction(kgo.TryAbort, some("y", 3, 7)...) // ends in a marker
-	w.reaches(0)
-	w.counted(3)
-	require.Empty(t, w.deadLetters(0))
-}
 
 func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
 	t.Parallel()
@@ -127,25 +69,6 @@ func (w *world) sweepHalfway() {
 	require.LessOrEqual(w.t, at.To, end)
 }
 
-func TestASweepIsTakenOverWithOtherCuts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 2000, 5)...)
-	w.sendRaw(0, []byte("bad"))
-	w.sweepHalfway()
-	applied := w.stats.Applied.Load()
-	require.Positive(t, applied)
-	w.send(0, some("a", 100, 1)...)
-	w.worker(0, func(c *Config) { c.PieceTime = time.Second })
-	w.reaches(0)
-	// What the first had swept is repeated for the second; together they applied all.
-	w.counted(2101 + applied)
-	require.Equal(t, int64(2100), w.stats.Applied.Load())
-	require.Equal(t, applied, w.stats.Repeated.Load())
-	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
-	require.NotEmpty(t, w.deadLetters(0))
-}
-
 func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -174,49 +97,6 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	require.LessOrEqual(t, len(w.deadLetters(0))-before, 1, "one sweep's letters are written once by an owner")
 	r.stop(t)
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
-}
-
-func TestAPositionThatMovedUnderAWorkerVoidsAllThatItHasFolded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 100, 5)...)
-	block, blocked := make(chan struct{}), make(chan struct{})
-	w.standings.apply = func(n int, _ *ledger.Piece) reply {
-		if n == 0 {
-			close(blocked)
-			<-block
-		}
-		return reply{}
-	}
-	zombie := w.worker(0, nil)
-	<-blocked
-	w.send(0, some("a", 100, 5)...) // prefetched by the zombie while it hangs
-	other := w.worker(0, nil)
-	w.reaches(0)
-	close(block)
-	eventually(t, "the zombie has found the ledger moved", func() bool { return w.stats.AllMoves() > 0 })
-	w.send(0, some("b", 20, 5)...)
-	w.reaches(0)
-	zombie.stop(t)
-	other.stop(t)
-	w.reaches(0)
-}
-
-func TestARollbackIsSeenWhereNoEventFollows(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	restore := w.standings.snapshot()
-	w.send(0, some("b", 10, 5)...)
-	w.reaches(0)
-	restore()
-	began := time.Now()
-	w.reaches(0)
-	require.Less(t, time.Since(began), 30*time.Second)
-	require.Equal(t, int64(1), w.stats.AllMoves())
-	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
 }
 
 func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
@@ -248,38 +128,29 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	w.said(1, "the ledger has moved")
 }
 
+// Behind a new connection there may be another Redis, whose ledger is looked at once the
+// piece in flight is through, not with the next second.
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	r := w.worker(0, nil)
-	w.reaches(0)
-	restore := w.standings.snapshot()
-	w.send(0, some("b", 10, 5)...)
-	w.reaches(0)
-	restore()
-	r.consumer.Reconnected()
-	w.send(0, some("c", 1, 5)...)
-	w.reaches(0)
-}
-
-func TestAWipedRedisIsFilledAgainFromTheLog(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.send(0, some("a", 100, 5)...)
-	w.send(1, some("b", 100, 5)...)
-	w.config.Start.From = FromLatest // a lost Redis is no first start
-	_, stop := w.consumer(func(c *Config) { c.Start.From = FromEarliest })
-	w.reaches(0, 1)
-	w.standings.wipe()
-	w.reaches(0, 1)
-	w.said(1, "Redis was lost")
-	require.NoError(t, stop())
-	w.standings.do(func() {
-		for field, at := range w.standings.ledger {
-			require.Equal(t, at, strconv.FormatInt(w.standings.refills[field], 10), "the log's end as it was then")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 1, nil)
+		var applied, looked []time.Time
+		b.standings.apply = func(int, *ledger.Piece) reply {
+			applied = append(applied, time.Now())
+			b.consumer.Reconnected()
+			return reply{}
 		}
-		require.Len(t, w.standings.refills, 2)
+		b.standings.position = func() error {
+			looked = append(looked, time.Now())
+			return nil
+		}
+		stop := b.run()
+		time.Sleep(lookEvery / 3) // between two looks
+		b.send(0, 0, some("a", 10, 5)...)
+		b.counts(time.Minute)
+		synctest.Wait()
+		require.Len(t, applied, 1)
+		require.Contains(t, looked, applied[0])
+		stop()
 	})
 }
 
@@ -292,13 +163,13 @@ func TestAHoldIsWaitedForAndShown(t *testing.T) {
 	w.standings.do(func() { w.standings.held = true })
 	w.send(0, some("a", 10, 5)...)
 	eventually(t, "the hold is shown", func() bool {
-		l := r.line()
-		return l.State == StateWaiting && strings.Contains(l.What, "rebuild")
+		l := r.status.Line()
+		return l.State == health.StateWaiting && strings.Contains(l.What, "rebuild")
 	})
 	require.Equal(t, "10", w.standings.at(0))
 	w.standings.do(func() { w.standings.held = false })
 	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
 }
 
 func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
@@ -309,13 +180,16 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 	want := cloned(w.want)
 	w.send(0, some("rich", 3, 90)...)
 	w.send(0, some("rich", 2, 90)...) // rich0 and rich1 would have 180
+	read := make(chan struct{})
 	w.standings.apply = func(n int, _ *ledger.Piece) reply {
-		if n == 0 { // all of it comes in one batch then
-			time.Sleep(300 * time.Millisecond)
+		if n == 0 { // the rest comes in one batch then
+			<-read
 		}
 		return reply{}
 	}
-	w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
+	r := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
+	eventually(t, "the log is read", r.status.CaughtUp.Load)
+	close(read)
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "55" })
 	w.counted(55)
 	letters := w.deadLetters(0)
@@ -349,12 +223,12 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 		err    error
 		reason string
 	}{
-		"lost":     {answer: &ledger.Answer{Outcome: ledger.Lost, Window: "global:weekly:2026-W47"}, reason: HaltBoard},
-		"unlisted": {answer: &ledger.Answer{Outcome: ledger.Unlisted, Window: "global:weekly:2026-W47"}, reason: HaltUnlisted},
-		"bounds":   {answer: &ledger.Answer{Outcome: ledger.OtherBounds, Window: "w", Found: "1 2 3"}, reason: HaltBounds},
-		"foreign":  {answer: &ledger.Answer{Outcome: ledger.Foreign, Window: "w", Members: []string{"m"}}, reason: HaltForeign},
-		"schema":   {answer: &ledger.Answer{Outcome: ledger.OtherSchema, Found: "{}"}, reason: HaltSchema},
-		"rights":   {err: errHalting, reason: HaltRedis},
+		"lost":     {answer: &ledger.Answer{Outcome: ledger.Lost, Window: "global:weekly:2026-W47"}, reason: health.HaltBoard},
+		"unlisted": {answer: &ledger.Answer{Outcome: ledger.Unlisted, Window: "global:weekly:2026-W47"}, reason: health.HaltUnlisted},
+		"bounds":   {answer: &ledger.Answer{Outcome: ledger.OtherBounds, Window: "w", Found: "1 2 3"}, reason: health.HaltBounds},
+		"foreign":  {answer: &ledger.Answer{Outcome: ledger.Foreign, Window: "w", Members: []string{"m"}}, reason: health.HaltForeign},
+		"schema":   {answer: &ledger.Answer{Outcome: ledger.OtherSchema, Found: "{}"}, reason: health.HaltSchema},
+		"rights":   {err: errHalting, reason: health.HaltRedis},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -364,7 +238,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			var broken atomic.Bool
 			broken.Store(true)
 			w.standings.apply = func(_ int, p *ledger.Piece) reply {
-				if broken.Load() && p.Partition == 0 {
+				if broken.Load() && p.Partition.Number == 0 {
 					return reply{answer: h.answer, err: h.err}
 				}
 				return reply{}
@@ -383,8 +257,8 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 				})
 				return n >= 3
 			})
-			l := r.line()
-			require.Equal(t, StateHalted, l.State)
+			l := r.status.Line()
+			require.Equal(t, health.StateHalted, l.State)
 			require.Equal(t, h.reason, l.Reason)
 			require.NotEmpty(t, l.What)
 			require.NotEmpty(t, l.Remedy)
@@ -392,7 +266,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			w.said(0, "goes on")
 			broken.Store(false)
 			w.reaches(0, 1)
-			eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+			eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
 			w.said(1, "partition goes on")
 		})
 	}
@@ -405,12 +279,12 @@ func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	r := w.worker(0, nil)
 	w.reaches(0)
 	w.standings.do(func() { w.standings.ledger[r.field] = ledger.Torn(ledger.At(10)) })
-	eventually(t, "it is seen", func() bool { return r.line().Reason == HaltTorn })
+	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltTorn })
 	w.standings.do(func() { w.standings.ledger[r.field] = "10" })
 	w.send(0, some("b", 10, 5)...)
 	w.reaches(0)
 	w.said(1, "partition halted")
-	eventually(t, "it runs", func() bool { return r.line().State == StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
 }
 
 func TestASchemaThatIsGoneHalts(t *testing.T) {
@@ -421,9 +295,20 @@ func TestASchemaThatIsGoneHalts(t *testing.T) {
 	w.reaches(0)
 	w.standings.do(func() { w.standings.schema = "" })
 	w.send(0, some("b", 10, 5)...)
-	eventually(t, "it is seen", func() bool { return r.line().Reason == HaltSchema })
-	time.Sleep(1500 * time.Millisecond)
-	require.Less(t, w.stats.AllMoves(), int64(3), "it looks once a second")
+	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltSchema })
+	looks := make(chan time.Time, 1000)
+	w.standings.do(func() {
+		w.standings.state = func() error {
+			looks <- time.Now()
+			return nil
+		}
+	})
+	before := <-looks
+	for range 2 {
+		look := <-looks
+		require.Greater(t, look.Sub(before), 900*time.Millisecond, "it looks once a second")
+		before = look
+	}
 	w.standings.do(func() { w.standings.schema = ourSchema })
 	w.reaches(0)
 }
@@ -433,7 +318,7 @@ func TestAnotherSchemaHaltsBeforeAnythingIsRead(t *testing.T) {
 	w := newWorld(t, 1)
 	w.standings.schema = `{"v":2}`
 	r := w.worker(0, nil)
-	eventually(t, "it is seen", func() bool { return r.line().Reason == HaltSchema })
+	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltSchema })
 	require.Zero(t, w.stats.FetchBytes.Load())
 }
 
@@ -464,7 +349,7 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 		require.Equal(t, ledger.Applied, w.standings.calls[0].outcome)
 		require.NoError(t, w.standings.calls[0].err)
 	})
-	require.Zero(t, r.memory.Used())
+	require.Zero(t, r.consumer.memory.Used())
 	w.standings.apply = nil
 	w.worker(0, nil)
 	w.reaches(0)
@@ -479,14 +364,17 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	cfg := w.config
 	cfg.FoldMemory = 4 << 20
 	c := New(cfg)
-	// Something holds nearly all of the memory until every worker waits for a
-	// reserve, those with nothing to read first.
+	// Something holds nearly all of the memory until those with nothing to read have found
+	// that out, and the others wait for a reserve.
 	hog, held := c.memory.Account(), cfg.FoldMemory*9/10-cfg.FoldMemory/16-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {
 		r := w.workerOf(c, p)
-		eventually(t, "it reads", func() bool { return !r.caughtUp.Load() && r.line().State == StateRunning })
-		time.Sleep(100 * time.Millisecond)
+		if p < 4 {
+			eventually(t, "it has nothing to read", r.status.CaughtUp.Load)
+		} else {
+			eventually(t, "it waits for a reserve", func() bool { return c.memory.Waiting() == p-3 })
+		}
 	}
 	hog.Release(held)
 	w.reaches(0, 1, 2, 3, 4, 5)

@@ -25,6 +25,8 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
@@ -56,7 +58,7 @@ type world struct {
 func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	t.Helper()
 	options = append([]kfake.Opt{
-		kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topic, DeadLetterTopic(topic)),
+		kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topic, event.DeadLetterTopic(topic)),
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}),
 	}, options...)
@@ -64,7 +66,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	address := cluster.ListenAddrs()[0]
-	transport := &kafka.Transport{MetadataTTL: 200 * time.Millisecond, MetadataTopics: []string{topic, DeadLetterTopic(topic)}}
+	transport := &kafka.Transport{MetadataTTL: 200 * time.Millisecond, MetadataTopics: []string{topic, event.DeadLetterTopic(topic)}}
 	t.Cleanup(transport.CloseIdleConnections)
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
@@ -83,7 +85,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		Topics: []string{topic}, Group: "group", Owner: "me",
 		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
 		Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
-		ShutdownTime: 50 * time.Second, Start: Start{From: FromEarliest},
+		ShutdownTime: 50 * time.Second, Start: start.Where{From: start.FromEarliest},
 		Rules: fold.Rules{
 			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
 			Lateness: (400 * 24 * time.Hour).Milliseconds(),
@@ -91,7 +93,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: w.standings, Log: zap.New(core), Stats: w.stats,
+		Standings: []Standings{w.standings}, Log: zap.New(core), Stats: w.stats,
 	}
 	w.client = w.producer()
 	return w
@@ -177,11 +179,11 @@ func (w *world) deadLetters(partition int) (all []map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
-		DeadLetterTopic(topic): {int32(partition): kgo.NewOffset().AtStart()},
+		event.DeadLetterTopic(topic): {int32(partition): kgo.NewOffset().AtStart()},
 	}), kgo.FetchMaxWait(50*time.Millisecond))
 	require.NoError(w.t, err)
 	defer c.Close()
-	end := w.end(DeadLetterTopic(topic), partition)
+	end := w.end(event.DeadLetterTopic(topic), partition)
 	for int64(len(all)) < end {
 		fetches := c.PollFetches(ctx)
 		require.NoError(w.t, ctx.Err())
@@ -201,11 +203,11 @@ func (w *world) deadLetters(partition int) (all []map[string]string) {
 // asks only once would fail with it.
 func (w *world) end(topic string, partition int) int64 {
 	w.t.Helper()
-	b := broker{client: &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport}, timeout: 20 * time.Second}
+	client := &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport, Timeout: 20 * time.Second}
 	end := int64(0)
 	eventually(w.t, "the leader says where the log ends", func() bool {
-		all, err := b.bounds(context.Background(), topic, partition)
-		end = all[partition].end
+		all, err := kafkaconn.Logs(context.Background(), client, topic, partition)
+		end = all[partition].End
 		return err == nil
 	})
 	return end
@@ -261,7 +263,7 @@ func (w *world) worker(partition int, change func(*Config)) *running {
 }
 
 func (w *world) workerOf(c *Consumer, partition int) *running {
-	com := newCommits(func(all map[string]map[int]Commit) error {
+	com := newCommits(func(all map[string]map[int]kafkaconn.Commit) error {
 		w.committed.Lock()
 		defer w.committed.Unlock()
 		if w.committed.err != nil {
@@ -296,10 +298,10 @@ func (r *running) stop(t testing.TB) {
 		t.Error("the worker didn't end with its generation")
 		return
 	}
-	addsUp(t, r.Stats)
+	addsUp(t, r.stats)
 	if r.live.Load() == 0 {
 		// What a fetch that was given up holds comes back with its connection.
-		eventually(t, "all memory is given back", func() bool { return r.memory.Used() == 0 })
+		eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
 	}
 }
 

@@ -4,7 +4,7 @@ package ledger
 type Outcome int
 
 const (
-	// Applied: the piece is in, and the ledger stands at its next position.
+	// Applied: the piece is in, and the ledger is at its next position.
 	Applied Outcome = iota
 	// Moved: the ledger holds another position than expected; nothing was
 	// written. Found is its text, empty where there is none.
@@ -70,10 +70,19 @@ const (
 	DeadLetter
 	// Halt: this partition stops and says why, until the cause is gone.
 	Halt
-	// Refuse: the process can't do its work at all, and says what to mend.
+	// Refuse: the process can't do its work at all, and says what to fix.
 	Refuse
 )
 
 var verdicts = [...]string{"retry", "dead-letter", "halt", "refuse"}
 
 func (v Verdict) String() string { return verdicts[v] }
+
+// AtStart is what a verdict asks for before anything was done: a process whose Kafka or Redis
+// will never let it work says so and ends, instead of waiting.
+func (v Verdict) AtStart() Verdict {
+	if v == Halt {
+		return Refuse
+	}
+	return v
+}

@@ -1,6 +1,9 @@
 package ledger
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Window is one stretch of a period, [Start, End) in Unix milliseconds, for one
 // board.
@@ -14,6 +17,11 @@ type Window struct {
 
 // Listing is the name under which a window is listed: global:weekly:2026-W47.
 func (w Window) Listing() string { return w.Board + ":" + w.Period + ":" + w.Name }
+
+// Compare orders by board, period and start.
+func (w Window) Compare(v Window) int {
+	return cmp.Or(cmp.Compare(w.Board, v.Board), cmp.Compare(w.Period, v.Period), cmp.Compare(w.Start, v.Start), cmp.Compare(w.Name, v.Name))
+}
 
 // Member is the sum of one member's events over the windows of a group.
 type Member struct {
@@ -37,8 +45,7 @@ type Group struct {
 // Piece is what one atomic call adds: all of a batch's changes of its members,
 // in every board and window. In a piece a member and a window meet once.
 type Piece struct {
-	Topic     string
-	Partition int
+	Partition Partition
 	Expected  Position
 	Next      Position
 	Windows   []Window

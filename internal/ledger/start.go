@@ -44,6 +44,9 @@ type State struct {
 	// through stay in it.
 	Refills map[string]int64
 	Held    bool
+	// Unlike are the shards whose schema isn't this one, of what Together makes of several: a
+	// shard without any is one.
+	Unlike []int
 }
 
 // Clock is Redis's clock by now, or a little ahead of it. What was learned elsewhere since
@@ -55,13 +58,9 @@ func (s *State) Clock() time.Time {
 	return s.Now.Add(time.Since(s.Asked))
 }
 
-// Field is a partition's name in the ledger: <topic>/<partition>.
-func Field(topic string, partition int) string { return topic + "/" + strconv.Itoa(partition) }
-
-// Beginning is where one partition is to start.
-type Beginning struct {
-	Topic     string
-	Partition int
+// StartPosition is where one partition is to start.
+type StartPosition struct {
+	Partition Partition
 	Found     string // what the ledger holds now; empty where nothing
 	Beside    bool   // other partitions are there: found empty, the ledger was lost meanwhile
 	At        Position
@@ -71,12 +70,12 @@ type Beginning struct {
 	Refill int64
 }
 
-// Begun is what came of setting where partitions start.
-type Begun int
+// StartResult is what came of setting where partitions start.
+type StartResult int
 
 const (
 	// Began: ledger, origins and schema are written.
-	Began Begun = iota
+	Began StartResult = iota
 	// Overtaken: another was first; the ledger has to be read again.
 	Overtaken
 	// HeldUp: a rebuild is about to swap; try again.
@@ -84,15 +83,3 @@ const (
 	// Orphaned: windows are listed and the ledger is empty.
 	Orphaned
 )
-
-// ParseField reads what Field writes.
-func ParseField(field string) (topic string, partition int, err error) {
-	at := strings.LastIndexByte(field, '/')
-	if at > 0 {
-		partition, err = strconv.Atoi(field[at+1:])
-	}
-	if at <= 0 || err != nil || Field(field[:at], partition) != field || partition < 0 {
-		return "", 0, fmt.Errorf("%q is no field of a ledger: want <topic>/<partition>", field)
-	}
-	return field[:at], partition, nil
-}

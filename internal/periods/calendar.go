@@ -24,7 +24,7 @@ type Window struct {
 	End    int64
 }
 
-// Calendar tells which window an instant lies in. The zero Calendar is the
+// Calendar determines which window an instant lies in. The zero Calendar is the
 // default one: UTC, weeks from Monday. Its methods can be called at the same
 // time.
 type Calendar struct {

@@ -9,11 +9,12 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/lua"
 )
 
 // Apply adds a piece in one atomic call, or writes nothing and answers why. An
 // error may have an unknown outcome: the piece can be sent again as it is, and a
-// ledger that already stands at its next position is the answer Applied.
+// ledger that is already at its next position is the answer Applied.
 //
 // The second result is the time that the call itself took: without waiting for its
 // turn here, and with no more than its share of the time in which Redis had two calls
@@ -49,12 +50,9 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
 	began, flying := time.Now(), s.flying.Add(1)
-	reply, err := s.run(ctx, applyScript, keys, e.args)
+	reply, err := s.evaluate(ctx, lua.Apply, keys, e.args)
 	took := time.Since(began) / time.Duration(flying)
 	s.flying.Add(-1)
-	if t := s.touched.Load(); t != nil && next != "" {
-		t.note(p)
-	}
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}
@@ -66,7 +64,7 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 }
 
 func doing(p *ledger.Piece) string {
-	return fmt.Sprintf("apply %s/%d from %v to %v", p.Topic, p.Partition, p.Expected, p.Next)
+	return fmt.Sprintf("apply %v from %v to %v", p.Partition, p.Expected, p.Next)
 }
 
 // encoder holds the arguments of a call, reused from call to call. Ids are passed
@@ -104,13 +102,13 @@ func (e *encoder) release() {
 
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
-	e.args = append(e.args[:0], nil, nil, nil,
-		s.keys.ledger(), s.keys.schema(), s.keys.hold(), s.keys.windows(), s.keys.dropped())
+	e.args = append(e.args[:0], make([]any, head)...)
+	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped())
 	for i := range p.Windows {
-		e.args = append(e.args, s.keys.window(&p.Windows[i]))
+		e.args = append(e.args, s.keys.Window(&p.Windows[i]))
 	}
-	keys = len(e.args) - 3
-	e.args = append(e.args, ledger.Field(p.Topic, p.Partition), p.Expected.String(), next, s.schema, s.lease, s.windowsArg)
+	keys = len(e.args) - head
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err
@@ -127,11 +125,11 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 func (e *encoder) window(s *Store, w *ledger.Window) error {
 	rule, ok := s.periods[w.Period]
 	if !ok {
-		return faultf("no period %q is configured", w.Period)
+		return Faultf("no period %q is configured", w.Period)
 	}
 	l := &rule.Layout
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
-		return faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
+		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
 	kind := "readable"
 	if l.Kind == codec.Wide {
@@ -165,7 +163,7 @@ func (e *encoder) group(g *ledger.Group, windows []ledger.Window) error {
 	}
 	for _, w := range g.Windows {
 		if latest >= windows[w].End {
-			return faultf("window %s ends at %d ms, and a member's time is %d", windows[w].Listing(), windows[w].End, latest)
+			return Faultf("window %s ends at %d ms, and a member's time is %d", windows[w].Listing(), windows[w].End, latest)
 		}
 	}
 	return nil
@@ -196,16 +194,16 @@ var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limi
 
 // answer reads a reply of apply.lua.
 func answer(reply []any) (ledger.Answer, error) {
-	words, err := texts(reply)
+	words, err := Texts(reply)
 	if err != nil {
 		return ledger.Answer{}, err
 	}
 	if len(words) == 0 {
-		return ledger.Answer{}, faultf("an empty reply")
+		return ledger.Answer{}, Faultf("an empty reply")
 	}
 	outcome, ok := outcomes[words[0]]
 	if !ok {
-		return ledger.Answer{}, faultf("an unexpected reply: %q", words[0])
+		return ledger.Answer{}, Faultf("an unexpected reply: %q", words[0])
 	}
 	a := ledger.Answer{Outcome: outcome}
 	rest := append(words[1:], "", "")
@@ -220,12 +218,12 @@ func answer(reply []any) (ledger.Answer, error) {
 		a.Window = rest[0]
 	case ledger.Refusing:
 		if len(words) == 1 || len(words)%2 == 0 {
-			return ledger.Answer{}, faultf("an unexpected reply: %q of %d words", words[0], len(words))
+			return ledger.Answer{}, Faultf("an unexpected reply: %q of %d words", words[0], len(words))
 		}
 		for pair := range slices.Chunk(words[1:], 2) {
 			reason, ok := reasons[pair[0]]
 			if !ok {
-				return ledger.Answer{}, faultf("an unexpected reply: %q refused for %q", pair[1], pair[0])
+				return ledger.Answer{}, Faultf("an unexpected reply: %q refused for %q", pair[1], pair[0])
 			}
 			a.Refused = append(a.Refused, ledger.Refusal{Member: pair[1], Reason: reason})
 		}

@@ -1,6 +1,6 @@
 package ranking
 
-// The arithmetic of apply.lua is that of package codec, to the last bit: golden
+// The arithmetic of layouts.lua is that of package codec, to the last bit: golden
 // vectors that neither worked out, and random ones, through a server and back.
 
 import (
@@ -18,7 +18,7 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 type golden struct {
@@ -56,7 +56,7 @@ func bits(t tester, text string) uint64 {
 func (f *fixture) laidOut(t tester, l codec.Layout) {
 	t.Helper()
 	f.store = f.storeOf(t, func(c *Config) { c.Periods["weekly"] = Period{Layout: l, Retention: 200 * 365 * 24 * time.Hour} })
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.schema(), f.store.schema, 0).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
 }
 
 // spread is a window in which each of a layout's ticks has a time.
@@ -90,7 +90,7 @@ func (f *fixture) put(t tester, l codec.Layout, w ledger.Window, deltas, want []
 
 func (f *fixture) scores(t tester, w ledger.Window, ids []string) []float64 {
 	t.Helper()
-	scores, err := f.client.ZMScore(t.Context(), f.store.keys.window(&w), ids...).Result()
+	scores, err := f.client.ZMScore(t.Context(), f.store.keys.Window(&w), ids...).Result()
 	require.NoError(t, err)
 	require.Len(t, scores, len(ids))
 	return scores
@@ -134,7 +134,7 @@ func encoded(t *testing.T, f *fixture, w ledger.Window, members int) {
 	if testenv.Redis(t).Embedded() {
 		return // it knows no encodings
 	}
-	encoding, err := f.client.ObjectEncoding(t.Context(), f.store.keys.window(&w)).Result()
+	encoding, err := f.client.ObjectEncoding(t.Context(), f.store.keys.Window(&w)).Result()
 	require.NoError(t, err)
 	if members > 128 {
 		require.Equal(t, "skiplist", encoding)
@@ -156,7 +156,7 @@ func TestTheScriptRefusesTheGoldenStrangers(t *testing.T) {
 				if math.IsNaN(score) {
 					continue // no sorted set holds it
 				}
-				require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.window(&w), redis.Z{Score: score, Member: "u1"}).Err())
+				require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.Window(&w), redis.Z{Score: score, Member: "u1"}).Err())
 				f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 				require.Equal(t, ledger.Answer{Outcome: ledger.Foreign, Window: w.Listing(), Members: []string{"u1"}}, f.apply(t), "%v as %v", score, l)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // BenchmarkApply applies pieces of a thousand members in three windows to boards
@@ -119,7 +119,7 @@ func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
 		pipe := f.client.Pipeline()
 		for w := range f.piece.Windows {
 			if read {
-				old[w] = pipe.ZMScore(ctx, f.store.keys.window(&f.piece.Windows[w]), ids...)
+				old[w] = pipe.ZMScore(ctx, f.store.keys.Window(&f.piece.Windows[w]), ids...)
 			}
 		}
 		if read {
@@ -128,7 +128,7 @@ func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
 		}
 		for w := range f.piece.Windows {
 			layout := f.store.periods[f.piece.Windows[w].Period].Layout
-			args := []any{"zadd", f.store.keys.window(&f.piece.Windows[w])}
+			args := []any{"zadd", f.store.keys.Window(&f.piece.Windows[w])}
 			for i, m := range members {
 				ticks := layout.Ticks(f.piece.Windows[w].Start, f.piece.Windows[w].End, m.Time)
 				points := benchPoints(m.ID) + m.Points

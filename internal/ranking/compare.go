@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/retry"
 )
 
 // Row is a standing as one of two sides has it.
@@ -22,17 +25,25 @@ type Row struct {
 
 // Difference is a standing that two sides have otherwise.
 type Difference struct {
-	Board, Period, Window string
-	Member                string
-	A, B                  Row
+	ledger.Window
+
+	Member string
+	A, B   Row
 }
 
-// comparison is which of two sorted sets are compared. They share a hash tag.
-type comparison struct {
-	store *Store // calls the scripts
-	a, b  string // keys
-	all   bool   // equal ones are wanted, too: scores of two layouts are never equal
-	waits bool   // for what passes, as a failover
+// Sets are a window's sorted sets on two sides. They share a hash tag.
+type Sets struct {
+	Store  *Store // calls the scripts
+	Window ledger.Window
+	A, B   Set
+	// Retry is what calls go through, for what passes; nil calls once.
+	Retry func(ctx context.Context, do func() error) error
+}
+
+// Set is a sorted set and how its scores are laid out.
+type Set struct {
+	Key    string
+	Layout codec.Layout
 }
 
 const (
@@ -40,17 +51,17 @@ const (
 	compared = 1000 // members asked for by their names a call
 )
 
-// scan gives every member of either set, or those that differ, with their scores, empty
-// where a member isn't there. It waits for pause between two calls, so that Redis hardly
+// Scan gives every member of either set that differs, with their scores, empty if a member
+// isn't there; of two layouts, whose scores are never equal, every member. It waits for pause between two calls, so that Redis hardly
 // notices; what is written meanwhile it may see or not, and it may give a member twice. A
 // member that isn't written meanwhile it gives as it is: SCAN gives all that is there
 // from its begin to its end.
-func (c comparison) scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
+func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	if err := c.half(ctx, pause, each); err != nil {
 		return err
 	}
 	other := c
-	other.a, other.b = c.b, c.a
+	other.A, other.B = c.B, c.A
 	return other.half(ctx, pause, func(member, b, a string) error {
 		if a != "" {
 			return nil // it was given by the first half
@@ -61,18 +72,18 @@ func (c comparison) scan(ctx context.Context, pause time.Duration, each func(mem
 
 // half gives the members of a. After a call that failed it begins anew: another server may
 // answer now.
-func (c comparison) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
+func (c Sets) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	return c.retry(ctx, func() error {
-		return c.store.steady(ctx, func() error {
+		return c.Store.onOneServer(ctx, func() error {
 			for cursor := "0"; ; {
-				next, err := c.ask(ctx, []any{cursor, scanned}, each)
+				next, err := c.ask(ctx, each, cursor, scanned)
 				if err != nil {
 					return err
 				}
 				if cursor = next; cursor == "0" {
 					return nil
 				}
-				if err := wait(ctx, pause); err != nil {
+				if err := retry.Sleep(ctx, pause); err != nil {
 					return err
 				}
 			}
@@ -80,15 +91,15 @@ func (c comparison) half(ctx context.Context, pause time.Duration, each func(mem
 	})
 }
 
-func (c comparison) retry(ctx context.Context, do func() error) error {
-	if c.waits {
-		return Retry(ctx, do)
+func (c Sets) retry(ctx context.Context, do func() error) error {
+	if c.Retry == nil {
+		return do()
 	}
-	return do()
+	return c.Retry(ctx, do)
 }
 
-// members gives some members, by their names.
-func (c comparison) members(ctx context.Context, names []string, each func(member, a, b string) error) error {
+// Members gives some members by their names, as Scan does.
+func (c Sets) Members(ctx context.Context, names []string, each func(member, a, b string) error) error {
 	for len(names) > 0 {
 		n := min(len(names), compared)
 		args := []any{""}
@@ -96,7 +107,7 @@ func (c comparison) members(ctx context.Context, names []string, each func(membe
 			args = append(args, name)
 		}
 		err := c.retry(ctx, func() error {
-			_, err := c.ask(ctx, args, each)
+			_, err := c.ask(ctx, each, args...)
 			return err
 		})
 		if err != nil {
@@ -107,22 +118,22 @@ func (c comparison) members(ctx context.Context, names []string, each func(membe
 	return nil
 }
 
-func (c comparison) ask(ctx context.Context, what []any, each func(member, a, b string) error) (next string, err error) {
+func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, what ...any) (next string, err error) {
 	mode := "differing"
-	if c.all {
+	if c.A.Layout != c.B.Layout {
 		mode = "all"
 	}
-	reply, err := c.store.run(ctx, compareScript, 2, append([]any{nil, nil, nil, c.a, c.b, mode}, what...))
+	reply, err := c.Store.Call(ctx, lua.Compare, []string{c.A.Key, c.B.Key}, append([]any{mode}, what...)...)
 	if err != nil {
-		return "", fmt.Errorf("compare %s with %s: %w", c.a, c.b, err)
+		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, err)
 	}
 	if len(reply) != 2 {
-		return "", faultf("compare %s with %s: an unexpected reply of %d elements", c.a, c.b, len(reply))
+		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, Unexpected(lua.Compare, reply))
 	}
 	next, _ = reply[0].(string)
 	rows, err := list(reply[1])
 	if err != nil || next == "" || len(rows)%3 != 0 {
-		return "", faultf("compare %s with %s: an unexpected reply: %v", c.a, c.b, err)
+		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, Unexpected(lua.Compare, reply))
 	}
 	for i := 0; i < len(rows); i += 3 {
 		if err := each(rows[i], rows[i+1], rows[i+2]); err != nil {
@@ -132,18 +143,26 @@ func (c comparison) ask(ctx context.Context, what []any, each func(member, a, b 
 	return next, nil
 }
 
-// row reads a score, empty for a member that isn't there.
-func row(l codec.Layout, start, end int64, score string) (Row, error) {
+// Difference reads a member's scores, empty for one that isn't there.
+func (c Sets) Difference(member, a, b string) (d Difference, err error) {
+	d = Difference{Window: c.Window, Member: member}
+	if d.A, err = c.row(c.A.Layout, a); err == nil {
+		d.B, err = c.row(c.B.Layout, b)
+	}
+	return d, err
+}
+
+func (c Sets) row(l codec.Layout, score string) (Row, error) {
 	if score == "" {
 		return Row{}, nil
 	}
 	f, err := strconv.ParseFloat(score, 64)
 	if err != nil {
-		return Row{}, faultf("a score is %q", clip(score))
+		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), clip(score))
 	}
 	points, ticks, err := l.Decode(f)
 	if err != nil {
-		return Row{There: true, Foreign: true, Score: f}, nil //nolint:nilerr // that is what is told of it
+		return Row{There: true, Foreign: true, Score: f}, nil //nolint:nilerr // which is what is reported
 	}
-	return Row{There: true, Score: f, Points: points, ReachedAt: time.UnixMilli(l.Time(start, end, ticks)).UTC()}, nil
+	return Row{There: true, Score: f, Points: points, ReachedAt: time.UnixMilli(l.Time(c.Window.Start, c.Window.End, ticks)).UTC()}, nil
 }

@@ -12,38 +12,33 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/retry"
 )
 
 // ErrRebuilding says that a rebuild is under way, which would bring back what is dropped.
 var ErrRebuilding = errors.New("a rebuild is under way, or was killed less than a minute ago")
 
-// SurveyBoards looks for the windows that are listed of boards whose name matches, to be
-// given to DropBoards.
+// SurveyBoards looks for the windows that are listed of boards whose name matches, on any
+// shard, to be given to DropBoards.
 func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) (*Found, error) {
-	names := map[string]bool{}
-	err := v.store.steady(ctx, func() error {
-		for page, err := range v.store.listings(ctx, 0) {
-			if err != nil {
-				return err
-			}
-			for i := 0; i < len(page); i += 2 {
-				if board, _, _ := strings.Cut(page[i], ":"); match(board) {
-					names[page[i]] = true
-				}
-			}
-		}
-		return nil
-	})
+	listings, err := v.Listings(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for boards under %q: %w", v.Prefix, asRights(err, "", v.Prefix))
+		return nil, err
 	}
 	f := &Found{}
-	for name := range names {
-		f.names = append(f.names, name)
-	}
-	slices.Sort(f.names)
-	for _, name := range f.names {
-		f.keys = append(f.keys, v.store.keys.listed(name))
+	for i, all := range listings {
+		var names []string
+		for name := range all {
+			if board, _, _ := strings.Cut(name, ":"); match(board) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		f.names = append(f.names, names)
+		for _, name := range names {
+			f.keys = append(f.keys, v.stores[i].keys.Listed(name))
+		}
 	}
 	f.Keys = len(f.keys)
 	return f, v.count(ctx, f)
@@ -52,39 +47,50 @@ func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) 
 // droppedAtOnce is how many windows are dropped a call: a millisecond of Redis's time.
 const droppedAtOnce = 200
 
-// DropBoards drops the windows that SurveyBoards found, some hundred a call with a pause
-// after each. From then on they are neither shown nor counted in; a rebuild brings back
-// those that the log has. It heeds the context's end after every call. progress, which may
-// be nil, is told how many windows were tried.
+// DropBoards drops the windows that SurveyBoards found, one shard after another, some
+// hundred a call with a pause after each. From then on they are neither shown nor counted
+// in; a rebuild brings back those that the log has. It heeds the context's end after every
+// call. progress, which may be nil, receives how many windows were tried, a shard's as one
+// each; dropped counts a window once, on however many shards it was.
 func (v *View) DropBoards(ctx context.Context, f *Found, pause time.Duration, progress func(done int)) (dropped int64, err error) {
-	done, k := 0, v.store.keys
-	for names := range slices.Chunk(f.names, droppedAtOnce) {
-		args := []any{nil, nil, nil, k.windows(), k.dropped(), k.rebuild()}
-		for _, name := range names {
-			args = append(args, k.listed(name))
-		}
-		keys := len(args) - 3
-		for _, name := range names {
-			args = append(args, name)
-		}
-		reply, err := v.store.run(ctx, dropBoardsScript, keys, args)
-		if err == nil && len(reply) == 1 && reply[0] == "busy" {
-			err = ErrRebuilding
-		}
-		if err == nil && done+len(names) < len(f.names) {
-			err = wait(ctx, pause)
-		}
-		if n, ok := one(reply).(int64); ok {
-			dropped += n
-		}
-		if err != nil {
-			return dropped, fmt.Errorf("drop boards of %q: %d windows are dropped: %w", v.Prefix, dropped, err)
-		}
-		if done += len(names); progress != nil {
-			progress(done)
+	done, gone := 0, map[string]bool{}
+	for i, all := range f.names {
+		for names := range slices.Chunk(all, droppedAtOnce) {
+			some, err := v.stores[i].dropBoards(ctx, names)
+			for _, name := range some {
+				gone[name] = true
+			}
+			if err == nil && done+len(names) < f.Keys {
+				err = retry.Sleep(ctx, pause)
+			}
+			if err != nil {
+				return int64(len(gone)), fmt.Errorf("drop boards of %q: %d windows are dropped: %w", v.Prefix, len(gone), err)
+			}
+			if done += len(names); progress != nil {
+				progress(done)
+			}
 		}
 	}
-	return dropped, nil
+	return int64(len(gone)), nil
+}
+
+// dropBoards drops windows of a shard, and returns those that were there.
+func (s *Store) dropBoards(ctx context.Context, names []string) (dropped []string, err error) {
+	keys, args := []string{s.keys.Windows(), s.keys.Dropped(), s.keys.Rebuild()}, []any{}
+	for _, name := range names {
+		keys, args = append(keys, s.keys.Listed(name)), append(args, name)
+	}
+	reply, err := s.Call(ctx, lua.DropBoards, keys, args...)
+	if err == nil && len(reply) == 1 && reply[0] == "busy" {
+		return nil, ErrRebuilding
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := one(reply[:min(1, len(reply))]).(int64); !ok {
+		return nil, Unexpected(lua.DropBoards, reply)
+	}
+	return Texts(reply[1:])
 }
 
 func one(reply []any) any {
@@ -115,7 +121,7 @@ func (s *Store) forget(ctx context.Context) error {
 		return err
 	}
 	var ahead []string
-	for page, err := range s.pages(ctx, s.keys.dropped(), 0) {
+	for page, err := range s.pages(ctx, s.keys.Dropped(), 0) {
 		if err != nil {
 			return err
 		}
@@ -129,7 +135,7 @@ func (s *Store) forget(ctx context.Context) error {
 				if w, ok := s.unended(period, at, now); ok {
 					over, ahead = append(over, page[i]), append(ahead, period+":"+w.Name)
 				}
-			} else if strings.Count(page[i], ":") == 2 && !now.Before(time.UnixMilli(at).Add(retireAfter)) {
+			} else if strings.Count(page[i], ":") == 2 && !now.Before(time.UnixMilli(at).Add(RetireAfter)) {
 				over = append(over, page[i])
 			}
 		}
@@ -158,5 +164,5 @@ func (s *Store) unended(period string, start int64, now time.Time) (periods.Wind
 func (s *Store) undrop(ctx context.Context, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return asRights(s.client.HDel(ctx, s.keys.dropped(), names...).Err(), "", s.prefix)
+	return s.explain(s.client.HDel(ctx, s.keys.Dropped(), names...).Err(), "")
 }

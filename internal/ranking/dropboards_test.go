@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // dropEU drops the board eu, and returns how many windows that were.
 func (f *fixture) dropEU(t testing.TB) int64 {
 	t.Helper()
+	f.joined(t)
 	v := f.view(t)
 	found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == "eu" })
 	require.NoError(t, err)
@@ -48,7 +50,7 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	f.both(t, f.member("u1", 7))
 	require.Equal(t, was+7, f.points(t, 0)["u1"], "other boards go on")
 	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 
 	// There is room again, and the board's next window begins as usual.
 	f.piece = f.newPiece()
@@ -57,74 +59,38 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	f.piece.Groups = []ledger.Group{{Windows: []int{next}, Members: []ledger.Member{f.member("u1", 1)}}}
 	f.mustApply(t)
-	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
+	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 
 	// What is dropped is kept in mind until it would be over.
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Dropped()).Val())
 	name := f.piece.Windows[next+1].Listing()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), name, time.Now().Add(-retireAfter).UnixMilli()-1000).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), name, time.Now().Add(-RetireAfter).UnixMilli()-1000).Err())
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, int64(2), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+	require.Equal(t, int64(2), f.client.HLen(t.Context(), f.store.keys.Dropped()).Val())
 
 	// A period's last window that was left out is no dropped one, and stays.
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), "over:weekly", "1000").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), "over:weekly", "1000").Err())
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "1000", f.client.HGet(t.Context(), f.store.keys.dropped(), "over:weekly").Val())
-}
-
-func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
-	f := limited(t, 100)
-	eu := f.both(t, f.member("u1", 5))
-	listing := f.piece.Windows[eu[0]].Listing()
-	f.dropEU(t)
-	r := f.rebuild(t, f.member("u1", 15))
-	v := f.view(t)
-	found, err := v.SurveyBoards(t.Context(), func(string) bool { return true })
-	require.NoError(t, err)
-	f.unchanged(t, func() {
-		_, err = v.DropBoards(t.Context(), found, 0, nil)
-		require.ErrorIs(t, err, ErrRebuilding)
-	})
-	p := f.newPiece()
-	for i := range p.Windows {
-		p.Windows[i].Board = "eu"
-	}
-	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
-	a, _, err := f.store.Apply(t.Context(), &p) // the live one goes on: nobody's in eu
-	require.NoError(t, err)
-	require.Equal(t, ledger.Applied, a.Outcome)
-	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 5)}}}
-	a, _, err = r.Shadow().Apply(t.Context(), &p)
-	require.NoError(t, err)
-	require.Equal(t, ledger.Applied, a.Outcome)
-	f.next += 10
-	f.held(t, r)
-	_, err = r.Swap(t.Context(), Choice{})
-	require.NoError(t, err)
-	require.True(t, f.client.HExists(t.Context(), f.store.keys.windows(), listing).Val())
-	require.Zero(t, f.client.Exists(t.Context(), f.store.keys.dropped()).Val())
-	f.both(t, f.member("u1", 1))
-	b, err := f.store.Top(t.Context(), "eu", f.window(0), 0, 10)
-	require.NoError(t, err)
-	require.Equal(t, int64(6), b.Standings[0].Points)
+	require.Equal(t, "1000", f.client.HGet(t.Context(), f.store.keys.Dropped(), "over:weekly").Val())
 }
 
 func TestBoardsAreDroppedFromARedisThatIsFull(t *testing.T) {
 	f, _ := private(t)
 	eu := f.both(t, f.member("u1", 5))
 	keys := []string{f.key(eu[0]), f.key(eu[1]), f.key(eu[2])}
+	f.joined(t)
 	f.set(t, "maxmemory", "1")
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	_, _, err := f.store.Apply(t.Context(), &f.piece)
 	require.ErrorContains(t, err, "OOM ")
 	require.Equal(t, int64(3), f.dropEU(t))
 	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.windows()).Val())
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.dropped()).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Dropped()).Val())
 }
 
 func TestADropOfBoardsWithoutARightChangesNothing(t *testing.T) {
@@ -132,14 +98,15 @@ func TestADropOfBoardsWithoutARightChangesNothing(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			f, server := private(t)
 			f.both(t, f.member("u1", 5))
+			f.joined(t)
 			v := f.view(t)
 			found, err := v.SurveyBoards(t.Context(), func(name string) bool { return name == "eu" })
 			require.NoError(t, err)
-			v.store.client = f.as(t, server, "~*", "+@all", "-"+command)
+			v.stores[shard].client = f.as(t, server, "~*", "+@all", "-"+command)
 			f.unchanged(t, func() {
 				_, err = v.DropBoards(t.Context(), found, 0, nil)
 				require.Error(t, err)
-				require.True(t, missingRight(err), err)
+				require.True(t, redisconn.IsMissingRight(err), err)
 			})
 			require.Equal(t, int64(3), f.dropEU(t))
 		})
@@ -151,7 +118,7 @@ func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	f := limited(t, 6)
 	eu := f.both(t, f.member("u1", 5))
 	name := f.piece.Windows[eu[0]].Listing()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), name, "1").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), name, "1").Err())
 	f.both(t, f.member("u1", 5)) // it is listed, and counts on
 	require.NoError(t, f.client.Unlink(t.Context(), f.key(eu[0])).Err())
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
@@ -159,7 +126,7 @@ func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	require.Equal(t, int64(3), f.dropEU(t))
 	f.both(t, f.member("u1", 5))
 	require.Zero(t, f.client.Exists(t.Context(), f.key(eu[0]), f.key(eu[1]), f.key(eu[2])).Val())
-	require.Len(t, f.client.HGet(t.Context(), f.store.keys.dropped(), name).Val(), 13, "until it would be over")
+	require.Len(t, f.client.HGet(t.Context(), f.store.keys.Dropped(), name).Val(), 13, "until it would be over")
 }
 
 // Redis's clock once jumped ahead, a window that was just beginning was over by it, and its
@@ -169,7 +136,7 @@ func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 		f := fixed(t)
 		over := func(period string, start int64) {
 			t.Helper()
-			require.NoError(t, f.client.HSet(t.Context(), f.store.keys.dropped(), "over:"+period, start).Err())
+			require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), "over:"+period, start).Err())
 		}
 		over("weekly", f.piece.Windows[0].Start) // the present one
 		over("monthly", f.piece.Windows[1].End)  // the next one
@@ -187,9 +154,9 @@ func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 			require.Equal(t, "weekly:"+f.piece.Windows[0].Name, ahead.Windows[1])
 			_, err = f.store.Retire(t.Context())
 			require.NoError(t, err, "once")
-			require.Equal(t, map[string]string{"over:yearly": strconv.FormatInt(past, 10), "over:season": "1"}, f.client.HGetAll(t.Context(), f.store.keys.dropped()).Val())
+			require.Equal(t, map[string]string{"over:yearly": strconv.FormatInt(past, 10), "over:season": "1"}, f.client.HGetAll(t.Context(), f.store.keys.Dropped()).Val())
 		}
 		f.add(t, f.member("u1", 5))
-		require.Len(t, f.client.HGetAll(t.Context(), f.store.keys.windows()).Val(), 3, "every window that hasn't ended begins, retired %v", retired)
+		require.Len(t, f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val(), 3, "every window that hasn't ended begins, retired %v", retired)
 	}
 }

@@ -4,10 +4,9 @@ package ranking
 // answer means, and that no key changed but through a whole piece.
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/test/testenv"
 )
 
 // private is a fixture on a server of its own, with a member who has 10 points and
@@ -25,7 +25,7 @@ func private(t *testing.T, args ...string) (*fixture, *testenv.RedisServer) {
 	t.Helper()
 	server := testenv.PrivateRedis(t, args...)
 	// Ours, which doesn't try again by itself.
-	client := NewClient(Dial{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
+	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	f := newFixture(t, client.(*redis.Client), "lb")
 	f.begin(t)
@@ -104,8 +104,8 @@ func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 				c.spoil(t)
 				defer c.mend(t)
 				err := f.fails(t, c.code+" ")
-				require.Equal(t, ledger.Retry, Meaning(err))
-				require.False(t, Unreachable(err), "it has answered")
+				require.Equal(t, ledger.Retry, Classify(err))
+				require.False(t, redisconn.Unreachable(err), "it has answered")
 				full, isFull := errors.AsType[*ledger.FullError](err)
 				require.Equal(t, c.code == "OOM", isFull)
 				if isFull {
@@ -135,7 +135,7 @@ func TestALoadingServerIsTriedAgain(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return strings.Contains(f.client.Get(t.Context(), "x").Err().Error(), "LOADING ")
 		}, 30*time.Second, 5*time.Millisecond)
-		require.Equal(t, ledger.Retry, Meaning(f.fails(t, "LOADING ")))
+		require.Equal(t, ledger.Retry, Classify(f.fails(t, "LOADING ")))
 		f.set(t, "key-load-delay", "0")
 		require.NoError(t, <-loaded)
 	})
@@ -153,11 +153,11 @@ func TestFlushedScriptsAreSentAgain(t *testing.T) {
 
 func TestAKeyThatHoldsSomethingElseHalts(t *testing.T) {
 	f := someone(t)
-	for _, key := range []string{f.store.keys.ledger(), f.store.keys.schema(), f.store.keys.windows(), f.key(0), f.key(2)} {
+	for _, key := range []string{f.store.keys.Ledger(), f.store.keys.Schema(), f.store.keys.Windows(), f.key(0), f.key(2)} {
 		aside := f.prefix + "aside"
 		require.NoError(t, f.client.Rename(t.Context(), key, aside).Err())
 		require.NoError(t, f.client.LPush(t.Context(), key, "x").Err())
-		f.unchanged(t, func() { require.Equal(t, ledger.Halt, Meaning(f.fails(t, "WRONGTYPE "))) })
+		f.unchanged(t, func() { require.Equal(t, ledger.Halt, Classify(f.fails(t, "WRONGTYPE "))) })
 		require.NoError(t, f.client.Del(t.Context(), key).Err())
 		require.NoError(t, f.client.Rename(t.Context(), aside, key).Err())
 	}
@@ -167,21 +167,21 @@ func TestAKeyThatHoldsSomethingElseHalts(t *testing.T) {
 func TestCredentialsThatAreMissingOrWrongHalt(t *testing.T) {
 	f, server := private(t)
 	f.set(t, "requirepass", "secret")
-	for code, dial := range map[string]Dial{"NOAUTH": {}, "WRONGPASS": {Password: "other"}} {
+	for code, dial := range map[string]redisconn.Settings{"NOAUTH": {}, "WRONGPASS": {Password: "other"}} {
 		dial.Addresses, dial.Timeout = []string{server.Addr()}, 20*time.Second
-		client := NewClient(dial)
+		client := redisconn.NewClient(dial)
 		store := f.storeOf(t, func(c *Config) { c.Client = client })
 		_, _, err := store.Apply(t.Context(), &f.piece)
 		require.ErrorContains(t, err, code)
-		require.Equal(t, ledger.Halt, Meaning(err))
-		require.Equal(t, ledger.Refuse, AtStart(err))
+		require.Equal(t, ledger.Halt, Classify(err))
+		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 		// Nor does a guard take it for a server that doesn't tell its policy.
 		err = store.Try(t.Context(), true)
 		require.ErrorContains(t, err, code)
-		require.Equal(t, ledger.Refuse, AtStart(err))
+		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 		require.NoError(t, client.Close())
 	}
-	client := NewClient(Dial{Addresses: []string{server.Addr()}, Password: "secret", Timeout: 20 * time.Second})
+	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Password: "secret", Timeout: 20 * time.Second})
 	require.NoError(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false))
 	require.NoError(t, client.Close())
 }
@@ -194,7 +194,7 @@ func (f *fixture) as(t *testing.T, server *testenv.RedisServer, rules ...string)
 		args = append(args, r)
 	}
 	require.NoError(t, f.client.Do(t.Context(), args...).Err())
-	client := NewClient(Dial{Addresses: []string{server.Addr()}, Username: "worker", Password: "p", Timeout: 20 * time.Second})
+	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Username: "worker", Password: "p", Timeout: 20 * time.Second})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return client
 }
@@ -215,15 +215,15 @@ func TestAScriptThatDiesMidwayLeavesTheLedgerTorn(t *testing.T) {
 			full := f.store
 			f.store = f.storeOf(t, func(config *Config) { config.Client = f.as(t, server, "~*", "+@all", "-"+c.command) })
 			err := f.fails(t, "")
-			require.True(t, missingRight(err), err)
-			require.Equal(t, ledger.Halt, Meaning(err))
+			require.True(t, redisconn.IsMissingRight(err), err)
+			require.Equal(t, ledger.Halt, Classify(err))
 			f.store = full
 			if !c.torn {
 				require.Equal(t, before, contents(t, f.client, f.prefix))
 				f.mustApply(t)
 				return
 			}
-			position, err := f.store.Position(t.Context(), "events", 3)
+			position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
 			require.NoError(t, err)
 			require.Equal(t, ledger.Torn(f.piece.Expected), position)
 			_, err = ledger.Parse(position)
@@ -240,7 +240,7 @@ func TestAServerThatIsAwayIsUnreachable(t *testing.T) {
 	f, server := private(t)
 	patient := f.store
 	f.store = f.storeOf(t, func(c *Config) {
-		c.Client, c.Timeout = NewClient(Dial{Addresses: []string{server.Addr()}, Timeout: 300 * time.Millisecond}), 300*time.Millisecond
+		c.Client, c.Timeout = redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Timeout: 300 * time.Millisecond}), 300*time.Millisecond
 	})
 	// A call that hung, or was given up, may have been executed in the meantime, or not:
 	// sent again, it counts once.
@@ -254,8 +254,8 @@ func TestAServerThatIsAwayIsUnreachable(t *testing.T) {
 	server.Pause()
 	_, took, err := f.store.Apply(t.Context(), &f.piece)
 	require.Error(t, err)
-	require.True(t, Unreachable(err), "%v", err)
-	require.Equal(t, ledger.Retry, Meaning(err))
+	require.True(t, redisconn.Unreachable(err), "%v", err)
+	require.Equal(t, ledger.Retry, Classify(err))
 	require.Less(t, took, 15*time.Second, "every call has a deadline")
 	server.Resume()
 	require.Eventually(t, applied, 30*time.Second, 10*time.Millisecond)
@@ -265,9 +265,9 @@ func TestAServerThatIsAwayIsUnreachable(t *testing.T) {
 
 	server.Kill()
 	_, _, err = f.store.Apply(t.Context(), &f.piece)
-	require.True(t, Unreachable(err), "%v", err)
-	require.Equal(t, ledger.Retry, Meaning(err))
-	require.Equal(t, ledger.Retry, AtStart(err))
+	require.True(t, redisconn.Unreachable(err), "%v", err)
+	require.Equal(t, ledger.Retry, Classify(err))
+	require.Equal(t, ledger.Retry, Classify(err).AtStart())
 }
 
 func TestMoreAppliesThanAllowedWaitForTheirTurn(t *testing.T) {
@@ -282,7 +282,7 @@ func TestMoreAppliesThanAllowedWaitForTheirTurn(t *testing.T) {
 		}()
 	}
 	require.Eventually(t, func() bool { return len(f.store.encoders) == 0 }, 10*time.Second, time.Millisecond)
-	ctx, cancel := contextWithCause(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the generation is over"))
 	_, took, err := f.store.Apply(ctx, &f.piece)
 	require.ErrorContains(t, err, "the generation is over")
@@ -291,36 +291,4 @@ func TestMoreAppliesThanAllowedWaitForTheirTurn(t *testing.T) {
 	for range callsInFlight {
 		require.NoError(t, <-stuck)
 	}
-}
-
-// A cursor is good for the server that gave it: after a call that failed, another may
-// answer, which has members elsewhere.
-func TestAScanBeginsAnewAfterACallThatFailed(t *testing.T) {
-	f, r := rebuilding(t)
-	members := make([]redis.Z, 0, 2000)
-	for n := range 2000 {
-		members = append(members, redisZ(float64(n+1), fmt.Sprint("m", n)))
-	}
-	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), members...).Err())
-	var cursors []string
-	f.client.AddHook(eavesdropper(func(a []any) error {
-		if len(a) <= 6 || a[5] != "differing" || a[3] != f.key(0) {
-			return nil
-		}
-		cursors = append(cursors, a[6].(string))
-		if len(cursors) == 2 {
-			return io.EOF
-		}
-		return nil
-	}))
-	c := f.compare(t, r)
-	require.GreaterOrEqual(t, len(cursors), 4)
-	require.Equal(t, []string{"0", "0"}, []string{cursors[0], cursors[2]})
-	require.NotEqual(t, "0", cursors[1])
-	require.Equal(t, 2000+2+2+2, func() (n int) {
-		for _, w := range c.Windows() {
-			n += w.Differ
-		}
-		return n
-	}())
 }

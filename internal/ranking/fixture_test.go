@@ -5,7 +5,9 @@ package ranking
 
 import (
 	"context"
+	"flag"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 var kinds = []codec.Kind{codec.Readable, codec.Wide}
@@ -34,6 +36,20 @@ type tester interface {
 	Helper()
 	Context() context.Context
 }
+
+// TestMain runs the tests with the only shard of a prefix, and again with one of several:
+// there is nothing that a store does otherwise. What is measured or fuzzed is so once.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
+	if shard, of = 3, 5; code == 0 && once == "" {
+		code = m.Run()
+	}
+	os.Exit(code)
+}
+
+// shard is which of how many shards a fixture's store is.
+var shard, of = 0, ledger.Shards(1)
 
 type fixture struct {
 	client *redis.Client
@@ -61,8 +77,17 @@ func fixedAs(t testing.TB, kind codec.Kind, most int64) *fixture {
 	return f
 }
 
+// lately is an hour ago, or the beginning of today if that was later: no window has ended since.
+func lately(now time.Time) time.Time {
+	today, hour := now.Truncate(24*time.Hour), now.Add(-time.Hour)
+	if hour.Before(today) {
+		return today
+	}
+	return hour
+}
+
 func newFixture(t tester, client *redis.Client, prefix string) *fixture {
-	f := &fixture{client: client, prefix: prefix, now: time.Now().Add(-time.Hour).UnixMilli()}
+	f := &fixture{client: client, prefix: prefix, now: lately(time.Now().UTC()).UnixMilli()}
 	f.use(t, codec.Readable, 99_999_999)
 	f.piece = f.newPiece()
 	return f
@@ -89,7 +114,7 @@ func (f *fixture) use(t tester, kind codec.Kind, most int64) {
 func (f *fixture) storeOf(t tester, change func(*Config)) *Store {
 	t.Helper()
 	c := Config{
-		Client: f.client, Prefix: f.prefix, Cluster: "c1", Timeout: 20 * time.Second,
+		Client: f.client, Prefix: f.prefix, Shard: shard, Shards: of, Cluster: "c1", Timeout: 20 * time.Second,
 		Periods: map[periods.Period]Period{periods.Weekly: {}, periods.Monthly: {}, periods.Yearly: {}},
 	}
 	for p := range c.Periods {
@@ -101,10 +126,28 @@ func (f *fixture) storeOf(t tester, change func(*Config)) *Store {
 	return New(c)
 }
 
+// alone makes the fixtures of a test those of the only shard.
+func alone(t testing.TB) {
+	t.Helper()
+	i, n := shard, of
+	shard, of = 0, 1
+	t.Cleanup(func() { shard, of = i, n })
+}
+
+// joined has the other shards there, with the schema and nothing else.
+func (f *fixture) joined(t testing.TB) {
+	t.Helper()
+	for i := range int(of) {
+		if schema := newKeys(f.prefix, i, of).Schema(); f.client.Exists(t.Context(), schema).Val() == 0 {
+			require.NoError(t, f.client.Set(t.Context(), schema, f.store.schema, 0).Err())
+		}
+	}
+}
+
 // newPiece has the present week, month and year of a board, and no members.
 func (f *fixture) newPiece() ledger.Piece {
 	var calendar periods.Calendar
-	p := ledger.Piece{Topic: "events", Partition: 3, Expected: ledger.At(f.next), Next: ledger.At(f.next + 10)}
+	p := ledger.Piece{Partition: ledger.Partition{Topic: "events", Number: 3}, Expected: ledger.At(f.next), Next: ledger.At(f.next + 10)}
 	for _, period := range []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly} {
 		w, err := calendar.At(period, f.now)
 		if err != nil {
@@ -123,7 +166,7 @@ func (f *fixture) window(n int) periods.Window {
 
 func (f *fixture) begin(t tester) {
 	t.Helper()
-	begun, err := f.store.Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(f.next)}})
+	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(f.next)}})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
 }
@@ -164,7 +207,7 @@ func (f *fixture) member(id string, points int64) ledger.Member {
 }
 
 // key is the sorted set of the piece's n-th window.
-func (f *fixture) key(n int) string { return f.store.keys.window(&f.piece.Windows[n]) }
+func (f *fixture) key(n int) string { return f.store.keys.Window(&f.piece.Windows[n]) }
 
 // contents is all that stands under a prefix, as text, with when it expires.
 func contents(t tester, client *redis.Client, prefix string) map[string]string {
@@ -209,7 +252,7 @@ func (f *fixture) unchanged(t tester, do func()) {
 // hasLine has Redis hold a worker's line as it is.
 func (f *fixture) hasLine(t tester, field, line string) {
 	t.Helper()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.workers(), field, line).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Workers(), field, line).Err())
 }
 
 // expiresAt requires a key to expire at a time, Unix ms, to a second: what is left was
@@ -226,3 +269,42 @@ func (f *fixture) expiresAt(t tester, key string, want int64) {
 }
 
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
+
+// eavesdropper is told the arguments of every call, and says if it is to fail.
+type eavesdropper func(args []any) error
+
+func (eavesdropper) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (a eavesdropper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := a(cmd.Args()); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+func (eavesdropper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// points are those of each member of the present week's board.
+func (f *fixture) points(t testing.TB, n int) map[string]int64 {
+	t.Helper()
+	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
+	require.NoError(t, err)
+	all := map[string]int64{}
+	for _, s := range b.Standings {
+		all[s.Member] = s.Points
+	}
+	return all
+}
+
+func (f *fixture) del(t testing.TB, key string) {
+	t.Helper()
+	require.Equal(t, int64(1), f.client.Del(t.Context(), key).Val())
+}
+
+func (f *fixture) list(t testing.TB, name, listing string) {
+	t.Helper()
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
+}

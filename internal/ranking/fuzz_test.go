@@ -22,6 +22,8 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
@@ -58,8 +60,8 @@ func (d *dice) piece(t testing.TB) ledger.Piece {
 	t.Helper()
 	var calendar periods.Calendar
 	p := ledger.Piece{
-		Topic: string(d.bytes(d.below(8))), Partition: d.below(200),
-		Expected: ledger.At(int64(d.below(256))), Next: ledger.Position{From: 256, To: 300, Hash: uint64(d.number())},
+		Partition: ledger.Partition{Topic: string(d.bytes(d.below(8))), Number: d.below(200)},
+		Expected:  ledger.At(int64(d.below(256))), Next: ledger.Position{From: 256, To: 300, Hash: uint64(d.number())},
 	}
 	if p.Next.Hash == 0 {
 		p.Next = ledger.At(300)
@@ -137,7 +139,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 	field := take()
 	slash := strings.LastIndexByte(field, '/')
 	partition, bad := strconv.Atoi(field[slash+1:])
-	p.Topic, p.Partition, err = field[:slash], partition, errors.Join(err, bad)
+	p.Partition, err = ledger.Partition{Topic: field[:slash], Number: partition}, errors.Join(err, bad)
 	for _, at := range []*ledger.Position{&p.Expected, &p.Next} {
 		found, bad := ledger.Parse(take())
 		*at, err = found, errors.Join(err, bad)
@@ -196,8 +198,12 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 		got, err := understood(all[:n], all[n:])
 		require.NoError(t, err)
 		require.Equal(t, p, got)
+		tag := "lb:{0}:"
+		if of > 1 {
+			tag = fixture.store.keys.tag
+		}
 		for i := range p.Windows {
-			require.Equal(t, "lb:{0}:"+p.Windows[i].Listing(), all[5+i])
+			require.Equal(t, tag+p.Windows[i].Listing(), all[5+i])
 		}
 	})
 }
@@ -214,7 +220,7 @@ func simulated(t tester, s *redissim.Server, clientOf *redis.Client, kind codec.
 func simulatedRedis(f *testing.F) (*redissim.Server, *redis.Client) {
 	f.Helper()
 	s := redissim.New(time.Now)
-	client := NewClient(Dial{Addresses: []string{"redis:6379"}, Timeout: time.Minute, Network: s.Dialer("fuzz")}).(*redis.Client)
+	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{"redis:6379"}, Timeout: time.Minute, Network: s.Dialer("fuzz")}).(*redis.Client)
 	f.Cleanup(func() {
 		_ = client.Close() // nothing is in flight
 		s.Close()
@@ -314,12 +320,12 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 		if cut {
 			argv = argv[:int(at)%len(argv)+1]
 		}
-		args := make([]any, 3, 3+len(keys)+len(argv))
-		for _, arg := range slices.Concat(keys, argv) {
+		var args []any
+		for _, arg := range argv {
 			args = append(args, arg)
 		}
-		reply, err := f.store.run(t.Context(), applyScript, len(keys), args)
-		position := client.HGet(t.Context(), keys[0], ledger.Field("events", 3)).Val()
+		reply, err := f.store.Call(t.Context(), lua.Apply, keys, args...)
+		position := client.HGet(t.Context(), keys[0], ledger.Partition{Topic: "events", Number: 3}.String()).Val()
 		switch {
 		case position == "torn:10":
 			return // marked: nobody goes on

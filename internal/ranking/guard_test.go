@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAServerThatKeepsAllIsTaken(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAServerThatEvictsIsRefusedEvenIfItIsAssumedNotTo(t *testing.T) {
 			err := f.store.Try(t.Context(), assume)
 			require.EqualError(t, err, "Redis "+server.Addr()+" has maxmemory-policy "+policy+" and may drop a board or the ledger alone: "+
 				"set it to noeviction (CONFIG SET maxmemory-policy noeviction)")
-			require.Equal(t, ledger.Refuse, AtStart(err))
+			require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 		}
 		f.set(t, "maxmemory-policy", "noeviction")
 		require.NoError(t, f.store.TryEviction(t.Context(), false))
@@ -52,24 +53,24 @@ func TestAServerThatDoesNotTellIsTakenAtItsOperatorsWord(t *testing.T) {
 	err := store.Try(t.Context(), false)
 	require.EqualError(t, err, "Redis "+server.Addr()+" doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
 		"if it is noeviction, say so by redis.assume_noeviction: true")
-	require.Equal(t, ledger.Refuse, AtStart(err))
+	require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 	require.NoError(t, store.Try(t.Context(), true))
 }
 
 // scripts are the commands that each .lua file calls.
 func scripts(t *testing.T) map[string][]string {
 	t.Helper()
-	files, err := filepath.Glob("*.lua")
+	files, err := filepath.Glob("lua/*.lua")
 	require.NoError(t, err)
 	all := map[string][]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile(`\bcall\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
-			all[file] = append(all[file], string(m[1]))
+			all[filepath.Base(file)] = append(all[filepath.Base(file)], string(m[1]))
 		}
 		calls := regexp.MustCompile(`\bp?call\(`).FindAll(text, -1)
-		require.Len(t, all[file], len(calls), "%s: every command is written as call('COMMAND'", file)
+		require.Len(t, all[filepath.Base(file)], len(calls), "%s: every command is written as call('COMMAND'", file)
 	}
 	return all
 }
@@ -77,7 +78,7 @@ func scripts(t *testing.T) map[string][]string {
 // methods are go-redis's that send a command; those of no name send none by themselves.
 var methods = map[string]string{
 	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "HDel": "HDEL", "HLen": "HLEN", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
-	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK", "ZCard": "ZCARD",
+	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK", "ZCard": "ZCARD", "Exists": "EXISTS",
 }
 
 // direct are the commands that are sent without a script.
@@ -111,7 +112,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 17)
+	require.Len(t, all, 20)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	for _, command := range direct(t) {
 		if command != "UNLINK" {
@@ -120,7 +121,7 @@ func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	}
 	for file, commands := range all {
 		switch {
-		case strings.HasPrefix(file, "try"), file == "dropboards.lua": // what the first lacks, it says
+		case strings.HasPrefix(file, "try"), file == "dropboards.lua", file == "above.lua", file == "scores.lua": // what the first lacks, it says, as does a reader of several shards
 		case slices.Contains(ofRebuild, file):
 			rebuild = append(rebuild, commands...)
 		default:
@@ -140,10 +141,10 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 	for _, command := range append(scripts(t)["try.lua"], "EVAL", "EVALSHA") {
 		client := f.as(t, server, "~lb:*", "+@all", "-"+strings.ToLower(command))
 		err := f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false)
-		var rights *RightsError
+		var rights *redisconn.RightsError
 		require.ErrorAs(t, err, &rights, command)
 		require.ErrorContains(t, err, "Redis doesn't let this user run "+command+": grant it (ACL SETUSER … +"+strings.ToLower(command)+"): ")
-		require.Equal(t, ledger.Refuse, AtStart(err))
+		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 	}
 	// And these are all that it takes.
 	rules := []string{"~lb:*", "+eval", "+evalsha", "+config|get"}

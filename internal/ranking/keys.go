@@ -6,35 +6,54 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// keys builds every key there is. All of a shard's share a hash tag, so that one
+// Keys builds every key there is of a shard. All of them share a hash tag, so that one
 // script's keys share a slot of a cluster.
-type keys struct {
-	tag string // prefix:{shard}:
+type Keys struct {
+	tag string // prefix:{0}: or, of several shards, prefix:{i.j}:N:
 }
 
-func newKeys(prefix string, shard int) keys {
-	return keys{tag: prefix + ":{" + strconv.Itoa(shard) + "}:"}
+// newKeys are the keys of a shard. Where there are several, their number is in each key:
+// shards of another number beside them share none.
+func newKeys(prefix string, shard int, of ledger.Shards) Keys {
+	k := Keys{tag: prefix + ":{" + Tag(shard, of) + "}:"}
+	if of > 1 {
+		k.tag += strconv.Itoa(int(of)) + ":"
+	}
+	return k
 }
 
-func (k keys) ledger() string  { return k.tag + "ledger" }
-func (k keys) origin() string  { return k.tag + "origin" }
-func (k keys) windows() string { return k.tag + "windows" }
-func (k keys) dropped() string { return k.tag + "dropped" }
-func (k keys) schema() string  { return k.tag + "schema" }
-func (k keys) workers() string { return k.tag + "workers" }
-func (k keys) hold() string    { return k.tag + "hold" }
+// Ledger holds the position of every partition.
+func (k Keys) Ledger() string { return k.tag + "ledger" }
 
-// rebuild is whose rebuild is under way.
-func (k keys) rebuild() string { return k.tag + "~rebuild" }
+// Origin holds from which offset and time on the events of each partition are in.
+func (k Keys) Origin() string { return k.tag + "origin" }
+
+// Windows lists the windows.
+func (k Keys) Windows() string { return k.tag + "windows" }
+
+// Dropped holds which windows nothing opens any more.
+func (k Keys) Dropped() string { return k.tag + "dropped" }
+
+// Schema holds what the scores were written with.
+func (k Keys) Schema() string { return k.tag + "schema" }
+
+// Workers holds the workers' lines.
+func (k Keys) Workers() string { return k.tag + "workers" }
+
+// Hold is a rebuild's: while it is there, nothing is applied.
+func (k Keys) Hold() string { return k.tag + "hold" }
+
+// Rebuild is whose rebuild is under way.
+func (k Keys) Rebuild() string { return k.tag + "~rebuild" }
 
 // shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
-func (k keys) shadow(id string) keys { return keys{tag: k.tag + "~" + id + ":"} }
+func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }
 
 // scratch is a key to try commands on; it expires by itself.
-func (k keys) scratch(name string) string { return k.tag + "~try:" + name }
+func (k Keys) scratch(name string) string { return k.tag + "~try:" + name }
 
-// window is a window's sorted set.
-func (k keys) window(w *ledger.Window) string { return k.listed(w.Listing()) }
+// Window is a window's sorted set.
+func (k Keys) Window(w *ledger.Window) string { return k.Listed(w.Listing()) }
 
-// listed is the sorted set of a window by its name in the listing.
-func (k keys) listed(name string) string { return k.tag + name }
+// Listed is the sorted set of a window by its name in the listing.
+func (k Keys) Listed(name string) string { return k.tag + name }

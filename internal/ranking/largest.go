@@ -3,8 +3,6 @@ package ranking
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,13 +38,13 @@ func (s *Store) largest(ctx context.Context, page []string, lateness time.Durati
 	var periods []string
 	var ends []*redis.ZSliceCmd
 	pipe := s.client.Pipeline()
-	schema := pipe.Get(ctx, s.keys.schema())
+	schema := pipe.Get(ctx, s.keys.Schema())
 	for i := 0; i+1 < len(page); i += 2 {
 		period, open := s.takes(page[i], page[i+1], lateness)
 		if !open {
 			continue
 		}
-		key := s.keys.listed(page[i])
+		key := s.keys.Listed(page[i])
 		periods = append(periods, period)
 		ends = append(ends, pipe.ZRevRangeWithScores(ctx, key, 0, 0), pipe.ZRevRangeWithScores(ctx, key, -1, -1))
 	}
@@ -54,7 +52,7 @@ func (s *Store) largest(ctx context.Context, page []string, lateness time.Durati
 		return nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return err
+		return s.ofShard(err)
 	}
 	if err := s.CheckSchema(schema.Val()); err != nil {
 		return err
@@ -75,12 +73,7 @@ func (s *Store) largest(ctx context.Context, page []string, lateness time.Durati
 
 // takes reports whether a window still takes events, and of which period it is.
 func (s *Store) takes(name, listing string, lateness time.Duration) (period string, open bool) {
-	parts := strings.SplitN(name, ":", 3)
-	bounds := strings.Fields(listing)
-	if len(parts) != 3 || len(bounds) != 3 {
-		return "", false // whoever applies to it says what is wrong
-	}
-	_, known := s.periods[parts[1]]
-	end, err := strconv.ParseInt(bounds[1], 10, 64)
-	return parts[1], known && err == nil && time.Now().Before(time.UnixMilli(end).Add(lateness))
+	w, _, err := ParseListing(name, listing) // whoever applies to it says what is wrong
+	_, known := s.periods[w.Period]
+	return w.Period, known && err == nil && time.Now().Before(time.UnixMilli(w.End).Add(lateness))
 }

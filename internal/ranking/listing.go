@@ -2,9 +2,15 @@ package ranking
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
 )
 
 // listedAtOnce is how many windows of the listing are looked at a call: a millisecond of Redis's
@@ -14,9 +20,9 @@ const listedAtOnce = 500
 // listings goes through the listing page by page: name, listing, name, listing, … Between
 // two pages it waits for pause. It ends with the first error.
 //
-// The scan's cursors are good for one server's process (steady). A name may come twice.
+// The scan's cursors are good for one server's process (onOneServer). A name may come twice.
 func (s *Store) listings(ctx context.Context, pause time.Duration) iter.Seq2[[]string, error] {
-	return s.pages(ctx, s.keys.windows(), pause)
+	return s.pages(ctx, s.keys.Windows(), pause)
 }
 
 // pages goes through a hash. Redis takes a scan's count for a wish: a hash that it keeps
@@ -32,7 +38,7 @@ func (s *Store) pages(ctx context.Context, key string, pause time.Duration) iter
 			}
 			for page := range slices.Chunk(answer, 2*listedAtOnce) {
 				if !first {
-					if err := wait(ctx, pause); err != nil {
+					if err := retry.Sleep(ctx, pause); err != nil {
 						yield(nil, err)
 						return
 					}
@@ -52,5 +58,47 @@ func (s *Store) pages(ctx context.Context, key string, pause time.Duration) iter
 func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]string, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.client.HScan(ctx, key, cursor, "", listedAtOnce).Result()
+	page, next, err := s.client.HScan(ctx, key, cursor, "", listedAtOnce).Result()
+	return page, next, s.ofShard(err)
+}
+
+// Listings is what is listed: by name, the window's start, end and expiry. It isn't read at
+// one moment.
+func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	err := s.onOneServer(ctx, func() error {
+		clear(all)
+		for page, err := range s.listings(ctx, 0) {
+			if err != nil {
+				return err
+			}
+			for i := 0; i+1 < len(page); i += 2 {
+				all[page[i]] = page[i+1]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the windows listed under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return all, nil
+}
+
+// ParseListing reads an entry of the listing, and until when the window can be read, in Unix
+// ms.
+func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {
+	parts, words := strings.SplitN(name, ":", 3), strings.Fields(listing)
+	if len(parts) != 3 {
+		return w, 0, Faultf("a listing has %q, which is no window", clip(name))
+	}
+	w = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
+	if len(words) != 3 {
+		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
+	}
+	for i, into := range []*int64{&w.Start, &w.End, &expires} {
+		if *into, err = strconv.ParseInt(words[i], 10, 64); err != nil {
+			return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
+		}
+	}
+	return w, expires, nil
 }

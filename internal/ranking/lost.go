@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/standings/standings/internal/ranking/lua"
 )
 
 // Lost names the windows that are listed and whose keys are gone, in order, once each: a
@@ -24,20 +26,20 @@ func (s *Store) Lost(ctx context.Context) ([]string, error) {
 
 // lost compares a page of the listing: name, listing, ….
 func (s *Store) lost(ctx context.Context, page []string, all *[]string) error {
-	args := []any{nil, nil, nil, s.keys.windows()}
+	keys := []string{s.keys.Windows()}
 	var names []any
 	for i := 0; i+1 < len(page); i += 2 {
-		args = append(args, s.keys.listed(page[i]))
+		keys = append(keys, s.keys.Listed(page[i]))
 		names = append(names, page[i])
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	reply, err := s.run(ctx, lostScript, len(args)-3, append(args, names...))
+	reply, err := s.Call(ctx, lua.Lost, keys, names...)
 	if err != nil {
 		return err
 	}
-	lost, err := texts(reply)
+	lost, err := Texts(reply)
 	*all = append(*all, lost...)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
@@ -30,11 +30,11 @@ func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 		"nothing is lost":          {func(*fixture) {}, "", true, true},
 		"another board's key":      {func(f *fixture) { f.del(t, f.key(1)) }, "", true, true},
 		"the key is gone":          {func(f *fixture) { f.del(t, f.key(0)) }, LostBoard, true, false},
-		"the listing is gone":      {func(f *fixture) { f.del(t, f.store.keys.windows()) }, Unlisted, false, false},
-		"both are":                 {func(f *fixture) { f.del(t, f.store.keys.windows()); f.del(t, f.key(0)) }, "", false, false},
-		"the ledger is gone":       {func(f *fixture) { f.del(t, f.store.keys.ledger()) }, LostLedger, true, true},
-		"the ledger, and the key":  {func(f *fixture) { f.del(t, f.store.keys.ledger()); f.del(t, f.key(0)) }, LostBoard, true, false},
-		"the ledger, and listings": {func(f *fixture) { f.del(t, f.store.keys.ledger()); f.del(t, f.store.keys.windows()) }, Unlisted, false, false},
+		"the listing is gone":      {func(f *fixture) { f.del(t, f.store.keys.Windows()) }, Unlisted, false, false},
+		"both are":                 {func(f *fixture) { f.del(t, f.store.keys.Windows()); f.del(t, f.key(0)) }, "", false, false},
+		"the ledger is gone":       {func(f *fixture) { f.del(t, f.store.keys.Ledger()) }, LostLedger, true, true},
+		"the ledger, and the key":  {func(f *fixture) { f.del(t, f.store.keys.Ledger()); f.del(t, f.key(0)) }, LostBoard, true, false},
+		"the ledger, and listings": {func(f *fixture) { f.del(t, f.store.keys.Ledger()); f.del(t, f.store.keys.Windows()) }, Unlisted, false, false},
 	} {
 		for how, read := range reads {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
 
 	require.Empty(t, b.Lost)
 
-	_, err = f.store.Begin(t.Context(), []ledger.Beginning{{Topic: "events", Partition: 3, At: ledger.At(0), Refill: 480}})
+	_, err = f.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Refill: 480}})
 	require.NoError(t, err)
 	for range 2 {
 		b, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
@@ -78,7 +78,7 @@ func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
 // What is left of a Redis that was lost in part is no empty one.
 func TestBoardsWithoutASchemaAreLost(t *testing.T) {
 	f := someone(t)
-	f.del(t, f.store.keys.schema())
+	f.del(t, f.store.keys.Schema())
 	lost := func(want string) {
 		t.Helper()
 		b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
@@ -87,9 +87,9 @@ func TestBoardsWithoutASchemaAreLost(t *testing.T) {
 		require.Equal(t, want, b.Lost)
 	}
 	lost(LostSchema)
-	f.del(t, f.store.keys.ledger())
+	f.del(t, f.store.keys.Ledger())
 	lost(LostLedger)
-	f.del(t, f.store.keys.windows())
+	f.del(t, f.store.keys.Windows())
 	lost("")
 }
 
@@ -132,12 +132,12 @@ func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {
 	now := time.Now().UnixMilli()
 	for i := range 1100 { // more than a page
 		name := fmt.Sprintf("b%04d:weekly:2100-W10", i)
-		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, fmt.Sprintf("%d %d %d", now, now, now+day)).Err())
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, fmt.Sprintf("%d %d %d", now, now, now+day)).Err())
 		if i != 7 && i != 1000 {
-			require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.listed(name), redis.Z{Score: 1, Member: "u"}).Err())
+			require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.Listed(name), redis.Z{Score: 1, Member: "u"}).Err())
 		}
 	}
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), "over:weekly:2020-W10", fmt.Sprintf("0 1 %d", now-1), "odd:weekly:2020-W10", "nonsense").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "over:weekly:2020-W10", fmt.Sprintf("0 1 %d", now-1), "odd:weekly:2020-W10", "nonsense").Err())
 	f.del(t, f.key(1))
 	found("b0007:weekly:2100-W10", "b1000:weekly:2100-W10", f.piece.Windows[1].Listing())
 }

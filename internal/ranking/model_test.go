@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // model is what a shard holds.
@@ -84,7 +84,7 @@ func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 
 // draw is a piece over some of the windows, in which a member and a window meet once.
 func draw(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece {
-	p := ledger.Piece{Topic: "events", Partition: 3, Expected: at}
+	p := ledger.Piece{Partition: ledger.Partition{Topic: "events", Number: 3}, Expected: at}
 	p.Windows = rapid.SliceOfNDistinct(rapid.SampledFrom(windows), 0, len(windows), ledger.Window.Listing).Draw(t, "windows")
 	met := map[string]bool{}
 	for range rapid.IntRange(0, 3).Draw(t, "groups") {
@@ -145,9 +145,9 @@ func TestTheStoreIsTheModel(t *testing.T) {
 					}
 					f.piece = draw(t, windows, expected)
 					if m.held = rapid.IntRange(0, 9).Draw(t, "held") == 0; m.held {
-						require.NoError(t, client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+						require.NoError(t, client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())
 					} else {
-						require.NoError(t, client.Del(t.Context(), f.store.keys.hold()).Err())
+						require.NoError(t, client.Del(t.Context(), f.store.keys.Hold()).Err())
 					}
 					for range rapid.IntRange(1, 2).Draw(t, "times") { // an answer may be lost
 						for _, check := range []bool{true, false} {
@@ -174,14 +174,14 @@ func TestTheStoreIsTheModel(t *testing.T) {
 // is requires the store to hold what the model holds, and nothing else.
 func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
 	t.Helper()
-	position, err := f.store.Position(t.Context(), "events", 3)
+	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
 	require.NoError(t, err)
 	require.Equal(t, m.ledger, position)
-	listing, err := f.client.HGetAll(t.Context(), f.store.keys.windows()).Result()
+	listing, err := f.client.HGetAll(t.Context(), f.store.keys.Windows()).Result()
 	require.NoError(t, err)
 	require.Equal(t, m.listing, listing)
 	for _, w := range windows {
-		key := f.store.keys.window(&w)
+		key := f.store.keys.Window(&w)
 		rows, err := f.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
 		require.NoError(t, err)
 		require.Len(t, rows, len(m.boards[w.Listing()]))

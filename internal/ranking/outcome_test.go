@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // answers requires an answer, and that it changed nothing.
@@ -58,7 +59,7 @@ func TestAPieceIsAddedAndTheLedgerMoves(t *testing.T) {
 		require.Equal(t, int64(20), points)
 		require.Equal(t, f.store.periods[w.Period].Layout.Ticks(w.Start, w.End, f.now), ticks)
 	}
-	position, err := f.store.Position(t.Context(), "events", 3)
+	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
 	require.NoError(t, err)
 	require.Equal(t, f.piece.Next.String(), position)
 }
@@ -94,9 +95,9 @@ func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
 			switch c.ledger {
 			case "":
 			case "-":
-				require.NoError(t, f.client.HDel(t.Context(), f.store.keys.ledger(), "events/3").Err())
+				require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/3").Err())
 			default:
-				require.NoError(t, f.client.HSet(t.Context(), f.store.keys.ledger(), "events/3", c.ledger).Err())
+				require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Ledger(), "events/3", c.ledger).Err())
 			}
 			f.piece.Expected, f.piece.Next = c.expected, c.next
 			f.answers(t, c.want)
@@ -114,15 +115,15 @@ func TestAnotherSchemaStopsAPiece(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Readable, 1000)
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).schema})
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.schema()).Err())
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Schema()).Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema})
 }
 
 func TestAHoldStopsAPieceUntilItIsGone(t *testing.T) {
 	f := someone(t)
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.Held})
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.hold()).Err())
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Hold()).Err())
 	f.mustApply(t)
 }
 
@@ -138,13 +139,13 @@ func TestAWindowListedWithOtherBoundsStopsAPiece(t *testing.T) {
 	}
 	f := someone(t)
 	name := f.piece.Windows[1].Listing()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, "nonsense").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, "nonsense").Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: name, Found: "nonsense"})
 }
 
 func (f *fixture) listing(t tester, w ledger.Window) string {
 	t.Helper()
-	text, err := f.client.HGet(t.Context(), f.store.keys.windows(), w.Listing()).Result()
+	text, err := f.client.HGet(t.Context(), f.store.keys.Windows(), w.Listing()).Result()
 	require.NoError(t, err)
 	return text
 }
@@ -157,7 +158,7 @@ func TestAListedWindowWhoseKeyIsGoneIsLost(t *testing.T) {
 
 func TestAnUnlistedWindowThatHasAKeyIsRefused(t *testing.T) {
 	f := someone(t)
-	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.windows(), f.piece.Windows[0].Listing()).Err())
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Windows(), f.piece.Windows[0].Listing()).Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.Unlisted, Window: f.piece.Windows[0].Listing()})
 }
 
@@ -264,7 +265,7 @@ func TestAWindowWhoseRetentionIsOverIsLeftAlone(t *testing.T) {
 	// the listing held to anything.
 	require.NoError(t, f.client.Set(t.Context(), f.key(0), "x", 0).Err())
 	listing := fmt.Sprint("5 6 ", time.Now().UnixMilli()-1000)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), over.Listing(), listing).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), listing).Err())
 	f.mustApply(t)
 	require.Equal(t, listing, f.listing(t, over))
 
@@ -295,8 +296,8 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	})
 	comes(over, 7)
 	comes(before, 7)
-	require.False(t, f.client.HExists(t.Context(), f.store.keys.windows(), over.Listing()).Val())
-	require.False(t, f.client.HExists(t.Context(), f.store.keys.windows(), before.Listing()).Val())
+	require.False(t, f.client.HExists(t.Context(), f.store.keys.Windows(), over.Listing()).Val())
+	require.False(t, f.client.HExists(t.Context(), f.store.keys.Windows(), before.Listing()).Val())
 	require.NotContains(t, contents(t, f.client, f.prefix), strings.TrimPrefix(f.key(0), f.prefix))
 
 	// Of the next one nothing was left out, nor of another period's.
@@ -309,7 +310,7 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	require.NotEmpty(t, f.listing(t, month))
 
 	// What is listed is whole, whatever was left out of others: as a rebuild lists it.
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), over.Listing(), fmt.Sprintf("%d %d %d", over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), fmt.Sprintf("%d %d %d", over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
 	f.piece.Windows[0] = over
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 12, Member: "u1"}).Err())
 	comes(over, 5)
@@ -321,7 +322,7 @@ func TestAListedWindowLivesAsLongAsItsListingSays(t *testing.T) {
 	w := f.past("late", retention+time.Minute) // over by today's retention
 	f.piece.Windows[0] = w
 	expires := time.Now().Add(time.Hour).UnixMilli()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), w.Listing(), fmt.Sprintf("%d %d %d", w.Start, w.End, expires)).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), fmt.Sprintf("%d %d %d", w.Start, w.End, expires)).Err())
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 3, Member: "u1"}).Err())
 	m := f.member("u1", 5)
 	m.Time = w.End - 1
@@ -338,7 +339,7 @@ func TestAKeyExpiresADayAfterItsRetention(t *testing.T) {
 		require.NoError(t, err)
 		c.Periods[periods.AllTime] = Period{Layout: layout, Retention: 800 * 24 * time.Hour}
 	})
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.schema(), f.store.schema, 0).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
 	f.piece.Windows = append(f.piece.Windows[:2:2], all)
 	f.add(t, f.member("u1", 10))
 	for n, w := range f.piece.Windows {
@@ -372,8 +373,8 @@ func TestAPieceThatCannotBeIsAFaultAndNotSent(t *testing.T) {
 				_, _, err := f.store.Apply(t.Context(), &f.piece)
 				require.ErrorContains(t, err, c.says)
 				require.ErrorContains(t, err, "apply events/3 from 10 to 20: ")
-				require.Equal(t, ledger.Halt, Meaning(err))
-				require.False(t, Unreachable(err))
+				require.Equal(t, ledger.Halt, Classify(err))
+				require.False(t, redisconn.Unreachable(err))
 			})
 		})
 	}
@@ -383,7 +384,7 @@ func TestAnAnswerThatIsNoneOfOursIsAFault(t *testing.T) {
 	for _, reply := range [][]any{{}, {"later"}, {int64(1)}, {1.5}, {nil}, {"refused"}, {"refused", "overflow"}, {"refused", "envy", "u1"}} {
 		_, err := answer(reply)
 		require.Error(t, err)
-		require.Equal(t, ledger.Halt, Meaning(fmt.Errorf("apply: %w", err)))
+		require.Equal(t, ledger.Halt, Classify(fmt.Errorf("apply: %w", err)))
 	}
 	_, err := answer([]any{})
 	require.NotErrorIs(t, err, redis.Nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
 )
 
 // Standing is a member's row in a window.
@@ -40,8 +41,12 @@ type Board struct {
 	Incomplete []string
 	Standings  []Standing
 	// Beside is what stands beside the scores, as of the same moment. The hold isn't in it,
-	// nor, where there is a schema, the number of windows.
+	// nor, where there is a schema, the number of windows. Of several shards it is what theirs
+	// come to together (ledger.Together).
 	Beside ledger.State
+	// Of several shards only:
+	LostOn string         // the shard that Lost is about
+	Shards []ledger.State // what stands beside the scores of each, as of a moment of its own
 }
 
 // Why a window is lost. The names are those of the halts that a worker has for it.
@@ -50,69 +55,130 @@ const (
 	Unlisted   = "board_unlisted" // it isn't listed, and its key is there
 	LostLedger = "ledger_lost"    // nothing says which events are in it
 	LostSchema = "schema"         // nothing says what its scores were written with
+	LostShard  = "shard_lost"     // one of several shards has nothing, neither schema nor ledger
 )
 
-// Top reads the first limit standings from an offset on. Both are 0 or more.
-func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
-	if offset < 0 || limit < 0 || offset > math.MaxInt-limit {
-		return Board{}, faultf("read %s: %d standings from offset %d on: both have to be 0 or more", board, limit, offset)
-	}
-	last := ""
-	if limit > 0 {
-		last = strconv.Itoa(offset + limit - 1)
-	}
-	return s.read(ctx, board, w, []any{offset, last, ""}, nil)
+// Query is what is read of a window in one call to a shard.
+type Query struct {
+	Board  string
+	Window periods.Window
+	// First is the rank, from 0, of the first row to read, and Rows how many; of none there is
+	// no First.
+	First, Rows int
+	// Around has the rows read that are around the first of Members instead, as many above it
+	// and below it as Rows says.
+	Around  bool
+	Members []string // to look up
 }
 
-// Rank reads the standings of some members, in the order in which they are
+// Part is what one shard has of a window: a Board of its own members alone, whose rows are
+// followed by the members that were looked up.
+type Part struct {
+	Board
+	Scores []float64 // of Standings: what Redis sorts by, 0 where the member isn't there
+	Rows   int       // how many of Standings are rows
+}
+
+// Top reads the first limit standings of the shard from an offset on. Both are 0 or more.
+func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
+	if err := CheckPage(board, offset, limit); err != nil {
+		return Board{}, err
+	}
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, First: offset, Rows: limit})
+	return p.Board, err
+}
+
+// CheckPage refuses a page that there can't be.
+func CheckPage(board string, offset, limit int) error {
+	if offset < 0 || limit < 0 || offset > math.MaxInt-limit {
+		return Faultf("read %s: %d standings from offset %d on: both have to be 0 or more", board, limit, offset)
+	}
+	return nil
+}
+
+// Rank reads the standings of some members of the shard, in the order in which they are
 // given; Rank is 0 for a member who isn't there.
 func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
-	return s.read(ctx, board, w, []any{0, "", ""}, members)
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
+	return p.Board, err
 }
 
-// Around reads a member's standing and up to n above and below it, in order. Of a member
-// who isn't there it is as Rank.
+// Around reads the standing of a member of the shard and up to n above and below it, in order.
+// Of a member who isn't there it is as Rank.
 func (s *Store) Around(ctx context.Context, board string, w periods.Window, member string, n int) (Board, error) {
-	b, err := s.read(ctx, board, w, []any{0, "", n}, []string{member})
-	if len(b.Standings) > 1 { // the member's own comes after the rows, and is one of them
-		b.Standings = b.Standings[:len(b.Standings)-1]
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: n, Around: true, Members: []string{member}})
+	if len(p.Standings) > 1 { // the member's own comes after the rows, and is one of them
+		p.Standings = p.Standings[:len(p.Standings)-1]
 	}
-	return b, err
+	return p.Board, err
 }
 
-func (s *Store) read(ctx context.Context, board string, w periods.Window, rows []any, members []string) (Board, error) {
-	b, err := s.readAgainst(ctx, *s.readAs.Load(), board, w, rows, members)
+// Read reads a window in one call. Where nothing stands under the prefix the error is a
+// *SchemaError, and there is a Part that says what is beside the scores.
+func (s *Store) Read(ctx context.Context, q *Query) (Part, error) {
+	p, err := s.readAgainst(ctx, *s.readAs.Load(), q)
+	if s.fits(err) {
+		return s.readAgainst(ctx, *s.readAs.Load(), q)
+	}
+	return p, err
+}
+
+// fits reports whether a schema that was found differs in nothing but the Kafka cluster, which
+// this reader doesn't know: it is what is read against from now on.
+func (s *Store) fits(err error) bool {
 	other, ok := errors.AsType[*SchemaError](err)
-	if ok && s.anyCluster && sameButCluster(other.Found, s.schema) {
-		s.readAs.Store(&other.Found)
-		return s.readAgainst(ctx, other.Found, board, w, rows, members)
+	if !ok || !s.anyCluster || !sameButCluster(other.Found, s.schema) {
+		return false
 	}
-	return b, err
+	s.readAs.Store(&other.Found)
+	return true
 }
 
-// readAgainst reads where the schema is this one. Where it isn't, the board has what stands
-// beside it, too.
-func (s *Store) readAgainst(ctx context.Context, schema, board string, w periods.Window, rows []any, members []string) (Board, error) {
-	rule, ok := s.periods[string(w.Period)]
-	if !ok {
-		return Board{}, faultf("read %s: no period %q is configured", board, w.Period)
+// readAgainst reads where the schema is this one.
+func (s *Store) readAgainst(ctx context.Context, schema string, q *Query) (Part, error) {
+	call, err := s.readCall(schema, q)
+	if err != nil {
+		return Part{}, err
 	}
-	lw := listed(board, w)
-	args := []any{nil, nil, nil, s.keys.schema(), s.keys.windows(), s.keys.origin(), s.keys.ledger(), s.keys.workers(), s.keys.window(&lw),
-		schema, lw.Listing()}
-	args = append(args, rows...)
-	for _, m := range members {
+	reply, err := s.Call(ctx, call.script, call.keys, call.args...)
+	return s.part(schema, q, reply, err)
+}
+
+// readCall is the call that a query is.
+func (s *Store) readCall(schema string, q *Query) (scriptCall, error) {
+	if _, ok := s.periods[string(q.Window.Period)]; !ok {
+		return scriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
+	}
+	lw := listed(q.Board, q.Window)
+	args := []any{schema, lw.Listing()}
+	switch {
+	case q.Around:
+		args = append(args, 0, "", q.Rows)
+	case q.Rows > 0:
+		args = append(args, q.First, strconv.Itoa(q.First+q.Rows-1), "")
+	default:
+		args = append(args, q.First, "", "")
+	}
+	for _, m := range q.Members {
 		args = append(args, m)
 	}
-	reply, err := s.run(ctx, readScript, 6, args)
+	k := s.keys
+	return scriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), k.Window(&lw)}, args}, nil
+}
+
+// part reads the reply to a query that was made against a schema. Where that differs the part
+// has what stands beside the scores, too.
+func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, error) {
+	lw := listed(q.Board, q.Window)
 	if err != nil {
-		return Board{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
+		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 	}
-	b := Board{Name: board, Window: w, Tick: time.Duration(rule.Layout.Tick) * time.Millisecond}
+	layout := s.periods[string(q.Window.Period)].Layout
+	b := Part{Board: Board{Name: q.Board, Window: q.Window, Tick: time.Duration(layout.Tick) * time.Millisecond}}
 	if len(reply) == 6 && reply[0] == "schema" {
 		found, _ := reply[1].(string)
 		if b.Beside, err = beside(found, reply[2], reply[4], nil, reply[3]); err != nil {
-			return Board{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
+			return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 		}
 		windows, _ := reply[5].(int64)
 		switch b.Beside.Windows = int(windows); {
@@ -121,17 +187,17 @@ func (s *Store) readAgainst(ctx context.Context, schema, board string, w periods
 		case found == "" && windows > 0:
 			b.Lost = LostLedger
 		}
-		return b, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found}
+		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
 	}
-	if err := b.parse(reply, schema, members, rule.Layout); err != nil {
-		return Board{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
+	if err := b.parse(reply, schema, q.Members, layout); err != nil {
+		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
 	return b, nil
 }
 
-func (b *Board) parse(reply []any, schema string, members []string, l codec.Layout) (err error) {
+func (b *Part) parse(reply []any, schema string, members []string, l codec.Layout) (err error) {
 	if len(reply) != 11 {
-		return faultf("an unexpected reply of %d elements", len(reply))
+		return Unexpected(lua.Read, reply)
 	}
 	w := b.Window
 	listing, _ := reply[1].(string)
@@ -141,14 +207,14 @@ func (b *Board) parse(reply []any, schema string, members []string, l codec.Layo
 	if start, rest, ok := strings.Cut(listing, " "); ok {
 		end, _, _ := strings.Cut(rest, " ")
 		if start != strconv.FormatInt(w.Start, 10) || end != strconv.FormatInt(w.End, 10) {
-			return faultf("the window is listed as [%s, %s) ms, and the calendar here says [%d, %d): "+
+			return Faultf("the window is listed as [%s, %s) ms, and the calendar here says [%d, %d): "+
 				"the time zone data differ, give this program those that wrote it", start, end, w.Start, w.End)
 		}
 	}
 	if b.Beside, err = beside(schema, reply[7], reply[8], reply[3], reply[9]); err != nil {
 		return err
 	}
-	if b.Incomplete, err = incomplete(b.Beside.Origins, w.Start); err != nil {
+	if b.Incomplete, err = Incomplete(b.Beside.Origins, w.Start); err != nil {
 		return err
 	}
 	rows, err := list(reply[5])
@@ -157,33 +223,39 @@ func (b *Board) parse(reply []any, schema string, members []string, l codec.Layo
 	}
 	first, _ := reply[4].(int64)
 	for i := 0; i+1 < len(rows); i += 2 {
-		st, err := standing(l, w, rows[i], rows[i+1])
-		if err != nil {
+		if err := b.add(l, rows[i], rows[i+1], first+int64(i/2)+1); err != nil {
 			return err
 		}
-		st.Rank = first + int64(i/2) + 1
-		b.Standings = append(b.Standings, st)
 	}
+	b.Rows = len(b.Standings)
 	looked, err := list(reply[6])
 	if err != nil {
 		return err
 	}
 	for i, m := range members {
 		if 2*i+1 >= len(looked) || looked[2*i] == "-1" {
-			b.Standings = append(b.Standings, Standing{Member: m})
+			b.Standings, b.Scores = append(b.Standings, Standing{Member: m}), append(b.Scores, 0)
 			continue
-		}
-		st, err := standing(l, w, m, looked[2*i+1])
-		if err != nil {
-			return err
 		}
 		rank, err := strconv.ParseInt(looked[2*i], 10, 64)
 		if err != nil {
 			return fmt.Errorf("rank of %q: %w", m, err)
 		}
-		st.Rank = rank + 1
-		b.Standings = append(b.Standings, st)
+		if err := b.add(l, m, looked[2*i+1], rank+1); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// add adds a standing by its score as Redis writes it.
+func (b *Part) add(l codec.Layout, member, text string, rank int64) error {
+	st, score, err := standing(l, b.Window, member, text)
+	if err != nil {
+		return err
+	}
+	st.Rank = rank
+	b.Standings, b.Scores = append(b.Standings, st), append(b.Scores, score)
 	return nil
 }
 
@@ -195,25 +267,25 @@ func listed(board string, w periods.Window) ledger.Window {
 func list(reply any) ([]string, error) {
 	all, ok := reply.([]any)
 	if !ok {
-		return nil, faultf("an unexpected reply: %T for a list", reply)
+		return nil, Faultf("an unexpected reply: %T for a list", reply)
 	}
-	return texts(all)
+	return Texts(all)
 }
 
-func standing(l codec.Layout, w periods.Window, member, score string) (Standing, error) {
-	f, err := strconv.ParseFloat(score, 64)
+func standing(l codec.Layout, w periods.Window, member, text string) (Standing, float64, error) {
+	score, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return Standing{}, fmt.Errorf("score of %q: %w", member, err)
+		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
 	}
-	points, ticks, err := l.Decode(f)
+	points, ticks, err := l.Decode(score)
 	if err != nil {
-		return Standing{}, fmt.Errorf("score of %q: %w", member, err)
+		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
 	}
-	return Standing{Member: member, Points: points, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC()}, nil
+	return Standing{Member: member, Points: points, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC()}, score, nil
 }
 
-// incomplete lists the partitions whose origin lies after a window's start.
-func incomplete(origins map[string]string, start int64) ([]string, error) {
+// Incomplete lists the partitions whose origin lies after a window's start, Unix ms.
+func Incomplete(origins map[string]string, start int64) ([]string, error) {
 	var all []string
 	for partition, text := range origins {
 		o, err := ledger.ParseOrigin(text)

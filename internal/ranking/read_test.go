@@ -12,7 +12,7 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // Most points first, then the earlier tick, then the larger id; a rank is one plus
@@ -91,7 +91,7 @@ func TestAWindowThatNeverWasOrIsOverIsEmpty(t *testing.T) {
 	// Its key lives a day longer, but isn't shown.
 	w := f.piece.Windows[0]
 	over := fmt.Sprintf("%d %d %d", w.Start, w.End, time.Now().UnixMilli()-1)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), w.Listing(), over).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), over).Err())
 	b, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
 	require.NoError(t, err)
 	require.False(t, b.Listed)
@@ -129,12 +129,12 @@ func TestAWindowNamesThePartitionsWhoseEventsCameLater(t *testing.T) {
 		"events/10": {Offset: 5, Time: w.Start + 1}, "events/2": {Offset: 5, Time: w.End},
 		"events/3": {Offset: 5, Time: w.Start}, "events/0": {},
 	} {
-		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), field, origin.String()).Err())
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Origin(), field, origin.String()).Err())
 	}
 	b, err := f.store.Top(t.Context(), "global", w, 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{"events/10", "events/2"}, b.Incomplete)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/3", "soon").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Origin(), "events/3", "soon").Err())
 	_, err = f.store.Top(t.Context(), "global", w, 0, 10)
 	require.ErrorContains(t, err, `events/3: origin "soon"`)
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
@@ -16,7 +17,7 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	// A worker whose clock is wrong, with what a script might take for something else.
 	const line = `{"owner":"host-1","state":"halted","what":"100%d \u2028 \"quoted\" \\ ü\u0000","at":"1999-01-01T00:00:00Z","group":"a"}`
-	was, err := f.store.Report(t.Context(), "events", 3, line)
+	was, err := f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 3}, line)
 	require.NoError(t, err)
 	require.Empty(t, was)
 	after, err := f.store.Now(t.Context())
@@ -35,10 +36,10 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	delete(got, "written")
 	require.Equal(t, want, got)
 
-	was, err = f.store.Report(t.Context(), "events", 3, `{"owner":"host-2","at":"1999-01-01T00:00:00Z"}`)
+	was, err = f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 3}, `{"owner":"host-2","at":"1999-01-01T00:00:00Z"}`)
 	require.NoError(t, err)
 	require.Equal(t, found, was)
-	was, err = f.store.Report(t.Context(), "events", 4, line)
+	was, err = f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 4}, line)
 	require.NoError(t, err)
 	require.Empty(t, was, "another partition's")
 

@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// retireAfter is how long after a window's expiry its listing is dropped. Its key
+// RetireAfter is how long after a window's expiry its listing is dropped. Its key
 // goes a day earlier.
-const retireAfter = 48 * time.Hour
+const RetireAfter = 48 * time.Hour
 
 // Retire drops the listings of windows that have been over for two days, and
 // returns how many. Redis's own time decides, and a listing that changed since it
@@ -40,24 +42,23 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 }
 
 func (s *Store) retire(ctx context.Context, page []string) (int, error) {
-	args := []any{nil, nil, nil, s.keys.windows()}
+	keys := []string{s.keys.Windows()}
 	var pairs []any
 	for i := 0; i+1 < len(page); i += 2 {
 		if name, listing := page[i], page[i+1]; over(listing) {
-			args = append(args, s.keys.listed(name))
+			keys = append(keys, s.keys.Listed(name))
 			pairs = append(pairs, name, listing)
 		}
 	}
 	if len(pairs) == 0 {
 		return 0, nil
 	}
-	keys := len(args) - 3
-	reply, err := s.run(ctx, retireScript, keys, append(args, pairs...))
+	reply, err := s.Call(ctx, lua.Retire, keys, pairs...)
 	if err != nil {
 		return 0, err
 	}
 	if len(reply) != 1 {
-		return 0, faultf("an unexpected reply: %v", reply)
+		return 0, Unexpected(lua.Retire, reply)
 	}
 	n, _ := reply[0].(int64)
 	return int(n), nil
@@ -67,5 +68,5 @@ func (s *Store) retire(ctx context.Context, page []string) (int, error) {
 // script has the last word.
 func over(listing string) bool {
 	expires, err := strconv.ParseInt(listing[strings.LastIndexByte(listing, ' ')+1:], 10, 64)
-	return err == nil && !time.Now().Before(time.UnixMilli(expires).Add(retireAfter))
+	return err == nil && !time.Now().Before(time.UnixMilli(expires).Add(RetireAfter))
 }

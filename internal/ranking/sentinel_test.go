@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // forgetful is a Sentinel that watches nothing, as one that was started anew may.
@@ -27,18 +28,22 @@ func forgetful(t *testing.T) string {
 // A Sentinel answers nil for a master that it doesn't know. Read as an answer of the
 // master, it would be a partition without a position: one that has yet to begin.
 func TestASentinelThatKnowsNoMasterIsNoAnswerOfTheMaster(t *testing.T) {
-	dial := Dial{Addresses: []string{forgetful(t)}, Master: "points", Timeout: 5 * time.Second}
-	client := NewClient(dial)
+	dial := redisconn.Settings{Addresses: []string{forgetful(t)}, Master: "points", Timeout: 5 * time.Second}
+	client := redisconn.NewClient(dial)
 	defer func() { require.NoError(t, client.Close()) }()
 	store := offlineFixture(t).storeOf(t, func(c *Config) { c.Client = client })
 
-	_, err := store.Position(t.Context(), "events", 3)
-	require.ErrorContains(t, err, "read the position of events/3: no master by the Sentinels: ")
-	require.Equal(t, ledger.Retry, Meaning(err), "while it runs, a Sentinel may learn of it yet")
-	require.True(t, Unreachable(err))
-	require.Equal(t, ledger.Retry, AtStart(err))
+	_, err := store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
+	named := ""
+	if of > 1 {
+		named = "shard 3 of 5: "
+	}
+	require.ErrorContains(t, err, "read the position of events/3: "+named+"no master by the Sentinels: ")
+	require.Equal(t, ledger.Retry, Classify(err), "while it runs, a Sentinel may learn of it yet")
+	require.True(t, redisconn.Unreachable(err))
+	require.Equal(t, ledger.Retry, Classify(err).AtStart())
 
 	err = dial.Explain(t.Context(), err)
 	require.EqualError(t, err, "Sentinel "+dial.Addresses[0]+` watches no master named "points": see redis.sentinel.master`)
-	require.Equal(t, ledger.Refuse, AtStart(err))
+	require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 }

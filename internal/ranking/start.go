@@ -10,23 +10,34 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/lua"
 )
 
 // State reads what Redis holds beside the boards, as of one moment.
 func (s *Store) State(ctx context.Context) (ledger.State, error) {
-	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.workers(), s.keys.hold()}
 	asked := time.Now()
-	reply, err := s.run(ctx, stateScript, 6, args)
+	reply, err := s.Call(ctx, lua.State, s.stateKeys())
+	return s.state(asked, reply, err)
+}
+
+// stateKeys are those that state.lua reads.
+func (s *Store) stateKeys() []string {
+	k := s.keys
+	return []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Workers(), k.Hold()}
+}
+
+// state reads the reply of state.lua.
+func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, error) {
 	if err != nil {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
 	if len(reply) != 7 {
-		return ledger.State{}, faultf("read the ledger of %q: an unexpected reply of %d elements", s.prefix, len(reply))
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(Unexpected(lua.State, reply)))
 	}
 	schema, _ := reply[0].(string)
 	st, err := beside(schema, reply[1], reply[2], reply[3], reply[5])
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(err))
 	}
 	windows, _ := reply[4].(int64)
 	held, _ := reply[6].(int64)
@@ -40,7 +51,7 @@ func beside(schema string, now, positions, origins, workers any) (ledger.State, 
 	text, ok := now.(string)
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
-		return ledger.State{}, faultf("an unexpected reply: %v for the time", now)
+		return ledger.State{}, Faultf("an unexpected reply: %v for the time", now)
 	}
 	st := ledger.State{Schema: schema, Now: time.UnixMilli(ms)}
 	for _, one := range []struct {
@@ -49,7 +60,7 @@ func beside(schema string, now, positions, origins, workers any) (ledger.State, 
 	}{{positions, &st.Ledger}, {origins, &st.Origins}, {workers, &st.Workers}} {
 		if one.reply == nil {
 			*one.into = map[string]string{}
-		} else if *one.into, err = fields(one.reply); err != nil {
+		} else if *one.into, err = Fields(one.reply); err != nil {
 			return ledger.State{}, err
 		}
 	}
@@ -67,29 +78,12 @@ func takeRefills(workers map[string]string) (map[string]int64, error) {
 		}
 		to, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, faultf("%s is refilled up to %q, which is no offset", field, clip(text))
+			return nil, Faultf("%s is refilled up to %q, which is no offset", field, clip(text))
 		}
 		refills[field] = to
 		delete(workers, name)
 	}
 	return refills, nil
-}
-
-// fields reads a hash as HGETALL gives it to a script.
-func fields(reply any) (map[string]string, error) {
-	list, ok := reply.([]any)
-	if !ok || len(list)%2 != 0 {
-		return nil, faultf("an unexpected reply: %T for a hash", reply)
-	}
-	words, err := texts(list)
-	if err != nil {
-		return nil, err
-	}
-	m := make(map[string]string, len(words)/2)
-	for i := 0; i < len(words); i += 2 {
-		m[words[i]] = words[i+1]
-	}
-	return m, nil
 }
 
 // CheckSchema says what differs between the schema found in Redis and the
@@ -98,22 +92,22 @@ func (s *Store) CheckSchema(found string) error {
 	if found == "" || found == s.schema {
 		return nil
 	}
-	return &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found}
+	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
 }
 
 // Begin writes where partitions start, all or none. Another schema in Redis is
 // *SchemaError.
-func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun, error) {
+func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	if len(all) == 0 {
 		return ledger.Began, nil
 	}
-	args := []any{nil, nil, nil, s.keys.ledger(), s.keys.schema(), s.keys.origin(), s.keys.windows(), s.keys.hold(), s.keys.workers(), s.schema, s.lease}
+	args := []any{s.schema, s.lease}
 	for _, b := range all {
 		origin := ""
 		if b.Origin != nil {
 			origin = b.Origin.String()
 		} else if s.lease != "" {
-			return 0, faultf("set where %s/%d starts in a rebuild: no origin is given", b.Topic, b.Partition)
+			return 0, Faultf("set where %v starts in a rebuild: no origin is given", b.Partition)
 		}
 		found := b.Found
 		if b.Beside {
@@ -123,15 +117,16 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 		if b.Refill > b.At.From {
 			refill = strconv.FormatInt(b.Refill, 10)
 		}
-		args = append(args, ledger.Field(b.Topic, b.Partition), found, b.At.String(), origin, refill)
+		args = append(args, b.Partition.String(), found, b.At.String(), origin, refill)
 	}
-	reply, err := s.run(ctx, startScript, 6, args)
+	k := s.keys
+	reply, err := s.Call(ctx, lua.Start, []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Hold(), k.Workers()}, args...)
 	if err != nil {
-		return 0, fmt.Errorf("set where %s starts: %w", all[0].Topic, err)
+		return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, err)
 	}
-	words, err := texts(reply)
+	words, err := Texts(reply)
 	if err != nil {
-		return 0, fmt.Errorf("set where %s starts: %w", all[0].Topic, err)
+		return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, err)
 	}
 	if len(words) == 2 && words[0] == "schema" {
 		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: words[1]}
@@ -141,28 +136,32 @@ func (s *Store) Begin(ctx context.Context, all []ledger.Beginning) (ledger.Begun
 			return begun, nil
 		}
 	}
-	return 0, faultf("set where %s starts: an unexpected reply %q", all[0].Topic, words)
+	return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, Unexpected(lua.Start, reply))
 }
 
 // besideOthers is expected of a ledger that holds nothing of a partition, and something
 // of others.
 const besideOthers = "beside others"
 
-var begun = map[string]ledger.Begun{
+var begun = map[string]ledger.StartResult{
 	"applied": ledger.Began, "moved": ledger.Overtaken, "held": ledger.HeldUp, "orphaned": ledger.Orphaned,
 }
 
 // Position reads a partition's place in the ledger: its text, empty where there
 // is none.
-func (s *Store) Position(ctx context.Context, topic string, partition int) (string, error) {
+func (s *Store) Position(ctx context.Context, partition ledger.Partition) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	text, err := s.client.HGet(ctx, s.keys.ledger(), ledger.Field(topic, partition)).Result()
+	return s.position(partition, s.client.HGet(ctx, s.keys.Ledger(), partition.String()))
+}
+
+func (s *Store) position(partition ledger.Partition, reply *redis.StringCmd) (string, error) {
+	text, err := reply.Result()
 	if err == redis.Nil { //nolint:errorlint // within another error it is another's: a Sentinel's that knows no master
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the position of %s/%d: %w", topic, partition, err)
+		return "", fmt.Errorf("read the position of %v: %w", partition, s.ofShard(err))
 	}
 	return text, nil
 }
@@ -170,14 +169,14 @@ func (s *Store) Position(ctx context.Context, topic string, partition int) (stri
 // Report writes a worker's line for status, a JSON object, with Redis's time before its
 // first field, and returns the line that it replaces, empty where there is none. Nothing is
 // decided by it.
-func (s *Store) Report(ctx context.Context, topic string, partition int, line string) (replaced string, err error) {
-	reply, err := s.run(ctx, reportScript, 1, []any{nil, nil, nil, s.keys.workers(), ledger.Field(topic, partition), line})
+func (s *Store) Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error) {
+	reply, err := s.Call(ctx, lua.Report, []string{s.keys.Workers()}, partition.String(), line)
 	if err != nil {
-		return "", fmt.Errorf("report %s/%d: %w", topic, partition, err)
+		return "", fmt.Errorf("report %v: %w", partition, err)
 	}
 	replaced, ok := one(reply).(string)
 	if !ok {
-		return "", faultf("report %s/%d: an unexpected reply %v", topic, partition, reply)
+		return "", fmt.Errorf("report %v: %w", partition, Unexpected(lua.Report, reply))
 	}
 	return replaced, nil
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
-func beginning(partition int, found string, at int64, origin *ledger.Origin) ledger.Beginning {
-	return ledger.Beginning{Topic: "events", Partition: partition, Found: found, At: ledger.At(at), Origin: origin}
+func beginning(partition int, found string, at int64, origin *ledger.Origin) ledger.StartPosition {
+	return ledger.StartPosition{Partition: ledger.Partition{Topic: "events", Number: partition}, Found: found, At: ledger.At(at), Origin: origin}
 }
 
 func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	came := map[ledger.Begun]int{}
+	came := map[ledger.StartResult]int{}
 	for n := range 8 {
 		group.Go(func() {
-			begun, err := f.store.Begin(t.Context(), []ledger.Beginning{
+			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{
 				beginning(0, "", int64(n), &ledger.Origin{Offset: int64(n), Time: 7}), beginning(1, "", int64(n), nil),
 			})
 			mu.Lock()
@@ -37,7 +37,7 @@ func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Equal(t, map[ledger.Begun]int{ledger.Began: 1, ledger.Overtaken: 7}, came)
+	require.Equal(t, map[ledger.StartResult]int{ledger.Began: 1, ledger.Overtaken: 7}, came)
 	st, err := f.store.State(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, st.Ledger["events/0"], st.Ledger["events/1"], "all of one, and none of another")
@@ -48,7 +48,7 @@ func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
 func TestABeginningIsAllOrNone(t *testing.T) {
 	f := someone(t)
 	f.unchanged(t, func() {
-		for _, all := range [][]ledger.Beginning{
+		for _, all := range [][]ledger.StartPosition{
 			{beginning(0, "", 5, nil), beginning(3, "", 5, nil)},
 			{beginning(0, "", 5, &ledger.Origin{}), beginning(3, "9", 5, nil)},
 			{beginning(0, "4", 5, nil)},
@@ -62,7 +62,7 @@ func TestABeginningIsAllOrNone(t *testing.T) {
 		require.Equal(t, ledger.Began, begun)
 	})
 	// Over a gap: from what was found, with a new origin; a partition that came later.
-	begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(3, "10", 50, &ledger.Origin{Offset: 50, Time: 9}), beginning(4, "", 0, &ledger.Origin{})})
+	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "10", 50, &ledger.Origin{Offset: 50, Time: 9}), beginning(4, "", 0, &ledger.Origin{})})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
 	st, err := f.store.State(t.Context())
@@ -89,7 +89,7 @@ func TestAnOriginNeverGoesDown(t *testing.T) {
 			found = ledger.At(at).String()
 		}
 		at += 10
-		begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, found, at, &c.origin)})
+		begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, found, at, &c.origin)})
 		require.NoError(t, err)
 		require.Equal(t, ledger.Began, begun)
 		st, err := f.store.State(t.Context())
@@ -97,8 +97,8 @@ func TestAnOriginNeverGoesDown(t *testing.T) {
 		require.Equal(t, c.want.String(), st.Origins["events/0"])
 	}
 	// What something else wrote there is no origin to keep.
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.origin(), "events/0", "nonsense").Err())
-	_, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, ledger.At(at).String(), at+1, &ledger.Origin{Offset: 7, Time: 8})})
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Origin(), "events/0", "nonsense").Err())
+	_, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, ledger.At(at).String(), at+1, &ledger.Origin{Offset: 7, Time: 8})})
 	require.NoError(t, err)
 	st, err := f.store.State(t.Context())
 	require.NoError(t, err)
@@ -107,17 +107,17 @@ func TestAnOriginNeverGoesDown(t *testing.T) {
 
 func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	f := someone(t)
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
-	begins := func(want ledger.Begun) {
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())
+	begins := func(want ledger.StartResult) {
 		t.Helper()
 		f.unchanged(t, func() {
-			begun, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
+			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, "", 0, nil)})
 			require.NoError(t, err)
 			require.Equal(t, want, begun)
 		})
 	}
 	begins(ledger.HeldUp)
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.hold(), f.store.keys.ledger()).Err())
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Hold(), f.store.keys.Ledger()).Err())
 	begins(ledger.Orphaned)
 }
 
@@ -125,7 +125,7 @@ func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 // sees the one without the other.
 func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	refills := func(want map[string]int64, all ...ledger.Beginning) {
+	refills := func(want map[string]int64, all ...ledger.StartPosition) {
 		t.Helper()
 		begun, err := f.store.Begin(t.Context(), all)
 		require.NoError(t, err)
@@ -136,16 +136,16 @@ func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
 		require.Equal(t, map[string]string{"events/9": "a line"}, st.Workers)
 	}
 	f.hasLine(t, "events/9", "a line")
-	to := func(n int64, b ledger.Beginning) ledger.Beginning { b.Refill = n; return b }
+	to := func(n int64, b ledger.StartPosition) ledger.StartPosition { b.Refill = n; return b }
 	refills(map[string]int64{"events/0": 480, "events/3": 12},
 		to(480, beginning(0, "", 20, nil)), beginning(1, "", 0, nil), to(7, beginning(2, "", 7, nil)), to(12, beginning(3, "", 0, nil)))
 	// Over a gap it goes on being refilled.
 	refills(map[string]int64{"events/0": 480, "events/3": 12}, beginning(0, "20", 100, nil))
 	// A ledger that was deleted takes along what was said of it.
-	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.ledger(), "events/0").Err())
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/0").Err())
 	refills(map[string]int64{"events/3": 12}, beginning(0, "", 0, nil))
 
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.workers(), "refill:events/3", "soon").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Workers(), "refill:events/3", "soon").Err())
 	_, err := f.store.State(t.Context())
 	require.ErrorContains(t, err, `events/3 is refilled up to "soon", which is no offset`)
 }
@@ -154,15 +154,16 @@ func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Wide, 1000)
 	f.unchanged(t, func() {
-		_, err := f.store.Begin(t.Context(), []ledger.Beginning{beginning(0, "", 0, nil)})
+		_, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, "", 0, nil)})
 		var other *SchemaError
 		require.ErrorAs(t, err, &other)
 		require.Equal(t, other.Wanted, f.store.schema)
-		require.Equal(t, ledger.Halt, Meaning(err))
+		require.Equal(t, ledger.Halt, Classify(err))
 	})
 }
 
 func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
+	alone(t)
 	f := offlineFixture(t)
 	require.JSONEq(t, `{"cluster":"c1","hash":"xxh64","periods":{
 		"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},
@@ -225,14 +226,14 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	st.Now, st.Asked = time.Time{}, time.Time{}
 	none := map[string]string{}
 	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none, Refills: map[string]int64{}}, st)
-	position, err := f.store.Position(t.Context(), "events", 3)
+	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
 	require.NoError(t, err)
 	require.Empty(t, position)
 
 	f.begin(t)
 	f.add(t, f.member("u1", 1))
 	f.hasLine(t, "events/3", "host running")
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.hold(), "token", time.Minute).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())
 	st, err = f.store.State(t.Context())
 	require.NoError(t, err)
 	st.Now, st.Asked = time.Time{}, time.Time{}
@@ -247,14 +248,14 @@ func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
 	now := time.Now().UnixMilli()
 	list := func(name string, expires int64) {
 		listing := fmt.Sprintf("%d %d %d", now-90*day, now-80*day, expires)
-		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), name, listing).Err())
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
 	}
 	list("global:weekly:due", now-2*day-1000)
 	list("global:weekly:due2", now-30*day)
 	list("global:weekly:soon", now-2*day+60_000)
 	list("global:weekly:kept", now-30*day) // somebody took its expiry away
-	require.NoError(t, f.client.Do(t.Context(), "zadd", f.store.keys.listed("global:weekly:kept"), 1, "u").Err())
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.windows(), "global:weekly:odd", "nonsense").Err())
+	require.NoError(t, f.client.Do(t.Context(), "zadd", f.store.keys.Listed("global:weekly:kept"), 1, "u").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "global:weekly:odd", "nonsense").Err())
 	for i := range 1200 { // more than a page
 		list(fmt.Sprint("eu:weekly:", i), now-3*day)
 	}
@@ -262,7 +263,7 @@ func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
 	dropped, err := f.store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1202, dropped)
-	left := f.client.HKeys(t.Context(), f.store.keys.windows()).Val()
+	left := f.client.HKeys(t.Context(), f.store.keys.Windows()).Val()
 	require.ElementsMatch(t, []string{"global:weekly:soon", "global:weekly:kept", "global:weekly:odd",
 		f.piece.Windows[0].Listing(), f.piece.Windows[1].Listing(), f.piece.Windows[2].Listing()}, left)
 	dropped, err = f.store.Retire(t.Context())

@@ -11,7 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/test/testenv"
 )
 
 // moving is an address behind which another server can come to be, as behind a name
@@ -54,7 +55,7 @@ func TestAFailoverThatNoCallNoticesLeavesNoMemberOutOfAComparison(t *testing.T) 
 		require.NoError(t, server.Client(t).ZAdd(t.Context(), "lb:{0}:a", rows...).Err())
 	}
 	where := &moving{at: first.Addr()}
-	client := NewClient(Dial{Addresses: []string{first.Addr()}, Timeout: 20 * time.Second, Network: where.dial})
+	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{first.Addr()}, Timeout: 20 * time.Second, Network: where.dial})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	f := newFixture(t, client.(*redis.Client), "lb")
 	pages := 0
@@ -68,8 +69,8 @@ func TestAFailoverThatNoCallNoticesLeavesNoMemberOutOfAComparison(t *testing.T) 
 		return nil
 	}))
 	seen := map[string]bool{}
-	c := comparison{store: f.store, a: "lb:{0}:a", b: "lb:{0}:b"}
-	err := c.scan(t.Context(), 0, func(member, _, _ string) error { seen[member] = true; return nil })
+	c := Sets{Store: f.store, A: Set{Key: "lb:{0}:a"}, B: Set{Key: "lb:{0}:b"}}
+	err := c.Scan(t.Context(), 0, func(member, _, _ string) error { seen[member] = true; return nil })
 	require.NoError(t, err)
 	require.Greater(t, pages, 20)
 	require.Equal(t, 0, members-len(seen), "members that were left out")

@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/standings/standings/internal/retry"
 )
 
 // unlinked is how many keys are removed a call: a millisecond of Redis's time or so.
 const unlinked = 500
 
-// unlink removes keys in their order, some hundred a call, with a pause after each: Redis
+// Unlink removes keys in their order, some hundred a call, with a pause after each: Redis
 // frees large ones in the background. A context that ends is heeded after every call.
-// removed, which may be nil, is told how many are gone.
-func (s *Store) unlink(ctx context.Context, keys []string, pause time.Duration, removed func(n int)) error {
+// removed, which may be nil, receives how many are gone.
+func (s *Store) Unlink(ctx context.Context, keys []string, pause time.Duration, removed func(n int)) error {
 	done := 0
 	for some := range slices.Chunk(keys, unlinked) {
 		if err := s.unlinkSome(ctx, some); err != nil {
@@ -25,7 +27,7 @@ func (s *Store) unlink(ctx context.Context, keys []string, pause time.Duration, 
 		if done == len(keys) {
 			break // nobody is waited for
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := retry.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -41,5 +43,5 @@ func (s *Store) unlinkSome(ctx context.Context, keys []string) error {
 		pipe.Unlink(ctx, key)
 	}
 	_, err := pipe.Exec(ctx)
-	return asRights(err, "", s.prefix)
+	return s.explain(err, "")
 }

@@ -6,45 +6,185 @@ package ranking
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/redisconn"
 )
 
-// View is the standings under a prefix. It reads, and Drop removes them.
+// View is the standings under a prefix, of all shards. It reads, and Drop removes them.
 type View struct {
 	Prefix string
-	Schema string // as it was found; empty where there is none
+	Shards ledger.Shards // how many it has
+	Schema string        // as it was found; empty where there is none
 
 	Zone, WeekStart, Cluster string
 
 	layouts map[string]codec.Layout // by period
-	store   *Store
+	client  redis.UniversalClient
+	timeout time.Duration
+	stores  []*Store // one a shard
 }
 
-// NewView reads the schema under a prefix. Where there is none, or one that this program
-// doesn't understand, the error is *SchemaError, and there is a View to be dropped alone.
-func NewView(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (*View, error) {
-	v := &View{
-		Prefix: prefix, layouts: map[string]codec.Layout{},
-		store: &Store{client: client, prefix: prefix, keys: newKeys(prefix, 0), timeout: timeout},
+// NewView reads the schema under a prefix. The number of shards is the given one if there
+// are boards of so many, else one, else the one that there is. Where there is no schema, or
+// one that this program doesn't understand, the error is *SchemaError or says so, and
+// *SeveralError where there are several numbers of shards to choose from: then there is a
+// View to be dropped alone.
+func NewView(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (*View, error) {
+	v := &View{Prefix: prefix, layouts: map[string]codec.Layout{}, client: client, timeout: timeout}
+	err := v.find(ctx, max(shards, 1))
+	if several, ok := errors.AsType[*SeveralError](err); ok {
+		return v, several
 	}
-	st, err := v.store.State(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v.Schema = st.Schema
 	if v.Schema == "" {
 		return v, &SchemaError{Prefix: prefix}
 	}
-	if err := v.read(); err != nil {
+	if err = v.read(); err == nil && v.Shards > 1 {
+		same, failed := v.sameSchema(ctx)
+		if failed != nil {
+			return nil, failed
+		}
+		err = same
+	}
+	if err != nil {
 		return v, fmt.Errorf("the schema under the prefix %q: %w", prefix, err)
 	}
 	return v, nil
+}
+
+// Stores are the shards.
+func (v *View) Stores() []*Store { return v.stores }
+
+// Layout is how a period's scores are laid out, if its boards are kept.
+func (v *View) Layout(period string) (codec.Layout, bool) {
+	l, ok := v.layouts[period]
+	return l, ok
+}
+
+// States is what stands beside the boards of each shard, of a moment of its own.
+func (v *View) States(ctx context.Context) ([]ledger.State, error) {
+	return onEach(ctx, v.stores, (*Store).State)
+}
+
+// Listings is what each shard lists.
+func (v *View) Listings(ctx context.Context) ([]map[string]string, error) {
+	return onEach(ctx, v.stores, (*Store).Listings)
+}
+
+// onEach asks all stores at once.
+func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, context.Context) (T, error)) ([]T, error) {
+	answers := make([]T, len(stores))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askedAtOnce)
+	for i, s := range stores {
+		group.Go(func() (err error) {
+			answers[i], err = ask(s, ctx)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// askedAtOnce is how many shards are asked at once.
+const askedAtOnce = 32
+
+// shard is a store that knows nothing of how scores are written.
+func (v *View) shard(shard int, of ledger.Shards) *Store {
+	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: newKeys(v.Prefix, shard, of), timeout: v.timeout}
+}
+
+// use makes it a view of so many shards.
+func (v *View) use(shards ledger.Shards) {
+	v.Shards, v.stores = shards, nil
+	for i := range int(shards) {
+		v.stores = append(v.stores, v.shard(i, shards))
+	}
+}
+
+// find finds how many shards there are: those that are expected, or one, or others.
+func (v *View) find(ctx context.Context, expected ledger.Shards) error {
+	v.use(expected)
+	if expected > 1 {
+		all, err := v.begun(ctx, v.stores) // its first may be the one that Redis has lost
+		if err != nil || len(all) > 0 {
+			return v.takeSchema(ctx, all, err)
+		}
+	}
+	one := v.shard(0, 1)
+	st, err := one.State(ctx)
+	if err != nil {
+		return err
+	}
+	if st.Schema != "" {
+		v.use(1)
+		v.Schema = st.Schema
+		return nil
+	}
+	found, err := numbers(ctx, v.client, v.Prefix, v.timeout)
+	switch {
+	case err != nil || len(found) == 0:
+		return err
+	case len(found) > 1:
+		return &SeveralError{Prefix: v.Prefix, Shards: found}
+	}
+	v.use(found[0])
+	return v.takeSchema(ctx, v.stores[:1], nil)
+}
+
+// takeSchema reads the schema of the first of some shards, if there is one.
+func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error {
+	if err != nil || len(shards) == 0 {
+		return err
+	}
+	st, err := shards[0].State(ctx)
+	v.Schema = st.Schema
+	return err
+}
+
+// begun are those of some shards that have a schema, asked for in one go.
+func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err error) {
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	pipe := v.client.Pipeline()
+	asked := make([]*redis.IntCmd, len(shards))
+	for i, s := range shards {
+		asked[i] = pipe.Exists(ctx, s.keys.Schema())
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("look for boards of any number of shards under %q: %w", v.Prefix, redisconn.NameRight(err, "", v.Prefix))
+	}
+	for i, s := range shards {
+		if asked[i].Val() == 1 {
+			there = append(there, s)
+		}
+	}
+	return there, nil
+}
+
+// SeveralError says that a prefix has boards of several numbers of shards, so that it isn't
+// known which are meant.
+type SeveralError struct {
+	Prefix string
+	Shards []ledger.Shards
+}
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("under the prefix %q there are boards of several numbers of shards (%s): set redis.shards to the one that is meant",
+		e.Prefix, numberList(e.Shards))
 }
 
 func (v *View) read() error {
@@ -63,22 +203,40 @@ func (v *View) read() error {
 		Zone    string `json:"zone"`
 	}
 	if err := json.Unmarshal([]byte(v.Schema), &s); err != nil {
-		return faultf("%q is no schema", clip(v.Schema))
+		return Faultf("%q is no schema", clip(v.Schema))
 	}
-	if s.Version != schemaVersion || s.Shards != 1 {
-		return faultf("it is of version %d with %d shards, and this program reads version %d with one", s.Version, s.Shards, schemaVersion)
+	if s.Version != schemaVersion || s.Shards != int(v.Shards) {
+		return Faultf("it is of version %d with %d shards, and this program reads version %d with %d there", s.Version, s.Shards, schemaVersion, int(v.Shards))
 	}
 	v.Cluster, v.Zone, v.WeekStart = s.Cluster, s.Zone, s.Week
 	for name, p := range s.Periods {
 		period, err := periods.Parse(name)
 		if err != nil {
-			return faultf("it has a period %q, which this program doesn't know", clip(name))
+			return Faultf("it has a period %q, which this program doesn't know", clip(name))
 		}
 		layout, err := codec.New(codec.Kind(p.Layout), period.Length(), p.Max)
 		if err != nil || layout.K != p.K || layout.Tick != p.Tick {
-			return faultf("its layout of %s scores is none that this program writes", name)
+			return Faultf("its layout of %s scores is none that this program writes", name)
 		}
 		v.layouts[name] = layout
 	}
 	return nil
+}
+
+// sameSchema says which shard hasn't got the schema that was found, if one hasn't.
+func (v *View) sameSchema(ctx context.Context) (other, err error) {
+	states, err := v.States(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range states {
+		switch states[i].Schema {
+		case v.Schema:
+		case "":
+			return Faultf("shard %d of %d has none: nothing was written there, or Redis has lost it", i, int(v.Shards)), nil
+		default:
+			return Faultf("shard %d of %d has another one than the others", i, int(v.Shards)), nil
+		}
+	}
+	return nil, nil
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/test/testenv"
 )
 
 func (p *place) usedMemory() int64 {
@@ -26,14 +27,14 @@ func (p *place) usedMemory() int64 {
 
 func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *testing.T) {
 	const events = 40_000
-	p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), events, events)
+	p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), 1, events, events)
 	was := p.boards()
 	room := func(bytes int64) {
 		require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", strconv.FormatInt(bytes, 10)).Err())
 	}
 	p.job.Watch.Planned = func(*Plan) { room(p.usedMemory() + 1<<20) } // of some five times that
 	_, err := p.job.Run(t.Context())
-	var full *ranking.FullError
+	var full *shadow.FullError
 	require.ErrorAs(t, err, &full)
 	require.InDelta(t, full.Max, full.Used, 1<<20)
 	require.Greater(t, full.Max, int64(1<<20))
@@ -42,10 +43,9 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 	require.Equal(t, was, p.boards())
 
 	// A live consumer, which waited, goes on.
-	consumer, err := p.job.Replay(p.live)
-	require.NoError(t, err)
+	consumer := p.consumer()
 	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", strconv.Itoa(events-500)).Err())
-	require.NoError(t, consumer.To(t.Context(), map[string]ledger.Position{topic + "/0": ledger.At(events)}))
+	require.NoError(t, consumer.To(t.Context(), 0, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 
 	// Where there is no room for anything, the lock says so.
 	room(1)
@@ -54,14 +54,14 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 }
 
 func TestAHoldOrASwapWithoutRoomEndsTheRebuildToo(t *testing.T) {
-	p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), 100, 10)
-	p.job.From = ingest.ReplayFrom{From: ingest.FromEarliest}
+	p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), 1, 100, 10)
+	p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
 	p.job.Watch.Reading = func(int64, func() int64) func() {
 		return func() { require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", "1").Err()) }
 	}
 	began := time.Now()
 	_, err := p.job.Run(t.Context())
-	var full *ranking.FullError
+	var full *shadow.FullError
 	require.ErrorAs(t, err, &full)
 	require.Less(t, time.Since(began), soon)
 	p.nothingLeft()

@@ -9,40 +9,77 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/retry"
 )
 
-// lock makes it the only rebuild. What holds the lock may be of this run: a try before that
-// couldn't let go of it, or a call whose answer never came. Nobody renews that, so it is
-// waited for, once.
-func (j *Job) lock(ctx context.Context, run time.Time, first bool) (r *ranking.Rebuild, err error) {
-	for waited := false; ; waited = true {
-		var busy *ranking.BusyError
-		take := func() (err error) {
-			if r, err = j.Live.Rebuild(ctx, j.Owner, j.Lease); errors.As(err, &busy) {
-				return nil
-			}
+// lock makes it the only rebuild, of all shards. What holds a lock may be of this run: a try
+// before that couldn't let go of it, or a call whose answer never came. Nobody renews that, so
+// it is waited for, once, with no other lock.
+func (a *attempt) lock(ctx context.Context, run time.Time, first bool) error {
+	waited := map[int]bool{}
+	for {
+		shard, err := a.locks(ctx, first)
+		if err == nil {
+			return nil
+		}
+		a.unlock(ctx)
+		busy, ok := errors.AsType[*shadow.BusyError](err)
+		if !ok || waited[shard] || busy.Owner != a.Owner || busy.Began.Before(run.Truncate(time.Millisecond)) {
 			return err
 		}
-		var err error
-		if first { // and nothing is lost yet
-			err = take()
-		} else {
-			err = ranking.Retry(ctx, take)
-		}
-		if err != nil || busy == nil {
-			return r, err
-		}
-		if waited || busy.Owner != j.Owner || busy.Began.Before(run.Truncate(time.Millisecond)) {
-			return nil, busy
-		}
-		j.Watch.notef("waiting for a lock of its own to expire, at %s", busy.Until.UTC().Format(time.RFC3339))
-		if err := sleep(ctx, time.Until(busy.Until)+100*time.Millisecond); err != nil {
-			return nil, err
+		waited[shard] = true
+		a.Watch.notef("waiting for a lock of its own to expire, at %s", busy.Until.UTC().Format(time.RFC3339))
+		if err := retry.Sleep(ctx, time.Until(busy.Until)+100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
 
-// renew keeps the lease until the context ends, or ends it where there is nothing left
+// locks takes the locks in order, up to one that can't be had: two rebuilds that begin at once
+// meet at the first.
+func (a *attempt) locks(ctx context.Context, first bool) (shard int, err error) {
+	for _, p := range a.parts {
+		take := func() (err error) {
+			p.Rebuild, err = shadow.Lock(ctx, p.live, a.Owner, a.Lease)
+			return err
+		}
+		if first { // and nothing is lost yet
+			err = take()
+		} else {
+			var busy *shadow.BusyError
+			err = shadow.Retry(ctx, func() error {
+				if err := take(); !errors.As(err, &busy) {
+					return err
+				}
+				return nil
+			})
+			if err == nil && busy != nil {
+				err = busy
+			}
+		}
+		if err != nil {
+			p.Rebuild = nil
+			return p.shard, p.named(shadow.Full(err))
+		}
+	}
+	return 0, nil
+}
+
+// unlock lets go of the locks that were taken: one that can't be had is no reason to keep the
+// others.
+func (a *attempt) unlock(ctx context.Context) {
+	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	for _, p := range a.parts {
+		if p.Rebuild != nil {
+			_ = p.Close(going) // else it expires
+			p.Rebuild = nil
+		}
+	}
+}
+
+// renew keeps the leases until the context ends, or ends it where there is nothing left
 // that could be renewed.
 func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (ended <-chan struct{}) {
 	done := make(chan struct{})
@@ -58,8 +95,14 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 			case <-ctx.Done():
 				return
 			}
-			err := a.Renew(going)
-			if err != nil && (errors.Is(err, ranking.ErrLost) || ranking.Meaning(err) != ledger.Retry) {
+			err := each(a.parts, func(p *part) error {
+				err := p.Renew(going)
+				if err != nil && (errors.Is(err, shadow.ErrLost) || ranking.Classify(err) != ledger.Retry) {
+					return err
+				}
+				return nil // where it failed, the next is in time as well
+			})
+			if err != nil {
 				cancel(err)
 				return
 			}
@@ -68,24 +111,27 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 	return done
 }
 
-// leaveTime is how long a rebuild that was told to stop asks whether it has swapped, and
+// leaveTime is how long a rebuild whose context has ended asks whether it has swapped, and
 // tries to remove what it leaves.
 var leaveTime = 15 * time.Second // tests have less
+
+// removalPause is between two calls that remove.
+const removalPause = 5 * time.Millisecond
 
 // leave lets go of everything. A signal ends the removal at once, however much there is;
 // one that came before leaves it some time. What isn't removed expires.
 func (a *attempt) leave(ctx context.Context) {
-	const pause = 5 * time.Millisecond
 	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	removing := ctx
 	if ctx.Err() != nil {
 		removing = going
 	}
-	err := errors.Join(a.Release(going), a.Unlink(removing, pause))
+	err := each(a.parts, func(p *part) error { return errors.Join(p.Release(going), p.Unlink(removing, removalPause)) })
 	cancel()
 	going, cancel = context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	if err = errors.Join(err, a.Close(going)); err != nil {
+	err = errors.Join(err, each(a.parts, func(p *part) error { return p.Close(going) }))
+	if err != nil {
 		a.Watch.notef("what the rebuild leaves in Redis expires by itself, the shadow within %v and the mark of a swap within ten minutes: %v", a.Lease, err)
 	}
 }

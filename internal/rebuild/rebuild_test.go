@@ -26,10 +26,13 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
@@ -42,32 +45,42 @@ type place struct {
 	redis   *redis.Client
 	kafka   *kgo.Client
 	cluster *kfake.Cluster
-	live    *ranking.Store
-	config  ranking.Config // live's
+	live    []*ranking.Store // one a shard
+	at      int              // the shard that a test meddles with
+	config  ranking.Config   // live's
 	prefix  string
 	job     *Job
+	replay  func(into ...ingest.Standings) *ingest.Replay
 	notes   []string
 }
 
 type standings struct{ *ranking.Store }
 
-func (standings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+func (standings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
 
-func newPlace(t *testing.T, events int) *place {
+// onShards runs a test on one shard, and on three, of which it meddles with the one in the middle.
+func onShards(t *testing.T, test func(t *testing.T, of ledger.Shards)) {
 	t.Helper()
-	return newPlaceOn(t, testenv.Redis(t).Client(t), events, 7)
+	for _, of := range []ledger.Shards{1, 3} {
+		t.Run(fmt.Sprint("of ", of), func(t *testing.T) { test(t, of) })
+	}
+}
+
+func newPlace(t *testing.T, of ledger.Shards, events int) *place {
+	t.Helper()
+	return newPlaceOn(t, testenv.Redis(t).Client(t), of, events, 7)
 }
 
 // newPlaceOn is a place on a Redis of its own, with so many members.
-func newPlaceOn(t *testing.T, on *redis.Client, events, members int) *place {
+func newPlaceOn(t *testing.T, on *redis.Client, of ledger.Shards, events, members int) *place {
 	t.Helper()
-	return newPlaceOf(t, on, events, func(i int) []byte {
+	return newPlaceOf(t, on, of, events, func(i int) []byte {
 		return fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i)
 	})
 }
 
 // newPlaceOf is a place whose log has so many events.
-func newPlaceOf(t testing.TB, on *redis.Client, events int, value func(i int) []byte) *place {
+func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, value func(i int) []byte) *place {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
 	require.NoError(t, err)
@@ -75,37 +88,30 @@ func newPlaceOf(t testing.TB, on *redis.Client, events int, value func(i int) []
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever that ends
-	for i := range events {
-		records[i] = &kgo.Record{Timestamp: at, Value: value(i)}
-	}
-	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
-		require.NoError(t, client.ProduceSync(t.Context(), some...).FirstErr())
-	}
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	require.NoError(t, err)
-	p := &place{t: t, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
+	p := &place{t: t, at: int(of) / 2, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.config = ranking.Config{
-		Client: p.redis, Prefix: p.prefix, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
+		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
 	}
-	p.live = ranking.New(p.config)
+	p.live = boards.New(p.config).Shards()
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic}}
 	t.Cleanup(transport.CloseIdleConnections)
-	replay := func(into *ranking.Store) (*ingest.Replay, error) {
+	p.replay = func(into ...ingest.Standings) *ingest.Replay {
 		return ingest.NewReplay(ingest.Config{
 			Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group", Owner: "test",
 			FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
 			Rules:     fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: (24 * time.Hour).Milliseconds()},
 			Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
 			Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-			Standings: standings{into}, Log: zap.NewNop(), Stats: new(ingest.Stats),
-		}), nil
+			Standings: into, Log: zap.NewNop(), Stats: new(ingest.Stats),
+		})
 	}
 	p.job = &Job{
-		Live: p.live, Replay: replay, From: ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true}, Owner: "the test",
+		Live: p.live, Replay: p.into, From: ingest.ReplayFrom{From: start.FromWindow, SinceOrigin: true}, Owner: "the test",
 		MaxHold: 10 * time.Second, Lease: time.Minute, Watch: Watch{Note: func(line string) { p.notes = append(p.notes, line) }},
 	}
 	t.Cleanup(func() {
@@ -115,24 +121,89 @@ func newPlaceOf(t testing.TB, on *redis.Client, events int, value func(i int) []
 		}
 	})
 	if events > 0 { // a replay into the live boards is as good as a consumer
-		consumer, err := replay(p.live)
-		require.NoError(t, err)
-		require.NoError(t, consumer.Begin(t.Context(), ledger.Beginning{Topic: topic, At: ledger.At(0), Origin: &ledger.Origin{}}))
-		require.NoError(t, consumer.To(t.Context(), map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
+		p.send(events, value)
+		p.begin()
+		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
 	}
 	return p
 }
 
-func (p *place) key(name string) string { return p.prefix + ":{0}:" + name }
+// send appends so many events to the log.
+func (p *place) send(events int, value func(i int) []byte) {
+	p.t.Helper()
+	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever that ends
+	for i := range events {
+		records[i] = &kgo.Record{Timestamp: at, Value: value(i)}
+	}
+	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
+		require.NoError(p.t, p.kafka.ProduceSync(p.t.Context(), some...).FirstErr())
+	}
+}
 
-// boards are the scores of the live boards.
+// publish sends so many events of so many members, with as many points each as there were events
+// before.
+func (p *place) publish(events, members int) {
+	p.t.Helper()
+	p.send(events, func(i int) []byte { return fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i) })
+}
+
+// begin has the live boards begin with the log's first event.
+func (p *place) begin() {
+	p.t.Helper()
+	consumer := p.consumer()
+	for shard := range p.live {
+		require.NoError(p.t, consumer.Begin(p.t.Context(), shard, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}}))
+	}
+}
+
+// commit has the group's offset of partition 0 be there.
+func (p *place) commit(at int64) {
+	p.t.Helper()
+	committed := kadm.Offsets{}
+	committed.Add(kadm.Offset{Topic: topic, At: at, LeaderEpoch: -1})
+	require.NoError(p.t, kadm.NewClient(p.kafka).CommitAllOffsets(p.t.Context(), "group", committed))
+}
+
+// into is a replay into shadows.
+func (p *place) into(shadows []*shadow.Store) (*ingest.Replay, error) {
+	var all []ingest.Standings
+	for _, s := range shadows {
+		all = append(all, s)
+	}
+	return p.replay(all...), nil
+}
+
+// consumer is a replay into the live boards.
+func (p *place) consumer() *ingest.Replay {
+	var all []ingest.Standings
+	for _, s := range p.live {
+		all = append(all, standings{s})
+	}
+	return p.replay(all...)
+}
+
+// key is one of the shard that the test meddles with.
+func (p *place) key(name string) string { return p.keyOf(p.at, name) }
+
+func (p *place) keyOf(shard int, name string) string {
+	return strings.TrimSuffix(p.live[shard].Keys().Ledger(), "ledger") + name
+}
+
+// position is the live ledger's of partition 0 in a shard.
+func (p *place) position(shard int) string {
+	return p.redis.HGet(p.t.Context(), p.keyOf(shard, "ledger"), topic+"/0").Val()
+}
+
+// boards are the scores of the live boards, by key.
 func (p *place) boards() map[string][]redis.Z {
 	p.t.Helper()
 	all := map[string][]redis.Z{}
-	for _, name := range p.redis.HKeys(p.t.Context(), p.key("windows")).Val() {
-		rows, err := p.redis.ZRangeWithScores(p.t.Context(), p.key(name), 0, -1).Result()
-		require.NoError(p.t, err)
-		all[name] = rows
+	for shard := range p.live {
+		for _, name := range p.redis.HKeys(p.t.Context(), p.keyOf(shard, "windows")).Val() {
+			rows, err := p.redis.ZRangeWithScores(p.t.Context(), p.keyOf(shard, name), 0, -1).Result()
+			require.NoError(p.t, err)
+			all[p.keyOf(shard, name)] = rows
+		}
 	}
 	return all
 }
@@ -140,48 +211,10 @@ func (p *place) boards() map[string][]redis.Z {
 // nothingLeft holds that there are no keys but the live ones.
 func (p *place) nothingLeft() {
 	p.t.Helper()
-	require.Empty(p.t, p.redis.Keys(p.t.Context(), p.key("~*")).Val())
-	require.Zero(p.t, p.redis.Exists(p.t.Context(), p.key("hold")).Val())
-}
-
-func TestBoardsAreWhatTheLogSaysAndNothingIsLeft(t *testing.T) {
-	p := newPlace(t, 40)
-	was := p.boards()
-	require.Len(t, was, 1)
-	for name := range was {
-		require.NoError(t, p.redis.ZIncrBy(t.Context(), p.key(name), 25, "m3").Err())
+	for shard := range p.live {
+		require.Empty(p.t, p.redis.Keys(p.t.Context(), p.keyOf(shard, "~*")).Val())
+		require.Zero(p.t, p.redis.Exists(p.t.Context(), p.keyOf(shard, "hold")).Val())
 	}
-	p.job.Compare, p.job.List = true, 10
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, int64(40), r.Records)
-	require.Len(t, r.Differences, 1)
-	require.Equal(t, was, p.boards())
-	require.Equal(t, map[string]string{topic + "/0": "40"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
-	p.nothingLeft()
-}
-
-func TestADryRunChangesNothingAndLeavesNothing(t *testing.T) {
-	p := newPlace(t, 20)
-	for name := range p.boards() {
-		require.NoError(t, p.redis.ZRem(t.Context(), p.key(name), "m3").Err())
-	}
-	was := p.boards()
-	p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.False(t, r.Swapped)
-	require.Equal(t, 1, r.Differ[0].OnlyB)
-	require.Equal(t, was, p.boards())
-	p.nothingLeft()
-}
-
-func TestNobodysBoardsAreNothingToRebuild(t *testing.T) {
-	p := newPlace(t, 0)
-	_, err := p.job.Run(t.Context())
-	require.ErrorIs(t, err, ErrNothing)
-	p.nothingLeft()
 }
 
 // hooked is told of every call, and does it.
@@ -193,6 +226,24 @@ func (h hooked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 func (hooked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
+}
+
+// calls reports whether a command is a script's with so many keys, the first of which is
+// this one.
+func calls(cmd redis.Cmder, keys int, first string) bool {
+	a := cmd.Args() // EVALSHA, its sum, the number of keys, the keys
+	return len(a) > 3 && a[2] == keys && a[3] == first
+}
+
+// watched sees every call as it is sent, those of a pipeline as one.
+type watched func(cmds ...redis.Cmder)
+
+func (watched) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (w watched) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { w(cmd); return next(ctx, cmd) }
+}
+func (w watched) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { w(cmds...); return next(ctx, cmds) }
 }
 
 // slow is a network to Redis on which every call takes a while.
@@ -209,119 +260,127 @@ func has(cmd redis.Cmder, text string) bool {
 }
 
 func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T) {
-	p := newPlace(t, 20)
-	was := p.boards()
-	p.job.MaxHold = 400 * time.Millisecond
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	holds, beside := 0, testenv.Redis(t).Client(t) // which isn't slowed
-	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-		switch {
-		case has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")): // it is taken
-			if holds++; holds > 2 {
-				stop()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		was := p.boards()
+		p.job.MaxHold = 400 * time.Millisecond
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		holds, beside := 0, testenv.Redis(t).Client(t) // which isn't slowed
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			switch {
+			case has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")): // it is taken
+				if holds++; holds > 2 {
+					stop()
+				}
+			case beside.Exists(context.WithoutCancel(ctx), p.key("hold")).Val() == 1:
+				time.Sleep(p.job.MaxHold) // whatever is asked under it
 			}
-		case beside.Exists(context.WithoutCancel(ctx), p.key("hold")).Val() == 1:
-			time.Sleep(p.job.MaxHold) // whatever is asked under it
-		}
-		return do(ctx, cmd)
-	}))
-	r, err := p.job.Run(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, r.Swapped)
-	require.Equal(t, 2, r.Holds)
-	require.Equal(t, was, p.boards())
-	p.nothingLeft()
+			return do(ctx, cmd)
+		}))
+		r, err := p.job.Run(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.False(t, r.Swapped)
+		require.Equal(t, 2, r.Shards[p.at].Holds)
+		require.Equal(t, was, p.boards())
+		p.nothingLeft()
+	})
 }
 
 // A live consumer stands in a sweep. The piece that brings the rebuild there is executed,
 // but its answer doesn't come before the hold is over; then the consumer goes on.
 func TestAPieceWhoseAnswerIsLostAsTheHoldEndsIsNoLedgerThatWentBack(t *testing.T) {
-	p := newPlace(t, 40)
-	const first, second = "0..40@8000000000000000", "0..40@c000000000000000"
-	ctx := context.Background()
-	require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", "0").Err())
-	p.job.MaxHold = time.Second
-	held, lost := false, 0
-	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-		// The sweep begins just before the hold: rounds before, however many, see none of it.
-		if has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")) && !held {
-			held = true
-			require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
-		}
-		if !has(cmd, first) || lost > 0 {
-			return do(ctx, cmd)
-		}
-		lost++
-		err := do(ctx, cmd)
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 40)
+		const first, second = "0..40@6000000000000000", "0..40@a000000000000000" // on the shard in the middle too
+		ctx := context.Background()
+		require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", "0").Err())
+		p.job.MaxHold = time.Second
+		held, lost := false, 0
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			// The sweep begins just before the hold: rounds before, however many, see none of it.
+			if has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")) && !held {
+				held = true
+				require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
+			}
+			if !has(cmd, first) || lost > 0 {
+				return do(ctx, cmd)
+			}
+			lost++
+			err := do(ctx, cmd)
+			require.NoError(t, err)
+			require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", second).Err())
+			time.Sleep(p.job.MaxHold)
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return io.ErrUnexpectedEOF
+		}))
+		r, err := p.job.Run(ctx)
 		require.NoError(t, err)
-		require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", second).Err())
-		time.Sleep(p.job.MaxHold)
-		cmd.SetErr(io.ErrUnexpectedEOF)
-		return io.ErrUnexpectedEOF
-	}))
-	r, err := p.job.Run(ctx)
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, 1, lost)
-	require.Greater(t, r.Holds, 1)
-	require.Empty(t, p.notes)
-	require.Equal(t, second, p.redis.HGet(ctx, p.key("ledger"), topic+"/0").Val())
-	p.nothingLeft()
+		require.True(t, r.Swapped)
+		require.Equal(t, 1, lost)
+		require.Greater(t, r.Holds, 1)
+		require.Empty(t, p.notes)
+		require.Equal(t, second, p.redis.HGet(ctx, p.key("ledger"), topic+"/0").Val())
+		p.nothingLeft()
+	})
 }
 
 func TestAKafkaThatIsAwayAsAPartitionIsTakenInIsWaitedFor(t *testing.T) {
-	p := newPlace(t, 20)
-	p.job.Watch.Planned = func(*Plan) {
-		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
-		for range 2 {
-			p.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
-				return nil, errors.New("cut by the test"), true
-			})
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		p.job.Watch.Planned = func(*Plan) {
+			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
+			for range 2 {
+				p.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+					return nil, errors.New("cut by the test"), true
+				})
+			}
 		}
-	}
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Len(t, r.Plan.Starts, 2)
-	p.nothingLeft()
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Len(t, r.Plan.Starts, 2)
+		p.nothingLeft()
+	})
 }
 
 func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
-	p := newPlace(t, 20)
-	var plans, kept, asked atomic.Int64 // the lease is renewed beside, and by way of the hook
-	p.job.Watch.Planned = func(*Plan) { plans.Add(1) }
-	p.job.Watch.Reading = func(int64, func() int64) func() {
-		return func() {
-			if plans.Load() == 1 { // as if Redis went back
-				require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		var plans, kept, asked atomic.Int64 // the lease is renewed beside, and by way of the hook
+		p.job.Watch.Planned = func(*Plan) { plans.Add(1) }
+		p.job.Watch.Reading = func(int64, func() int64) func() {
+			return func() {
+				if plans.Load() == 1 { // as if Redis went back
+					require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+				}
 			}
 		}
-	}
-	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-		lock := any(p.key("~rebuild"))
-		switch a := cmd.Args(); {
-		case !has(cmd, p.key("~rebuild")):
-		case plans.Load() == 1 && a[2] == any(1) && len(a) == 5: // let go of: that script has the lock alone
-			kept.Add(1)
-			cmd.SetErr(io.ErrUnexpectedEOF)
-			return io.ErrUnexpectedEOF
-		case kept.Load() == 1 && a[2] == any(2) && a[3] == lock && asked.Add(1) == 1: // taken by the next try
-			// So long a lease would be waited for, and a shorter one be over on a busy machine.
-			require.NoError(t, p.redis.PExpire(ctx, p.key("~rebuild"), 2*time.Second).Err())
-		}
-		return do(ctx, cmd)
-	}))
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, []int64{1, 2}, []int64{kept.Load(), plans.Load()})
-	require.Contains(t, strings.Join(p.notes, "\n"), "waiting for a lock of its own")
-	p.nothingLeft()
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			lock := any(p.key("~rebuild"))
+			switch a := cmd.Args(); {
+			case !has(cmd, p.key("~rebuild")):
+			case plans.Load() == 1 && a[2] == any(1) && len(a) == 5: // let go of: that script has the lock alone
+				kept.Add(1)
+				cmd.SetErr(io.ErrUnexpectedEOF)
+				return io.ErrUnexpectedEOF
+			case kept.Load() == 1 && a[2] == any(2) && a[3] == lock && asked.Add(1) == 1: // taken by the next try
+				// So long a lease would be waited for, and a shorter one be over on a busy machine.
+				require.NoError(t, p.redis.PExpire(ctx, p.key("~rebuild"), 2*time.Second).Err())
+			}
+			return do(ctx, cmd)
+		}))
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Equal(t, []int64{1, 2}, []int64{kept.Load(), plans.Load()})
+		require.Contains(t, strings.Join(p.notes, "\n"), "waiting for a lock of its own")
+		p.nothingLeft()
+	})
 }
 
 func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
-	p := newPlace(t, 20)
+	p := newPlace(t, 1, 20)
 	was := p.boards()
 	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has two calls at least
 	r, err := p.job.Run(t.Context())
@@ -334,135 +393,149 @@ func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
 }
 
 func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
-	p := newPlace(t, 20)
-	p.job.Lease = 5 * time.Second
-	const others = 7 * time.Second // longer than the lease
-	began := time.Now()
-	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", others).Err())
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.GreaterOrEqual(t, time.Since(began), others)
-	require.Equal(t, 1, r.Holds)
-	p.nothingLeft()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		p.job.Lease = 5 * time.Second
+		const others = 7 * time.Second // longer than the lease
+		began := time.Now()
+		require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", others).Err())
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.GreaterOrEqual(t, time.Since(began), others)
+		require.Equal(t, int(of), r.Holds)
+		p.nothingLeft()
+	})
 }
 
 func TestARebuildThatLosesItsLockStopsAndChangesNothing(t *testing.T) {
-	p := newPlace(t, 20)
-	was := p.boards()
-	p.job.Lease = 8 * time.Second
-	require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
-	p.job.Watch.Planned = func(*Plan) { // by then it has the lock
-		require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())
-	}
-	_, err := p.job.Run(t.Context())
-	require.ErrorIs(t, err, ranking.ErrLost)
-	require.Equal(t, was, p.boards())
-	require.Equal(t, []string{p.key("~rebuild")}, p.redis.Keys(t.Context(), p.key("~*")).Val(), "another's lock is another's")
-	require.Equal(t, "another's", p.redis.Get(t.Context(), p.key("hold")).Val())
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		was := p.boards()
+		p.job.Lease = 8 * time.Second
+		require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
+		p.job.Watch.Planned = func(*Plan) { // by then it has the lock
+			require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())
+		}
+		_, err := p.job.Run(t.Context())
+		require.ErrorIs(t, err, shadow.ErrLost)
+		require.Equal(t, was, p.boards())
+		require.Equal(t, []string{p.key("~rebuild")}, p.redis.Keys(t.Context(), p.key("~*")).Val(), "another's lock is another's")
+		require.Equal(t, "another's", p.redis.Get(t.Context(), p.key("hold")).Val())
+	})
 }
 
 func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
-	p := newPlace(t, 20)
-	plans := 0
-	p.job.Watch.Planned = func(*Plan) {
-		plans++
-		// As if Redis went back, each time: the shadow began at 0 and can't stand there.
-		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
-	}
-	p.job.Watch.Reading = func(int64, func() int64) func() {
-		return func() { // once it has read up to 20
-			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		plans := 0
+		p.job.Watch.Planned = func(*Plan) {
+			plans++
+			// As if Redis went back, each time: the shadow began at 0 and can't stand there.
+			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
 		}
-	}
-	_, err := p.job.Run(t.Context())
-	require.ErrorIs(t, err, ingest.ErrWentBack)
-	require.Equal(t, tries, plans)
-	require.Len(t, p.notes, tries-1)
-	require.Contains(t, p.notes[0], "beginning anew")
-	p.nothingLeft()
+		p.job.Watch.Reading = func(int64, func() int64) func() {
+			return func() { // once it has read up to 20
+				require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
+			}
+		}
+		_, err := p.job.Run(t.Context())
+		require.ErrorIs(t, err, ingest.ErrWentBack)
+		require.Equal(t, tries, plans)
+		require.Len(t, p.notes, tries-1)
+		require.Contains(t, p.notes[0], "beginning anew")
+		p.nothingLeft()
+	})
 }
 
 func TestAListingThatIsLostIsRebuilt(t *testing.T) {
-	p := newPlace(t, 20)
-	was := p.boards()
-	require.NotEmpty(t, was)
-	require.NoError(t, p.redis.Del(t.Context(), p.key("windows")).Err())
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, was, p.boards())
-	p.nothingLeft()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		was := p.boards()
+		require.NotEmpty(t, was)
+		require.NoError(t, p.redis.Del(t.Context(), p.key("windows")).Err())
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Equal(t, was, p.boards())
+		p.nothingLeft()
+	})
 }
 
 // What the consumers' halt tells to do.
 func TestALedgerThatSaysNothingIsRebuiltOnceItIsDeleted(t *testing.T) {
-	for name, spoil := range map[string]func(p *place) error{
-		"no schema":  func(p *place) error { return p.redis.Del(p.t.Context(), p.key("schema")).Err() },
-		"unreadable": func(p *place) error { return p.redis.HSet(p.t.Context(), p.key("ledger"), topic+"/0", "abc").Err() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, 20)
-			was := p.boards()
-			committed := kadm.Offsets{}
-			committed.Add(kadm.Offset{Topic: topic, At: 20, LeaderEpoch: -1})
-			require.NoError(t, kadm.NewClient(p.kafka).CommitAllOffsets(t.Context(), "group", committed))
-			require.NoError(t, spoil(p))
-			r, err := p.job.Run(t.Context())
-			require.Error(t, err)
-			require.False(t, r.Swapped)
-			require.Equal(t, was, p.boards())
-			require.NoError(t, p.redis.Del(t.Context(), p.key("ledger")).Err())
-			r, err = p.job.Run(t.Context())
-			require.NoError(t, err)
-			require.True(t, r.Swapped)
-			require.Equal(t, was, p.boards())
-			p.nothingLeft()
-		})
-	}
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		for name, spoil := range map[string]func(p *place) error{
+			"no schema":  func(p *place) error { return p.redis.Del(p.t.Context(), p.key("schema")).Err() },
+			"unreadable": func(p *place) error { return p.redis.HSet(p.t.Context(), p.key("ledger"), topic+"/0", "abc").Err() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				p := newPlace(t, of, 20)
+				was := p.boards()
+				p.commit(20)
+				require.NoError(t, spoil(p))
+				r, err := p.job.Run(t.Context())
+				require.Error(t, err)
+				require.False(t, r.Swapped)
+				require.Equal(t, was, p.boards())
+				require.NoError(t, p.redis.Del(t.Context(), p.key("ledger")).Err())
+				r, err = p.job.Run(t.Context())
+				require.NoError(t, err)
+				require.True(t, r.Swapped)
+				require.Equal(t, was, p.boards())
+				p.nothingLeft()
+			})
+		}
+	})
 }
 
 func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *testing.T) {
-	p := newPlace(t, 20)
-	p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 0}}
-	p.job.Watch.Planned = func(*Plan) {
-		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
-	}
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, map[string]string{topic + "/0": "20", topic + "/1": "0"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 0}}
+		p.job.Watch.Planned = func(*Plan) {
+			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
+		}
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Equal(t, map[string]string{topic + "/0": "20", topic + "/1": "0"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
 
-	// What isn't added meanwhile has to be named, and what Kafka hasn't is told.
-	_, err = p.job.Run(t.Context())
-	require.ErrorContains(t, err, "no offset is given for "+topic+"/1")
-	p.job.From = ingest.ReplayFrom{From: ingest.FromEarliest}
-	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/2", "0").Err())
-	_, err = p.job.Run(t.Context())
-	require.ErrorContains(t, err, "Kafka has only 2 partitions of "+topic+": its events can't be read again")
-	p.nothingLeft()
+		// What isn't added meanwhile has to be named, and what Kafka hasn't is told.
+		_, err = p.job.Run(t.Context())
+		require.ErrorContains(t, err, "no offset is given for "+topic+"/1")
+		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/2", "0").Err())
+		_, err = p.job.Run(t.Context())
+		require.ErrorContains(t, err, "Kafka has only 2 partitions of "+topic+": its events can't be read again")
+		p.nothingLeft()
+	})
 }
 
 func TestABoardThatNeitherIsListedNorInTheLogIsAnError(t *testing.T) {
-	p := newPlace(t, 20)
-	was := p.boards()
-	p.job.Choice.Boards = []string{"global", "golbal"}
-	r, err := p.job.Run(t.Context())
-	require.ErrorContains(t, err, "no window is of the board golbal")
-	require.False(t, r.Swapped)
-	require.Zero(t, r.Holds)
-	require.Len(t, p.notes, 1)
-	require.Equal(t, was, p.boards())
-	p.nothingLeft()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		was := p.boards()
+		p.job.Choice.Boards = []string{"global", "golbal"}
+		r, err := p.job.Run(t.Context())
+		require.ErrorContains(t, err, "no window is of the board golbal")
+		require.False(t, r.Swapped)
+		require.Zero(t, r.Holds)
+		require.Len(t, p.notes, 1)
+		require.Equal(t, was, p.boards())
+		p.nothingLeft()
 
-	// One that only the log has is rebuilt.
-	for name := range was {
-		require.NoError(t, p.redis.HDel(t.Context(), p.key("windows"), name).Err())
-		require.NoError(t, p.redis.Del(t.Context(), p.key(name)).Err())
-	}
-	p.job.Choice.Boards = []string{"global"}
-	r, err = p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, was, p.boards())
+		// One that only the log has is rebuilt.
+		for key := range was {
+			require.NoError(t, p.redis.Del(t.Context(), key).Err())
+		}
+		for shard := range p.live {
+			require.NoError(t, p.redis.Del(t.Context(), p.keyOf(shard, "windows")).Err())
+		}
+		p.job.Choice.Boards = []string{"global"}
+		r, err = p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Equal(t, was, p.boards())
+	})
 }

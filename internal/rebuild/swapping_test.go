@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,230 +15,187 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// meddle does something once ingestion is held, just before the swap looks at both sides.
-type meddle struct {
-	p          *place
-	do         func()
-	held, done atomic.Bool
-}
-
-// meddling has do called, with a client of its own.
-func (p *place) meddling(do func(c *redis.Client)) *meddle {
+// meddle does something once ingestion is held, just before the swap looks at both sides,
+// with a client of its own.
+func (p *place) meddle(do func(c *redis.Client)) (done *atomic.Bool) {
 	p.t.Helper()
 	o := *p.redis.Options()
 	raw := redis.NewClient(&redis.Options{Addr: o.Addr, Dialer: o.Dialer, DB: o.DB, Username: o.Username, Password: o.Password})
 	p.t.Cleanup(func() { require.NoError(p.t, raw.Close()) })
-	m := &meddle{p: p, do: func() { do(raw) }}
-	p.redis.AddHook(m)
-	return m
-}
-
-func (*meddle) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (m *meddle) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		a := cmd.Args() // EVALSHA, its sum, the number of keys, the keys
-		if len(a) > 3 && a[2] == 2 && a[3] == m.p.key("hold") {
-			m.held.Store(true)
+	var held atomic.Bool
+	done = new(atomic.Bool)
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if calls(cmd, 2, p.key("hold")) {
+			held.Store(true)
 		}
-		if len(a) > 3 && a[2] == 8 && a[3] == m.p.key("ledger") && m.held.Load() && m.done.CompareAndSwap(false, true) {
-			m.do()
+		if calls(cmd, 8, p.key("ledger")) && held.Load() && done.CompareAndSwap(false, true) {
+			do(raw)
 		}
 		return next(ctx, cmd)
-	}
-}
-func (*meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	}))
+	return done
 }
 
 // soon is well under how long a swap that gets no answer is asked for.
 const soon = 14 * time.Second
 
 func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
-	p := newPlace(t, 21)
-	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
-	m := p.meddling(func(c *redis.Client) { // as if the rebuild had slept past its hold
-		require.NoError(t, c.Del(context.Background(), p.key("hold")).Err())
-		require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "21").Err())
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 21)
+		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
+		done := p.meddle(func(c *redis.Client) { // as if the rebuild had slept past its hold
+			require.NoError(t, c.Del(context.Background(), p.key("hold")).Err())
+			require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "21").Err())
+		})
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, done.Load())
+		require.True(t, r.Swapped)
+		require.Equal(t, int(of)+1, r.Holds)
+		require.Less(t, r.Took, soon)
+		p.nothingLeft()
 	})
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, m.done.Load())
-	require.True(t, r.Swapped)
-	require.Equal(t, 2, r.Holds)
-	require.Less(t, r.Took, soon)
-	p.nothingLeft()
 }
 
 func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T) {
-	p := newPlace(t, 20)
-	const day = 24 * 60 * 60 * 1000
-	now := time.Now().UnixMilli()
-	for name, listing := range map[string]string{
-		"global:weekly:old": fmt.Sprint(now-30*day, " ", now-23*day, " ", now+30*day), // kept
-		"global:weekly:new": fmt.Sprint(now+day, " ", now+7*day, " ", now+30*day),     // to be dropped
-	} {
-		require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listing).Err())
-		require.NoError(t, p.redis.ZAdd(t.Context(), p.key(name), redis.Z{Score: 1, Member: "m"}).Err())
-	}
-	p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 5}}
-	m := p.meddling(func(c *redis.Client) {
-		require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "torn:20").Err())
-	})
-	began := time.Now()
-	_, err := p.job.Run(t.Context())
-	require.True(t, m.done.Load())
-	var refused *ranking.RefusedError
-	require.ErrorAs(t, err, &refused)
-	require.Contains(t, err.Error(), "written in part")
-	require.Less(t, time.Since(began), soon)
-	p.nothingLeft()
-}
-
-// stuttering has a network on which every other of some calls is lost.
-type stuttering struct {
-	is    func(args []any) bool
-	calls atomic.Int64
-}
-
-func (*stuttering) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s *stuttering) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if s.is(cmd.Args()) && s.calls.Add(1)%2 == 1 {
-			cmd.SetErr(io.EOF)
-			return io.EOF
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		const day = 24 * 60 * 60 * 1000
+		now := time.Now().UnixMilli()
+		for name, listing := range map[string]string{
+			"global:weekly:old": fmt.Sprint(now-30*day, " ", now-23*day, " ", now+30*day), // kept
+			"global:weekly:new": fmt.Sprint(now+day, " ", now+7*day, " ", now+30*day),     // to be dropped
+		} {
+			require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listing).Err())
+			require.NoError(t, p.redis.ZAdd(t.Context(), p.key(name), redis.Z{Score: 1, Member: "m"}).Err())
 		}
-		return next(ctx, cmd)
-	}
-}
-func (*stuttering) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 5}}
+		done := p.meddle(func(c *redis.Client) {
+			require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "torn:20").Err())
+		})
+		began := time.Now()
+		_, err := p.job.Run(t.Context())
+		require.True(t, done.Load())
+		var refused *shadow.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, err.Error(), "written in part")
+		require.Less(t, time.Since(began), soon)
+		p.nothingLeft()
+	})
 }
 
 func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
-	p := newPlace(t, 40)
-	for name := range p.boards() {
-		require.NoError(t, p.redis.ZIncrBy(t.Context(), p.key(name), 25, "m3").Err())
-	}
-	p.job.Compare, p.job.List = true, 10
-	s := &stuttering{is: func(a []any) bool { return len(a) > 5 && a[0] == "evalsha" && a[2] == 2 && a[5] == "differing" }}
-	p.redis.AddHook(s)
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.Greater(t, s.calls.Load(), int64(3))
-	require.True(t, r.Swapped)
-	require.True(t, r.Exact)
-	require.Len(t, r.Differences, 1)
-	p.nothingLeft()
-}
-
-// silent is a Redis whose answers are lost from a swap on, which it carries out or not.
-type silent struct {
-	p        *place
-	executes bool
-	from     func() // told when the swap is sent
-	since    atomic.Bool
-	until    atomic.Bool
-}
-
-func (*silent) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s *silent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		a := cmd.Args()
-		if len(a) > 4 && a[3] == s.p.key("hold") && a[4] == s.p.key("~rebuild") && a[2].(int) > 2 && !s.since.Swap(true) {
-			if s.executes {
-				// The script itself, since none may be known yet.
-				a[0], a[1] = "eval", s.p.swapScript()
-				require.NoError(s.p.t, next(ctx, cmd))
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 40)
+		for key, rows := range p.boards() {
+			if slices.ContainsFunc(rows, func(z redis.Z) bool { return z.Member == "m3" }) {
+				require.NoError(t, p.redis.ZIncrBy(t.Context(), key, 25, "m3").Err())
 			}
-			s.from()
 		}
-		if s.since.Load() && !s.until.Load() {
+		p.job.Compare, p.job.List = true, 10
+		var asked atomic.Int64
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			if a := cmd.Args(); len(a) > 5 && a[0] == "evalsha" && a[2] == 2 && a[5] == "differing" && asked.Add(1)%2 == 1 {
+				cmd.SetErr(io.EOF) // every other of these calls is lost
+				return io.EOF
+			}
+			return do(ctx, cmd)
+		}))
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, asked.Load(), int64(3))
+		require.True(t, r.Swapped)
+		require.True(t, r.Exact)
+		require.Len(t, r.Differences, 1)
+		p.nothingLeft()
+	})
+}
+
+// silence loses the answers from a swap on, which is carried out or not, until the end. From
+// is called when the swap is sent.
+func (p *place) silence(executes bool, from func()) (end *atomic.Bool) {
+	var since atomic.Bool
+	end = new(atomic.Bool)
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		a := cmd.Args()
+		if len(a) > 4 && a[3] == p.key("hold") && a[4] == p.key("~rebuild") && a[2].(int) > 2 && !since.Swap(true) {
+			if executes {
+				// The script itself, since none may be known yet.
+				a[0], a[1] = "eval", lua.Swap.Source
+				require.NoError(p.t, do(ctx, cmd))
+			}
+			from()
+		}
+		if since.Load() && !end.Load() {
 			cmd.SetErr(io.EOF)
 			return io.EOF
 		}
-		return next(ctx, cmd)
-	}
-}
-func (*silent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (p *place) swapScript() string {
-	p.t.Helper()
-	source, err := os.ReadFile("../ranking/swap.lua")
-	require.NoError(p.t, err)
-	return string(source)
+		return do(ctx, cmd)
+	}))
+	return end
 }
 
 func TestASwapWhoseAnswerNeverComesIsToldAsThat(t *testing.T) {
-	was := leaveTime
-	leaveTime = 100 * time.Millisecond
-	defer func() { leaveTime = was }()
-	p := newPlace(t, 20)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	p.redis.AddHook(&silent{p: p, executes: true, from: stop})
-	r, err := p.job.Run(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, r.Swapped)
-	require.True(t, r.Unsure)
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		was := leaveTime
+		leaveTime = 100 * time.Millisecond
+		defer func() { leaveTime = was }()
+		p := newPlace(t, of, 20)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		p.silence(true, stop)
+		r, err := p.job.Run(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.False(t, r.Swapped)
+		require.True(t, r.Unsure)
+	})
 }
 
 func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
-	was := leaveTime
-	leaveTime = 50 * time.Millisecond // which is for those that are told to stop
-	defer func() { leaveTime = was }()
-	for _, executes := range []bool{true, false} {
-		t.Run(fmt.Sprint("executed: ", executes), func(t *testing.T) {
-			p := newPlace(t, 20)
-			s := &silent{p: p, executes: executes}
-			s.from = func() { time.AfterFunc(300*time.Millisecond, func() { s.until.Store(true) }) }
-			p.redis.AddHook(s)
-			r, err := p.job.Run(t.Context())
-			require.NoError(t, err)
-			require.True(t, r.Swapped)
-			require.False(t, r.Unsure)
-			p.nothingLeft()
-		})
-	}
-}
-
-// stopwatch measures how long the hold was there at least.
-type stopwatch struct {
-	key             string
-	taken, released time.Time
-}
-
-func (*stopwatch) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s *stopwatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		a := cmd.Args()
-		if len(a) > 3 && a[2] == 1 && a[3] == s.key && s.released.IsZero() {
-			s.released = time.Now()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		was := leaveTime
+		leaveTime = 50 * time.Millisecond // which is for those that are told to stop
+		defer func() { leaveTime = was }()
+		for _, executes := range []bool{true, false} {
+			t.Run(fmt.Sprint("executed: ", executes), func(t *testing.T) {
+				p := newPlace(t, of, 20)
+				var end *atomic.Bool
+				end = p.silence(executes, func() { time.AfterFunc(300*time.Millisecond, func() { end.Store(true) }) })
+				r, err := p.job.Run(t.Context())
+				require.NoError(t, err)
+				require.True(t, r.Swapped)
+				require.False(t, r.Unsure)
+				p.nothingLeft()
+			})
 		}
-		err := next(ctx, cmd)
-		if len(a) > 3 && a[2] == 2 && a[3] == s.key {
-			s.taken = time.Now()
-		}
-		return err
-	}
-}
-func (*stopwatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	})
 }
 
 func TestADryRunSaysHowLongIngestionReallyWasHeld(t *testing.T) {
-	p := newPlace(t, 20)
-	p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
-	s := &stopwatch{key: p.key("hold")}
-	p.redis.AddHook(s)
-	p.redis.AddHook(slow(20 * time.Millisecond))
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, r.Holds)
-	require.GreaterOrEqual(t, r.Held, s.released.Sub(s.taken))
-	p.nothingLeft()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
+		var taken, released time.Time // the hold was there at least in between
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			if calls(cmd, 1, p.key("hold")) && released.IsZero() {
+				released = time.Now()
+			}
+			err := do(ctx, cmd)
+			if calls(cmd, 2, p.key("hold")) {
+				taken = time.Now()
+			}
+			return err
+		}))
+		p.redis.AddHook(slow(20 * time.Millisecond))
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int(of), r.Holds)
+		require.GreaterOrEqual(t, r.Shards[p.at].Held, released.Sub(taken))
+		p.nothingLeft()
+	})
 }

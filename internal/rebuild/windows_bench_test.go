@@ -13,13 +13,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // manyBoards is a place with so many windows, of one member each: eight boards an event.
 func manyBoards(t testing.TB, on *redis.Client, windows int) *place {
 	t.Helper()
-	return newPlaceOf(t, on, windows/8, func(i int) []byte {
+	return newPlaceOf(t, on, 1, windows/8, func(i int) []byte {
 		names := make([]string, 8)
 		for j := range names {
 			names[j] = fmt.Sprintf(`"b%d"`, 8*i+j)

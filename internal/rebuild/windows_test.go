@@ -4,32 +4,17 @@ package rebuild
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/test/testenv"
 )
-
-// counted counts calls, those of a pipeline as one.
-type counted struct{ calls atomic.Int64 }
-
-func (*counted) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (c *counted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.calls.Add(1)
-		return next(ctx, cmd)
-	}
-}
-func (c *counted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.calls.Add(1)
-		return next(ctx, cmds)
-	}
-}
 
 // manyKeys is why a test needs a real Redis: with each command a miniredis looks through
 // all keys for those that expire.
@@ -40,13 +25,42 @@ func TestWhatARebuildAsksOfRedisGrowsFarSlowerThanItsWindows(t *testing.T) {
 	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
 	was := p.boards()
 	require.Len(t, was, windows)
-	c := new(counted)
-	p.redis.AddHook(c)
+	var calls atomic.Int64
+	p.redis.AddHook(watched(func(...redis.Cmder) { calls.Add(1) }))
 	r, err := p.job.Run(t.Context())
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
-	require.Less(t, c.calls.Load(), int64(windows/20))
+	require.Less(t, calls.Load(), int64(windows/20))
 	require.Equal(t, was, p.boards())
+	p.nothingLeft()
+}
+
+func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
+	const windows = 4000
+	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
+	var mu sync.Mutex // the lease is renewed beside
+	var held, over bool
+	var sent []string // from the hold until it ends
+	p.redis.AddHook(watched(func(cmds ...redis.Cmder) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, cmd := range cmds {
+			a := cmd.Args()
+			if calls(cmd, 2, p.key("hold")) {
+				held = true
+			} else if held && !over {
+				sent = append(sent, cmd.Name())
+				over = len(a) > 3 && a[3] == p.key("hold") // the swap
+			}
+		}
+	}))
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.True(t, over)
+	require.Less(t, len(sent), 12, "%v", sent)
+	require.NotContains(t, sent, "hscan")
+	require.Equal(t, windows, r.Plan.Replaces())
 	p.nothingLeft()
 }
 
@@ -57,43 +71,15 @@ func TestARebuildOfMoreWindowsThanMayBeReplacesThemAll(t *testing.T) {
 	was := p.boards()
 	require.Len(t, was, windows)
 	p.config.MaxWindows = most
-	p.job.Live = ranking.New(p.config)
+	p.job.Live = boards.New(p.config).Shards()
 	r, err := p.job.Run(t.Context())
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
 	require.Equal(t, was, p.boards())
 	for _, w := range r.Plan.Windows {
-		require.Equal(t, ranking.Replaced, w.Fate, w.Why)
+		require.Equal(t, shadow.Replaced, w.Action, w.Why)
 	}
 	p.nothingLeft()
-}
-
-// interrupted is a rebuild that is told to stop as its first keys are removed.
-type interrupted struct {
-	stop    func()
-	removed atomic.Int64
-}
-
-func (*interrupted) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (i *interrupted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		i.see(cmd)
-		return next(ctx, cmd)
-	}
-}
-func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			i.see(cmd)
-		}
-		return next(ctx, cmds)
-	}
-}
-func (i *interrupted) see(cmd redis.Cmder) {
-	if cmd.Name() == "unlink" {
-		i.removed.Add(1)
-		i.stop()
-	}
 }
 
 func TestARemovalHearsASignalAtOnceAndLetsOthersBegin(t *testing.T) {
@@ -102,12 +88,19 @@ func TestARemovalHearsASignalAtOnceAndLetsOthersBegin(t *testing.T) {
 	was := p.boards()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	i := &interrupted{stop: stop}
-	p.redis.AddHook(i)
+	var removed atomic.Int64
+	p.redis.AddHook(watched(func(cmds ...redis.Cmder) {
+		for _, cmd := range cmds {
+			if cmd.Name() == "unlink" {
+				removed.Add(1)
+				stop()
+			}
+		}
+	}))
 	p.job.DryRun = true
 	_, err := p.job.Run(ctx)
 	require.NoError(t, err, "what it was asked for is done")
-	require.Less(t, i.removed.Load(), int64(windows/2))
+	require.Less(t, removed.Load(), int64(windows/2))
 	require.Len(t, p.notes, 1)
 	require.Contains(t, p.notes[0], "expires by itself")
 	require.Equal(t, was, p.boards())

@@ -6,7 +6,6 @@ package sample
 import (
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
 // crockford are the digits of a ULID (github.com/ulid/spec).
@@ -112,22 +111,4 @@ func (c *clock) append(buf []byte, ms int64) []byte {
 
 func two(buf []byte, n int64) []byte {
 	return append(buf, '0'+byte(n/10), '0'+byte(n%10))
-}
-
-// appendString writes text as a JSON string (RFC 8259, section 7). What isn't
-// UTF-8 becomes U+FFFD, as there is no way to write it.
-func appendString(buf []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	buf = append(buf, '"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			buf = append(buf, '\\', byte(r))
-		case r < ' ':
-			buf = append(buf, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		default:
-			buf = utf8.AppendRune(buf, r)
-		}
-	}
-	return append(buf, '"')
 }

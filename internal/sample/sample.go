@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Options say what the events are like. The zero value of a field is its
@@ -88,7 +90,8 @@ func New(o Options) (*Generator, error) {
 		spread:  o.Spread.Milliseconds(),
 	}
 	for i, board := range o.Boards {
-		g.boards = append(g.boards, appendString(nil, board))
+		quoted, _ := jsontext.AppendQuote(nil, board) // what isn't UTF-8 is U+FFFD
+		g.boards = append(g.boards, quoted)
 		g.picked = append(g.picked, i)
 	}
 	g.SetNow(o.Now)

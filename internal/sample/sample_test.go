@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/standings/standings/internal/ingest/event"
 	"pgregory.net/rapid"
@@ -315,22 +314,6 @@ func TestTheClockWritesWhatPackageTimeDoes(t *testing.T) {
 			if want := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
 				t.Fatalf("%d is written %s, want %s", ms, got, want)
 			}
-		}
-	})
-}
-
-func FuzzTextSurvivesJSON(f *testing.F) {
-	for _, text := range []string{"", "eu", `"\`, "\x00\x1f\x7f", "\u2028😀", "\xff\xfe", "</script>"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		encoded := appendString(nil, text)
-		var got string
-		if err := json.Unmarshal(encoded, &got); err != nil {
-			t.Fatalf("%q is written %s: %v", text, encoded, err)
-		}
-		if want := string([]rune(text)); got != want || !utf8.Valid(encoded) {
-			t.Errorf("%q is read as %q", text, got)
 		}
 	})
 }

@@ -122,6 +122,7 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 		m.Wrong = append(m.Wrong, "before anything went wrong: "+err.Error())
 		return
 	}
+	w.disturbed.Add(1)
 	w.began = time.Now()
 	var deck deck
 	for round := 1; time.Since(w.began) < d; round++ {

@@ -128,7 +128,7 @@ func (w *world) toldLost(ctx context.Context, board string) (string, error) {
 	return fmt.Sprintf("%s halted its partitions after %s, check said so", board, seconds(after)), nil
 }
 
-// check is what consumer check says, and how it ends.
+// check is what consumer check says, wherever its lines end, and how it ends.
 func (w *world) check(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -137,5 +137,5 @@ func (w *world) check(ctx context.Context) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	return out.String(), err
+	return strings.Join(strings.Fields(out.String()), " "), err
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -88,7 +88,7 @@ func (w *world) under(key string, rate int64, lasts time.Duration, figure func(h
 func (w *world) alterQuota(ctx context.Context, op kadm.AlterClientQuotaOp) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	id := connect.ClientID
+	id := kafkaconn.ClientID
 	altered, err := w.place.Admin().AlterClientQuotas(ctx, []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &id}}, Ops: []kadm.AlterClientQuotaOp{op},
 	}})

@@ -20,8 +20,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // The modes.

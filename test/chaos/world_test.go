@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 const (
@@ -48,7 +48,8 @@ type world struct {
 	began     time.Time
 
 	// disturbed counts how often something has gone wrong or been recovered from: odd
-	// while it is wrong. A rebuild is nothing wrong: no read may be refused for it.
+	// while it is wrong, and until the first events count, since Redis is empty until
+	// then. A rebuild is nothing wrong: no read may be refused for it.
 	disturbed atomic.Int64
 	// single says that a round's fault is its only one.
 	single atomic.Bool
@@ -72,6 +73,7 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now()}
 	w.rebuildTook.Store(300) // of a log that has just begun
+	w.disturbed.Store(1)
 	w.startKafka(t)
 	w.store = newStore(t, mode)
 	w.place = harness.New(t, harness.Options{

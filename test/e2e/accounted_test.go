@@ -12,10 +12,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/sample"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // watch scrapes every consumer of a place all the time, and holds each scrape to the
@@ -54,6 +53,7 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 
 func TestResultsAddUpToWhatWasConsumedThroughRebalances(t *testing.T) {
 	testenv.Slow(t)
+	t.Parallel()
 	const partitions = 6
 	began := time.Now()
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{
@@ -149,47 +149,50 @@ func TestResultsAddUpToWhatWasConsumedThroughRebalances(t *testing.T) {
 // What a killed process had counted is what its last scrape says, or more. The rest of
 // the sweep that it died in is its successor's, which counts as repeated what is in.
 func TestAfterAKillTheSuccessorAccountsForTheRestOfTheSweep(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"piece_time": "500us"}})
-	const events = 60_000
-	var all []*kgo.Record
-	for i := range events {
-		all = append(all, harness.Record(0, fmt.Sprintf(`{"user_id":"player-%d","points":%d}`, i*7919%40_000, 1+i%9)))
+	more := func() (all []*kgo.Record) {
+		for i := range 60_000 {
+			all = append(all, harness.Record(0, fmt.Sprintf(`{"user_id":"player-%d","points":%d}`, i*7919%40_000, 1+i%9)))
+		}
+		return all
 	}
-	place.Publish(t, all...)
+	place.Publish(t, more()...)
 	end := watch(t, place)
-	victim := place.Start(t)
-	var last harness.Counts
-	harness.Eventually(t, within, func() string {
-		m, err := victim.Scrape(t.Context())
-		if err != nil {
-			return err.Error()
-		}
-		n := m.Counts(t)
-		if at, err := ledger.Parse(place.Ledger(t)[0]); err != nil || !at.Sweeping() || n.Applied == last.Applied {
-			last = n
-			return "it isn't in the middle of a sweep"
-		}
-		last = n
-		victim.Kill()
-		return ""
+	var victim *harness.Consumer
+	var began int64         // where the victim did
+	var last harness.Counts // that it showed
+	at := place.KillInSweep(t, within, harness.Sweep{
+		Start: func() *harness.Consumer {
+			began, last = place.Counting(t), harness.Counts{}
+			victim = place.Start(t)
+			return victim
+		},
+		More: more,
+		Seen: func() bool {
+			m, err := victim.Scrape(t.Context())
+			if err != nil {
+				return false
+			}
+			before := last.Applied
+			last = m.Counts(t)
+			return last.Applied > before
+		},
 	})
-	at, err := ledger.Parse(place.Ledger(t)[0])
-	if err != nil || !at.Sweeping() {
-		t.Fatalf("it was killed at %v (%v), after a sweep: the test shows nothing", at, err)
-	}
 	successor := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	end()
 	n := successor.Terminate(t)
 	place.Check(t)
 	t.Logf("killed at %v after %+v; the successor: %+v", at, last, n)
+	events := int64(len(place.Published()))
 	if n.Sum() != n.Consumed || n.Consumed != events-at.From {
 		t.Errorf("the successor consumed %+v; %d events lay behind the ledger", n, events-at.From)
 	}
 	if n.Repeated == 0 {
 		t.Error("nothing was repeated: it didn't take over a sweep")
 	}
-	if most := at.From + n.Repeated; last.Applied > most || last.Applied+n.Applied > events {
+	if most := at.From - began + n.Repeated; last.Applied > most || last.Applied+n.Applied > events-began {
 		t.Errorf("the last scrape of the killed process says %d, and %d were in", last.Applied, most)
 	}
 }

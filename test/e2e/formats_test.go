@@ -46,6 +46,7 @@ func inEnvelope(id string, at time.Time, members string) string {
 // Two games publish in their own ways, and each topic mixes what it has: nothing but
 // the records says how each is to be read.
 func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{
 		"event.fields.user_id": "player.id", "event.fields.points": "score.delta", "event.fields.board": `meta.board\.name`,
 		"event.fields.occurred_at": "meta.at", "event.fields.event_id": "meta.id", "lateness": "20d", "max_points": "100000",
@@ -117,6 +118,7 @@ func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
 }
 
 func TestEveryOddCloudEventCountsOrIsDeadLetteredForItsReason(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	now := time.Now()
 	const good = `{"user_id":"u","points":1}`
@@ -166,6 +168,7 @@ func TestEveryOddCloudEventCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 
 // What is read a second time is read by its headers and paths, too.
 func TestAnOverflowOfCloudEventsIsFoundAgainInTheLog(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000", "event.fields.user_id": "player.id"}})
 	event := func(user string, points int) *kgo.Record {
 		r := harness.Record(0, inEnvelope("ce-"+user, time.Now(), fmt.Sprintf(`"data":{"player":{"id":%q},"points":%d}`, user, points)))

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/sample"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
 	testenv.Slow(t)
+	t.Parallel()
 	const partitions = 2
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB"}})
 	g := generator(t, sample.Options{
@@ -62,6 +63,7 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 
 // Two different signals, as two of a kind that come at once are one.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	server := testenv.PrivateKafka(t, nil)
 	place := harness.New(t, harness.Options{Kafka: server})
 	place.Publish(t, harness.Record(0, `{"user_id":"u","points":1}`))
@@ -89,6 +91,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 }
 
 func TestPartitionsAddedWhileRunningCountFromTheirFirstEvent(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2})
 	place.Publish(t, some("old", 0, 10)...)
 	consumer := place.Start(t)
@@ -109,6 +112,7 @@ func TestPartitionsAddedWhileRunningCountFromTheirFirstEvent(t *testing.T) {
 }
 
 func TestATopicThatDoesNotExistYetIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{NoTopic: true})
 	consumer := place.Start(t)
 	line := consumer.Log.Await(t, within, "waiting for Kafka")
@@ -126,6 +130,7 @@ func TestATopicThatDoesNotExistYetIsWaitedFor(t *testing.T) {
 // All partitions of a topic look at the ledger at once, and all but one find it
 // written: none may take that for a lost Redis.
 func TestAFirstStartOfManyPartitionsIsOneStart(t *testing.T) {
+	t.Parallel()
 	const partitions = 32
 	place := harness.New(t, harness.Options{Partitions: partitions})
 	for p := range partitions {
@@ -147,6 +152,7 @@ func TestAFirstStartOfManyPartitionsIsOneStart(t *testing.T) {
 }
 
 func TestReplicasThatComeAndGoInOrderCountEveryEventOnceBetweenThem(t *testing.T) {
+	t.Parallel()
 	const partitions = 4
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d"}})
 	g := generator(t, sample.Options{

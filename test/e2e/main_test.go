@@ -9,7 +9,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) { harness.MainWaiting(m) }
 
 // within is how long anything of a small run may take on a machine that is busy.
 const within = 90 * time.Second

@@ -10,8 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // TestFoldMemoryIsKeptWithinATenth measures the process itself: what a consumer of
@@ -20,6 +20,7 @@ import (
 func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
 	testenv.Slow(t)
 	testenv.RealKafka(t, "a broker inside the test's process takes the machine's memory for itself")
+	t.Parallel()
 	const partitions, events, foldMemory = 64, 700_000, 64 << 20
 	place := harness.New(t, harness.Options{
 		Partitions: partitions,

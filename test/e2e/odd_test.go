@@ -12,9 +12,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/oracle"
+	"github.com/standings/standings/test/testenv"
 )
 
 // padded is an event of exactly so many bytes.
@@ -114,6 +114,7 @@ func oddBad() map[string][2]string {
 }
 
 func TestEveryOddRecordCountsOrIsDeadLetteredForItsReason(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{
 		TopicConfig: map[string]string{"max.message.bytes": "8388608"},
 		Settings:    map[string]string{"lateness": "10d"}, // the week before this one still takes events
@@ -172,6 +173,7 @@ func TestEveryOddRecordCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 }
 
 func TestAllCodecsAreRead(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{TopicConfig: map[string]string{"max.message.bytes": "4194304"}})
 	for name, codec := range map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
@@ -210,6 +212,7 @@ func incompressible(n int) string {
 
 func TestADeadLetterThatTheBrokerRefusesForItsSizeGoesWithoutItsValue(t *testing.T) {
 	testenv.RealKafka(t, "a topic's max.message.bytes")
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	place.Kafka.CreateTopic(t, place.DeadLetterTopic(), 1, map[string]string{"max.message.bytes": "3000"})
 	small := harness.Record(0, `{"user_id":"small"}`)
@@ -235,6 +238,7 @@ func TestADeadLetterThatTheBrokerRefusesForItsSizeGoesWithoutItsValue(t *testing
 
 // Near max_points the script refuses a member's events, and only theirs.
 func TestAnOverflowTakesAllOfTheMembersEventsInTheBatchAndNoOthers(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000"}})
 	event := func(user string, points int, more string) *kgo.Record {
 		return harness.Record(0, fmt.Sprintf(`{"user_id":%q,"points":%d%s}`, user, points, more))

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestReadinessFollowsKafkaRedisAndTheGroup(t *testing.T) {
+	t.Parallel()
 	redis := testenv.PrivateRedis(t)
 	place := harness.New(t, harness.Options{Redis: redis, NoTopic: true})
 	consumer := place.Start(t)
@@ -54,6 +55,7 @@ func TestReadinessFollowsKafkaRedisAndTheGroup(t *testing.T) {
 }
 
 func TestAHaltedPartitionIsAReasonAndTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2})
 	place.Publish(t, append(some("u", 0, 5), some("u", 1, 5)...)...)
 	consumer := place.Start(t)
@@ -99,6 +101,7 @@ func TestAHaltedPartitionIsAReasonAndTheOthersGoOn(t *testing.T) {
 }
 
 func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
+	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		testenv.NotRun(t, "there is no promtool on the PATH (Debian has it in the package prometheus)")
@@ -137,6 +140,7 @@ func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
 }
 
 func TestHowMuchOfTheRangeIsUsedIsToldByOneReplica(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2})
 	place.Publish(t, harness.Record(0, `{"user_id":"rich","points":49999999}`), harness.Record(1, `{"user_id":"poor","points":-75000000,"board":"eu"}`))
 	place.Start(t)
@@ -169,6 +173,7 @@ func TestHowMuchOfTheRangeIsUsedIsToldByOneReplica(t *testing.T) {
 
 // A scraper that hangs keeps the process from nothing; the port is closed at its end.
 func TestThePortIsOpenUntilTheEndAndNotAfterIt(t *testing.T) {
+	t.Parallel()
 	// Terminate doesn't wait for so long: an end that nothing is in the way of takes none of it.
 	place := harness.New(t, harness.Options{Settings: map[string]string{"shutdown_timeout": "5m"}})
 	consumer := place.Start(t)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // says runs a command with settings, and returns its exit code and all that it said.
@@ -35,6 +35,7 @@ func says(t *testing.T, place *harness.Place, settings map[string]string, args .
 
 func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 	testenv.Slow(t)
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{
 		"periods.weekly.layout": "wide", "periods.monthly.layout": "wide", "periods.yearly.layout": "wide",
 	}})
@@ -77,7 +78,7 @@ func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 		}
 	}
 	harness.Eventually(t, within, func() string {
-		if code, said := says(t, place, readable, "diff", "--with", place.Prefix); code != 0 || !strings.Contains(said, "Both ledgers stand at the same positions.") {
+		if code, said := says(t, place, readable, "diff", "--with", place.Prefix); code != 0 || !strings.Contains(said, "Both ledgers are at the same positions.") {
 			return said
 		}
 		return ""

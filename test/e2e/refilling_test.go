@@ -14,6 +14,7 @@ import (
 )
 
 func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	var all []*kgo.Record
 	for i := range 60_000 {

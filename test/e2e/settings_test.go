@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/sample"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	testenv.Slow(t)
+	t.Parallel()
 	everyPeriod := map[string]string{}
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		everyPeriod["periods."+p+".enabled"] = "true"
@@ -72,6 +73,7 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 }
 
 func TestOnlyTheConfiguredBoardsCount(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"boards": "eu,us"}})
 	place.Publish(t,
 		harness.Record(0, `{"user_id":"u","points":1,"board":["eu","us"]}`),

@@ -42,6 +42,7 @@ func records(g *sample.Generator, n, partitions int) []*kgo.Record {
 // Promises 1 to 5 in one small run, on whatever this machine has: also where that is
 // nothing but Go.
 func TestTwentyThousandEventsCountExactlyOnceAndAreAccountedFor(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"lateness": "70d"}})
 	g := generator(t, sample.Options{
 		Seed: 1, Members: 800, Skew: 1.1, Boards: []string{"global", "eu", "us", "asia"}, BoardsPerEvent: 3,

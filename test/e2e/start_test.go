@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 const maxFuture = 5 * 60 * 1000 // ms, by default
@@ -53,6 +53,7 @@ func begin(t *testing.T, place *harness.Place, start string, before, after []*kg
 }
 
 func TestStartEarliestReadsEverything(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	begin(t, place, "earliest", nil, append(at("old", time.Now().AddDate(-6, 0, 0), 5), some("new", 0, 5)...))
 	if offset, since := origin(t, place); offset != 0 || since != 0 {
@@ -73,6 +74,7 @@ func cut(t *testing.T, place *harness.Place, before int64) {
 // The log begins with a record of an hour ago, which proves nothing: those that are gone
 // are later.
 func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteUntilNow(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	place.Produce(t, some("gone", 0, 9)...)
 	place.Publish(t, at("kept", time.Now().Add(-time.Hour), 5)...)
@@ -87,6 +89,7 @@ func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteUntilNow(t *testing.
 
 // By the operator's word it is bounded by the first record that is left.
 func TestByTheWordOnDisorderALogThatLostItsBeginningIsIncompleteBeforeItsFirstRecord(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"disorder": "2h"}})
 	hour := time.Now().Add(-time.Hour)
 	place.Produce(t, some("gone", 0, 9)...)
@@ -101,6 +104,7 @@ func TestByTheWordOnDisorderALogThatLostItsBeginningIsIncompleteBeforeItsFirstRe
 
 // Where brokers set the times, the first record that is left bounds those before it.
 func TestWhereBrokersSetTheTimesTheFirstRecordBoundsWhatIsGone(t *testing.T) {
+	t.Parallel()
 	kafka := testenv.RealKafka(t, "LogAppendTime set on a topic")
 	place := harness.New(t, harness.Options{Kafka: kafka, TopicConfig: map[string]string{"message.timestamp.type": "LogAppendTime"}})
 	place.Produce(t, some("gone", 0, 9)...)
@@ -116,6 +120,7 @@ func TestWhereBrokersSetTheTimesTheFirstRecordBoundsWhatIsGone(t *testing.T) {
 }
 
 func TestStartLatestReadsWhatComesAfter(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"start": "latest"}})
 	place.Produce(t, some("before", 0, 9)...)
 	began := place.RedisTime(t)
@@ -137,6 +142,7 @@ func TestStartLatestReadsWhatComesAfter(t *testing.T) {
 }
 
 func TestStartAtATimeReadsFromTheFirstRecordOfThatTime(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	now := time.Now()
 	asked := now.Add(-90 * time.Minute).UTC().Truncate(time.Second)
@@ -150,6 +156,7 @@ func TestStartAtATimeReadsFromTheFirstRecordOfThatTime(t *testing.T) {
 // The earliest window that lives by default is the earliest year that ended at most 800
 // days ago.
 func TestStartWindowReadsWhatCanHoldEventsOfWindowsThatLive(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	now := time.Now().UTC()
 	year := time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)

@@ -67,6 +67,7 @@ func some(user string, partition, n int) []*kgo.Record {
 }
 
 func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t *testing.T) {
+	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3})
 	committed, aborted, open := newProducer(t, place, 1), newProducer(t, place, 2), newProducer(t, place, 3)
 	for _, p := range []*producer{committed, aborted, open} {
@@ -116,6 +117,7 @@ func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t
 }
 
 func TestManyTransactionsThatInterleaveCountIfAndOnlyIfTheyWereCommitted(t *testing.T) {
+	t.Parallel()
 	const partitions, rounds = 3, 60
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"kafka.fetch_bytes": "64KiB"}})
 	random := rand.New(rand.NewPCG(7, 11))

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/standings/standings/internal/ledger"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/standings/standings/test/harness"
 )
 
@@ -42,45 +42,30 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	}
 }
 
-// awaitSweep waits until the first partition's ledger stands within a sweep of so many
-// records, past a position of before.
-func awaitSweep(t *testing.T, place *harness.Place, records int64, before string) ledger.Position {
+// another is the events of a sweep for whoever missed one.
+func another() []*kgo.Record { return earned(5, 60_000, 40_000, 1) }
+
+// awaitSweep waits until a consumer is in the middle of a sweep of the first partition.
+func awaitSweep(t *testing.T, place *harness.Place) {
 	t.Helper()
-	at := ledger.Position{}
-	deadline := time.Now().Add(within)
-	for ; time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		text := place.Ledger(t)[0]
-		if text == before {
-			continue
-		}
-		var err error
-		if at, err = ledger.Parse(text); err == nil && at.Sweeping() && at.To-at.From >= records {
-			return at
-		}
-		if behind := place.Behind(t.Context()); behind == "" {
-			t.Fatalf("no sweep of %d records was seen: the ledger came to %s", records, text)
-		}
-	}
-	t.Fatalf("no sweep of %d records was seen within %v", records, within)
-	return at
+	place.CatchSweep(t, within, harness.Sweep{More: another})
 }
 
 func TestASweepThatCrashesIsFinishedByAnOwnerThatCutsOtherwise(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{})
 	place.Publish(t, earned(3, 60_000, 40_000, 1)...)
-	before := ""
 	for _, cuts := range []map[string]string{
 		{"piece_time": "500us"},
 		{"piece_time": "20ms", "fold_memory": "32MiB"},
 		{"piece_time": "1ms"},
 		{"piece_time": "500us", "kafka.fetch_bytes": "64KiB"},
 	} {
-		c := place.Start(t, cuts)
-		at := awaitSweep(t, place, 1, before)
-		c.Kill()
-		before = place.Ledger(t)[0]
-		t.Logf("with %v: killed at %v, the ledger stands at %s", cuts, at, before)
+		at := place.KillInSweep(t, within, harness.Sweep{
+			Start: func() *harness.Consumer { return place.Start(t, cuts) },
+			More:  another,
+		})
+		t.Logf("with %v: killed at %v", cuts, at)
 	}
 	place.Start(t, map[string]string{"piece_time": "3ms"})
 	finish(t, place)
@@ -90,21 +75,24 @@ func TestASweepTooLargeForItsSuccessorIsFinishedInSeveralReadings(t *testing.T) 
 	t.Parallel()
 	place := newPlace(t, harness.Options{})
 	place.Publish(t, earned(4, 300_000, 280_000, 1)...)
-	roomy := place.Start(t, map[string]string{"piece_time": "500us"})
-	at := awaitSweep(t, place, 150_000, "")
-	roomy.Kill()
+	at := place.KillInSweep(t, within, harness.Sweep{
+		Start:   func() *harness.Consumer { return place.Start(t, map[string]string{"piece_time": "500us"}) },
+		More:    func() []*kgo.Record { return earned(6, 300_000, 280_000, 1) },
+		Records: 150_000,
+	})
 
 	tight := place.Start(t, map[string]string{"fold_memory": "32MiB"})
 	line := tight.Log.Await(t, within, "going on with a sweep")
-	resumed := fmt.Sprint(line.Fields["position"])
+	resumed := strings.TrimPrefix(fmt.Sprint(line.Fields["position"]), "[")
 	if want, _, _ := strings.Cut(at.String(), "@"); !strings.HasPrefix(resumed, want+"@") {
 		t.Fatalf("it goes on at %s, after a crash in %v", resumed, at)
 	}
 	place.AwaitCaughtUp(t, within)
 	read, log := tight.BytesRead(t), place.LogBytes(t)
-	share := float64(at.To-at.From) / 300_000
-	t.Logf("a sweep of %v: read %d bytes of a log of %d, of which the sweep is %.2f", at, read, log, share)
-	if readings := (float64(read)/float64(log) - (1 - share)) / share; readings < 2 {
+	records := float64(len(place.Published()))
+	sweep, behind := float64(at.To-at.From)/records, 1-float64(at.To)/records
+	t.Logf("a sweep of %v: read %d bytes of a log of %d, of which the sweep is %.2f", at, read, log, sweep)
+	if readings := (float64(read)/float64(log) - behind) / sweep; readings < 2 {
 		t.Errorf("the sweep was read %.1f times: the memory was to be too small for less than twice", readings)
 	}
 	finish(t, place)

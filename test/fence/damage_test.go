@@ -49,7 +49,7 @@ func TestABoardDeletedUnderTheConsumerHaltsWhoeverTouchesItUntilItIsRestored(t *
 	place.AwaitCaughtUp(t, within)
 
 	ctx := t.Context()
-	key := place.Key(window(t, place, "global", "yearly"))
+	key := place.KeyOf("visitor", window(t, place, "global", "yearly"))
 	saved, err := place.RedisClient().Dump(ctx, key).Result()
 	must(t, err)
 	left, err := place.RedisClient().PTTL(ctx, key).Result()
@@ -94,6 +94,7 @@ func TestABoardDeletedUnderTheConsumerHaltsWhoeverTouchesItUntilItIsRestored(t *
 
 func TestALostLedgerHaltsUntilItIsBack(t *testing.T) {
 	t.Parallel()
+	harness.OneShard(t, "it takes the one ledger away and puts it back")
 	place := newPlace(t, harness.Options{})
 	c := place.Start(t)
 	place.Publish(t, earned(52, 500, 100, 1)...)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // The outages of one broker, one after the other: starting one takes seconds.
@@ -48,7 +48,7 @@ func TestAKafkaThatIsAwayHangsOrRestartsLosesNothing(t *testing.T) {
 		place := newPlace(t, harness.Options{Kafka: kafka, Settings: map[string]string{"piece_time": "500us"}})
 		place.Publish(t, earned(83, 60_000, 40_000, 1)...)
 		c := place.Start(t)
-		awaitSweep(t, place, 1, "")
+		awaitSweep(t, place)
 		kafka.Kill()
 		lasts(t, away)
 		said := t.Run("says so", func(t *testing.T) { says(t, c, 2, kafka.Addr()) })

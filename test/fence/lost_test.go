@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
@@ -58,6 +58,7 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 // the one who finds the ledger moved, and what the dead one has sent counts.
 func TestALateCallOfADeadOwnerCountsIfItIsStillInOrder(t *testing.T) {
 	t.Parallel()
+	harness.OneShard(t, "the dead owner's call and its successor's have to be of the same one")
 	server := testenv.PrivateRedis(t)
 	network := startProxy(t, server.Addr(), func(int, []string) fate { return fate{} })
 	place := newPlace(t, harness.Options{Redis: server, Settings: map[string]string{

@@ -104,7 +104,7 @@ func TestARedisThatHangsDoesNotKeepAConsumerFromEnding(t *testing.T) {
 				place.Publish(t, earned(61, 60_000, 40_000, 1)...)
 				c := place.Start(t)
 				if name == "in a sweep" {
-					awaitSweep(t, place, 1, "")
+					awaitSweep(t, place)
 				} else {
 					place.AwaitCaughtUp(t, within)
 				}

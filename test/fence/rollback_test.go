@@ -113,8 +113,13 @@ func TestARedisThatGoesBackIntoASweepGoesOnWithThatSweep(t *testing.T) {
 	place := newPlace(t, harness.Options{Settings: map[string]string{"piece_time": "500us"}})
 	place.Publish(t, earned(42, 60_000, 40_000, 1)...)
 	c := place.Start(t)
-	awaitSweep(t, place, 1, "")
-	older := place.Redis.Dump()
+	var older []byte
+	place.CatchSweep(t, within, harness.Sweep{More: another, Seen: func() bool {
+		before, _, _ := strings.Cut(place.Ledger(t)[0], "@")
+		older = place.Redis.Dump()
+		after, _, sweeping := strings.Cut(place.Ledger(t)[0], "@")
+		return sweeping && before == after // so is the dump in that sweep
+	}})
 	place.AwaitCaughtUp(t, within)
 
 	place.Redis.Restart(older)
@@ -136,7 +141,7 @@ func TestAWipedRedisIsFilledAgainFromTheLog(t *testing.T) {
 			stop := func() {}
 			switch name {
 			case "in a sweep":
-				awaitSweep(t, place, 1, "")
+				awaitSweep(t, place)
 			case "under traffic":
 				events := traffic(t, place, 2)
 				stop = events.stop

@@ -32,11 +32,11 @@ func Main(m *testing.M) {
 }
 
 // MainWaiting is Main for tests that mostly wait, for an outage that has to last or a
-// failover: more of them than there are cores run at once.
+// failover: many more of them than there are cores run at once.
 func MainWaiting(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("4"); err != nil {
+		if err := f.Value.Set("8"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +30,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/oracle"
+	"github.com/standings/standings/test/testenv"
 )
 
 // Options say what a Place is like. The zero value of a field is its default.
@@ -92,6 +93,9 @@ func New(t testing.TB, o Options) *Place {
 	}
 	if p.Redis == nil && o.RedisClient == nil {
 		p.Redis = testenv.Redis(t)
+	}
+	if n := DefaultShards(t); n > 1 {
+		p.Settings["redis.shards"] = strconv.Itoa(n)
 	}
 	maps.Copy(p.Settings, o.Settings)
 	p.Topic, p.Group = p.Prefix, p.Prefix

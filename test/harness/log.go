@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,31 +93,27 @@ func (l *Log) Count(message string) int {
 // Await waits for a line whose message contains text, and returns it.
 func (l *Log) Await(t testing.TB, within time.Duration, text string) Line {
 	t.Helper()
-	var found Line
-	Eventually(t, within, func() string {
-		for _, line := range l.Lines() {
-			if strings.Contains(line.Message, text) {
-				found = line
-				return ""
-			}
-		}
-		return fmt.Sprintf("no line of the log says %q; it ends with\n%s", text, l.Tail(5))
-	})
-	return found
+	return l.await(t, within, "no line of the log says "+strconv.Quote(text), func(line Line) bool { return strings.Contains(line.Message, text) })
 }
 
 // AwaitHalt waits until a partition has halted for a reason.
 func (l *Log) AwaitHalt(t testing.TB, within time.Duration, reason string) Line {
 	t.Helper()
-	var found Line
+	return l.await(t, within, "no partition has halted for "+reason, func(line Line) bool {
+		return line.Message == "partition halted" && line.Fields["reason"] == reason
+	})
+}
+
+func (l *Log) await(t testing.TB, within time.Duration, missing string, is func(Line) bool) (found Line) {
+	t.Helper()
 	Eventually(t, within, func() string {
-		for _, line := range l.Lines() {
-			if line.Message == "partition halted" && line.Fields["reason"] == reason {
-				found = line
-				return ""
-			}
+		lines := l.Lines()
+		at := slices.IndexFunc(lines, is)
+		if at < 0 {
+			return fmt.Sprintf("%s; the log ends with\n%s", missing, l.Tail(5))
 		}
-		return fmt.Sprintf("no partition has halted for %q; the log ends with\n%s", reason, l.Tail(5))
+		found = lines[at]
+		return ""
 	})
 	return found
 }

@@ -172,24 +172,6 @@ func (p *Place) Published() []Published {
 	return slices.Clone(p.published)
 }
 
-// ForgetRange takes back what was expected of a partition's records in [from, to): they
-// are gone from Kafka, and never counted.
-func (p *Place) ForgetRange(partition int, from, to int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.remembers()
-	p.published = slices.DeleteFunc(p.published, func(q Published) bool {
-		return q.Partition == partition && q.Offset >= from && q.Offset < to
-	})
-	clear(p.bad)
-	p.expected = oracle.New(OracleConfig(p.test, p.Settings))
-	for _, q := range p.published {
-		if p.expected.Add(q.asRecord()) != "" {
-			p.bad[oracle.At{Partition: q.Partition, Offset: q.Offset}] = q
-		}
-	}
-}
-
 func (p *Place) remembers() {
 	if p.forgetful {
 		panic("harness: a forgetful place doesn't know what was published")

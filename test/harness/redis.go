@@ -42,10 +42,12 @@ func (p *Place) eachKey(ctx context.Context, do func(key string)) error {
 	})
 }
 
-// Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47").
-func (p *Place) Key(name string) string { return p.Prefix + ":{0}:" + name }
+// Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47"). Of several shards
+// it is the first one's.
+func (p *Place) Key(name string) string { return p.KeyIn(0, name) }
 
-// Hash is a hash of the place: "ledger", "origin", "windows", "workers".
+// Hash is a hash of the place: "ledger", "origin", "windows", "workers". Those of several
+// shards are taken together.
 func (p *Place) Hash(t testing.TB, name string) map[string]string {
 	t.Helper()
 	fields, err := p.hash(t.Context(), name)
@@ -56,16 +58,15 @@ func (p *Place) Hash(t testing.TB, name string) map[string]string {
 }
 
 func (p *Place) hash(ctx context.Context, name string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
-	defer cancel()
-	fields, err := p.redis.HGetAll(ctx, p.Key(name)).Result()
+	all, err := p.hashes(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.Key(name), err)
+		return nil, err
 	}
-	return fields, nil
+	return together(name, all), nil
 }
 
-// Ledger is the text of the topic's positions, by partition.
+// Ledger is the text of the topic's positions, by partition: of several shards the one
+// furthest behind.
 func (p *Place) Ledger(t testing.TB) map[int]string {
 	t.Helper()
 	positions, err := p.ledger(t.Context())
@@ -125,14 +126,20 @@ func (p *Place) behind(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	positions, err := p.ledger(ctx)
+	if positions, err := p.ledger(ctx); err != nil {
+		return fmt.Sprintf("%v (%v)", err, positions)
+	}
+	shards, err := p.hashes(ctx, "ledger")
 	if err != nil {
 		return err.Error()
 	}
 	for _, partition := range slices.Sorted(maps.Keys(ends)) {
-		if want := strconv.FormatInt(ends[partition], 10); positions[partition] != want {
-			return fmt.Sprintf("the ledger of %s/%d stands at %q, and the log ends at %s (all: %v of %v)",
-				p.Topic, partition, positions[partition], want, positions, ends)
+		for shard, positions := range shards {
+			field := fmt.Sprintf("%s/%d", p.Topic, partition)
+			if want := strconv.FormatInt(ends[partition], 10); positions[field] != want {
+				return fmt.Sprintf("the ledger of %s in shard %d stands at %q, and the log ends at %s (all: %v of %v)",
+					field, shard, positions[field], want, shards, ends)
+			}
 		}
 	}
 	return ""
@@ -158,10 +165,10 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	defer cancel()
 	boards := map[string]map[string]uint64{}
 	err := p.eachKey(ctx, func(key string) {
-		name, ours := strings.CutPrefix(key, p.Key(""))
+		name, ours := p.inAShard(key)
 		switch {
 		case !ours:
-			t.Errorf("a key outside of the shard: %q", key)
+			t.Errorf("a key outside of the shards: %q", key)
 		case name == "ledger", name == "origin", name == "windows", name == "dropped", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
@@ -173,9 +180,19 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		t.Fatalf("list the keys of %s: %v", p.Prefix, err)
 	}
 	for name := range boards {
-		boards[name] = p.board(ctx, t, p.Key(name))
+		boards[name] = p.Board(t, name)
 	}
 	return boards
+}
+
+// inAShard is a key's name within its shard; false for one that is in none of the place's.
+func (p *Place) inAShard(key string) (name string, ours bool) {
+	for shard := range p.Shards() {
+		if name, ours = strings.CutPrefix(key, p.KeyIn(shard, "")); ours {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 func (p *Place) board(ctx context.Context, t testing.TB, key string) map[string]uint64 {
@@ -196,10 +213,20 @@ func (p *Place) board(ctx context.Context, t testing.TB, key string) map[string]
 	}
 }
 
-// Board is a sorted set by its name in the listing: the bits of every member's score.
+// Board is a sorted set by its name in the listing: the bits of every member's score. Those
+// of several shards are taken together, and every member has to be on its own.
 func (p *Place) Board(t testing.TB, name string) map[string]uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	return p.board(ctx, t, p.Key(name))
+	all := map[string]uint64{}
+	for shard := range p.Shards() {
+		for member, score := range p.board(ctx, t, p.KeyIn(shard, name)) {
+			if of := p.ShardOf(member); of != shard {
+				t.Errorf("%s: member %q is on shard %d, and belongs on %d of %d", name, member, shard, of, p.Shards())
+			}
+			all[member] = score
+		}
+	}
+	return all
 }

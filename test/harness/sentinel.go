@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/embedded/child"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // StartSentinel starts a Sentinel that watches the master at an address under a name,
@@ -45,7 +45,12 @@ func StartSentinel(t testing.TB, name, master string, quorum int, lines ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(process.Kill)
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Logf("Sentinel %d saw:\n%s", port, child.Tail(log.Name(), 60))
+		}
+	})
 	select {
 	case <-process.Done():
 		t.Fatalf("a Sentinel ended: %v: %s", process.Err(), child.Tail(log.Name(), 5))

@@ -1,7 +1,7 @@
 // Command measure takes the figures of docs/performance.md: what the built
 // consumer does end to end, on the Kafka and the Redis that it is given.
 //
-//	go build -o bin/ ./cmd/consumer ./test/measure ./internal/testenv/cmd/testenv
+//	go build -o bin/ ./cmd/consumer ./test/measure ./test/testenv/cmd/testenv
 //	bin/testenv bin/measure -consumer bin/consumer backlog
 //
 // What it prints are sums over the whole run: seconds of the wall, of the

@@ -33,6 +33,21 @@
 // that was cut isn't appended to before somebody who takes the partition has looked at it and
 // committed what that left of the trail, as what it then has at those offsets looks the same.
 //
+// The third model is of two shards (shards.go), each with a ledger of its own. One partition's
+// events are of members of one shard, of the other, or of nobody; a batch ends anywhere, is
+// folded once for both, and its pieces go to each shard side by side. A shard without changes
+// lags until a look moves it. The worker dies, and leaves a late call to each shard; the next
+// one finishes sweeps by their own ends, with whoever is within them, and then reads on from the
+// lowest position. One master goes back, is wiped or dies in a script without the other; both
+// are wiped at once; the log's head is deleted; Kafka forgets what was committed.
+//
+// What holds in every state: each shard has what its own ledger denotes, from its origin on; an
+// origin past where the topic began is named; what is committed isn't above the lowest position,
+// until a master goes back; and nothing that counted is taken for what never came, unless Redis
+// and Kafka forgot it both. From every state the end, where both shards have all and Kafka knows,
+// can be reached: a torn shard is rebuilt. A call that is sent again, and more workers than one
+// with their late calls, are the first model's.
+//
 // A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.
 package model

@@ -22,7 +22,7 @@ func TestABoardThatIsLostIsRebuiltAndItsHaltEnds(t *testing.T) {
 	c.Log.AwaitHalt(t, within, "board_lost")
 
 	said := startRebuild(t, place).swapped()
-	if !said.Swapped || said.fates()["replaced"] != len(said.Windows) {
+	if !said.Swapped || said.actions()["replaced"] != len(said.Windows) {
 		t.Errorf("the rebuild says %+v", said)
 	}
 	finish(t, place)
@@ -36,8 +36,8 @@ func TestATornShardIsSettled(t *testing.T) {
 	place.AwaitCaughtUp(t, within)
 	ctx, client := t.Context(), place.RedisClient()
 	// A script that died midway has written some of its scores.
-	must(t, client.ZIncrBy(ctx, place.Key(window(t, place, "global", "monthly")), 25, "m3").Err())
-	must(t, client.HSet(ctx, place.Key("ledger"), place.Topic+"/1", "torn:"+place.Ledger(t)[1]).Err())
+	must(t, client.ZIncrBy(ctx, place.KeyOf("m3", window(t, place, "global", "monthly")), 25, "m3").Err())
+	must(t, client.HSet(ctx, place.KeyOf("m3", "ledger"), place.Topic+"/1", "torn:"+place.Ledger(t)[1]).Err())
 	c.Log.AwaitHalt(t, within, "torn")
 	place.Publish(t, earned(4, 600, 100, 2)...)
 
@@ -51,7 +51,7 @@ func TestAScoreThatSomethingElseWroteIsRebuilt(t *testing.T) {
 	c := place.Start(t)
 	place.Publish(t, earned(5, 600, 50, 1)...)
 	place.AwaitCaughtUp(t, within)
-	key := place.Key(window(t, place, "eu", "weekly"))
+	key := place.KeyOf("m7", window(t, place, "eu", "weekly"))
 	must(t, place.RedisClient().ZAdd(t.Context(), key, redis.Z{Score: 0.1, Member: "m7"}).Err())
 	place.Publish(t, earned(6, 600, 50, 1)...)
 	c.Log.AwaitHalt(t, within, "foreign_score")
@@ -83,7 +83,7 @@ func TestAWindowThatNobodyIsInAccordingToTheLogIsDropped(t *testing.T) {
 	ctx, client := t.Context(), place.RedisClient()
 	must(t, client.HSet(ctx, place.Key("windows"), "nobody"+name[len("global"):], listing).Err())
 	must(t, client.ZAdd(ctx, place.Key("nobody"+name[len("global"):]), redis.Z{Score: 1, Member: "ghost"}).Err())
-	if n := startRebuild(t, place).swapped().fates()["dropped"]; n != 1 {
+	if n := startRebuild(t, place).swapped().actions()["dropped"]; n != 1 {
 		t.Errorf("%d windows were dropped, want 1", n)
 	}
 	finish(t, place)

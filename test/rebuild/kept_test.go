@@ -78,18 +78,18 @@ func TestWindowsThatTheLogNoLongerHasAreKeptAndNamed(t *testing.T) {
 	year, week := first(t, place, "global", "yearly"), window(t, place, "global", "weekly")
 	ctx, client := t.Context(), place.RedisClient()
 	// What is kept is kept as it is, wrong or not; what is replaced is right.
-	must(t, client.ZIncrBy(ctx, place.Key(year), 25, "m4").Err())
-	must(t, client.ZIncrBy(ctx, place.Key(week), 25, "m4").Err())
+	must(t, client.ZIncrBy(ctx, place.KeyOf("m4", year), 25, "m4").Err())
+	must(t, client.ZIncrBy(ctx, place.KeyOf("m4", week), 25, "m4").Err())
 
 	said := startRebuild(t, place).swapped()
-	if n := said.fates(); !said.Swapped || n["kept"] == 0 || n["replaced"] == 0 || n["kept"]+n["replaced"] != len(said.Windows) {
+	if n := said.actions(); !said.Swapped || n["kept"] == 0 || n["replaced"] == 0 || n["kept"]+n["replaced"] != len(said.Windows) {
 		t.Errorf("it says %v", n)
 	}
 	for _, w := range said.Windows {
-		if w.Fate == "kept" && !strings.HasPrefix(w.Why, "it starts before ") {
+		if w.Action == "kept" && !strings.HasPrefix(w.Why, "it starts before ") {
 			t.Errorf("%+v doesn't say why", w)
 		}
-		if strings.HasSuffix(year, ":yearly:"+w.Window) && w.Fate != "kept" {
+		if strings.HasSuffix(year, ":yearly:"+w.Window) && w.Action != "kept" {
 			t.Errorf("%+v: the log begins after its start", w)
 		}
 	}
@@ -98,7 +98,7 @@ func TestWindowsThatTheLogNoLongerHasAreKeptAndNamed(t *testing.T) {
 			t.Errorf("%s is read from %d, and the log begins at %d", p.Partition, p.From, gone)
 		}
 	}
-	must(t, client.ZIncrBy(ctx, place.Key(year), -25, "m4").Err())
+	must(t, client.ZIncrBy(ctx, place.KeyOf("m4", year), -25, "m4").Err())
 	finish(t, place)
 	if origins := place.Hash(t, "origin"); len(origins) != 2 || !strings.HasSuffix(origins[place.Topic+"/0"], " 0") {
 		t.Errorf("windows are shown as incomplete that aren't: %v", origins)
@@ -115,7 +115,7 @@ func TestALostWindowThatTheLogHasOnlyInPartIsRebuiltIfThatIsAccepted(t *testing.
 	must(t, place.RedisClient().Unlink(t.Context(), place.Key(year)).Err())
 	lost := startRebuild(t, place)
 	lost.refused("Redis has lost "+year, "--accept-incomplete")
-	if all := lost.report(); all.Swapped || len(all.Refused) != 1 || all.fates()["kept"] == 0 {
+	if all := lost.report(); all.Swapped || len(all.Refused) != 1 || all.actions()["kept"] == 0 {
 		t.Errorf("it says %+v", all)
 	}
 
@@ -169,12 +169,12 @@ func TestSomeBoardsAreRebuiltAndOthersAreLeft(t *testing.T) {
 	place.Publish(t, earned(60, 2000, 300, 2)...)
 	place.AwaitCaughtUp(t, within)
 	ctx, client := t.Context(), place.RedisClient()
-	eu, global := place.Key(window(t, place, "eu", "weekly")), place.Key(window(t, place, "global", "weekly"))
+	eu, global := place.KeyOf("m4", window(t, place, "eu", "weekly")), place.KeyOf("m4", window(t, place, "global", "weekly"))
 	must(t, client.ZIncrBy(ctx, eu, 25, "m4").Err())
 	must(t, client.ZIncrBy(ctx, global, 25, "m4").Err())
 	said := startRebuild(t, place, "--board", "eu").swapped()
 	for _, w := range said.Windows {
-		if (w.Fate == "replaced") != (w.Board == "eu") {
+		if (w.Action == "replaced") != (w.Board == "eu") {
 			t.Errorf("%+v", w)
 		}
 	}
@@ -201,14 +201,14 @@ func TestARebuildBeginsWhereItIsTold(t *testing.T) {
 	// are, and what came before is none of theirs.
 	said := startRebuild(t, place).swapped()
 	for _, p := range said.Partitions {
-		_, n, err := ledger.ParseField(p.Partition)
+		at, err := ledger.ParsePartition(p.Partition)
 		must(t, err)
-		if fmt.Sprint(p.From) != begun[n] {
-			t.Errorf("%s is read from %d, and the boards began at %s", p.Partition, p.From, begun[n])
+		if fmt.Sprint(p.From) != begun[at.Number] {
+			t.Errorf("%s is read from %d, and the boards began at %s", p.Partition, p.From, begun[at.Number])
 		}
 	}
-	if said.Swapped || said.fates()["kept"] != len(said.Windows) {
-		t.Errorf("it says %+v", said.fates())
+	if said.Swapped || said.actions()["kept"] != len(said.Windows) {
+		t.Errorf("it says %+v", said.actions())
 	}
 	finish(t, place)
 
@@ -245,7 +245,7 @@ func TestTransactionsAndTheirMarkersAreReadAgainAsTheyWere(t *testing.T) {
 	}
 	// The last one was aborted: the ledger ends behind its marker.
 	place.AwaitCaughtUp(t, within)
-	must(t, place.RedisClient().ZIncrBy(t.Context(), place.Key(window(t, place, "global", "weekly")), 25, "m4").Err())
+	must(t, place.RedisClient().ZIncrBy(t.Context(), place.KeyOf("m4", window(t, place, "global", "weekly")), 25, "m4").Err())
 	if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.differ() != 1 {
 		t.Errorf("it says %+v", said)
 	}

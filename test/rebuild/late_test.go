@@ -45,7 +45,7 @@ func TestAnOldRecordAtTheHeadOfTheLogReplacesNothing(t *testing.T) {
 			place.AwaitCommitted(t, within)
 		}
 		said := startRebuild(t, place).swapped()
-		if said.fates()["replaced"] > 0 {
+		if said.actions()["replaced"] > 0 {
 			t.Errorf("it says %+v", said.Windows)
 		}
 		same(t, was, scores(t, place))

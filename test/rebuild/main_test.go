@@ -19,9 +19,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/embedded/child"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/oracle"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -69,7 +69,7 @@ type report struct {
 		Board      string `json:"board"`
 		Period     string `json:"period"`
 		Window     string `json:"window"`
-		Fate       string `json:"fate"`
+		Action     string `json:"fate"`
 		Why        string `json:"why"`
 		Incomplete bool   `json:"incomplete"`
 	} `json:"windows"`
@@ -83,11 +83,11 @@ type report struct {
 	} `json:"standings"`
 }
 
-// fates counts the windows by what became of them.
-func (r *report) fates() map[string]int {
+// actions counts the windows by what became of them.
+func (r *report) actions() map[string]int {
 	n := map[string]int{}
 	for _, w := range r.Windows {
-		n[w.Fate]++
+		n[w.Action]++
 	}
 	return n
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // quota lets the consumer's client id read so many bytes a second.
@@ -35,15 +35,10 @@ func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.
 	kafka := testenv.PrivateKafka(t, map[string]string{"quota.window.num": "4"})
 	place := newPlace(t, harness.Options{Kafka: kafka, Partitions: 2})
 	place.Publish(t, earned(90, 80_000, 40_000, 2)...)
-	first := place.Start(t, map[string]string{"piece_time": "500us"})
-	harness.Eventually(t, within, func() string {
-		if at, err := ledger.Parse(place.Ledger(t)[0]); err != nil || !at.Sweeping() {
-			return "no sweep is under way"
-		}
-		return ""
+	place.KillInSweep(t, within, harness.Sweep{
+		Start: func() *harness.Consumer { return place.Start(t, map[string]string{"piece_time": "500us"}) },
+		More:  func() []*kgo.Record { return earned(91, 80_000, 40_000, 2) },
 	})
-	first.Kill()
-	<-first.Done()
 	log := 2 * place.LogBytes(t) // which is one partition's
 	quota(t, place, log/12)
 

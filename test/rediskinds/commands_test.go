@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,8 +20,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // row is a row of the document.
@@ -215,16 +216,17 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 // ofScripts are the commands that scripts call.
 func ofScripts(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../internal/ranking/*.lua")
-	must(t, err)
 	var all []string
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
+	must(t, filepath.WalkDir("../../internal/ranking", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".lua" {
+			return err
+		}
+		text, err := os.ReadFile(path)
 		for _, m := range regexp.MustCompile(`\bcall\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
 			all = append(all, string(m[1]))
 		}
-	}
+		return err
+	}))
 	if len(all) < 20 {
 		t.Fatalf("the scripts call only %v", all)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // silent keeps go-redis from writing a line a failed dial.
@@ -147,12 +147,10 @@ type said struct {
 	stdout, stderr string
 }
 
-// line is the one that begins as every error does.
+// line is why it ended, where that is one line.
 func (s said) line() string {
-	for line := range strings.Lines(s.stderr) {
-		if text, ok := strings.CutPrefix(line, "consumer: "); ok {
-			return strings.TrimSpace(text)
-		}
+	if reasons := harness.Reasons(s.stderr); len(reasons) == 1 {
+		return reasons[0]
 	}
 	return ""
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) {

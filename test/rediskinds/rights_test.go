@@ -15,8 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 func document(t *testing.T) string {
@@ -151,7 +151,7 @@ func TestAConsumerWithOneRightLessSaysWhichAtStart(t *testing.T) {
 		if !isOptional {
 			says = named(rule, place.Prefix)
 		}
-		refused(t, place, misfit{says: []string{"Redis at " + server.Addr(), says}}, "run")
+		refused(t, place, mismatch{says: []string{"Redis at " + server.Addr(), says}}, "run")
 	}
 	// The policy is then what the operator says that it is, and CONFIG tells it, too.
 	user(t, c, "standings", place.Prefix, without(rules, "+info")...)
@@ -181,7 +181,7 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 	must(t, c.ScriptFlush(t.Context()).Err())
 	readsBoards(t, place)
 	nothingRefused(t, c)
-	writing := misfit{says: []string{"doesn't let this user run "}, settings: map[string]string{"redis.assume_noeviction": "true"}}
+	writing := mismatch{says: []string{"doesn't let this user run "}, settings: map[string]string{"redis.assume_noeviction": "true"}}
 	refused(t, place, writing, "run")
 	for _, rule := range rules {
 		user(t, c, "boards", place.Prefix, without(rules, rule)...)
@@ -202,14 +202,14 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 func TestWithoutARightThatAClusterTakesAConsumerSaysSoAtStart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	place := newPlace(t, c.look(t), as("standings"))
-	place.Settings["redis.addresses"] = strings.Join(c.addresses(), ",")
+	place := newPlace(t, c.Look(t), as("standings"))
+	place.Settings["redis.addresses"] = strings.Join(c.Addresses(), ",")
 	rules := leastRights(t, "cluster")
 	for _, rule := range rules {
-		for _, n := range c.all() {
-			user(t, n.c, "standings", place.Prefix, append(leastRights(t, "consumer"), without(rules, rule)...)...)
+		for _, n := range c.All() {
+			user(t, n.C, "standings", place.Prefix, append(leastRights(t, "consumer"), without(rules, rule)...)...)
 		}
-		refused(t, place, misfit{says: []string{"Redis Cluster at ", named(rule, place.Prefix)}}, "run")
+		refused(t, place, mismatch{says: []string{"Redis Cluster at ", named(rule, place.Prefix)}}, "run")
 	}
 }
 

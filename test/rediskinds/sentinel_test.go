@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // watched is the name of the master that the Sentinels watch.
@@ -87,6 +87,18 @@ func (s *sentinels) master(t *testing.T) (master, other *testenv.RedisServer) {
 	return master, other
 }
 
+// failOver has a Sentinel make the replica the master. It refuses as long as it hasn't
+// heard from the replica lately.
+func (s *sentinels) failOver(t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, within, func() string {
+		if err := s.client(t, s.addresses[0]).Failover(t.Context(), watched).Err(); err != nil {
+			return "the Sentinel doesn't fail over: " + err.Error()
+		}
+		return ""
+	})
+}
+
 // awaitMaster waits until the Sentinels name a server as the master, and it is one.
 func (s *sentinels) awaitMaster(t *testing.T, server *testenv.RedisServer) {
 	t.Helper()
@@ -136,15 +148,14 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	t.Log("an orderly failover under traffic")
 	stop := traffic(t, place)
 	_, next := s.master(t)
-	must(t, s.client(t, s.addresses[0]).Failover(t.Context(), watched).Err())
+	s.failOver(t)
 	s.awaitMaster(t, next)
 	stop()
 	place.AwaitCaughtUp(t, within)
 	reads(t, place)
 
 	t.Log("the master dies under traffic")
-	master, next := s.master(t)
-	followed(t, master, next)
+	master, next := s.settled(t)
 	stop = traffic(t, place)
 	master.Kill()
 	s.awaitMaster(t, next)
@@ -154,8 +165,7 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	user(t, master.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...) // it keeps no file of them
 
 	t.Log("the master dies, and its replica was behind")
-	master, next = s.master(t)
-	followed(t, master, next)
+	master, next = s.settled(t)
 	place.AwaitCaughtUp(t, within)
 	must(t, next.Client(t).ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	place.Publish(t, earned(2, 1000)...)
@@ -177,18 +187,39 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	}
 }
 
+// settled waits until all Sentinels name one server, which is the master that the other
+// one follows. A server that starts again believes that it is the master, and one that was
+// slow to answer may have lost its place meanwhile: so it asks for both each time.
+func (s *sentinels) settled(t *testing.T) (master, other *testenv.RedisServer) {
+	t.Helper()
+	harness.Eventually(t, within, func() string {
+		master, other = s.master(t)
+		for _, address := range s.addresses {
+			at, err := s.client(t, address).GetMasterAddrByName(t.Context(), watched).Result()
+			if err != nil || strings.Join(at, ":") != master.Addr() {
+				return fmt.Sprintf("Sentinel %s names %v (%v), Sentinel %s %s", address, at, err, s.addresses[0], master.Addr())
+			}
+		}
+		return follows(t, master, other)
+	})
+	return master, other
+}
+
 // followed waits until a server has all that another has.
 func followed(t *testing.T, master, replica *testenv.RedisServer) {
 	t.Helper()
+	harness.Eventually(t, within, func() string { return follows(t, master, replica) })
+}
+
+// follows is empty if a server has all that another has.
+func follows(t *testing.T, master, replica *testenv.RedisServer) string {
+	t.Helper()
 	host, port, _ := strings.Cut(master.Addr(), ":")
-	c := replica.Client(t)
-	harness.Eventually(t, within, func() string {
-		info := c.Info(t.Context(), "replication").Val()
-		if !strings.Contains(info, "master_link_status:up") || !strings.Contains(info, "master_port:"+port) || !strings.Contains(info, "master_host:"+host) {
-			return "the replica doesn't follow yet: " + info
-		}
-		return ""
-	})
+	info := replica.Client(t).Info(t.Context(), "replication").Val()
+	if !strings.Contains(info, "master_link_status:up") || !strings.Contains(info, "master_port:"+port) || !strings.Contains(info, "master_host:"+host) {
+		return "the replica doesn't follow yet: " + info
+	}
+	return ""
 }
 
 func TestAConsumerWaitsForSentinelsAndAMasterThatAreNotThereYet(t *testing.T) {

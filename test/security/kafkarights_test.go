@@ -273,7 +273,7 @@ func (s *secured) aGroupIsTakenAway(t *testing.T) {
 	if code := c.AwaitExit(t, within); code != 1 {
 		t.Errorf("it ends with code %d", code)
 	}
-	if text := c.Log.Text(); !strings.Contains(text, "consumer: not authorized for group "+place.Group) {
+	if reasons := harness.Reasons(c.Log.Text()); !strings.HasPrefix(strings.Join(reasons, "\n"), "not authorized for group "+place.Group) {
 		t.Errorf("it doesn't say why it ends:\n%s", c.Log.Tail(5))
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/testenv"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // One broker serves all of it: starting one takes seconds.
@@ -240,7 +240,7 @@ func (s *secured) restarts(t *testing.T) {
 		if code := c.AwaitExit(t, within); code != 1 {
 			t.Errorf("consumer %d ends with code %d", c.Number, code)
 		}
-		if text := c.Log.Text(); !strings.Contains(text, "consumer: join group "+place.Group+": Kafka at "+s.at(withPassword)+" refuses the user "+rotating+" or the password") {
+		if reasons := harness.Reasons(c.Log.Text()); !strings.HasPrefix(strings.Join(reasons, "\n"), "join group "+place.Group+": Kafka at "+s.at(withPassword)+" refuses the user "+rotating+" or the password") {
 			t.Errorf("consumer %d doesn't say why it ends:\n%s", c.Number, c.Log.Tail(5))
 		}
 	}

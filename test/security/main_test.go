@@ -52,8 +52,8 @@ func refuses(t *testing.T, place *harness.Place, settings map[string]string, say
 	if code != 1 {
 		t.Errorf("%v ends with code %d:\n%s", args, code, out)
 	}
-	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "consumer: ") && containsAll(line, says) {
+	for _, line := range harness.Reasons(out) {
+		if containsAll(line, says) {
 			return
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/createpartitions"
 	"github.com/segmentio/kafka-go/protocol/createtopics"
 	"github.com/segmentio/kafka-go/protocol/metadata"
+
+	"github.com/standings/standings/internal/ingest/event"
 )
 
 const (
@@ -34,7 +36,8 @@ type deadLetterLog struct {
 // away has something happen to the dead-letter topic. What was acknowledged before is
 // known, whatever becomes of the topic.
 func (w *world) away(f fault) bool {
-	l := &w.kafka.deadLetters
+	of := topics[f.n>>3%w.setup.topics()]
+	l, partitions := w.kafka.deadLetters[event.DeadLetterTopic(of)], w.kafka.size(of)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.kind == lettersDeleted {
@@ -42,12 +45,12 @@ func (w *world) away(f fault) bool {
 			return false
 		}
 		*l = deadLetterLog{}
-		w.tellf("%s", f.kind)
+		w.tellf("%s%s", otherwise(of), f.kind)
 		return true
 	}
-	l.wrong, l.in, l.until = f.kind, f.n%(2*len(w.kafka.partitions))-len(w.kafka.partitions), time.Now().Add(time.Duration(2+f.n>>4%60)*time.Second)
+	l.wrong, l.in, l.until = f.kind, f.n%(2*partitions)-partitions, time.Now().Add(time.Duration(2+f.n>>4%60)*time.Second)
 	l.in = max(l.in, -1)
-	w.tellf("%s: partition %d of it, until %.0f s", f.kind, l.in, l.until.Sub(w.began).Seconds())
+	w.tellf("%s%s: partition %d of it, until %.0f s", otherwise(of), f.kind, l.in, l.until.Sub(w.began).Seconds())
 	return false // it counts by what it does
 }
 
@@ -65,8 +68,8 @@ func (l *deadLetterLog) refuses(partition int32) kafka.Error {
 }
 
 // metadata describes the topic.
-func (l *deadLetterLog) metadata() metadata.ResponseTopic {
-	t := metadata.ResponseTopic{Name: deadLetterTopic}
+func (l *deadLetterLog) metadata(name string) metadata.ResponseTopic {
+	t := metadata.ResponseTopic{Name: name}
 	if l.partitions == 0 {
 		t.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 	}
@@ -83,8 +86,8 @@ func (l *deadLetterLog) metadata() metadata.ResponseTopic {
 // create makes it.
 func (w *world) create(r *createtopics.Request) *createtopics.Response {
 	asked, out := r.Topics[0], createtopics.ResponseTopic{Name: r.Topics[0].Name}
-	switch l := &w.kafka.deadLetters; {
-	case asked.Name != deadLetterTopic:
+	switch l := w.kafka.deadLetters[asked.Name]; {
+	case l == nil:
 		panic("simulate: somebody makes topic " + asked.Name)
 	case l.partitions > 0:
 		out.ErrorCode = int16(kafka.TopicAlreadyExists)
@@ -99,7 +102,7 @@ func (w *world) create(r *createtopics.Request) *createtopics.Response {
 // enlarge adds partitions to it.
 func (w *world) enlarge(r *createpartitions.Request) *createpartitions.Response {
 	asked, out := r.Topics[0], createpartitions.ResponseResult{Name: r.Topics[0].Name}
-	switch l := &w.kafka.deadLetters; {
+	switch l := w.kafka.deadLetters[asked.Name]; {
 	case l.partitions == 0:
 		out.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 	case int(asked.Count) <= l.partitions:
@@ -112,8 +115,8 @@ func (w *world) enlarge(r *createpartitions.Request) *createpartitions.Response 
 }
 
 // writes appends dead letters, if the topic can be written to.
-func (w *world) writes(letters []letter, partition int32) kafka.Error {
-	l := &w.kafka.deadLetters
+func (w *world) writes(letters []letter, to string, partition int32) kafka.Error {
+	l := w.kafka.deadLetters[to]
 	code := l.refuses(partition)
 	switch {
 	case code == 0:

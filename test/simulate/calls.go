@@ -37,6 +37,7 @@ type call struct {
 	// width is how much Redis has to do, in member-windows.
 	width   int
 	command *redissim.Command // of Redis
+	shard   *shard            // that it is about
 	// writes says that carrying it out may change something.
 	writes bool
 
@@ -122,6 +123,7 @@ func (w *world) admit() {
 		w.numbered++
 		c.number = w.numbered
 		w.asks(c)
+		c.delays()
 		// Calls that were made at one moment would end at one moment, and chance would
 		// say which goes first.
 		if !c.expires.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,38 +16,55 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-func (w *world) oracle() *oracle.Oracle { return oracle.New(w.oracleConfig()) }
+func (w *world) oracle() *oracle.Oracle { return oracle.New(w.setup.oracle()) }
 
-func (w *world) oracleConfig() oracle.Config {
-	zone, err := time.LoadLocation(w.setup.Zone)
+func (s *setup) oracle() oracle.Config {
+	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		panic(err)
 	}
-	first := map[string]time.Weekday{"monday": time.Monday, "sunday": time.Sunday}[w.setup.WeekStart]
+	first := map[string]time.Weekday{"monday": time.Monday, "sunday": time.Sunday}[s.WeekStart]
 	c := oracle.Config{
-		Zone: zone, WeekStart: first, MaxPoints: w.setup.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
+		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
 	}
-	for _, name := range w.setup.Periods {
-		c.Periods = append(c.Periods, oracle.Period{Name: name, Layout: w.setup.Layout, Retention: retention[name]})
+	for _, name := range s.Periods {
+		c.Periods = append(c.Periods, oracle.Period{Name: name, Layout: s.Layout, Retention: retention[name]})
 	}
 	return c
 }
 
 // records are what has to be counted: all that is committed, from where the partitions
-// began, but what a skip went over.
+// began in the shard of its member, but what a skip went over there. What has no member is
+// read as soon as any shard reads it.
 func (w *world) records(do func(partition int, r *stored)) {
 	for _, p := range w.kafka.partitions {
-		p.visible(w.starts[p.id], func(r *stored) {
-			if !w.isLost(p.id, r) {
+		p.visible(0, func(r *stored) {
+			if slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p.id, r) }) {
 				do(p.id, r)
 			}
 		})
 	}
 }
 
-// isLost reports whether a skip went over the record before it counted.
-func (w *world) isLost(partition int, r *stored) bool {
-	return slices.ContainsFunc(w.lost, func(g gone) bool { return g.has(partition, r) })
+// counts reports whether a record has to be counted in the shard, if it is of it.
+func (sh *shard) counts(partition int, r *stored) bool {
+	if r.offset < sh.starts[partition] || slices.ContainsFunc(sh.lost, func(g gone) bool { return g.has(partition, r) }) {
+		return false
+	}
+	user, ok := userOf(r.value)
+	return !ok || sh.w.shardOf(user) == sh
+}
+
+// of reports whether a record has a member, and is the shard's.
+func (sh *shard) of(r *stored) bool {
+	user, ok := userOf(r.value)
+	return ok && sh.w.shardOf(user) == sh
+}
+
+// shardOf is the shard of a member, by the share of all hashes that lies below its own.
+func (w *world) shardOf(user string) *shard {
+	high, _ := bits.Mul64(hashOf(user), uint64(len(w.shards)))
+	return w.shards[high]
 }
 
 func (g gone) has(partition int, r *stored) bool {
@@ -80,18 +98,58 @@ func (w *world) check() {
 		lettered[oracle.At{Partition: l.partition, Offset: l.offset}] = l.reason
 	}
 	refused := w.refusedPoints(lettered)
+	for _, sh := range w.shards {
+		sh.check(refused)
+	}
 	o := w.oracle()
 	w.records(func(p int, r *stored) {
 		o.Add(recordOf(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
 	})
+	w.checkLetters(o, lettered)
+	w.checkCommits()
+	w.checkAccounts(o)
+	for _, sh := range w.shards {
+		sh.checkWhole()
+	}
+	if w.roomless {
+		w.count(fullRoom)
+	}
+	w.noteTimes()
+	w.noteIDs()
+	w.noteShards()
+}
+
+// check compares what is in a shard with what the oracle says of its members' events.
+func (sh *shard) check(refused map[oracle.At]bool) {
+	w, o := sh.w, sh.w.oracle()
+	for _, p := range w.kafka.partitions {
+		p.visible(sh.starts[p.id], func(r *stored) {
+			if sh.of(r) && sh.counts(p.id, r) {
+				o.Add(recordOf(p.id, r, refused[oracle.At{Partition: p.id, Offset: r.offset}]))
+			}
+		})
+	}
 	want, err := o.Expected(w.now())
 	if err != nil {
 		w.failf("the oracle: %v", err)
 		return
 	}
+	for name := range w.dropped {
+		delete(want.Boards, name)
+		delete(want.Windows, name)
+		delete(want.Expires, name)
+	}
+	boards := sh.boards()
+	for name, members := range boards {
+		for user := range members {
+			if other := w.shardOf(user); other != sh {
+				w.failf("member %q of shard %d is in %s%s", user, other.number, name, sh.named())
+			}
+		}
+	}
 	var d oracle.Differences
-	d.Boards(want.Boards, w.boards())
-	listed := w.hash(windowsKey)
+	d.Boards(want.Boards, boards)
+	listed := sh.hash(windowsKey)
 	if n := w.setup.MaxWindows; n > 0 && int64(len(listed)) > n {
 		w.failf("%d windows are listed, and at most %d may be", len(listed), n)
 	}
@@ -102,23 +160,17 @@ func (w *world) check() {
 	}
 	d.Texts("listing", want.Windows, listed)
 	if text := d.String(); text != "" {
-		w.failf("the standings differ from the oracle's:\n%s", text)
+		w.failf("the standings differ from the oracle's%s:\n%s", sh.named(), text)
 	}
 	d = oracle.Differences{}
 	expires := map[string]string{}
 	for name, at := range want.Expires {
 		expires[name] = fmt.Sprint(at)
 	}
-	d.Texts("expiry", expires, w.expiries(want.Boards))
+	d.Texts("expiry", expires, sh.expiries(want.Boards))
 	if text := d.String(); text != "" {
-		w.failf("the expiries differ from the oracle's:\n%s", text)
+		w.failf("the expiries differ from the oracle's%s:\n%s", sh.named(), text)
 	}
-	w.checkLetters(o, lettered)
-	w.checkCommits()
-	w.checkAccounts(o)
-	w.checkWhole()
-	w.noteTimes()
-	w.noteIDs()
 }
 
 // over reports whether a listing's window has lived: "start end expires".
@@ -132,13 +184,13 @@ func (w *world) over(listing string) bool {
 }
 
 // expiries are when boards go, in Unix ms; -1 where never.
-func (w *world) expiries(boards map[string]map[string]uint64) map[string]string {
+func (sh *shard) expiries(boards map[string]map[string]uint64) map[string]string {
 	all := map[string]string{}
 	for name := range boards {
-		left, ok := w.redis.Do("PTTL", boardKeys+name).(int64)
+		left, ok := sh.on.redis.Do("PTTL", sh.key(name)).(int64)
 		if at := left; ok && left != -2 { // which is none: the boards differ
 			if left >= 0 {
-				at += w.now().UnixMilli()
+				at += sh.w.now().UnixMilli()
 			}
 			all[name] = fmt.Sprint(at)
 		}
@@ -147,14 +199,14 @@ func (w *world) expiries(boards map[string]map[string]uint64) map[string]string 
 }
 
 // boards are the sorted sets that are listed.
-func (w *world) boards() map[string]map[string]uint64 {
+func (sh *shard) boards() map[string]map[string]uint64 {
 	all := map[string]map[string]uint64{}
-	for listing, text := range w.hash(windowsKey) {
-		if w.over(text) {
+	for listing, text := range sh.hash(windowsKey) {
+		if sh.w.over(text) {
 			continue
 		}
 		members := map[string]uint64{}
-		reply, ok := w.redis.Do("ZRANGE", boardKeys+listing, "0", "-1", "WITHSCORES").([]any)
+		reply, ok := sh.on.redis.Do("ZRANGE", sh.key(listing), "0", "-1", "WITHSCORES").([]any)
 		if !ok {
 			continue
 		}
@@ -173,19 +225,19 @@ func (w *world) boards() map[string]map[string]uint64 {
 // checkCommits holds that monitors see no lag where there is none.
 func (w *world) checkCommits() {
 	for _, p := range w.uncommitted() {
-		w.failf("partition %d is through at %s, and offset %d is committed", p, w.ledger()[p], w.kafka.committed[p])
+		w.failf("partition %d is through at %s, and offset %d is committed", p, w.ledgers().of(p), w.kafka.committed[p])
 	}
 }
 
-// uncommitted are the partitions whose offset isn't the ledger's.
+// uncommitted are the partitions whose offset isn't the ledgers'.
 func (w *world) uncommitted() []int {
 	var all []int
-	for p, text := range w.ledger() {
-		if fmt.Sprint(w.kafka.committed[p]) != text {
-			all = append(all, p)
+	ledgers := w.ledgers()
+	for _, p := range w.kafka.partitions {
+		if ledgers.of(p.id) != "" && !ledgers.at(p.id, w.kafka.committed[p.id]) {
+			all = append(all, p.id)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
@@ -223,7 +275,7 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 // disturbed reports whether something made events be read again after they counted, or
 // never.
 func (w *world) disturbed() bool {
-	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow} {
+	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade} {
 		if w.counts[kind] > 0 {
 			return true
 		}

@@ -38,9 +38,22 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 		}
 	})
 	refused := map[oracle.At]bool{}
-	boards := w.boards()
+	standings := map[string]map[string]uint64{} // by user
+	for _, sh := range w.shards {
+		for listing, members := range sh.boards() {
+			for user, score := range members {
+				if standings[user] == nil {
+					standings[user] = map[string]uint64{}
+				}
+				standings[user][listing] = score
+			}
+		}
+	}
 	for _, user := range slices.Sorted(maps.Keys(members)) {
 		m := members[user]
+		if len(m.doubt) == 0 {
+			continue
+		}
 		if len(m.doubt) > 12 { // too many to try: only what the dead letters say
 			for _, at := range m.doubt {
 				refused[at] = refusable(lettered[at])
@@ -58,7 +71,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 			for i, at := range m.doubt {
 				chosen[at] = (told^other)>>i&1 == 1
 			}
-			if w.fits(user, m.all, chosen, boards) {
+			if w.fits(user, m.all, chosen, standings[user]) {
 				maps.Copy(refused, chosen)
 				break
 			}
@@ -73,9 +86,9 @@ const windowLimit = "window_limit"
 // refusable are the reasons that depend on the order and on cuts.
 func refusable(reason string) bool { return reason == "overflow" || reason == windowLimit }
 
-// fits reports whether a member's standings are what the events come to without those
-// that were refused.
-func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]bool, boards map[string]map[string]uint64) bool {
+// fits reports whether a member's standings, by window, are what the events come to without
+// those that were refused.
+func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]bool, standings map[string]uint64) bool {
 	o := w.oracle()
 	for _, r := range all {
 		r.Overflow = refused[oracle.At{Partition: r.Partition, Offset: r.Offset}]
@@ -85,14 +98,18 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 	if err != nil {
 		return false
 	}
-	for listing, members := range boards {
-		w, expected := want.Boards[listing][user]
-		g, found := members[user]
-		if expected != found || w != g {
+	fit := 0
+	for listing, members := range want.Boards {
+		if w.dropped[listing] {
+			continue
+		}
+		score, found := standings[listing]
+		if !found || score != members[user] {
 			return false
 		}
+		fit++
 	}
-	return true
+	return fit == len(standings)
 }
 
 // checkLetters holds the dead letters against the bad events: each once or more, and
@@ -120,7 +137,7 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 		reason := o.Judge(recordOf(l.partition, is, false))
 		switch {
 		case reason == l.reason:
-		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0:
+		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0 && (w.setup.Windows == 0 || w.setup.Windows > w.setup.MaxWindows):
 			w.count(windowLimit)
 		case l.reason == "overflow" && reason == "": // see refusedPoints
 			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints {

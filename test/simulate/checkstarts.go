@@ -4,58 +4,69 @@ package simulate
 
 import (
 	"math"
+	"slices"
 
-	"github.com/standings/standings/internal/ingest"
+	starts "github.com/standings/standings/internal/ingest/start"
+
 	"github.com/standings/standings/internal/periods"
 )
 
 // startsWell holds where a partition's start was written against what was asked for.
-func (w *world) startsWell(partition int, at int64, added bool) {
+func (sh *shard) startsWell(partition int, at int64, added bool) {
+	w := sh.w
 	p := w.kafka.partitions[partition]
 	from, since := w.setup.Start, w.setup.StartTime
 	if added {
-		from = ingest.FromWindow
+		from = starts.FromWindow
 	} else {
-		w.startsLate(p, at)
+		sh.startsLate(p, at)
 	}
-	if len(w.kafka.committed) > 0 || len(w.furthest) > w.setup.Partitions || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
-		if from == ingest.FromLatest || from == ingest.FromTime {
+	if w.ofTopic(w.kafka.committed, p.topic) > 0 || w.ofTopic(sh.furthest, p.topic) > w.setup.partitions(p.topic) || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
+		if from == starts.FromLatest || from == starts.FromTime {
 			return // it may be the first start, or Redis was lost: then it is another
 		}
-		from = ingest.FromWindow // the least that both come to: earlier windows' lives may be over
+		from = starts.FromWindow // the least that both come to: earlier windows' lives may be over
 	}
 	switch from {
-	case ingest.FromEarliest:
+	case starts.FromEarliest:
 		since = math.MinInt64
-	case ingest.FromWindow:
+	case starts.FromWindow:
 		since = w.liveSince()
-	case ingest.FromTime:
-	case ingest.FromLatest:
+	case starts.FromTime:
+	case starts.FromLatest:
 		return
 	}
-	p.visible(p.start, func(r *stored) {
+	bound := p.start
+	if !added {
+		bound = max(bound, sh.excused(partition))
+	}
+	p.visible(bound, func(r *stored) {
 		if r.offset < at && r.time >= since {
-			w.failf("partition %d starts at offset %d, and the event at %d would count too", partition, at, r.offset)
+			w.failf("partition %d starts at offset %d%s, and the event at %d would count too", partition, at, sh.named(), r.offset)
 		}
 	})
 }
 
 // startsLate holds that a topic's first start counts nothing that wasn't asked for.
-func (w *world) startsLate(p *partition, at int64) {
-	if len(w.kafka.committed) > 0 || p.id >= len(w.ends) {
+func (sh *shard) startsLate(p *partition, at int64) {
+	w := sh.w
+	if w.ofTopic(w.kafka.committed, p.topic) > 0 || p.id >= len(w.ends) {
 		return // it may be a lost Redis: that is read from where windows live
 	}
-	if w.setup.Disorder && w.setup.Start == ingest.FromTime {
+	if w.setup.Disorder && w.setup.Start == starts.FromTime {
 		return // where records have no times, it is read from its beginning
+	}
+	if p.misled > 0 && slices.ContainsFunc(w.masters, func(m *master) bool { return !m.changed.IsZero() }) {
+		return // its leader had told of an end that wasn't, and what was begun by then was lost
 	}
 	earliest := w.ends[p.id]
 	switch w.setup.Start {
-	case ingest.FromTime:
+	case starts.FromTime:
 		if first := p.first(w.setup.StartTime); first >= 0 {
 			earliest = min(earliest, first)
 		}
-	case ingest.FromLatest:
-	case ingest.FromWindow, ingest.FromEarliest: // no record is from before a window that lives
+	case starts.FromLatest:
+	case starts.FromWindow, starts.FromEarliest: // no record is from before a window that lives
 		return
 	}
 	if at < earliest {
@@ -91,4 +102,15 @@ func (w *world) liveSince() int64 {
 		}
 	}
 	return earliest - maxFuture.Milliseconds()
+}
+
+// excused is the offset before which a shard needn't count what others don't, the highest at
+// which one of them ever began: a shard that was lost begins no earlier.
+func (sh *shard) excused(partition int) (bound int64) {
+	for _, o := range sh.w.shards {
+		if o != sh {
+			bound = max(bound, o.began[partition])
+		}
+	}
+	return bound
 }

@@ -64,6 +64,7 @@ func (r *report) missing() (all []string) {
 	required := kinds()
 	if r.Worlds >= 5000 {
 		required = append(required, everywhere()...)
+		required = append(required, drops, retires, windowLimit, fullRoom, leftNothing)
 	}
 	for _, kind := range required {
 		if count(kind) == 0 {
@@ -116,5 +117,7 @@ func kinds() (all []string) {
 		lettersDeleted, lettersNoLeader, lettersRefused, lettersMade, lettersGrown,
 		goesBack, timeless, beheaded, lacking, readWhole, readLost, readRefilling, readLacking, alikeIDs, sameIDs,
 		"accounting compared with the oracle's",
+		topicMade, twoTopics,
+		severalIn, apart, lagging, masterAway, masterSlow, masterFull, oneGoesBack, oneWiped, backMidway, wipedMidway,
 	)
 }

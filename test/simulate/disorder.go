@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +16,6 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/oracle"
 )
-
-const originKey = prefix + ":{0}:origin"
 
 const (
 	beheaded = "a log whose head was gone before anybody came"
@@ -92,21 +91,26 @@ func (w *world) noteTimes() {
 	}
 }
 
-// leftOut are the windows that events would be in which aren't: of before a partition
-// began, or lost in a gap. Each with its start. What was from after Redis's clock when that
-// was looked at nobody promises.
-func (w *world) leftOut() map[string]int64 {
-	c := w.oracleConfig()
+// leftOut are the windows that events of the shard would be in which aren't: of before a
+// partition began there, or lost in a gap. Each with its start. What was from after Redis's
+// clock when that was looked at nobody promises. Events from before a bound, by partition,
+// are left out on purpose.
+func (sh *shard) leftOut(bounds map[int]int64, topics ...string) map[string]int64 {
+	w := sh.w
+	c := w.setup.oracle()
 	c.MaxPoints = 99_999_999 // nobody asks for their sums
 	o := oracle.New(c)
 	for _, p := range w.kafka.partitions {
-		from, begun := w.starts[p.id]
-		if !begun {
+		from, begun := sh.starts[p.id]
+		if !begun || len(topics) > 0 && !slices.Contains(topics, p.topic) {
 			continue
 		}
-		p.visible(0, func(r *stored) {
-			out := r.offset < from && known(r, w.looked[p.id])
-			for _, g := range w.lost {
+		p.visible(bounds[p.id], func(r *stored) {
+			if !sh.of(r) {
+				return
+			}
+			out := r.offset < from && known(r, sh.looked[p.id])
+			for _, g := range sh.lost {
 				out = out || known(r, g.looked) && g.has(p.id, r)
 			}
 			if out {
@@ -140,56 +144,59 @@ func known(r *stored, clock int64) bool {
 
 // checkWhole holds that no window is shown as complete that lacks an event which any log
 // ever held.
-func (w *world) checkWhole() {
-	origins := w.origins()
-	for listing, start := range w.leftOut() {
+func (sh *shard) checkWhole() {
+	origins := sh.origins()
+	for listing, start := range sh.leftOut(nil) {
 		complete := true
 		for _, o := range origins {
 			complete = complete && o.Time <= start
 		}
 		if complete {
-			w.failf("events are missing from a window that is shown as complete, %s: %s", listing, positions(origins))
+			sh.w.failf("events are missing from a window that is shown as complete, %s%s: %s", listing, sh.named(), positions(origins))
 			return
 		}
-		w.count(lacking)
+		sh.w.count(lacking)
 	}
 }
 
-// origins are what stands in Redis, by partition.
-func (w *world) origins() map[int]ledger.Origin {
+// origins are what stands in the shard, by partition.
+func (sh *shard) origins() map[int]ledger.Origin {
 	all := map[int]ledger.Origin{}
-	for field, text := range w.hash(originKey) {
-		p, err := strconv.Atoi(strings.TrimPrefix(field, topic+"/"))
-		if err != nil {
-			panic(err)
-		}
+	for field, text := range sh.hash(originKey) {
+		p := sh.w.idOf(field)
+		var err error
 		if all[p], err = ledger.ParseOrigin(text); err != nil {
-			w.failf("the origin of partition %d: %v", p, err)
+			sh.w.failf("the origin of partition %d: %v", p, err)
 		}
 	}
 	return all
 }
 
 // originsRise holds that a start never takes back what was said to be incomplete, unless it
-// is the start of all: with the ledger went what its origins were about.
-func (w *world) originsRise(rise bool) {
-	now := w.origins()
-	for p, was := range w.since {
-		if o := now[p]; rise && o.Time < was.Time {
-			w.failf("the origin of partition %d goes down, from %v to %v", p, was, o)
+// is the start of all of its topic (fresh): with the ledger went what its origins were about.
+func (sh *shard) originsRise(fresh string) {
+	now := sh.origins()
+	for p, was := range sh.since {
+		if o := now[p]; sh.w.kafka.partitions[p].topic != fresh && o.Time < was.Time {
+			sh.w.failf("the origin of partition %d goes down%s, from %v to %v", p, sh.named(), was, o)
 		}
 	}
-	w.since = now
+	sh.since = now
 }
 
 // refilled holds that a lost Redis isn't filled again without a word from logs that lack
-// events of windows which live.
-func (w *world) refilled() {
-	if w.setup.Continue || !w.counted {
+// events of windows which live. What the other shards never had is missing by a word.
+func (sh *shard) refilled(topic string) {
+	w := sh.w
+	if w.setup.Continue || !sh.counted[topic] {
 		return
 	}
-	for listing := range w.leftOut() {
-		w.failf("Redis was lost, and is filled again from logs that lack events of %s: on_gap isn't continue", listing)
+	bounds := map[int]int64{}
+	for _, p := range w.kafka.partitions {
+		bounds[p.id] = sh.excused(p.id)
+	}
+	for listing := range sh.leftOut(bounds, topic) {
+		w.failf("Redis was lost, and is filled again from logs that lack events of %s%s: on_gap isn't continue", listing, sh.named())
 		return
 	}
 }

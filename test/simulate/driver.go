@@ -119,7 +119,7 @@ func (w *world) next() *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.calls {
-		if c.taken || c.from.cut || c.until > w.step || c.ready != nil && !c.ready() {
+		if c.taken || c.from.cut || c.until > w.step || c.isHeld() || c.ready != nil && !c.ready() {
 			continue
 		}
 		return c
@@ -135,6 +135,9 @@ func (w *world) handle(c *call) {
 			w.strike(f, c)
 			return
 		}
+	}
+	if c.shard != nil && w.ails(c) {
+		return
 	}
 	w.carryOut(c, redissim.Fault{}, false)
 }

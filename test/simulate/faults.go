@@ -148,6 +148,9 @@ func (d *drawer) more(p *plan) {
 		const apply = 8 // of meeting
 		p.events = append(p.events, fault{at: d.IntN(60), kind: crash, on: inSweep, n: (10*d.IntN(100)+apply)<<7 | d.IntN(64)<<1 | 1})
 	}
+	if d.IntN(6) == 0 {
+		d.topics(p)
+	}
 	if d.IntN(8) == 0 || d.long && d.IntN(2) == 0 {
 		p.events = append(p.events, fault{at: d.IntN(80), kind: pick(d, quota, quota, empties, flaky, flaky), n: d.IntN(1 << 16)})
 		if d.long && !d.narrow { // many responses are one sweep, and somebody has to go on with it

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
 )
 
 const (
@@ -26,6 +26,7 @@ const (
 // finish brings the world to its end.
 func (w *world) finish() {
 	w.letThrough()
+	w.othersGoOn()
 	for round := 0; w.failed == ""; round++ {
 		if !w.settle() {
 			return
@@ -33,7 +34,7 @@ func (w *world) finish() {
 		if !w.operate() {
 			break
 		}
-		if round > 4 {
+		if round > 4+len(w.masters) {
 			w.failf("it doesn't come to rest, whatever the operator does")
 		}
 	}
@@ -53,14 +54,27 @@ func (w *world) letThrough() {
 	}
 	w.events = nil
 	w.endTransactions(0)
-	w.kafka.deadLetters.until = time.Time{} // one that was deleted stays so
+	for _, l := range w.kafka.deadLetters {
+		l.until = time.Time{} // one that was deleted stays so
+	}
+	w.makes()
 	for _, p := range w.processes {
 		w.reunite(p)
 	}
 	for _, c := range w.calls {
 		c.until = 0
 	}
-	w.redis.Evict(holdKey)
+	for _, sh := range w.shards {
+		sh.on.redis.Evict(sh.key(holdKey))
+		sh.on.outage = outage{}
+	}
+	for _, p := range w.alive() {
+		if len(p.topics) < w.setup.topics() { // as a new configuration is rolled out
+			w.tellf("process %d is told to stop: it doesn't know of all topics", p.id)
+			p.stopped = true
+			p.end()
+		}
+	}
 	if len(w.alive()) == 0 {
 		w.launch(w.setup.Processes[0])
 	}
@@ -112,8 +126,8 @@ func (w *world) dealt() bool {
 }
 
 // lines are what the processes say of their partitions.
-func (w *world) lines() map[string]ingest.Line {
-	all := map[string]ingest.Line{}
+func (w *world) lines() map[string]health.Line {
+	all := map[string]health.Line{}
 	for _, p := range w.alive() {
 		for _, partition := range p.consumer.Snapshot().Partitions {
 			all[partition.Field] = partition.Line
@@ -125,10 +139,10 @@ func (w *world) lines() map[string]ingest.Line {
 // standing is what may change, in words.
 func (w *world) standing() string {
 	var b strings.Builder
-	ledger, lines := w.ledger(), w.lines()
+	ledgers, lines := w.ledgers(), w.lines()
 	for _, p := range w.kafka.partitions {
-		l := lines[fmt.Sprintf("%s/%d", topic, p.id)]
-		fmt.Fprintf(&b, "partition %d: ledger %q, committed %d, log [%d, %d), %s %s %s; ", p.id, ledger[p.id], w.kafka.committed[p.id], p.start, p.stable(), l.State, l.Reason, l.What)
+		l := lines[p.field()]
+		fmt.Fprintf(&b, "partition %d: ledger %q, committed %d, log [%d, %d), %s %s %s; ", p.id, ledgers.of(p.id), w.kafka.committed[p.id], p.start, p.stable(), l.State, l.Reason, l.What)
 	}
 	return b.String()
 }
@@ -150,7 +164,7 @@ func (w *world) through() bool {
 	}
 	lines := w.lines()
 	for _, p := range w.kafka.partitions { // somebody has it, and works
-		if lines[fmt.Sprintf("%s/%d", topic, p.id)].State != ingest.StateRunning {
+		if lines[p.field()].State != health.StateRunning {
 			return false
 		}
 	}
@@ -159,14 +173,14 @@ func (w *world) through() bool {
 
 // halted reports whether every partition is halted or through, and one is halted.
 func (w *world) halted() bool {
-	ledger, lines := w.ledger(), w.lines()
+	ledgers, lines := w.ledgers(), w.lines()
 	n := 0
 	for _, p := range w.kafka.partitions {
-		l := lines[fmt.Sprintf("%s/%d", topic, p.id)]
+		l := lines[p.field()]
 		switch {
-		case l.State == ingest.StateHalted:
+		case l.State == health.StateHalted:
 			n++
-		case ledger[p.id] != fmt.Sprint(p.stable()):
+		case !ledgers.at(p.id, p.stable()):
 			return false
 		}
 	}
@@ -178,7 +192,7 @@ func (w *world) halted() bool {
 func (w *world) operate() bool {
 	halts := map[int]string{}
 	for _, p := range w.kafka.partitions {
-		if l := w.lines()[fmt.Sprintf("%s/%d", topic, p.id)]; l.State == ingest.StateHalted {
+		if l := w.lines()[p.field()]; l.State == health.StateHalted {
 			halts[p.id] = l.Reason
 		}
 	}
@@ -191,78 +205,106 @@ func (w *world) operate() bool {
 	for _, reason := range halts {
 		w.count("halt: " + reason)
 	}
-	gap := slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return halts[p.id] == ingest.HaltGap })
+	gap := slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return halts[p.id] == health.HaltGap })
 	switch {
 	case gap:
 		w.tellf("the operator gets back the events that retention took")
 		for _, p := range w.kafka.partitions {
 			p.start = 0
 		}
-	case w.damaged && w.tornOnly() && !w.rebuilt: // which may be refused, where the log begins late
+	case w.dropping != nil:
+		w.tellf("the operator drops the rest of the boards, of which a window was dropped in part")
+		w.drop(w.dropping)
+	case len(w.shards) == 1 && w.damaged() && w.tornOnly() && !w.rebuilt && !w.crowded(): // which may be refused, where the log begins late
 		w.tellf("the operator has the boards rebuilt")
 		w.count("the operator rebuilds a torn shard")
 		w.rebuilt = true
 		w.rebuild(w.setup.Processes[0])
-	case w.damaged:
-		h := w.histories[len(w.histories)-1]
-		w.tellf("the operator restores the last backup of Redis, of %.1f s ago", time.Since(h.at).Seconds())
-		w.restore(h)
-		w.redis.Cut("")
+	case w.damaged():
+		for _, m := range w.masters {
+			if m.damaged {
+				h := m.histories[len(m.histories)-1]
+				w.tellf("the operator restores the last backup of %s, of %.1f s ago", m.named(), time.Since(h.at).Seconds())
+				m.restore(h)
+				m.redis.Cut("")
+			}
+		}
 	default:
 		return false
 	}
 	return true
 }
 
+// damaged reports whether any master is in a state that only an operator can mend.
+func (w *world) damaged() bool {
+	return slices.ContainsFunc(w.masters, func(m *master) bool { return m.damaged })
+}
+
 // tornOnly reports whether a torn ledger is all that is wrong, and the log is whole: a
 // rebuild settles that.
 func (w *world) tornOnly() bool {
 	torn := false
-	for _, text := range w.ledger() {
+	for _, text := range w.shards[0].ledger() {
 		torn = torn || strings.HasPrefix(text, "torn:")
 	}
 	whole := !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return p.start > 0 })
 	return torn && whole && w.counts[evict] == 0
 }
 
-// rightly holds what a partition says against what the start table asks for.
+// rightly holds what a partition says against what the start table asks for, of any shard.
 func (w *world) rightly(p *partition, reason string) {
-	var allowed []string
-	must := ""
-	all := w.ledger()
-	text, there := all[p.id]
-	from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
-	switch {
-	case strings.HasPrefix(text, "torn:"):
-		must = ingest.HaltTorn
-	case len(all) == 0 && len(w.hash(windowsKey)) > 0:
-		must = ingest.HaltOrphaned
-	case len(all) > 0 && !w.has(schemaKey):
-		must = ingest.HaltSchema
-	case there && to > p.stable():
-		must = ingest.HaltTruncated
-	case there && from < p.start && !w.setup.Continue:
-		must = ingest.HaltGap
-	case !there && !w.setup.Continue: // of whatever partition it is that begins too late
-		allowed = append(allowed, ingest.HaltGap)
-	}
-	for listing, text := range w.hash(windowsKey) {
-		if !w.has(boardKeys+listing) && !w.over(text) {
-			allowed = append(allowed, ingest.HaltBoard)
-		}
-	}
-	for _, key := range w.redis.Keys() {
-		name := strings.TrimPrefix(key, boardKeys)
-		if _, listed := w.hash(windowsKey)[name]; strings.Contains(name, ":") && !listed {
-			allowed = append(allowed, ingest.HaltUnlisted)
+	var asked, allowed []string
+	unmet := true // nobody has come upon what asks for it
+	for _, sh := range w.shards {
+		must, may := sh.asks(p)
+		allowed = append(allowed, may...)
+		if must != "" {
+			text := sh.ledger()[p.id]
+			_, to, _ := parse(strings.TrimPrefix(text, "torn:"))
+			asked, unmet = append(asked, must), unmet && sh.on.damaged && text != "" && to == p.stable()
 		}
 	}
 	switch {
-	case must != "" && reason != must && (reason != "" || !w.damaged || !there || to != p.stable()):
-		w.failf("partition %d has to be halted as %q, and is %q: %s", p.id, must, reason, w.standing())
-	case must == "" && reason != "" && !slices.Contains(allowed, reason):
+	case len(asked) > 0 && !slices.Contains(asked, reason) && (reason != "" || !unmet):
+		w.failf("partition %d has to be halted as %q, and is %q: %s", p.id, asked, reason, w.standing())
+	case len(asked) == 0 && reason != "" && !slices.Contains(allowed, reason):
 		w.failf("partition %d is halted as %q, and nothing asks for that: %s", p.id, reason, w.standing())
 	}
+}
+
+// asks are the reasons for which a partition has to be halted by what is in the shard, and
+// those for which it may be.
+func (sh *shard) asks(p *partition) (must string, may []string) {
+	all, w := sh.ledger(), sh.w
+	text, there := all[p.id]
+	from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
+	listings := sh.hash(windowsKey)
+	switch {
+	case strings.HasPrefix(text, "torn:"):
+		must = health.HaltTorn
+	case len(all) == 0 && len(listings) > 0:
+		must = health.HaltOrphaned
+	case len(all) > 0 && !sh.exists(schemaKey):
+		must = health.HaltSchema
+	case there && to > p.stable():
+		must = health.HaltTruncated
+	case there && from < p.start && !w.setup.Continue:
+		must = health.HaltGap
+	case !there && !w.setup.Continue: // of whatever partition it is that begins too late
+		may = append(may, health.HaltGap)
+	}
+	for listing, text := range listings {
+		if !sh.exists(listing) && !w.over(text) {
+			may = append(may, health.HaltBoard)
+			break
+		}
+	}
+	for _, name := range sh.names() {
+		if _, listed := listings[name]; strings.Contains(name, ":") && !listed {
+			may = append(may, health.HaltUnlisted)
+		}
+	}
+	return must, may
 }
 
 // shut ends all processes, and holds that they end.
@@ -332,8 +374,12 @@ func (w *world) hangUp(everybody []*process) {
 		w.cutCall(c)
 	}
 	for _, p := range everybody {
-		_ = p.client.Close()
+		for _, c := range p.clients {
+			_ = c.Close()
+		}
 	}
 	w.pass(2 * sessionTimeout) // every call has a deadline
-	w.redis.Close()
+	for _, m := range w.masters {
+		m.redis.Close()
+	}
 }

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	starts "github.com/standings/standings/internal/ingest/start"
 )
 
 // small is a plan with some records in each of two partitions, and no faults.
 func small() *plan {
 	p := &plan{seed: 1, setup: setup{
 		Partitions: 2, Zone: "UTC", WeekStart: "monday", Periods: []string{"weekly", "yearly"}, Layout: "readable", MaxPoints: 1000,
-		FetchBytes: 4 << 10, Start: ingest.FromEarliest, Processes: []size{{foldMemory: 32 << 20, pieceTime: 320 * time.Microsecond}},
+		FetchBytes: 4 << 10, Start: starts.FromEarliest, Processes: []size{{foldMemory: 32 << 20, pieceTime: 320 * time.Microsecond}},
 	}}
 	at := beginning.Add(-time.Hour).UnixMilli()
 	for i := range 4 {
@@ -61,11 +61,11 @@ func TestAStartThatDiedAtAnyOfItsWritesIsWrittenAgain(t *testing.T) {
 	died := 0
 	for n := range 8 {
 		p := small()
-		p.setup.Start = ingest.FromLatest
+		p.setup.Start = starts.FromLatest
 		p.events = []fault{{kind: dies, on: "begin", n: n}}
 		w := holds(t, p)
 		died += w.counts[dies+": begin"]
-		for partition, at := range w.starts {
+		for partition, at := range w.shards[0].starts {
 			if at != 16 {
 				t.Errorf("dying at write %d: partition %d begins at offset %d", n+1, partition, at)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 const sessionTimeout = 10 * time.Second
@@ -209,11 +210,13 @@ func (c *coordinator) deal(w *world) {
 	c.since = time.Time{}
 	var members []kafka.GroupMember
 	for _, m := range c.members {
-		members = append(members, kafka.GroupMember{ID: m.name, Topics: []string{topic}})
+		members = append(members, kafka.GroupMember{ID: m.name, Topics: m.config.Topics})
 	}
 	var all []kafka.Partition
-	for i := range w.kafka.partitions {
-		all = append(all, kafka.Partition{Topic: topic, ID: i})
+	for _, p := range w.kafka.partitions {
+		if slices.ContainsFunc(members, func(m kafka.GroupMember) bool { return slices.Contains(m.Topics, p.topic) }) {
+			all = append(all, kafka.Partition{Topic: p.topic, ID: p.number})
+		}
 	}
 	leader := c.members[0]
 	dealt := leader.config.GroupBalancers[0].AssignGroups(members, all)
@@ -228,9 +231,9 @@ func (c *coordinator) deal(w *world) {
 		id, name := c.generation, m.name
 		g.Generation = &ingest.Generation{
 			ID: id, Member: name, Assignments: assignments, Start: g.start,
-			Commit: func(offsets map[string]map[int]ingest.Commit) error { return m.commit(id, name, offsets) },
+			Commit: func(offsets map[string]map[int]kafkaconn.Commit) error { return m.commit(id, name, offsets) },
 		}
-		said = append(said, fmt.Sprintf("process %d has %v", m.from.id, assignments[topic]))
+		said = append(said, fmt.Sprintf("process %d has %v", m.from.id, assignments))
 	}
 	w.tellf("generation %d: %s", c.generation, strings.Join(said, ", "))
 }
@@ -267,10 +270,14 @@ func (g *generation) start(run func(context.Context)) {
 }
 
 // commit notes offsets, if the coordinator still knows the generation.
-func (m *member) commit(generation int32, name string, offsets map[string]map[int]ingest.Commit) error {
+func (m *member) commit(generation int32, name string, offsets map[string]map[int]kafkaconn.Commit) error {
 	all := map[int]int64{}
-	for p, c := range offsets[topic] {
-		all[p] = c.Offset
+	trails := map[int]string{}
+	for topic, some := range offsets {
+		for n, c := range some {
+			p := m.w.kafka.partition(topic, int32(n)).id
+			all[p], trails[p] = c.Offset, c.Metadata
+		}
 	}
 	c := &call{from: m.from, server: ofKafka, kind: "commit", writes: true, what: "commit " + positions(all)}
 	c.do = func() (any, error) {
@@ -279,7 +286,7 @@ func (m *member) commit(generation int32, name string, offsets map[string]map[in
 			return nil, kafka.IllegalGeneration
 		}
 		for p, o := range all {
-			m.w.kafka.committed[p], m.w.kafka.trails[p] = o, offsets[topic][p].Metadata
+			m.w.kafka.committed[p], m.w.kafka.trails[p] = o, trails[p]
 			m.w.committedUpTo(p, o)
 		}
 		return nil, nil

@@ -4,13 +4,8 @@ package simulate
 // and to Redis itself.
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
-
-	"github.com/standings/standings/test/simulate/redissim"
 )
 
 // event has the first fault happen that isn't about a call and is due.
@@ -20,6 +15,9 @@ func (w *world) event() bool {
 			continue
 		}
 		w.events = slices.Delete(w.events, i, i+1)
+		for _, r := range w.rebuilds {
+			r.struck = r.struck || f.kind != publish
+		}
 		if w.happen(f) {
 			w.count(f.kind)
 		}
@@ -69,12 +67,15 @@ func (w *world) happen(f fault) bool {
 	case grow:
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if len(w.kafka.partitions) > 4 {
+		if len(w.kafka.partitions) > 4+w.setup.Second {
 			return false
 		}
-		n := len(w.kafka.partitions)
-		w.kafka.partitions = append(w.kafka.partitions, &partition{id: n})
-		w.tellf("partition %d is added", n)
+		of := topics[f.n>>2%w.setup.topics()]
+		if of == w.kafka.absent {
+			return false
+		}
+		n := w.kafka.add(of).id
+		w.tellf("partition %d is added to %s", n, of)
 		if w.plan.first > 0 { // so that there is something in it
 			s := w.plan.sendings[f.n%w.plan.first]
 			s.partition = n
@@ -90,7 +91,7 @@ func (w *world) happen(f fault) bool {
 		w.forgets(f.n)
 		return false // counted once it has been told to somebody
 	case rebuilds:
-		if len(w.rebuilds) > 3 {
+		if len(w.rebuilds) > 3+w.errands {
 			return false
 		}
 		if !w.anythingCounts() { // it would say so, and end
@@ -101,10 +102,19 @@ func (w *world) happen(f fault) bool {
 			return false
 		}
 		w.rebuild(w.another(f.n))
+	case topicMade:
+		return w.makes()
+	case drops, retires:
+		if !w.anythingCounts() {
+			return false
+		}
+		w.sendOn(f)
+		return false // it counts once it has come to its end
 	case sleeps:
 		for _, r := range w.rebuilds {
-			if !r.told && !r.dead && !r.cut {
+			if !r.told && !r.dead && !r.cut && r.errand == "" {
 				w.tellf("rebuild %d is cut off, for longer than its lease", r.id)
+				r.struck = true
 				r.cut, r.wakes = true, time.Now().Add(rebuildLease+time.Duration(1+f.n%5000)*time.Millisecond)
 				break
 			}
@@ -193,11 +203,11 @@ func (w *world) reunite(p *process) {
 // cutLog moves the start of a partition's log: up to what counts, or past it.
 func (w *world) cutLog(f fault) bool {
 	p := w.kafka.partitions[f.n%len(w.kafka.partitions)]
-	text, ok := w.ledger()[p.id]
+	ledgers := w.ledgers()
+	from, ok := ledgers.lowest(p.id)
 	if !ok {
 		return false
 	}
-	from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
 	to := from
 	if f.kind == gapOpens {
 		to = min(from+1+int64(f.n>>4%20), p.stable())
@@ -211,7 +221,7 @@ func (w *world) cutLog(f fault) bool {
 	if to <= p.start || f.kind == gapOpens && to <= from {
 		return false
 	}
-	w.tellf("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, text)
+	w.tellf("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, ledgers.of(p.id))
 	p.start = to
 	if to == p.end {
 		p.gap = 0 // see holding
@@ -223,155 +233,18 @@ func (w *world) cutLog(f fault) bool {
 // for a while: for longer than a worker takes it for a mistake, at times.
 func (w *world) forgets(n int) {
 	p := w.kafka.partitions[n%len(w.kafka.partitions)]
-	text, ok := w.ledger()[p.id]
+	ledgers := w.ledgers()
+	from, ok := ledgers.lowest(p.id)
 	if !ok || p.stale() {
 		return
 	}
-	from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
 	seen := p.before(from)
 	if seen >= from {
 		return
 	}
 	lasts := time.Duration(2+n>>4%19) * time.Second
-	w.tellf("the leader of partition %d knows of nothing from offset %d on, for %v; its ledger stands at %s", p.id, seen, lasts, text)
+	w.tellf("the leader of partition %d knows of nothing from offset %d on, for %v; its ledger stands at %s", p.id, seen, lasts, ledgers.of(p.id))
 	w.mu.Lock()
 	p.seen, p.until = seen, time.Now().Add(lasts)
 	w.mu.Unlock()
-}
-
-// happenToRedis reports whether a fault of Redis itself took effect.
-func (w *world) happenToRedis(f fault) bool {
-	switch f.kind {
-	case rollback:
-		h := w.histories[f.n%len(w.histories)]
-		now, was, idle := w.redis.Dump(), positions(w.ledger()), w.atEnds()
-		w.restore(h)
-		w.known = nil // which nothing in Redis tells
-		if w.redis.Dump() == now {
-			return false
-		}
-		w.tellf("Redis goes back %.1f s: the ledger is %s", time.Since(h.at).Seconds(), positions(w.ledger()))
-		w.reconnects(f.n)
-		if positions(w.ledger()) == was {
-			return false // what went back was workers' lines, or a rebuild's
-		}
-		if idle && w.allRead() {
-			w.count(rollback + ", and nothing comes after")
-		}
-	case wipe:
-		if len(w.ledger()) == 0 {
-			return false
-		}
-		w.loses()
-		w.restore(w.histories[0])
-		w.tellf("Redis is wiped")
-		w.reconnects(f.n)
-	case evict:
-		w.known = nil // the ledger may be gone
-		keys := w.redis.Keys()
-		if len(keys) == 0 {
-			return false
-		}
-		key := keys[f.n%len(keys)]
-		// Without the origins nobody knows that a topic wasn't read from its beginning, and
-		// a rebuild counts what came before: nothing notices, and nothing could.
-		if key == holdKey || strings.Contains(key, "~") || strings.HasSuffix(key, ":origin") || strings.HasSuffix(key, ":workers") {
-			return false
-		}
-		w.damaged, w.evicted[key] = true, true
-		w.redis.Evict(key)
-		w.tellf("Redis evicts %s", key)
-	case hold:
-		w.redis.Do("SET", holdKey, "somebody", "PX", fmt.Sprint(1000+f.n%4000))
-		w.tellf("somebody holds the boards")
-	case clock:
-		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
-		w.skew.Add(int64(jump))
-		w.tellf("Redis's clock jumps by %v", jump)
-	case leap:
-		return w.leaps(f.n)
-	case flush:
-		if w.redis.FlushScripts() == 0 {
-			return false
-		}
-		w.tellf("Redis forgets its scripts")
-	case reunite:
-		for _, p := range w.processes {
-			if p.id == f.n {
-				w.reunite(p)
-			}
-		}
-		return true
-	default:
-		panic("simulate: nothing happens by " + f.kind)
-	}
-	return true
-}
-
-// leaps reports whether the clock went over the end of a listed window's life. It does so
-// once: what is gone then doesn't come back.
-func (w *world) leaps(n int) bool {
-	if w.leapt {
-		return false
-	}
-	w.leapt = true
-	lived := w.living()
-	jump := time.Duration(15+n%76)*day + 12*time.Hour
-	w.skew.Add(int64(jump))
-	w.tellf("Redis's clock leaps ahead by %v", jump)
-	return w.living() < lived
-}
-
-// living is the number of listed windows whose life isn't over.
-func (w *world) living() (n int) {
-	for _, listing := range w.hash(windowsKey) {
-		if !w.over(listing) {
-			n++
-		}
-	}
-	return n
-}
-
-// reconnects cuts everybody's connections to Redis, as a failover does; a dump that was
-// restored in place does not.
-func (w *world) reconnects(n int) {
-	if n>>8&1 == 1 {
-		return
-	}
-	for _, c := range w.calls {
-		if c.command != nil && !c.taken {
-			c.reply(redissim.Answer{Cut: true}, nil)
-		}
-	}
-	w.redis.Cut("")
-	if n>>9&1 == 1 {
-		w.refusing.Store(time.Now().Add(time.Duration(n>>10%4000) * time.Millisecond).UnixNano())
-		w.tellf("and takes no connections for a while")
-	}
-}
-
-// refuseDial is asked before a connection to Redis opens.
-func (w *world) refuseDial(string) error {
-	if time.Now().UnixNano() < w.refusing.Load() {
-		w.refusals.Add(1)
-		return syscall.ECONNREFUSED
-	}
-	return nil
-}
-
-// atEnds reports whether every ledger stands at its log's end.
-func (w *world) atEnds() bool {
-	ledger := w.ledger()
-	return !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return ledger[p.id] != fmt.Sprint(p.stable()) })
-}
-
-// allRead reports whether all that will be published has been: what comes now is seen by
-// who looks without being called.
-func (w *world) allRead() bool {
-	for _, f := range w.events {
-		if f.kind == publish || f.kind == endOpen {
-			return false
-		}
-	}
-	return true
 }

@@ -22,28 +22,25 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 	"github.com/segmentio/kafka-go/protocol/produce"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/standings/standings/internal/ingest"
 )
 
-const topic = "points"
-
-var deadLetterTopic = ingest.DeadLetterTopic(topic)
+const topic = "points" // the first; the others are of topics.go
 
 // brokers are the cluster.
 type brokers struct {
-	partitions []*partition // of the topic
-	letters    []letter     // of its dead-letter topic
+	partitions []*partition // of all topics
+	absent     string       // a topic that isn't there yet
+	letters    []letter     // of all dead-letter topics
 	committed  map[int]int64
 	trails     map[int]string // with what is committed
 	hindrance  hindrance      // of fetches
-	// The dead-letter topic, beside what was ever written to it.
-	deadLetters deadLetterLog
+	// The dead-letter topics by their names, beside what was ever written to them.
+	deadLetters map[string]*deadLetterLog
 }
 
 // letter is a dead letter as it was written.
 type letter struct {
-	partition int
+	partition int // the event's, among those of all topics
 	reason    string
 	offset    int64
 	key       []byte
@@ -73,7 +70,7 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 			return out
 		}
 	case *listoffsets.Request:
-		c.kind, c.what = "offsets", "offsets "+asked(r)
+		c.kind, c.what = "offsets", "offsets "+otherwise(r.Topics[0].Topic)+asked(r)
 		c.do = func() (any, error) { return t.w.kafka.listOffsets(r), nil }
 		c.fails = func(code kafka.Error, _ bool) any {
 			out := t.w.kafka.listOffsets(r)
@@ -84,7 +81,7 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 			return out
 		}
 	case *offsetfetch.Request:
-		c.kind, c.what = "committed", fmt.Sprint("committed offsets of ", r.Topics[0].PartitionIndexes)
+		c.kind, c.what = "committed", fmt.Sprint("committed offsets of ", otherwise(r.Topics[0].Name), r.Topics[0].PartitionIndexes)
 		c.do = func() (any, error) { return t.w.kafka.offsetFetch(r), nil }
 		c.fails = func(code kafka.Error, whole bool) any {
 			if whole {
@@ -117,19 +114,19 @@ func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Req
 		c.kind, c.what = "create", "add partitions to "+r.Topics[0].Name
 		c.do = func() (any, error) { return t.w.enlarge(r), nil }
 	case *produce.Request:
-		letters, err := readLetters(r)
+		letters, err := t.w.kafka.readLetters(r)
 		if err != nil {
 			return nil, err
 		}
 		c.kind, c.writes = "produce", true
-		c.what = fmt.Sprintf("%d dead letters of partition %d", len(letters), r.Topics[0].Partitions[0].Partition)
+		c.what = fmt.Sprintf("%d dead letters of partition %s%d", len(letters), otherwise(sourceOf(r.Topics[0].Topic)), r.Topics[0].Partitions[0].Partition)
 		c.fails = func(code kafka.Error, _ bool) any {
 			return &produce.Response{Topics: []produce.ResponseTopic{{
 				Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: r.Topics[0].Partitions[0].Partition, ErrorCode: int16(code)}},
 			}}}
 		}
 		c.do = func() (any, error) {
-			return c.fails(t.w.writes(letters, r.Topics[0].Partitions[0].Partition), false), nil
+			return c.fails(t.w.writes(letters, r.Topics[0].Topic, r.Topics[0].Partitions[0].Partition), false), nil
 		}
 	default:
 		panic(fmt.Sprintf("simulate: a request of type %T", request))
@@ -164,13 +161,16 @@ func asked(r *listoffsets.Request) string {
 func (k *brokers) metadata(r *metadata.Request) *metadata.Response {
 	out := &metadata.Response{ClusterID: "simulated", Brokers: []metadata.ResponseBroker{{NodeID: 1, Host: "broker", Port: 9092}}, ControllerID: 1}
 	for _, name := range r.TopicNames {
-		if name == deadLetterTopic {
-			out.Topics = append(out.Topics, k.deadLetters.metadata())
+		if l := k.deadLetters[name]; l != nil {
+			out.Topics = append(out.Topics, l.metadata(name))
 			continue
 		}
 		t := metadata.ResponseTopic{Name: name}
-		for i := range k.partitions {
+		for i := range k.size(name) {
 			t.Partitions = append(t.Partitions, metadata.ResponsePartition{PartitionIndex: int32(i), LeaderID: 1, ReplicaNodes: []int32{1}, IsrNodes: []int32{1}})
+		}
+		if name == k.absent {
+			t.ErrorCode, t.Partitions = int16(kafka.UnknownTopicOrPartition), nil
 		}
 		out.Topics = append(out.Topics, t)
 	}
@@ -181,10 +181,9 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 	out := &listoffsets.Response{Topics: []listoffsets.ResponseTopic{{Topic: r.Topics[0].Topic}}}
 	for _, p := range r.Topics[0].Partitions {
 		a := listoffsets.ResponsePartition{Partition: p.Partition, Timestamp: p.Timestamp}
-		if int(p.Partition) >= len(k.partitions) {
+		if log := k.partition(r.Topics[0].Topic, p.Partition); log == nil {
 			a.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 		} else {
-			log := k.partitions[p.Partition]
 			switch p.Timestamp {
 			case kafka.FirstOffset:
 				a.Offset = log.start
@@ -202,19 +201,22 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 func (k *brokers) offsetFetch(r *offsetfetch.Request) *offsetfetch.Response {
 	out := &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{Name: r.Topics[0].Name}}}
 	for _, p := range r.Topics[0].PartitionIndexes {
-		offset, ok := k.committed[int(p)]
-		if !ok {
-			offset = -1
+		id, offset := -1, int64(-1)
+		if log := k.partition(r.Topics[0].Name, p); log != nil {
+			if o, ok := k.committed[log.id]; ok {
+				id, offset = log.id, o
+			}
 		}
-		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset, Metadata: k.trails[int(p)]})
+		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset, Metadata: k.trails[id]})
 	}
 	return out
 }
 
-func readLetters(r *produce.Request) ([]letter, error) {
+func (k *brokers) readLetters(r *produce.Request) ([]letter, error) {
 	var all []letter
 	p := r.Topics[0].Partitions[0]
-	if r.Topics[0].Topic != deadLetterTopic {
+	source := k.partition(sourceOf(r.Topics[0].Topic), p.Partition)
+	if source == nil {
 		panic("simulate: records for " + r.Topics[0].Topic)
 	}
 	for {
@@ -225,7 +227,7 @@ func readLetters(r *produce.Request) ([]letter, error) {
 		if err != nil {
 			return nil, err
 		}
-		l := letter{partition: int(p.Partition)}
+		l := letter{partition: source.id}
 		if l.key, err = protocol.ReadAll(rec.Key); err != nil {
 			return nil, err
 		}
@@ -253,11 +255,10 @@ func (k *brokers) fetch(q *kmsg.FetchRequest) *kmsg.FetchResponse {
 	want := q.Topics[0].Partitions[0]
 	p := kmsg.NewFetchResponseTopicPartition()
 	p.Partition = want.Partition
-	switch {
-	case int(want.Partition) >= len(k.partitions):
+	switch log := k.partition(t.Topic, want.Partition); log {
+	case nil:
 		p.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 	default:
-		log := k.partitions[want.Partition]
 		p.HighWatermark, p.LastStableOffset = log.answers()
 		p.LogStartOffset = log.start
 		if want.FetchOffset < log.start || want.FetchOffset > p.HighWatermark {

@@ -75,7 +75,9 @@ type transaction struct {
 
 // partition is one partition's log.
 type partition struct {
-	id           int
+	id           int // among those of all topics
+	topic        string
+	number       int // of its topic
 	start, end   int64
 	gap          int64 // offsets that the next batch leaves out: the last one always stays
 	batches      []*batch

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
+	starts "github.com/standings/standings/internal/ingest/start"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -38,21 +38,26 @@ type plan struct {
 // setup is how a world is configured.
 type setup struct {
 	Partitions      int
+	Second          int   // partitions of a second topic; 0: there is none
+	Shards, Masters int   // 0: one
+	Later           later // than the first
 	Zone, WeekStart string
 	Periods         []string
 	Layout          string
 	MaxPoints       int64
 	FetchBytes      int
-	Start           ingest.StartFrom
+	Start           starts.From
 	StartTime       int64 // Unix ms
 	Continue        bool  // over gaps
 	Processes       []size
-	Disorder        bool  // times go back, and some records have none
-	MaxWindows      int64 // that may be listed; 0: any number
-	Readers         int   // of boards
-	NoLetters       bool  // the dead-letter topic isn't there
-	Beheaded        int   // offsets, about, that logs have lost before anybody comes
-	Less            int64 // bytes to fold in, of some processes to come; 0: they have as much
+	Disorder        bool          // times go back, and some records have none
+	MaxWindows      int64         // that may be listed; 0: any number
+	Windows         int64         // that all records come to, where boards are many; 0: nobody has counted
+	Ahead           time.Duration // of the machines' clocks before Redis's, as the world begins
+	Readers         int           // of boards
+	NoLetters       bool          // the dead-letter topic isn't there
+	Beheaded        int           // offsets, about, that logs have lost before anybody comes
+	Less            int64         // bytes to fold in, of some processes to come; 0: they have as much
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -68,6 +73,10 @@ var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 func draw(seed int64) *plan {
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(seed), 0x5eed))}
 	p := &plan{seed: seed}
+	if seed%crowdEvery == 0 {
+		d.crowd(p)
+		return p
+	}
 	s := &p.setup
 	s.Partitions = d.pick(1, 1, 2, 2, 3)
 	s.Zone = pick(d, "UTC", "UTC", "Europe/Berlin", "America/Sao_Paulo")
@@ -76,7 +85,7 @@ func draw(seed int64) *plan {
 	s.Layout = pick(d, "readable", "wide")
 	s.MaxPoints = pick(d, int64(1000), 1000, 99_999_999)
 	s.FetchBytes = d.pick(1<<10, 4<<10, 64<<10)
-	s.Start = pick(d, ingest.FromWindow, ingest.FromWindow, ingest.FromEarliest, ingest.FromLatest, ingest.FromTime)
+	s.Start = pick(d, starts.FromWindow, starts.FromWindow, starts.FromEarliest, starts.FromLatest, starts.FromTime)
 	s.StartTime = beginning.Add(-time.Duration(d.IntN(20)) * time.Hour).UnixMilli()
 	s.Continue = d.IntN(3) == 0
 	d.small = d.IntN(3) == 0
@@ -91,6 +100,7 @@ func draw(seed int64) *plan {
 	d.records(p)
 	d.faults(p)
 	d.more(p)
+	d.shards(p)
 	return p
 }
 
@@ -131,7 +141,7 @@ func (d *drawer) records(p *plan) {
 	n := d.pick(2, 5, 9)
 	p.first = n - d.IntN(n/2+1)
 	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
-	if p.setup.Start == ingest.FromTime || p.setup.Start == ingest.FromLatest {
+	if p.setup.Start == starts.FromTime || p.setup.Start == starts.FromLatest {
 		over = false // a rebuild keeps windows that began before, and may refuse others in the rest: no one choice fits both
 	}
 	transactions := d.IntN(2) == 0

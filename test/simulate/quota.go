@@ -69,15 +69,18 @@ func (h *hindrance) muted(c *call) bool { return h.mutes && time.Now().Before(h.
 // world's lock is held.
 func (w *world) hindered(c *call, q *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
 	h := &w.kafka.hindrance
-	if h.until.IsZero() || !h.stays && (w.ending || time.Now().After(h.until)) || c.partition >= len(w.kafka.partitions) {
+	if h.until.IsZero() || !h.stays && (w.ending || time.Now().After(h.until)) {
 		return nil, nil
 	}
 	log := w.kafka.partitions[c.partition]
 	if _, stable := log.shown(); c.offset >= stable || c.offset < log.start {
 		return nil, nil // there is nothing to keep from it
 	}
-	from, to, _ := parse(w.ledger()[c.partition])
-	sweeps := c.offset > from && c.offset < to
+	sweeps := false
+	for _, one := range w.ledgers() {
+		from, to, _ := parse(one[c.partition])
+		sweeps = sweeps || c.offset > from && c.offset < to
+	}
 	var a *kmsg.FetchResponse
 	var err error
 	switch h.kind {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -40,13 +41,13 @@ type truth struct {
 
 // read has somebody read boards from here on.
 func (w *world) read() {
-	p := &process{w: w, id: firstReader + len(w.readers), swept: map[string]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, topics: topics[:w.setup.topics()], id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &reading{process: p}
 	w.mu.Lock()
 	w.readers = append(w.readers, r)
 	w.mu.Unlock()
-	p.client = p.dial()
-	store := w.setup.store(p.client, w.calendar)
+	p.dial()
+	store := p.store(w.shards[0])
 	go func() {
 		defer close(p.done)
 		for n := 0; p.Err() == nil; n++ {
@@ -77,21 +78,22 @@ func (w *world) choice(n int) (string, periods.Window) {
 // notes what is true of the window that a reader asks for, as the call is carried out.
 func (r *reading) note(key string) {
 	w := r.w
-	name := strings.TrimPrefix(key, boardKeys)
-	text, listed := w.hash(windowsKey)[name]
-	r.truth = truth{board: name, listed: listed && !w.over(text), there: w.has(key)}
-	now := w.ledger()
-	for p, was := range w.known {
+	sh := w.shards[0]
+	name := strings.TrimPrefix(key, sh.tag)
+	text, listed := sh.hash(windowsKey)[name]
+	r.truth = truth{board: name, listed: listed && !w.over(text), there: sh.exists(name)}
+	now := sh.ledger()
+	for p, was := range sh.known {
 		if at, _, _ := parse(strings.TrimPrefix(now[p], "torn:")); at < was {
 			r.truth.behind += fmt.Sprintf(" partition %d is at %q, and was at %d;", p, now[p], was)
 		}
 	}
-	_, r.truth.lacks = w.leftOut()[name]
+	_, r.truth.lacks = sh.leftOut(nil)[name]
 }
 
 // judge holds an answer against the truth. It runs beside the driver.
 func (r *reading) judge(b *ranking.Board) {
-	progress, t := ingest.ProgressOf(&b.Beside, []string{topic}), r.truth
+	progress, t := health.ProgressOf(&b.Beside, r.topics), r.truth
 	whole := b.Lost == "" && len(progress.Refilling) == 0 && !progress.CatchingUp() && len(b.Incomplete) == 0
 	wrong := ""
 	switch {
@@ -99,8 +101,9 @@ func (r *reading) judge(b *ranking.Board) {
 		wrong = "a board whose key is gone is shown"
 	case t.lacks && b.Lost == "" && len(b.Incomplete) == 0:
 		wrong = "a board that lacks events for good is shown as complete"
-	case t.behind != "" && b.Lost == "" && len(progress.Refilling) == 0:
-		// Lag alone says too little: it is told of by workers, of which there may be none.
+	case t.behind != "" && b.Lost == "" && len(progress.Refilling)+len(progress.NotBegun) == 0:
+		// Lag alone says too little: it is told of by workers, of which there may be none. Of
+		// two topics one may be refilled before the other is found to be lost.
 		wrong = "a half board is shown and not as refilling while a lost Redis is filled again:" + t.behind
 	}
 	w := r.w
@@ -122,14 +125,14 @@ func (r *reading) judge(b *ranking.Board) {
 	}
 }
 
-// loses notes how far the partitions had come before Redis was lost.
-func (w *world) loses() {
-	if !w.counted {
+// loses notes how far the partitions had come before the shard was lost.
+func (sh *shard) loses() {
+	if len(sh.counted) == 0 {
 		return
 	}
-	w.known = map[int]int64{}
-	for p, text := range w.ledger() {
+	sh.known = map[int]int64{}
+	for p, text := range sh.ledger() {
 		from, _, _ := parse(strings.TrimPrefix(text, "torn:"))
-		w.known[p] = from
+		sh.known[p] = from
 	}
 }

@@ -5,11 +5,14 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
+	starts "github.com/standings/standings/internal/ingest/start"
+
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/test/simulate/redissim"
 )
@@ -26,21 +29,23 @@ type rebuilding struct {
 
 // rebuild starts one.
 func (w *world) rebuild(s size) {
-	p := &process{w: w, size: s, swept: map[string]int64{}, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
-	r := &rebuilding{process: p}
-	w.mu.Lock()
-	w.rebuilds = append(w.rebuilds, r)
-	w.mu.Unlock()
-	p.client = p.dial()
+	r := w.visitor(s)
+	p := r.process
 	job := &rebuild.Job{
-		From: ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true},
-		Live: w.setup.store(p.client, w.calendar), Owner: p.name(),
-		Replay: func(shadow *ranking.Store) (*ingest.Replay, error) {
+		From:  ingest.ReplayFrom{From: starts.FromWindow, SinceOrigin: true},
+		Owner: p.name(),
+		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
 			c := p.config(s)
-			c.Standings = standings{shadow}
+			c.Standings = nil
+			for _, one := range into {
+				c.Standings = append(c.Standings, one)
+			}
 			return ingest.NewReplay(c), nil
 		},
 		MaxHold: 2 * time.Second, Lease: rebuildLease,
+	}
+	for _, sh := range w.shards {
+		job.Live = append(job.Live, p.store(sh))
 	}
 	w.tellf("rebuild %d starts", p.id)
 	go func() {
@@ -51,12 +56,25 @@ func (w *world) rebuild(s size) {
 
 const firstRebuild = 101
 
+// visitor is somebody who comes for one thing.
+func (w *world) visitor(s size) *rebuilding {
+	p := &process{w: w, size: s, swept: map[sweeping]int64{}, topics: w.topics, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	r := &rebuilding{process: p}
+	w.mu.Lock()
+	w.rebuilds = append(w.rebuilds, r)
+	w.mu.Unlock()
+	p.dial()
+	return r
+}
+
 // anythingCounts reports whether some partition is past where it began.
 func (w *world) anythingCounts() bool {
-	for p, text := range w.ledger() {
-		from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
-		if max(from, to) > w.starts[p] {
-			return true
+	for _, sh := range w.shards {
+		for p, text := range sh.ledger() {
+			from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
+			if max(from, to) > sh.starts[p] {
+				return true
+			}
 		}
 	}
 	return false
@@ -65,6 +83,9 @@ func (w *world) anythingCounts() bool {
 // ofRebuild makes it a command of a rebuild.
 func (c *call) ofRebuild(command *redissim.Command) {
 	c.kind, c.writes = "rebuild", true
+	if c.from.errand != "" {
+		c.kind = c.from.errand
+	}
 	name := command.Name()
 	switch name {
 	case "apply.lua":
@@ -73,7 +94,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		c.width = len(command.Args) / 3
 	case "swap.lua":
 		c.kind, c.what = "swap", "swap the boards"
-	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "ZRANGE":
+	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "HSCAN", "ZRANGE":
 		c.what, c.writes = name, false
 	default:
 		c.what = name
@@ -82,10 +103,11 @@ func (c *call) ofRebuild(command *redissim.Command) {
 
 // swapped notes a swap: a state that Redis may go back to.
 func (w *world) swapped(r redissim.Result) {
+	sh := w.shards[0]
 	if r.Torn() {
-		w.damaged = true
-		w.tears()
-		w.tellf("the swap dies midway: the ledger is %s now", positions(w.ledger()))
+		sh.on.damaged = true
+		sh.tears()
+		w.tellf("the swap dies midway: the ledger is %s now", w.ledgers())
 		return
 	}
 	list, _ := r.Reply.([]any)
@@ -93,11 +115,13 @@ func (w *world) swapped(r redissim.Result) {
 		return
 	}
 	w.count(fmt.Sprint("swap answers ", list[0]))
-	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), positions(w.ledger()))
+	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), w.ledgers())
 	if list[0] == "swapped" {
-		w.whole() // whatever it was, it is settled
-		w.since = w.origins()
-		w.keep()
+		sh.on.whole() // whatever it was, it is settled
+		listed := sh.hash(windowsKey)
+		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
+		sh.since = sh.origins()
+		sh.on.keep()
 	}
 }
 
@@ -120,10 +144,13 @@ func (w *world) rebuildsEnded() bool {
 			continue
 		}
 		r.told = true
-		switch busy := (*ranking.BusyError)(nil); {
+		switch busy := (*shadow.BusyError)(nil); {
 		case r.dead:
+		case r.errand != "":
+			w.returns(r)
 		case r.err == nil && r.result.Swapped:
 			w.count("rebuild: swapped")
+			w.leavesNothing(r)
 			w.tellf("rebuild %d has swapped the boards", r.id)
 		case r.err == nil:
 			w.count("rebuild: nothing to replace")

@@ -32,6 +32,15 @@ func shrink(p *plan, run func(*plan) *world, runs int) (*plan, *world) {
 			}
 			again = true
 		}
+		for p.setup.Shards > 1 {
+			c := p.clone()
+			c.setup.Shards--
+			c.setup.Masters = min(c.setup.Masters, c.setup.Shards)
+			if !fails(c) {
+				break
+			}
+			again = true
+		}
 		if p.setup.Less > 0 {
 			c := p.clone()
 			c.setup.Less = 0

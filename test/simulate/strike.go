@@ -13,6 +13,7 @@ import (
 // strike has a fault meet a call.
 func (w *world) strike(f fault, c *call) {
 	where := ": " + c.kind
+	c.from.struck = true
 	switch f.kind {
 	case cutBefore:
 		w.tellf("process %d: %s: the connection is cut, and nothing done", c.from.id, c.what)
@@ -58,6 +59,8 @@ func (w *world) strike(f fault, c *call) {
 		}
 	case crash:
 		w.crash(f, c)
+	case backMidway, wipedMidway:
+		w.midway(f, c)
 	default:
 		panic("simulate: no call is struck by " + f.kind)
 	}
@@ -146,7 +149,7 @@ func (w *world) crash(f fault, c *call) {
 	if c.inSweep() {
 		at = "apply, in the middle of a sweep"
 	}
-	if p.id >= firstRebuild {
+	if p.id >= firstRebuild && p.errand == "" {
 		at = "of a rebuild"
 	}
 	w.count(crash + ": " + at)

@@ -4,7 +4,6 @@ package simulate
 // otherwise, or can't even hold what is left of it. Each is counted once it has happened.
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -25,7 +24,16 @@ func (c *call) inSweep() bool {
 }
 
 // wanted is a piece that somebody has asked for: where it begins.
-type wanted struct{ field, expected string }
+type wanted struct {
+	sweeping
+	expected string
+}
+
+// sweeping is what a sweep is of: a partition, by its field, in a shard.
+type sweeping struct {
+	field string
+	shard int
+}
 
 // cut is what was asked for first from there.
 type cut struct {
@@ -39,7 +47,7 @@ func (w *world) asks(c *call) {
 		return
 	}
 	field, expected, next := piece(c.command.Args)
-	if at := (wanted{field, expected}); w.cuts[at].by == nil {
+	if at := (wanted{sweeping{field, c.shard.number}, expected}); w.cuts[at].by == nil {
 		w.cuts[at] = cut{next, c.from}
 	}
 }
@@ -47,9 +55,10 @@ func (w *world) asks(c *call) {
 // goesOn notes a piece that is in, if it goes on with a sweep of another process.
 func (w *world) goesOn(c *call) {
 	field, expected, next := piece(c.command.Args)
-	before, p := w.sweeps[field], c.from
-	w.sweeps[field] = p
-	if first := w.cuts[wanted{field, expected}]; first.by != nil && first.by != p && first.next != next {
+	of := sweeping{field, c.shard.number}
+	before, p := w.sweeps[of], c.from
+	w.sweeps[of] = p
+	if first := w.cuts[wanted{of, expected}]; first.by != nil && first.by != p && first.next != next {
 		w.count(otherCuts)
 	}
 	if c.inSweep() && before != p {
@@ -58,8 +67,8 @@ func (w *world) goesOn(c *call) {
 			w.count(lessMemory)
 		}
 	}
-	if delete(p.swept, field); strings.Contains(next, "@") {
-		p.swept[field], _, _ = parse(next)
+	if delete(p.swept, of); strings.Contains(next, "@") {
+		p.swept[of], _, _ = parse(next)
 	}
 }
 
@@ -70,10 +79,16 @@ func (w *world) reads(c *call) {
 	case "state", "position":
 		clear(c.from.swept)
 	case "fetch":
-		field := fmt.Sprintf("%s/%d", topic, c.partition)
-		if from, ok := c.from.swept[field]; ok && from == c.offset {
+		field := c.from.w.kafka.partitions[c.partition].field()
+		again := false
+		for _, sh := range w.shards {
+			if from, ok := c.from.swept[sweeping{field, sh.number}]; ok && from == c.offset {
+				again = true
+				delete(c.from.swept, sweeping{field, sh.number})
+			}
+		}
+		if again {
 			w.count(readAgain)
-			delete(c.from.swept, field)
 		}
 	}
 }

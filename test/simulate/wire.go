@@ -28,17 +28,20 @@ func (t *transport) raw(ctx context.Context, c *call, r protocol.RawExchanger) (
 // time that the request says.
 func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	p := q.Topics[0].Partitions[0]
-	c.kind, c.partition, c.offset = "fetch", int(p.Partition), p.FetchOffset
-	c.what = fmt.Sprintf("fetch partition %d at offset %d", p.Partition, p.FetchOffset)
+	log := t.w.kafka.partition(q.Topics[0].Topic, p.Partition)
+	if log == nil {
+		panic("simulate: a fetch from a partition that isn't there")
+	}
+	c.kind, c.partition, c.offset = "fetch", log.id, p.FetchOffset
+	c.what = fmt.Sprintf("fetch partition %s%d at offset %d", otherwise(log.topic), p.Partition, p.FetchOffset)
 	wait := time.Duration(q.MaxWaitMillis) * time.Millisecond
 	c.ready = func() bool {
 		if t.w.kafka.hindrance.muted(c) {
 			return false
 		}
-		if time.Since(c.came) >= wait || int(p.Partition) >= len(t.w.kafka.partitions) {
+		if time.Since(c.came) >= wait {
 			return true
 		}
-		log := t.w.kafka.partitions[p.Partition]
 		end, stable := log.shown()
 		return p.FetchOffset < stable || p.FetchOffset < log.start || p.FetchOffset > end
 	}

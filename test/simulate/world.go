@@ -28,6 +28,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	starts "github.com/standings/standings/internal/ingest/start"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
@@ -36,9 +38,8 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
-	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/test/simulate/redissim"
 )
 
 // rewrite is what stands in the place of a script: only a test that breaks one sets it.
@@ -68,33 +69,29 @@ type world struct {
 	processes []*process
 	lasted    time.Duration // until all was through
 	readers   []*reading
-	known     map[int]int64  // how far partitions were when Redis was lost
 	seen      map[string]int // by readers; under telling
-	rebuilds  []*rebuilding
+	rebuilds  []*rebuilding  // and errands
+	errands   int            // of them
+	topics    []string       // that processes to come are configured with
 	kafka     brokers
 	group     coordinator
-	redis     *redissim.Server
+	shards    []*shard
+	masters   []*master
 	skew      atomic.Int64 // of Redis's clock, ns
-	refusing  atomic.Int64 // until when Redis takes no connections, Unix ns
 	refusals  atomic.Int64 // that it met
 	calendar  periods.Calendar
 
-	starts     map[int]int64         // where partitions began, as Redis has it
-	looked     map[int]int64         // Redis\'s clock then, ms
-	since      map[int]ledger.Origin // origins, as they stood last
-	lost       []gone
-	histories  []history
-	furthest   map[int]int64
-	sweeps     map[string]*process // who applied last, by field
+	sweeps     map[sweeping]*process // who applied last
 	cuts       map[wanted]cut
-	damaged    bool                   // Redis is in a state that only an operator can mend
-	torn       map[string]bool        // ledgers, by field
-	evicted    map[string]bool        // keys
-	ends       []int64                // of the logs, as the world begins
-	rebuilt    bool                   // by the operator
-	belated    bool                   // the call that is carried out was sent long ago
-	counted    bool                   // some event has
-	leapt      bool                   // Redis's clock has
+	ends       []int64       // of the logs, as the world begins
+	rebuilt    bool          // by the operator
+	belated    bool          // the call that is carried out was sent long ago
+	leapt      bool          // Redis's clock has
+	leap       time.Duration // by so much
+	leaptAt    time.Time
+	roomless   bool                   // as many windows were listed as may be
+	dropped    map[string]bool        // windows, with their boards
+	dropping   func(string) bool      // boards of which a drop died midway
 	truncated  atomic.Bool            // a partition was halted since its log seemed to end too early
 	groundless atomic.Pointer[string] // a halt that nothing here ever asks for
 	unknown    bool                   // somebody may never have learned an outcome: accounting differs
@@ -111,19 +108,25 @@ type world struct {
 type process struct {
 	w *world
 	size
+	topics   []string // that it is configured with
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
-	client   redis.UniversalClient
+	clients  []redis.UniversalClient // one a master
 	member   *member
-	ending   // of its context
+	ending                     // of its context
+	errand   string            // what it is here for, where that is neither to consume, to read nor to rebuild
+	match    func(string) bool // the boards that it drops
+	did      int64             // how much of it
+	many     int               // commands, of those that are sent by the hundred
+	struck   bool              // by a fault
 	done     chan struct{}
 	err      error
 	dead     bool
-	cut      bool             // off from everybody
-	deaf     bool             // to the group
-	stopped  bool             // told to
-	swept    map[string]int64 // sweeps that it is in the midst of: their first offsets
+	cut      bool               // off from everybody
+	deaf     bool               // to the group
+	stopped  bool               // told to
+	swept    map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }
@@ -161,25 +164,38 @@ func (w *world) named(name string) *process {
 // newWorld makes the world of a plan. It has to be called in its bubble.
 func newWorld(p *plan) *world {
 	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
+	time.Sleep(p.setup.Ahead)
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		seen: map[string]int{}, starts: map[int]int64{}, looked: map[int]int64{}, furthest: map[int]int64{}, counts: map[string]int{}, sweeps: map[string]*process{}, cuts: map[wanted]cut{},
-		torn: map[string]bool{}, evicted: map[string]bool{},
-		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}},
+		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{},
+		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{},
 	}
+	w.skew.Store(-int64(p.setup.Ahead))
 	w.events = slices.Clone(p.events)
-	w.redis = redissim.New(func() time.Time { return w.now() })
-	w.redis.Hook, w.redis.Rewrite = w.hook, rewrite
-	w.redis.Refuse = w.refuseDial
 	var err error
 	if w.calendar, err = periods.NewCalendar(p.setup.Zone, p.setup.WeekStart); err != nil {
 		panic(err)
 	}
-	for i := range p.setup.Partitions {
-		w.kafka.partitions = append(w.kafka.partitions, &partition{id: i})
+	for range p.setup.Partitions {
+		w.kafka.add(topics[0])
+	}
+	for range p.setup.Second {
+		w.kafka.add(topics[1])
+	}
+	w.topics = topics[:p.setup.topics()]
+	for _, of := range w.topics {
+		w.kafka.deadLetters[event.DeadLetterTopic(of)] = &deadLetterLog{}
+	}
+	if p.setup.Second > 0 && p.setup.Later != fromTheBeginning {
+		w.kafka.absent = topics[1]
+	}
+	if p.setup.Later == configuredLater {
+		w.topics = topics[:1]
 	}
 	if !p.setup.NoLetters {
-		w.kafka.deadLetters.partitions = p.setup.Partitions
+		for name, l := range w.kafka.deadLetters {
+			l.partitions = w.kafka.size(sourceOf(name))
+		}
 	}
 	for i := range p.first {
 		w.send(&p.sendings[i])
@@ -190,7 +206,7 @@ func newWorld(p *plan) *world {
 	for _, log := range w.kafka.partitions {
 		w.ends = append(w.ends, log.stable())
 	}
-	w.histories = []history{w.snapshot()}
+	w.build()
 	return w
 }
 
@@ -202,12 +218,12 @@ func (w *world) send(s *sending) {
 
 // launch starts a process.
 func (w *world) launch(s size) {
-	p := &process{w: w, size: s, swept: map[string]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	p := &process{w: w, size: s, topics: w.topics, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
 	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
-	p.client = p.dial()
+	p.dial()
 	p.consumer = ingest.New(p.config(s))
 	p.ending = newEnding()
 	w.tellf("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)
@@ -225,24 +241,24 @@ func (p *process) config(s size) ingest.Config {
 		rules.Periods = append(rules.Periods, periods.Period(name))
 		kept[periods.Period(name)] = retention[name]
 	}
-	onGap := ingest.GapHalts
+	onGap := starts.GapHalts
 	if setup.Continue {
-		onGap = ingest.GapContinues
+		onGap = starts.GapContinues
 	}
 	return ingest.Config{
 		Brokers: []string{"192.0.2.1:9092"}, Transport: &transport{w, p},
 		Dialer:  &kafka.Dialer{},
 		Join:    p.join,
 		Refusal: func(context.Context) error { return nil },
-		Topics:  []string{topic}, Group: "group", Owner: p.name(),
+		Topics:  p.topics, Group: "group", Owner: p.name(),
 		FetchBytes: setup.FetchBytes, FetchWait: time.Second,
 		SessionTimeout: sessionTimeout, Heartbeat: time.Second, Timeout: callTimeout,
 		CommitInterval: 500 * time.Millisecond, ShutdownTime: 10 * time.Second,
-		Start: ingest.Start{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
+		Start: starts.Where{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
 		Rules: rules, Retention: kept,
 		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
 		FoldMemory: s.foldMemory, PieceTime: s.pieceTime,
-		Standings: standings{setup.store(p.client, w.calendar)},
+		Standings: p.standings(),
 		Log:       zap.New(&logCore{p: p}), Stats: p.stats,
 	}
 }
@@ -324,10 +340,10 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		reason = nil
 	}
 	switch reason {
-	case ingest.HaltTruncated:
+	case health.HaltTruncated:
 		c.p.w.truncated.Store(true)
-	case ingest.HaltKafka, ingest.HaltFormat, ingest.HaltTooLarge: // the log is whole, and so are answers
-		if strings.Contains(about, deadLetterTopic) && c.p.w.counts[lettersRefused] > 0 {
+	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge: // the log is whole, and so are answers
+		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break
 		}
 		said := fmt.Sprintf("process %d halts a partition as %v, and nothing asks for that:%s", c.p.id, reason, about)

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
 )
 
 // listing writes windows of boards, as a consumer lists them.

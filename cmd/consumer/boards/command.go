@@ -3,6 +3,7 @@ package boards
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/internal/ranking"
+	shards "github.com/standings/standings/internal/ranking/boards"
 )
 
 const defaultLimit = 100
@@ -86,14 +87,14 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 		return err
 	}
 	defer r.Close()
-	all, err := r.Store.ListedWindows(ctx, func(board string) bool { return matches(pattern, board) })
+	all, err := r.Boards.ListedWindows(ctx, func(board string) bool { return matches(pattern, board) })
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, l.Config)
 	}
 	if len(all) == 0 && pattern != "*" {
 		return NoBoard(ctx, r, pattern)
 	}
-	found, err := gather(ctx, r.Store, all, limit)
+	found, err := gather(ctx, r.Boards, all, limit)
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, l.Config)
 	}
@@ -109,9 +110,10 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 }
 
 // gather sorts windows, and counts the members of those that are shown.
-func gather(ctx context.Context, store *ranking.Store, all []ranking.ListedWindow, limit int) (*report, error) {
+func gather(ctx context.Context, store *shards.Boards, all []shards.Listed, limit int) (*report, error) {
 	sortWindows(all)
-	found := &report{Boards: int64(countBoards(all)), WindowCount: int64(len(all)), Windows: []windowReport{}}
+	boards := slices.CompactFunc(slices.Clone(all), func(a, b shards.Listed) bool { return a.Board == b.Board })
+	found := &report{Boards: int64(len(boards)), WindowCount: int64(len(all)), Windows: []windowReport{}}
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
 	}
@@ -120,7 +122,7 @@ func gather(ctx context.Context, store *ranking.Store, all []ranking.ListedWindo
 		return nil, err
 	}
 	for i, w := range all {
-		found.Windows = append(found.Windows, reportWindow(w, members[i]))
+		found.Windows = append(found.Windows, reportWindow(w.Window, members[i]))
 	}
 	return found, nil
 }

@@ -5,29 +5,28 @@ package boards
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking"
+	shards "github.com/standings/standings/internal/ranking/boards"
 )
-
-// namedAtMost is how many names a sentence has.
-const namedAtMost = 6
 
 // NoBoard is the error for a board, or a pattern, of which no window is listed. Its
 // neighbours are found by the name as it was typed.
 func NoBoard(ctx context.Context, r *clients.Reader, typed string) error {
-	all, err := r.Store.ListedWindows(ctx, func(string) bool { return true })
+	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, r.Config)
 	}
 	return noBoard(r.Config, all, typed)
 }
 
-func noBoard(cfg *config.Config, all []ranking.ListedWindow, typed string) error {
+func noBoard(cfg *config.Config, all []shards.Listed, typed string) error {
 	names := map[string]bool{}
 	for _, w := range all {
 		names[w.Board] = true
@@ -35,28 +34,24 @@ func noBoard(cfg *config.Config, all []ranking.ListedWindow, typed string) error
 	if len(names) == 0 {
 		return fmt.Errorf("there is no board %s: no event has been counted under the prefix %q", typed, cfg.Redis.Prefix)
 	}
-	var there []string
-	for name := range names {
-		there = append(there, name)
-	}
-	near := config.Nearest(strings.TrimSuffix(typed, "*"), there, namedAtMost)
-	return fmt.Errorf("there is no board %s under the prefix %q; there %s; \"consumer boards\" lists them", typed, cfg.Redis.Prefix, areSome(near, len(there)))
+	near := config.Nearest(strings.TrimSuffix(typed, "*"), slices.Collect(maps.Keys(names)), len(names))
+	return fmt.Errorf("there is no board %s under the prefix %q; there %s; \"consumer boards\" lists them", typed, cfg.Redis.Prefix, are(near))
 }
 
 // NoWindow is the error for a window that isn't listed: it names what is, of the board and
 // the period or else of the board, or which boards there are.
 func NoWindow(ctx context.Context, r *clients.Reader, board string, w periods.Window) error {
-	all, err := r.Store.ListedWindows(ctx, func(string) bool { return true })
+	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, r.Config)
 	}
-	mine := slices.DeleteFunc(slices.Clone(all), func(l ranking.ListedWindow) bool { return l.Board != board })
+	mine := slices.DeleteFunc(slices.Clone(all), func(l shards.Listed) bool { return l.Board != board })
 	if len(mine) == 0 {
 		return noBoard(r.Config, all, board)
 	}
 	sortWindows(mine)
 	what := fmt.Sprintf("nothing has been counted in the board %s %s %s, or its retention is over", board, w.Period, w.Name)
-	same := slices.DeleteFunc(slices.Clone(mine), func(l ranking.ListedWindow) bool { return l.Period != string(w.Period) })
+	same := slices.DeleteFunc(slices.Clone(mine), func(l shards.Listed) bool { return l.Period != string(w.Period) })
 	var names []string
 	for _, l := range slices.Backward(same) { // the latest first
 		if l.Name == w.Name { // its first event was counted in between
@@ -69,19 +64,13 @@ func NoWindow(ctx context.Context, r *clients.Reader, board string, w periods.Wi
 			names = append(names, l.Period+" "+l.Name)
 		}
 	}
-	some := names[:min(len(names), namedAtMost)]
-	return fmt.Errorf("%s; there %s; \"consumer boards %s\" lists them", what, areSome(some, len(names)), board)
+	return fmt.Errorf("%s; there %s; \"consumer boards %s\" lists them", what, are(names), board)
 }
 
-// areSome is a list that may go on: are a, b and 3 more.
-func areSome(some []string, of int) string {
-	verb := "are "
-	if of == 1 {
-		verb = "is "
+// are is a list for a sentence, with its verb.
+func are(names []string) string {
+	if len(names) == 1 {
+		return "is " + names[0]
 	}
-	text := verb + strings.Join(some, ", ")
-	if of > len(some) {
-		text += fmt.Sprintf(" and %d more", of-len(some))
-	}
-	return text
+	return "are " + units.Names(names)
 }

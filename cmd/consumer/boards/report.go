@@ -12,8 +12,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking"
+	shards "github.com/standings/standings/internal/ranking/boards"
 )
 
 // report is the JSON; docs/json.md has its fields.
@@ -35,7 +36,7 @@ type windowReport struct {
 	start, end int64
 }
 
-func reportWindow(w ranking.ListedWindow, members int64) windowReport {
+func reportWindow(w ledger.Window, members int64) windowReport {
 	r := windowReport{Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End), start: w.Start, end: w.End}
 	if members > 0 { // Redis keeps no empty sorted set
 		r.Members = &members
@@ -44,25 +45,12 @@ func reportWindow(w ranking.ListedWindow, members int64) windowReport {
 }
 
 // sortWindows sorts by board, period from the shortest on, and start.
-func sortWindows(all []ranking.ListedWindow) {
-	order := map[string]int{}
-	for i, p := range periods.All() {
-		order[string(p)] = i
-	}
-	slices.SortFunc(all, func(a, b ranking.ListedWindow) int {
-		return cmp.Or(strings.Compare(a.Board, b.Board), order[a.Period]-order[b.Period], cmp.Compare(a.Start, b.Start), strings.Compare(a.Name, b.Name))
+func sortWindows(all []shards.Listed) {
+	known := periods.All()
+	order := func(w shards.Listed) int { return slices.Index(known, periods.Period(w.Period)) }
+	slices.SortFunc(all, func(a, b shards.Listed) int {
+		return cmp.Or(strings.Compare(a.Board, b.Board), order(a)-order(b), cmp.Compare(a.Start, b.Start), strings.Compare(a.Name, b.Name))
 	})
-}
-
-// countBoards counts the boards of windows that are sorted.
-func countBoards(sorted []ranking.ListedWindow) int {
-	n := 0
-	for i, w := range sorted {
-		if i == 0 || w.Board != sorted[i-1].Board {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *report) text(zone *time.Location) string {

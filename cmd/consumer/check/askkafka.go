@@ -5,7 +5,6 @@ package check
 // makes the topic that groups are kept in.
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +12,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/describegroups"
-	"github.com/twmb/franz-go/pkg/kversion"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 // offsetsTopic is where Kafka keeps groups.
@@ -30,6 +31,16 @@ const offsetsTopic = "__consumer_offsets"
 
 // askedAtOnce bounds the brokers and topics that are asked at once.
 const askedAtOnce = 8
+
+// askEach asks n, several at once. Each keeps its own error.
+func askEach(n int, ask func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(askedAtOnce)
+	for i := range n {
+		group.Go(func() error { ask(i); return nil })
+	}
+	_ = group.Wait()
+}
 
 // kafkaAsker asks one cluster.
 type kafkaAsker struct {
@@ -49,9 +60,6 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 		return f
 	}
 	f.cluster = m.ClusterID
-	if m.Controller.Host != "" {
-		f.controller = net.JoinHostPort(m.Controller.Host, strconv.Itoa(m.Controller.Port))
-	}
 	a.askBrokers(ctx, f, m.Brokers)
 	byName := map[string]*kafka.Topic{}
 	for i := range m.Topics {
@@ -60,20 +68,12 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 	f.group.unused = a.unused(ctx, byName[offsetsTopic])
 	for _, name := range a.cfg.Kafka.Topics {
 		t := factsOfTopic(name, byName[name])
-		letters := ingest.DeadLetterTopic(name)
+		letters := event.DeadLetterTopic(name)
 		dead := factsOfTopic(letters, byName[letters])
 		t.deadLetters = &dead
 		f.topics = append(f.topics, t)
 	}
-	var group errgroup.Group
-	group.SetLimit(askedAtOnce)
-	for i := range f.topics {
-		group.Go(func() error {
-			a.askTopic(ctx, &f.topics[i], f.group.unused)
-			return nil
-		})
-	}
-	_ = group.Wait() // none fails
+	askEach(len(f.topics), func(i int) { a.askTopic(ctx, &f.topics[i], f.group.unused) })
 	if !f.group.unused {
 		a.askGroup(ctx, &f.group)
 	}
@@ -86,10 +86,10 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.group.unused {
-		needs = slices.DeleteFunc(needs, func(r ingest.Right) bool { return r.Group != "" })
+		needs = slices.DeleteFunc(needs, func(r kafkaconn.Right) bool { return r.Group != "" })
 	}
 	var err error
-	if f.missing, err = ingest.Missing(ctx, a.client, needs); err != nil {
+	if f.missing, err = kafkaconn.MissingRights(ctx, a.client, needs); err != nil {
 		f.rightsErr = clients.ExplainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 	}
 }
@@ -98,17 +98,11 @@ func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
 // first one says that answers is taken.
 func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.MetadataResponse {
 	answers := make([]*kafka.MetadataResponse, len(f.bootstrap))
-	var group errgroup.Group
-	group.SetLimit(askedAtOnce)
-	for i := range f.bootstrap {
+	askEach(len(f.bootstrap), func(i int) {
 		r := &f.bootstrap[i]
-		group.Go(func() error {
-			answers[i], r.err = a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(r.address), Topics: a.topics()})
-			r.err = a.explainAt(ctx, r.address, r.err)
-			return nil
-		})
-	}
-	_ = group.Wait() // each has its error
+		answers[i], r.err = a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(r.address), Topics: checkedTopics(a.cfg)})
+		r.err = a.explainAt(ctx, r.address, r.err)
+	})
 	for _, m := range answers {
 		if m != nil {
 			return m
@@ -124,13 +118,11 @@ func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) e
 	return clients.ExplainKafka(ctx, err, &there, there.Topics[0])
 }
 
-func (a *kafkaAsker) topics() []string { return checkedTopics(a.cfg) }
-
 // checkedTopics are all that is looked at: a transport knows only those on its list.
 func checkedTopics(cfg *config.Config) []string {
 	var all []string
 	for _, t := range cfg.Kafka.Topics {
-		all = append(all, t, ingest.DeadLetterTopic(t))
+		all = append(all, t, event.DeadLetterTopic(t))
 	}
 	return append(all, offsetsTopic)
 }
@@ -139,35 +131,13 @@ func checkedTopics(cfg *config.Config) []string {
 func (a *kafkaAsker) askBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
 	slices.SortFunc(all, func(x, y kafka.Broker) int { return x.ID - y.ID })
 	f.brokers = make([]brokerFacts, len(all))
-	var group errgroup.Group
-	group.SetLimit(askedAtOnce)
-	for i, b := range all {
-		group.Go(func() error {
-			f.brokers[i] = a.askBroker(ctx, b)
-			return nil
-		})
-	}
-	_ = group.Wait() // each has its error
-	var guesses []string
-	for _, b := range f.brokers {
-		if b.err != nil {
-			continue
-		}
-		known := new(kversion.Versions)
-		for key, v := range b.offered {
-			known.SetMaxKeyVersion(int16(key), v.to)
-		}
-		if guess := strings.TrimPrefix(known.VersionGuess(), "v"); !slices.Contains(guesses, guess) {
-			guesses = append(guesses, guess)
-		}
-	}
-	f.version = strings.Join(guesses, " and ")
+	askEach(len(all), func(i int) { f.brokers[i] = a.askBroker(ctx, all[i]) })
 }
 
 func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts {
 	f := brokerFacts{id: b.ID, reached: reached{address: net.JoinHostPort(b.Host, strconv.Itoa(b.Port))}}
 	// Metadata first: other calls hide the cause of a failure.
-	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: a.topics()})
+	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: checkedTopics(a.cfg)})
 	var offers *kafka.ApiVersionsResponse
 	if err == nil {
 		if offers, err = a.client.ApiVersions(ctx, &kafka.ApiVersionsRequest{Addr: kafka.TCP(f.address)}); err == nil {
@@ -186,44 +156,44 @@ func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts 
 	return f
 }
 
-// askSessions asks a broker how long sessions of groups may be, in ms.
-func (a *kafkaAsker) askSessions(ctx context.Context, broker int) (bounds [2]int64, err error) {
+// askSessions asks a broker how long sessions of groups may be.
+func (a *kafkaAsker) askSessions(ctx context.Context, broker int) (bounds [2]time.Duration, err error) {
 	names := []string{"group.min.session.timeout.ms", "group.max.session.timeout.ms"}
 	r, err := a.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
 		{ResourceType: kafka.ResourceTypeBroker, ResourceName: strconv.Itoa(broker), ConfigNames: names},
 	}})
+	if err == nil && len(r.Resources) == 1 {
+		err = r.Resources[0].Error
+	}
 	if err != nil {
 		return bounds, fmt.Errorf("read the configuration of broker %d: %w", broker, err)
 	}
-	told := map[string]string{}
 	for _, resource := range r.Resources {
-		err = cmp.Or(err, resource.Error)
 		for _, e := range resource.ConfigEntries {
-			told[e.ConfigName] = e.ConfigValue
+			if i := slices.Index(names, e.ConfigName); i >= 0 {
+				if bounds[i], err = time.ParseDuration(e.ConfigValue + "ms"); err != nil {
+					return bounds, err
+				}
+			}
 		}
 	}
-	for i, name := range names {
-		if err == nil {
-			bounds[i], err = strconv.ParseInt(told[name], 10, 64)
-		}
+	if bounds[1] == 0 {
+		return bounds, fmt.Errorf("broker %d doesn't report %s", broker, names[1])
 	}
-	return bounds, err
+	return bounds, nil
 }
 
 func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 	t := topicFacts{name: name}
 	switch {
 	case found == nil, errors.Is(found.Error, kafka.UnknownTopicOrPartition), found.Error == nil && len(found.Partitions) == 0:
-		t.err = clients.ErrNoTopic
+		t.err = kafkaconn.ErrNoTopic
 		return t
 	case found.Error != nil:
 		t.err = fmt.Errorf("topic %s: %w", name, found.Error)
 		return t
 	}
-	slices.SortFunc(found.Partitions, func(x, y kafka.Partition) int { return x.ID - y.ID })
-	for _, p := range found.Partitions {
-		t.partitions = append(t.partitions, partitionFacts{leader: p.Leader.Host != "", replicas: len(p.Replicas), inSync: len(p.Isr)})
-	}
+	t.partitions = slices.SortedFunc(slices.Values(found.Partitions), func(x, y kafka.Partition) int { return x.ID - y.ID })
 	return t
 }
 
@@ -231,20 +201,25 @@ func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
 	explain := func(err error) error { return clients.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
 		if one.err == nil {
-			one.settings, one.settingsErr = ingest.Settings(ctx, a.client, one.name)
+			one.settingsErr = kafkaconn.Ask(ctx, a.client, func() (err error) {
+				one.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, one.name)
+				return err
+			})
 		}
 	}
 	if t.err != nil {
 		return
 	}
 	n := len(t.partitions)
-	if t.logs, t.logsErr = ingest.Logs(ctx, a.client, t.name, n); t.logsErr != nil {
+	if t.logs, t.logsErr = kafkaconn.AllLogs(ctx, a.client, t.name, n); t.logsErr != nil {
 		t.logsErr = explain(t.logsErr)
 		return
 	}
 	if !unused {
-		t.committed, t.committedErr = ingest.Committed(ctx, a.client, a.cfg.Kafka.Group, t.name, n)
-		t.committedErr = explain(t.committedErr)
+		t.committedErr = explain(kafkaconn.Ask(ctx, a.client, func() (err error) {
+			t.committed, err = kafkaconn.Committed(ctx, a.client, a.cfg.Kafka.Group, t.name, kafkaconn.UpTo(n)...)
+			return err
+		}))
 	}
 }
 
@@ -261,21 +236,12 @@ func (a *kafkaAsker) unused(ctx context.Context, offsets *kafka.Topic) bool {
 // askGroup asks the coordinator, which has answered for the offsets before.
 func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 	name := a.cfg.Kafka.Group
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.Kafka.Timeout)
-	defer cancel()
-	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{name}})
-	if err != nil {
-		g.err = clients.ExplainKafka(ctx, fmt.Errorf("describe group %s: %w", name, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
-		return
-	}
-	described, ok := r.(*describegroups.Response)
-	if !ok || len(described.Groups) != 1 {
-		g.err = fmt.Errorf("describe group %s: an unexpected answer", name)
-		return
-	}
-	d := described.Groups[0]
-	if d.ErrorCode != 0 {
-		g.err = fmt.Errorf("describe group %s: %w", name, kafka.Error(d.ErrorCode))
+	var d describegroups.ResponseGroup
+	g.err = kafkaconn.Ask(ctx, a.client, func() (err error) {
+		d, err = a.describe(ctx, name)
+		return err
+	})
+	if g.err != nil {
 		return
 	}
 	g.state, g.kind, g.deals = d.GroupState, d.ProtocolType, d.ProtocolData
@@ -286,4 +252,21 @@ func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 		list, err := a.client.ListGroups(ctx, &kafka.ListGroupsRequest{})
 		g.listed = err == nil && slices.ContainsFunc(list.Groups, func(l kafka.ListGroupsResponseGroup) bool { return l.GroupID == name })
 	}
+}
+
+func (a *kafkaAsker) describe(ctx context.Context, group string) (d describegroups.ResponseGroup, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Kafka.Timeout)
+	defer cancel()
+	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{group}})
+	if err != nil {
+		return d, clients.ExplainKafka(ctx, fmt.Errorf("describe group %s: %w", group, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
+	}
+	described, ok := r.(*describegroups.Response)
+	if !ok || len(described.Groups) != 1 {
+		return d, fmt.Errorf("describe group %s: an unexpected answer", group)
+	}
+	if d = described.Groups[0]; d.ErrorCode != 0 {
+		return d, fmt.Errorf("describe group %s: %w", group, kafka.Error(d.ErrorCode))
+	}
+	return d, nil
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
@@ -26,18 +28,15 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	} else if cfg.Redis.Sentinel.Master != "" {
 		f.kind = "the Sentinels' master " + cfg.Redis.Sentinel.Master
 	}
-	state, err := r.Store.State(ctx)
-	f.noState = clients.ExplainRedis(ctx, err, cfg)
-	_, misfit := errors.AsType[*ranking.MisfitError](f.noState)
-	switch {
-	case misfit, ranking.Unreachable(err), errors.Is(err, context.DeadlineExceeded):
+	states, errs := r.Boards.States(ctx)
+	err := f.takeStates(ctx, r, states, errs)
+	_, mismatch := errors.AsType[*redisconn.ServerMismatchError](f.noState)
+	if away := !slices.Contains(errs, nil); away && (mismatch || redisconn.Unreachable(err) || errors.Is(err, context.DeadlineExceeded)) {
 		f.err = f.noState
 		return f
-	case err == nil:
-		f.state = &state
 	}
 	var mu sync.Mutex
-	err = ranking.EachMaster(ctx, r.Client, func(ctx context.Context, c *redis.Client) error {
+	err = redisconn.EachMaster(ctx, r.Client, func(ctx context.Context, c *redis.Client) error {
 		m := askServer(ctx, cfg, c)
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,19 +51,35 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	if len(f.servers) == 1 {
 		f.servers[0].address = ""
 	}
-	f.rights = r.Store.TryCommands(ctx)
+	f.coverage(ctx, r)
+	f.rights = r.Boards.TryCommands(ctx)
 	if f.state != nil && f.state.Windows > 0 {
-		f.lost, f.lostErr = r.Store.Lost(ctx)
+		f.lost, f.lostErr = r.Boards.Lost(ctx)
 		f.lostErr = clients.ExplainRedis(ctx, f.lostErr, cfg)
 	}
 	return f
 }
 
+// takeStates takes what the shards hold, and returns why one of them couldn't be read. Without one
+// of them nothing is said of all.
+func (f *redisFacts) takeStates(ctx context.Context, r *clients.Reader, states []ledger.State, errs []error) error {
+	f.states, f.problems = states, clients.ExplainShards(ctx, errs, r.Config)
+	f.shards = shards.Reports(r.Boards.Shards(), states, errs)
+	for _, err := range errs {
+		if err != nil {
+			f.noState = clients.ExplainRedis(ctx, err, r.Config)
+			return err
+		}
+	}
+	f.state = new(ledger.Together(states))
+	return nil
+}
+
 // asked are the settings that are looked at. Each is asked for by itself: Redis 6.2
 // takes one name a call.
 var asked = []string{
-	"maxmemory-policy", "save", "appendfsync", "stop-writes-on-bgsave-error", "lazyfree-lazy-expire",
-	"lazyfree-lazy-server-del", "min-replicas-to-write",
+	"maxmemory-policy", "save", "appendfsync", "lazyfree-lazy-expire",
+	"lazyfree-lazy-server-del",
 }
 
 // askServer asks one master, all within redis.timeout.
@@ -74,11 +89,19 @@ func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverF
 	m := serverFacts{address: c.Options().Addr}
 	conn := c.Conn()
 	defer conn.Close() //nolint:errcheck // it goes back to its pool
-	if err := m.askClock(ctx, conn); err != nil {
-		m.err = clients.ExplainRedis(ctx, err, cfg)
+	var err error
+	if err = conn.Time(ctx).Err(); err == nil { // connected: what follows is one round trip
+		var theirs time.Time
+		asked := time.Now()
+		theirs, err = conn.Time(ctx).Result()
+		m.within = time.Since(asked) / 2
+		m.ahead = theirs.Sub(asked.Add(m.within))
+	}
+	if err != nil {
+		m.err = clients.ExplainRedis(ctx, fmt.Errorf("ask for the time: %w", err), cfg)
 		return m
 	}
-	m.eviction = ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
+	m.eviction = redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	if text, err := conn.Info(ctx).Result(); err == nil {
 		m.info = map[string]string{}
 		for line := range strings.Lines(text) {
@@ -98,22 +121,4 @@ func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverF
 		}
 	}
 	return m
-}
-
-// clockTries is how often the clock is asked for: the quickest answer says most.
-const clockTries = 3
-
-func (m *serverFacts) askClock(ctx context.Context, conn *redis.Conn) error {
-	for try := range clockTries {
-		asked := time.Now()
-		theirs, err := conn.Time(ctx).Result()
-		if err != nil {
-			return fmt.Errorf("ask for the time: %w", err)
-		}
-		half := time.Since(asked) / 2
-		if try == 0 || half < m.within {
-			m.within, m.ahead = half, theirs.Sub(asked.Add(half))
-		}
-	}
-	return nil
 }

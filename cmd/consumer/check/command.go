@@ -28,12 +28,12 @@ func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Look at everything that run needs, and say what to do about it",
-		Long: `Looks at the configuration, Kafka and Redis as run would, says what each check
-found and what to do about it, and where every partition would start now.
+		Short: "Check everything that run needs, and show what to do about it",
+		Long: `Checks the configuration, Kafka and Redis as run would, and shows what each check
+found, what to do about it, and where every partition would start now.
 
   ok           as it should be
-  warning      run works; something to know, or to mend when there is time
+  warning      run works; something to know, or to fix when there is time
   wrong        run would end, wait, or halt a partition
   not checked  it couldn't be looked at, and why
 
@@ -52,9 +52,10 @@ configuration is: then nothing is looked at.`,
 			if err != nil {
 				return err
 			}
-			done := sayIfLong(p, "asking Kafka and Redis")
-			r, err := check(c.Context(), l)
-			done()
+			if _, ok := terminal.Width(p.Stderr); ok {
+				defer time.AfterFunc(longWait, func() { fmt.Fprintln(p.Stderr, "asking Kafka and Redis…") }).Stop()
+			}
+			r, err := run(c.Context(), l.Config)
 			if err != nil {
 				return err
 			}
@@ -71,6 +72,9 @@ configuration is: then nothing is looked at.`,
 	return c
 }
 
+// longWait is how long a person waits without a word.
+const longWait = 2 * time.Second
+
 // errFound makes the exit code 1. It says nothing: the report has said it.
 var errFound = errors.New("")
 
@@ -78,47 +82,17 @@ func showCheck(p *cli.Program, r *checkReport, asJSON bool) error {
 	if asJSON {
 		return cli.WriteJSON(p.Stdout, r)
 	}
-	width := checkWidth
+	width := usualWidth
 	if columns, ok := terminal.Width(p.Stdout); ok {
-		width = min(max(columns, checkNarrowest), checkWidest)
+		width = min(max(columns, narrowest), widest)
 	}
-	return writeCheck(p.Stdout, r, width)
+	return r.write(p.Stdout, width, p.Colours(p.Stdout))
 }
 
-// longWait is how long a person waits without a word.
-const longWait = 2 * time.Second
-
-// sayIfLong tells a person at a terminal what goes on, once it takes long. The
-// function that it returns takes the line away.
-func sayIfLong(p *cli.Program, what string) (done func()) {
-	if _, ok := terminal.Width(p.Stderr); !ok {
-		return func() {}
-	}
-	var mu sync.Mutex
-	said := false
-	timer := time.AfterFunc(longWait, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		said = true
-		fmt.Fprintf(p.Stderr, "%s…", what)
-	})
-	return func() {
-		if timer.Stop() {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if said {
-			fmt.Fprint(p.Stderr, "\r\x1b[K")
-		}
-	}
-}
-
-// check asks both sides at once, and then what would happen. What can't be reached is
+// run asks both sides at once, and then what would happen. What can't be reached is
 // among the findings, and no error.
-func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
-	cfg := l.Config
-	configured, err := gatherConfig(l)
+func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
+	configured, err := judgeConfig(cfg, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +122,14 @@ func check(ctx context.Context, l *config.Loaded) (*checkReport, error) {
 	}
 	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
 	if redisSide.state != nil {
-		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.state.Schema)
+		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.states)
 	}
 	want := &wanted{
-		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory), maxEventBytes: cfg.MaxEventBytes,
+		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory),
 		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
-	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state)}
-	r.Findings = slices.Concat(judgeConfig(configured, time.Now()), judgeKafka(kafkaSide, want),
-		judgeRedis(redisSide, cfg.Kafka.Topics, cfg.MaxFuture))
+	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state), Shards: redisSide.shards}
+	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeRedis(redisSide, cfg.Kafka.Topics))
 	r.Result = conclude(r.Findings)
 	return r, nil
 }
@@ -166,7 +139,7 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 	for i := range k.topics {
 		t := &k.topics[i]
 		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
-			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, *r.state, t.logs, t.committed)
+			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, r.states, t.logs, t.committed)
 			t.outlookErr = clients.ExplainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
 		}
 	}
@@ -175,11 +148,11 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 // dryConsumer is the consumer that run would start. Nobody starts it.
 func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
 	cfg := r.Config
-	store, err := clients.NewStore(cfg, r.Client, cluster)
+	all, err := clients.NewBoards(cfg, r.Client, cluster)
 	if err != nil {
 		return nil, err
 	}
-	way, err := cfg.Kafka.Connection()
+	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, err
 	}
@@ -187,5 +160,5 @@ func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*inge
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return clients.NewConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
+	return clients.NewConsumer(cfg, settings, transport, all, zap.NewNop(), new(ingest.Stats))
 }

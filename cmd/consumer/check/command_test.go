@@ -19,10 +19,11 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
 )
 
 func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
@@ -33,7 +34,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 // checkedAt is a time that reports are made of without a clock.
 var checkedAt = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
 
-func lineText(l ingest.Line) string {
+func lineText(l health.Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
 		panic(err)
@@ -174,16 +175,16 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	l, err := config.Load("", append(slices.Clone(w.environ), change...))
 	require.NoError(t, err)
 	cfg := l.Config
-	way, err := cfg.Kafka.Connection()
+	settings, err := cfg.Kafka.Connection()
 	require.NoError(t, err)
 	brokers, err := w.admin.BrokerMetadata(t.Context())
 	require.NoError(t, err)
 	client, err := clients.NewRedis(cfg, nil)
 	require.NoError(t, err)
-	store, err := clients.NewStore(cfg, client, brokers.Cluster)
+	all, err := clients.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
-	transport := clients.NewTransport(cfg, way)
-	consumer, err := clients.NewConsumer(cfg, way, transport, store, zap.NewNop(), new(ingest.Stats))
+	transport := clients.NewTransport(cfg, settings)
+	consumer, err := clients.NewConsumer(cfg, settings, transport, all, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -271,8 +272,8 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
-		if len([]rune(strings.TrimSuffix(line, "\n"))) > checkWidth {
-			t.Errorf("wider than %d: %s", checkWidth, line)
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > usualWidth {
+			t.Errorf("wider than %d: %s", usualWidth, line)
 		}
 	}
 	w.findsFaults(t)
@@ -310,16 +311,13 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"a long session", func(*testing.T) {}, []string{"STANDINGS_KAFKA_SESSION_TIMEOUT=25s"}, []string{one, "session timeout broker 1: wrong"}},
 		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
 		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t)},
-			[]string{"", "cluster: not checked", "topics: not checked", "group: not checked", "start: not checked"}},
+			[]string{"", "topics, group, start: not checked"}},
 		{"Redis away", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}, []string{
-			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
-			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
 		{"Redis silent", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.SilentPort(t), "STANDINGS_REDIS_TIMEOUT=200ms"}, []string{
-			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
-			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
 		{"a wrong password", func(*testing.T) {}, []string{"STANDINGS_REDIS_USERNAME=nobody", "STANDINGS_REDIS_PASSWORD=wrong"}, []string{
-			one, "start points: not checked", "server: wrong", "eviction: not checked", "memory: not checked", "persistence: not checked",
-			"rights: not checked", "schema: not checked", "ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
 		{"another configuration", func(*testing.T) {}, []string{"STANDINGS_TIME_ZONE=Europe/Berlin"}, []string{one, "start points: wrong", "schema: wrong"}},
 		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
 		{"almost full", func(t *testing.T) {
@@ -329,7 +327,7 @@ func (w *checked) findsFaults(t *testing.T) {
 		}, nil, []string{one, "memory: warning", "rights: wrong"}},
 		{"no persistence", func(t *testing.T) { w.set(t, "appendonly", "no") }, nil, []string{one, "persistence: warning"}},
 		{"blocking expiry", func(t *testing.T) { w.set(t, "lazyfree-lazy-expire", "no") }, nil, []string{one, "lazyfree: warning"}},
-		{"too few replicas", func(t *testing.T) { w.set(t, "min-replicas-to-write", "1") }, nil, []string{one, "replicas: wrong", "rights: wrong"}},
+		{"too few replicas", func(t *testing.T) { w.set(t, "min-replicas-to-write", "1") }, nil, []string{one, "rights: wrong"}},
 		{"a missing right", func(t *testing.T) {
 			w.user(t, "poor", "on", ">x", "~lb:*", "+@all", "-zrevrank")
 		}, []string{"STANDINGS_REDIS_USERNAME=poor", "STANDINGS_REDIS_PASSWORD=x"}, []string{one, "rights: wrong"}},
@@ -354,7 +352,7 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning"}},
 		{"a board that is lost, and a partition that has halted for it", func(t *testing.T) {
 			w.client.Del(t.Context(), "lb:{0}:"+w.client.HKeys(t.Context(), "lb:{0}:windows").Val()[0])
-			line := lineText(ingest.Line{Owner: "me:1", Group: "standings", State: ingest.StateHalted, Reason: ingest.HaltBoard, What: "its key is gone", At: time.Now()})
+			line := lineText(health.Line{Owner: "me:1", Group: "standings", State: health.StateHalted, Reason: health.HaltBoard, What: "its key is gone", At: time.Now()})
 			w.client.HSet(t.Context(), "lb:{0}:workers", "points/1", line)
 		}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "boards: wrong", "consumer: wrong"}},
 	} {

@@ -12,50 +12,14 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/kafkaconn"
 )
-
-// kafkaFacts is what Kafka says. What couldn't be asked has its error instead, each
-// one line for a person.
-type kafkaFacts struct {
-	bootstrap  []reached // the configured addresses
-	err        error     // of asking for metadata: then nothing else is known
-	cluster    string
-	controller string // host:port; empty for none
-	brokers    []brokerFacts
-	version    string // as well as the offered versions tell
-	topics     []topicFacts
-	group      groupFacts
-	missing    []ingest.Right // that brokers tell to be missing
-	rightsErr  error
-}
-
-// reached is an address, and why it can't be reached.
-type reached struct {
-	address string
-	err     error
-}
-
-// brokerFacts is a broker as the cluster names it to its clients.
-type brokerFacts struct {
-	id int
-	reached
-	offered     map[protocol.ApiKey]versions
-	sessions    [2]int64 // ms: the shortest and the longest that a group's may be
-	sessionsErr error
-}
-
-// versions of a call, from lowest to highest.
-type versions struct{ from, to int16 }
 
 func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	s := &section{name: sectionKafka}
 	judgeBootstrap(s, f.bootstrap)
 	if f.err != nil {
-		for _, check := range []string{"cluster", "topics", "group", "start"} {
-			s.unchecked(check, "", "Kafka didn't tell", "")
-		}
+		s.unchecked("topics, group, start", "", "Kafka didn't tell", "")
 		return s.all
 	}
 	judgeCluster(s, f)
@@ -98,31 +62,24 @@ func judgeBootstrap(s *section, all []reached) {
 // come to coordinate the group.
 func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	const check = "session timeout"
-	var allowed string
 	for _, b := range all {
 		name := fmt.Sprintf("broker %d", b.id)
-		shortest, longest := time.Duration(b.sessions[0])*time.Millisecond, time.Duration(b.sessions[1])*time.Millisecond
-		switch {
+		switch shortest, longest := b.sessions[0], b.sessions[1]; {
 		case b.err != nil:
-		case deniedBy(b.sessionsErr):
-			s.unchecked(check, name, "no right to read the brokers' configuration", fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
 		case b.sessionsErr != nil:
-			s.unchecked(check, name, b.sessionsErr.Error(), "")
+			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
 		case session < shortest || session > longest:
 			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)),
 				"set kafka.session_timeout within that: the group takes no member with another")
 		default:
-			allowed = fmt.Sprintf("%s, of %s to %s", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest))
+			s.ok(check, name, fmt.Sprintf("%s, of %s to %s", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)))
 		}
-	}
-	if allowed != "" {
-		s.ok(check, "", allowed)
 	}
 }
 
 // remedyAt is what to do about a broker: one that refuses has said what it wants.
 func remedyAt(err error, otherwise string) string {
-	if errors.As(err, new(*connect.Refusal)) {
+	if errors.As(err, new(*kafkaconn.Refusal)) {
 		return "see docs/security.md: kafka.tls and kafka.sasl have to be what its listener asks for"
 	}
 	return otherwise
@@ -135,12 +92,12 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 		return
 	}
 	for _, r := range f.missing {
-		found := fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For)
+		result := outcomeWrong
 		if r.Optional {
-			s.warn(check, r.Resource(), found, "kafka-acls --add --allow-principal User:… "+r.Grant())
-		} else {
-			s.wrong(check, r.Resource(), found, "kafka-acls --add --allow-principal User:… "+r.Grant())
+			result = outcomeWarning
 		}
+		s.add(result, check, r.Resource(), fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For),
+			"kafka-acls --add --allow-principal User:… "+r.Grant())
 	}
 	if len(f.missing) == 0 {
 		s.ok(check, "", "none is missing, as far as brokers tell")
@@ -148,53 +105,34 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 }
 
 func judgeCluster(s *section, f *kafkaFacts) {
-	text := fmt.Sprintf("%s, %s", f.cluster, units.Plural(int64(len(f.brokers)), "broker"))
-	if f.version != "" {
-		text += ", Kafka " + f.version + " by what it offers"
-	}
-	if f.controller == "" {
-		s.warn("cluster", "", text+", and no controller", "see that the cluster is whole: without a controller no leader is elected")
-	} else {
-		s.ok("cluster", "", text)
-	}
-	var away []string
+	s.ok("cluster", "", fmt.Sprintf("%s, %s", f.cluster, units.Plural(int64(len(f.brokers)), "broker")))
+	var there []string
 	offered := true
 	for _, b := range f.brokers {
 		name := fmt.Sprintf("broker %d", b.id)
 		if b.err != nil {
-			away = append(away, b.address)
 			s.wrong("advertised address", name, b.err.Error(),
 				remedyAt(b.err, "the cluster gives its clients this address: see that the broker runs, and that advertised.listeners can be reached from here"))
 			continue
 		}
+		there = append(there, b.address)
 		for _, need := range needed {
 			if has, ok := b.offered[need.key]; !ok || has.to < need.from || has.from > need.to {
 				offered = false
-				s.wrong("versions", name, need.missing(has, ok), "use Kafka 2.3 or later, and a version of this program that knows it")
+				found := fmt.Sprintf("%v isn't offered", need.key)
+				if ok {
+					found = fmt.Sprintf("%v is offered in versions %d to %d", need.key, has.from, has.to)
+				}
+				s.wrong("versions", name, fmt.Sprintf("%s; %d to %d are spoken", found, need.from, need.to), "use Kafka 2.3 or later, and a version of this program that knows it")
 			}
 		}
 	}
-	if len(f.brokers) > 0 && len(away) == 0 {
-		s.ok("advertised address", "", fmt.Sprintf("all brokers answer where the cluster says they are: %s", addressesOf(f.brokers)))
+	if len(there) == len(f.brokers) {
+		s.ok("advertised address", "", "all brokers answer where the cluster says they are: "+units.Names(there))
 	}
-	if offered && len(away) < len(f.brokers) {
+	if offered && len(there) > 0 {
 		s.ok("versions", "", "all that is needed is offered")
 	}
-}
-
-// shownBrokers is how many addresses are named.
-const shownBrokers = 6
-
-func addressesOf(all []brokerFacts) string {
-	var names []string
-	for i, b := range all {
-		if i == shownBrokers {
-			names = append(names, fmt.Sprintf("… %d more", len(all)-i))
-			break
-		}
-		names = append(names, b.address)
-	}
-	return strings.Join(names, ", ")
 }
 
 // need is a call that the consumer makes, and the versions of it that it speaks.
@@ -223,30 +161,6 @@ var needed = []need{
 	{protocol.CreatePartitions, versions{0, 1}},
 }
 
-func (n need) missing(has versions, ok bool) string {
-	want := fmt.Sprintf("%d to %d are spoken", n.from, n.to)
-	if n.from == n.to {
-		want = fmt.Sprintf("only %d is spoken", n.from)
-	}
-	if !ok {
-		return fmt.Sprintf("%v isn't offered; %s", n.key, want)
-	}
-	return fmt.Sprintf("%v is offered in versions %d to %d; %s", n.key, has.from, has.to, want)
-}
-
-// groupFacts is what its coordinator says of the group.
-type groupFacts struct {
-	err    error
-	unused bool // no group was ever used on this cluster
-	state  string
-	kind   string // protocol type: consumer, connect
-	deals  string // the assignor that its members have agreed upon
-	// listed: it is there by its name, and what describes it is not: a group of the
-	// protocol that came with Kafka 4.
-	listed  bool
-	members []string // client ids and hosts
-}
-
 // groupKind is the type of a group of consumers.
 const groupKind = "consumer"
 
@@ -255,6 +169,7 @@ var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
 
 func judgeGroup(s *section, g *groupFacts, name string) {
 	const check = "group"
+	members := units.Plural(int64(len(g.members)), "member")
 	switch {
 	case g.err != nil:
 		s.unchecked(check, name, g.err.Error(), "let this user describe the group")
@@ -267,20 +182,13 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 	case len(g.members) == 0:
 		s.ok(check, name, "no members; "+strings.ToLower(g.state))
 	case g.kind != groupKind:
-		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", units.Plural(int64(len(g.members)), "member"), g.kind), "use another kafka.group")
+		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", members, g.kind), "use another kafka.group")
 	case g.deals != "" && g.deals != groupDeals:
 		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",
-			units.Plural(int64(len(g.members)), "member"), g.deals, groupDeals, membersOf(g.members)),
+			members, g.deals, groupDeals, units.Names(g.members)),
 			"they are another program's: use another kafka.group")
 	default:
 		s.ok(check, name, fmt.Sprintf("%s, %s: %s; another one shares its partitions",
-			units.Plural(int64(len(g.members)), "member"), strings.ToLower(g.state), membersOf(g.members)))
+			members, strings.ToLower(g.state), units.Names(g.members)))
 	}
-}
-
-func membersOf(all []string) string {
-	if len(all) > shownBrokers {
-		return strings.Join(all[:shownBrokers], ", ") + fmt.Sprintf(", … %d more", len(all)-shownBrokers)
-	}
-	return strings.Join(all, ", ")
 }

@@ -3,18 +3,17 @@ package check
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/connect"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -28,34 +27,36 @@ func offersAll() map[protocol.ApiKey]versions {
 
 // aTopic is one that nothing is to be said against, and aCluster has it.
 func aTopic() topicFacts {
-	settings := func() ingest.TopicSettings {
-		return ingest.TopicSettings{
+	settings := func() kafkaconn.TopicSettings {
+		return kafkaconn.TopicSettings{
 			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", "min.insync.replicas": "2",
 			"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588",
 		}
 	}
-	whole := partitionFacts{leader: true, replicas: 3, inSync: 3}
+	whole := func(id int) kafka.Partition {
+		return kafka.Partition{ID: id, Leader: kafka.Broker{Host: "kafka-1"}, Replicas: make([]kafka.Broker, 3), Isr: make([]kafka.Broker, 3)}
+	}
 	return topicFacts{
-		name: "points", partitions: []partitionFacts{whole, whole}, settings: settings(),
-		logs: []ingest.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]ingest.Commit{},
+		name: "points", partitions: []kafka.Partition{whole(0), whole(1)}, settings: settings(),
+		logs: []kafkaconn.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]kafkaconn.Commit{},
 		outlook:     []ingest.Outlook{{Why: ingest.FromLedger, At: 480}, {Why: ingest.FromLedger, At: 7}},
-		deadLetters: &topicFacts{name: "points.dlq", partitions: []partitionFacts{whole, whole}, settings: settings()},
+		deadLetters: &topicFacts{name: "points.dlq", partitions: []kafka.Partition{whole(0), whole(1)}, settings: settings()},
 	}
 }
 
 func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
-		bootstrap: []reached{at}, cluster: "abc", controller: at.address,
-		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: [2]int64{6000, 1_800_000}}}, version: "4.2",
-		topics: []topicFacts{aTopic()}, group: groupFacts{state: "Dead"},
+		bootstrap: []reached{at}, cluster: "abc",
+		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: [2]time.Duration{6 * time.Second, 30 * time.Minute}}},
+		topics:  []topicFacts{aTopic()}, group: groupFacts{state: "Dead"},
 	}
 }
 
 func aWish() *wanted {
 	return &wanted{
 		rules:        fold.Rules{Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: (24 * time.Hour).Milliseconds()},
-		largestBatch: 16 << 20, maxEventBytes: 1 << 20, group: "standings", session: 10 * time.Second, start: "window",
+		largestBatch: 16 << 20, group: "standings", session: 10 * time.Second, start: "window",
 	}
 }
 
@@ -71,9 +72,8 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"one address of two", func(f *kafkaFacts, _ *wanted) { f.bootstrap = append(f.bootstrap, reached{"kafka-2:9092", refused}) },
 			"brokers", "ok: 1 of 2…\nwarning: connection refused"},
 		{"none", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "brokers", "wrong: connection refused"},
-		{"none, and the rest", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "start", "not checked: Kafka didn't tell"},
-		{"the cluster", func(*kafkaFacts, *wanted) {}, "cluster", "ok: abc, 1 broker, Kafka 4.2 by what it offers"},
-		{"no controller", func(f *kafkaFacts, _ *wanted) { f.controller = "" }, "cluster", "warning: abc, …no controller"},
+		{"none, and the rest", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "topics, group, start", "not checked: Kafka didn't tell"},
+		{"the cluster", func(*kafkaFacts, *wanted) {}, "cluster", "ok: abc, 1 broker"},
 		{"an advertised address that isn't reached", func(f *kafkaFacts, _ *wanted) { f.brokers[0].err = refused },
 			"advertised address", "wrong: connection refused…advertised.listeners"},
 		{"an old Fetch", func(f *kafkaFacts, _ *wanted) { f.brokers[0].offered[protocol.Fetch] = versions{0, 3} },
@@ -81,16 +81,16 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"a Fetch of the future", func(f *kafkaFacts, _ *wanted) { f.brokers[0].offered[protocol.Fetch] = versions{12, 20} },
 			"versions", "wrong: Fetch is offered in versions 12 to 20"},
 		{"no SyncGroup", func(f *kafkaFacts, _ *wanted) { delete(f.brokers[0].offered, protocol.SyncGroup) },
-			"versions", "wrong: SyncGroup isn't offered; only 0 is spoken"},
+			"versions", "wrong: SyncGroup isn't offered; 0 to 0 are spoken"},
 
-		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = clients.ErrNoTopic }, "topic", "wrong: it doesn't exist → create it"},
+		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: it doesn't exist → create it"},
 		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: this user may not see it"},
 		{"a topic", func(*kafkaFacts, *wanted) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},
 		{"one copy", func(f *kafkaFacts, _ *wanted) {
-			f.topics[0].partitions[1].replicas, f.topics[0].partitions[1].inSync = 1, 1
+			f.topics[0].partitions[1].Replicas, f.topics[0].partitions[1].Isr = make([]kafka.Broker, 1), make([]kafka.Broker, 1)
 		}, "topic", "warning: …replication factor 1"},
-		{"no leader", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[1].leader = false }, "topic", "wrong: without a leader: partition 1"},
-		{"replicas are away", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[0].inSync = 2 }, "topic", "warning: replicas are behind or away: partition 0"},
+		{"no leader", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[1].Leader = kafka.Broker{} }, "topic", "wrong: without a leader: partition 1"},
+		{"replicas are away", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[0].Isr = make([]kafka.Broker, 2) }, "topic", "warning: replicas are behind or away: partition 0"},
 		{"as many in sync as there are", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["min.insync.replicas"] = "3" }, "topic", "warning: …stops all writing"},
 		{"compacted", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["cleanup.policy"] = "compact,delete" }, "cleanup.policy", "wrong: compact,delete: …vanish"},
 		{"deleted", func(*kafkaFacts, *wanted) {}, "cleanup.policy", "ok: delete"},
@@ -105,26 +105,23 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"kept for a month", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].settings["retention.ms"] = fmt.Sprint((33 * units.Day).Milliseconds())
 		},
-			"retention", "warning: events are kept for 33d, for less than windows are open: yearly (368d)…rebuilt…31752000000"},
+			"retention", "warning: events are kept for 33d, for less than windows are open: yearly (367d12h)…rebuilt…31752000000"},
 		{"kept for a week", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].settings["retention.ms"] = fmt.Sprint((7 * units.Day).Milliseconds())
 		},
-			"retention", "warning: …weekly (8d12h), monthly (32d12h), yearly (368d)"},
+			"retention", "warning: …weekly (8d12h), monthly (32d12h), yearly (367d12h)"},
 		{"kept by size", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["retention.bytes"] = "1073741824" },
 			"retention", "warning: retention.bytes: a partition keeps 1GiB…\nok: without end"},
 
-		{"the producer's time", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["message.timestamp.after.max.ms"] = "3600000" },
-			"timestamps", "ok: CreateTime: the producer's, at most 1h ahead"},
+		{"the producer's time", func(*kafkaFacts, *wanted) {}, "timestamps", "ok: CreateTime: the producer's"},
 		{"the broker's time", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["message.timestamp.type"] = "LogAppendTime" },
 			"timestamps", "ok: LogAppendTime: the broker's clock"},
 		{"batches", func(*kafkaFacts, *wanted) {}, "max.message.bytes", "ok: 1.0MiB"},
-		{"batches of many events", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["max.message.bytes"] = "8388608" },
-			"max.message.bytes", "ok: 8MiB; a single event above 1MiB"},
 		{"batches beyond memory", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["max.message.bytes"] = "16777217" },
 			"max.message.bytes", "warning: 16.0MiB: …would halt its partition → raise fold_memory to 257MiB"},
 
 		{"dead letters", func(*kafkaFacts, *wanted) {}, "dead letters", "ok: 2 partitions, kept without end"},
-		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = clients.ErrNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
+		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafkaconn.ErrNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
 		{"dead letters that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafka.TopicAuthorizationFailed }, "dead letters", "wrong: this user may not see it"},
 		{"fewer dead letters", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].deadLetters.partitions = f.topics[0].deadLetters.partitions[:1]
@@ -140,12 +137,12 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"wrong: no right to Read, which is needed to share the partitions and commit → kafka-acls --add --allow-principal User:… --operation Read --group g"},
 		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
 		{"rights that aren't told", func(f *kafkaFacts, _ *wanted) { f.rightsErr = refused }, "rights", "not checked: connection refused"},
-		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &connect.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
+		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &kafkaconn.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
 
 		{"a session", func(*kafkaFacts, *wanted) {}, "session timeout", "ok: 10s, of 6s to 30m"},
 		{"a short session", func(_ *kafkaFacts, w *wanted) { w.session = 5 * time.Second }, "session timeout", "wrong: kafka.session_timeout is 5s, and 6s to 30m are allowed"},
 		{"a session, without rights", func(f *kafkaFacts, _ *wanted) { f.brokers[0].sessionsErr = kafka.ClusterAuthorizationFailed },
-			"session timeout", "not checked: no right…10s"},
+			"session timeout", "not checked: …10s"},
 
 		{"no group", func(*kafkaFacts, *wanted) {}, "group", "ok: not there yet"},
 		{"no group at all", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{unused: true} }, "group", "ok: no group was used on this cluster yet"},
@@ -171,7 +168,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 }
 
 func TestWhatCheckSaysOfStarts(t *testing.T) {
-	gap := &ingest.Halt{Reason: ingest.HaltGap, What: "the events of points/0 are gone", Remedy: "restore them"}
+	gap := &health.Halt{Reason: health.HaltGap, What: "the events of points/0 are gone", Remedy: "restore them"}
 	partial := checkedAt.UnixMilli()
 	for _, c := range []struct {
 		name   string
@@ -194,31 +191,25 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 		},
 			"wrong: partition 0 and 1 more would halt (gap)"},
 		{"another schema", func(f *topicFacts, _ *wanted) {
-			h := &ingest.Halt{Reason: ingest.HaltSchema, What: "long", Remedy: "words"}
+			h := &health.Halt{Reason: health.HaltSchema, What: "long", Remedy: "words"}
 			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: h}, ingest.Outlook{Why: ingest.Halts, Halt: h}
 		}, "wrong: partition 0 and 1 more would halt (schema): see schema, below"},
 		{"without Redis", func(f *topicFacts, w *wanted) {
-			f.committed[1], w.notRedis = ingest.Commit{Offset: 7}, errors.New("away")
+			f.committed[1], w.notRedis = kafkaconn.Commit{Offset: 7}, errors.New("away")
 		},
-			"not checked: without Redis nobody knows; the log holds 507 records; 1 of 2 partitions have committed offsets"},
+			"not checked: without Redis nobody knows"},
 		{"without leaders", func(f *topicFacts, _ *wanted) { f.logsErr = kafka.LeaderNotAvailable }, "wrong: "},
 		{"without a right to the group", func(f *topicFacts, _ *wanted) { f.committedErr = kafka.GroupAuthorizationFailed }, "not checked: "},
 		{"many", func(f *topicFacts, _ *wanted) {
 			f.logs, f.outlook = nil, nil
 			for range 40 {
-				f.logs, f.outlook = append(f.logs, ingest.Log{End: 9}), append(f.outlook, ingest.Outlook{Why: ingest.FromLedger, At: 8})
+				f.logs, f.outlook = append(f.logs, kafkaconn.Log{End: 9}), append(f.outlook, ingest.Outlook{Why: ingest.FromLedger, At: 8})
 			}
-		}, "5 at 8, … 34 more; 40 records to read"},
+		}, "5 at 8 and 34 more; 40 records to read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, want := aCluster(), aWish()
 			c.change(&f.topics[0], want)
-			if c.name == "many" { // its … is one of its own
-				if got := foundIn(judgeKafka(f, want), "start"); !strings.Contains(got, c.want) {
-					t.Fatal(got)
-				}
-				return
-			}
 			holds(t, judgeKafka(f, want), "start", c.want)
 		})
 	}

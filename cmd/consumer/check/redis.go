@@ -5,77 +5,39 @@ package check
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/redisconn"
 )
 
-// redisFacts is what Redis says.
-type redisFacts struct {
-	kind    string // a single server, a cluster, the Sentinels' master
-	db      int64
-	err     error         // of reaching any: then nothing else is known
-	servers []serverFacts // the masters
-	rights  error         // of trying all that the scripts use
-	state   *ledger.State
-	noState error
-	// difference is what the configuration's schema has other than Redis; nil for none.
-	difference error
-	group      string   // of the configuration
-	lost       []string // windows that are listed, and whose keys are gone
-	lostErr    error    // of looking for them
-}
-
-// serverFacts is what a master says of itself.
-type serverFacts struct {
-	address  string // empty where there is only one, and the configuration names it
-	err      error
-	info     map[string]string // INFO; empty where this user may not ask
-	settings map[string]string // CONFIG GET; empty where this user may not ask
-	eviction error             // as it is judged at start and with every new connection
-	ahead    time.Duration     // its clock, of this machine's
-	within   time.Duration     // how exactly that is known: half a round trip
-}
-
-func judgeRedis(f *redisFacts, topics []string, maxFuture time.Duration) []finding {
+func judgeRedis(f *redisFacts, topics []string) []finding {
 	s := &section{name: sectionRedis}
 	if f.err != nil {
 		judgeAway(s, "", f.err, "see that redis.addresses names it, and that it runs")
-		for _, check := range []string{"eviction", "memory", "persistence", "rights", "schema", "ledger"} {
-			s.unchecked(check, "", "Redis can't be used", "")
-		}
+		s.unchecked("rights, schema, ledger", "", "Redis can't be used", "")
 		return s.all
 	}
 	for i := range f.servers {
-		judgeServer(s, f, &f.servers[i], maxFuture)
+		judgeServer(s, f, &f.servers[i])
 	}
+	judgeShards(s, f)
 	judgeRights(s, f.rights)
 	judgeStandings(s, f, topics)
 	return s.all
 }
 
-// remedies are the beginnings of what is to be done, other than of a reason.
-var remedies = regexp.MustCompile("^(set|give|name|leave|see|for) ")
-
-// judgeAway tells of a server that can't be used: an error that asks for another
-// configuration says which, after its first colon.
+// judgeAway reports a server that can't be used.
 func judgeAway(s *section, subject string, err error, todo string) {
-	found := err.Error()
-	if misfit, ok := errors.AsType[*ranking.MisfitError](err); ok {
+	if errors.As(err, new(*redisconn.ServerMismatchError)) { // which says what to change
 		todo = "see docs/security.md"
-		if what, remedy, split := strings.Cut(misfit.What, ": "); split && remedies.MatchString(remedy) {
-			found, todo = strings.Replace(found, misfit.What, what, 1), remedy
-		}
 	}
-	s.wrong("server", subject, found, todo)
+	s.wrong("server", subject, err.Error(), todo)
 }
 
-func judgeServer(s *section, f *redisFacts, m *serverFacts, maxFuture time.Duration) {
+func judgeServer(s *section, f *redisFacts, m *serverFacts) {
 	if m.err != nil {
 		judgeAway(s, m.address, m.err, "see that it runs, and can be reached from here")
 		return
@@ -83,14 +45,13 @@ func judgeServer(s *section, f *redisFacts, m *serverFacts, maxFuture time.Durat
 	judgeVersion(s, f, m)
 	judgeEviction(s, m)
 	if len(m.info) == 0 {
-		s.unchecked("memory, persistence", m.address, "this user may not ask by INFO", "let it (ACL SETUSER … +info), or see for yourself")
+		s.unchecked("memory, persistence", m.address, "this user may not ask by INFO", "let it (ACL SETUSER … +info), or check it yourself")
 	} else {
 		judgeMemory(s, m)
 		judgePersistence(s, m)
-		judgeReplicas(s, m)
 	}
 	judgeLazyfree(s, m)
-	judgeClock(s, m, maxFuture)
+	judgeClock(s, m)
 }
 
 // oldestRedis is what the commands and their options need.
@@ -128,7 +89,7 @@ func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 
 func judgeEviction(s *section, m *serverFacts) {
 	const check = "eviction"
-	if wrong, ok := errors.AsType[*ranking.EvictionError](m.eviction); ok && wrong.Policy == "" {
+	if wrong, ok := errors.AsType[*redisconn.EvictionError](m.eviction); ok && wrong.Policy == "" {
 		s.wrong(check, m.address, "Redis doesn't tell its maxmemory-policy", "if it is noeviction, say so by redis.assume_noeviction: true")
 		return
 	} else if ok {
@@ -139,7 +100,7 @@ func judgeEviction(s *section, m *serverFacts) {
 	case m.eviction != nil:
 		s.unchecked(check, m.address, m.eviction.Error(), "")
 	case policy == "" && m.settings["maxmemory-policy"] == "":
-		s.warn(check, m.address, "not told; redis.assume_noeviction says that it is noeviction", "see for yourself that it is")
+		s.warn(check, m.address, "not reported; redis.assume_noeviction assures that it is noeviction", "check that it is")
 	default:
 		s.ok(check, m.address, "noeviction")
 	}
@@ -151,12 +112,10 @@ const fullShare = 0.8
 func judgeMemory(s *section, m *serverFacts) {
 	const check = "memory"
 	used, err := strconv.ParseInt(m.info["used_memory"], 10, 64)
-	if err != nil {
-		s.unchecked(check, m.address, "INFO doesn't tell it", "")
-		return
-	}
 	limit, _ := strconv.ParseInt(m.info["maxmemory"], 10, 64)
 	switch {
+	case err != nil:
+		s.unchecked(check, m.address, "INFO doesn't tell it", "")
 	case limit <= 0:
 		s.ok(check, m.address, units.ShortBytes(used)+" used, no maxmemory: the machine's memory is the limit")
 	case float64(used) > fullShare*float64(limit):
@@ -170,7 +129,7 @@ func judgeMemory(s *section, m *serverFacts) {
 func judgePersistence(s *section, m *serverFacts) {
 	const check = "persistence"
 	aof := m.info["aof_enabled"] == "1"
-	save, told := m.settings["save"]
+	save, known := m.settings["save"]
 	var ways []string
 	if aof {
 		way := "AOF"
@@ -183,62 +142,34 @@ func judgePersistence(s *section, m *serverFacts) {
 		ways = append(ways, "RDB, save "+save)
 	}
 	text := strings.Join(ways, "; ")
-	failed := m.info["rdb_last_bgsave_status"] == "err" && (save != "" || !told)
 	switch {
 	case m.info["aof_enabled"] == "":
 		s.unchecked(check, m.address, "INFO doesn't tell it", "")
-	case failed && m.settings["stop-writes-on-bgsave-error"] != "no":
-		s.warn(check, m.address, "the last BGSAVE failed: Redis may refuse writes until one works", "see its log: disk, rights, memory for the fork")
-	case failed || aof && m.info["aof_last_write_status"] == "err":
-		s.warn(check, m.address, "the last write to disk failed", "see its log: disk, rights, memory for the fork")
-	case !aof && save == "" && told:
+	case m.info["rdb_last_bgsave_status"] == "err" && (save != "" || !known), aof && m.info["aof_last_write_status"] == "err":
+		s.warn(check, m.address, "the last write to disk failed: Redis may refuse writes until one works", "see its log: disk, rights, memory for the fork")
+	case !aof && save == "" && known:
 		s.warn(check, m.address, "neither AOF nor RDB: after a restart every live window is read again from the log, as far as that reaches back",
 			"CONFIG SET appendonly yes, and in its file")
-	case !aof && !told:
-		s.unchecked(check, m.address, "no AOF; whether it saves RDB files, this user may not ask by CONFIG", "see for yourself that it does")
+	case !aof && !known:
+		s.unchecked(check, m.address, "no AOF; whether it saves RDB files, this user may not ask by CONFIG", "check that it does")
 	default:
 		s.ok(check, m.address, text)
 	}
 }
 
-func judgeReplicas(s *section, m *serverFacts) {
-	const check = "replicas"
-	n, err := strconv.Atoi(m.info["connected_slaves"])
-	if err != nil {
-		return
-	}
-	least, _ := strconv.Atoi(m.settings["min-replicas-to-write"])
-	text := units.Plural(int64(n), "replica")
-	if n == 0 {
-		text = "none"
-	}
-	if least > 0 {
-		text += fmt.Sprintf(", min-replicas-to-write %d", least)
-	}
-	good, err := strconv.Atoi(m.info["min_slaves_good_slaves"])
-	if err != nil {
-		good = n
-	}
-	if good < least {
-		s.wrong(check, m.address, text+": Redis refuses writes", "start replicas, or lower min-replicas-to-write")
-		return
-	}
-	s.ok(check, m.address, text)
-}
-
 func judgeLazyfree(s *section, m *serverFacts) {
 	const check = "lazyfree"
 	var off []string
-	told := false
+	known := false
 	for _, name := range []string{"lazyfree-lazy-expire", "lazyfree-lazy-server-del"} {
 		v, ok := m.settings[name]
-		told = told || ok
+		known = known || ok
 		if v == "no" {
 			off = append(off, name)
 		}
 	}
 	switch {
-	case !told:
+	case !known:
 		s.unchecked(check, m.address, "this user may not ask by CONFIG, or the server doesn't tell", "see that lazyfree-lazy-expire is yes")
 	case len(off) > 0:
 		s.warn(check, m.address, strings.Join(off, " and ")+" no: the end of a board of a million members blocks Redis for half a second",
@@ -251,28 +182,24 @@ func judgeLazyfree(s *section, m *serverFacts) {
 // clockApart is how far clocks may be apart without a word.
 const clockApart = time.Second
 
-func judgeClock(s *section, m *serverFacts, maxFuture time.Duration) {
+func judgeClock(s *section, m *serverFacts) {
 	const check = "clock"
 	apart := max(m.ahead, -m.ahead)
+	if apart-m.within <= clockApart {
+		s.ok(check, m.address, "within "+units.ShortDuration((apart+m.within).Truncate(time.Millisecond)+time.Millisecond)+" of this machine's")
+		return
+	}
 	than := "ahead of"
 	if m.ahead < 0 {
 		than = "behind"
 	}
-	text := fmt.Sprintf("%s %s this machine's", units.ShortDuration(apart.Truncate(time.Millisecond)), than)
-	switch {
-	case apart-m.within <= clockApart:
-		s.ok(check, m.address, "within "+units.ShortDuration((apart+m.within).Truncate(time.Millisecond)+time.Millisecond)+" of this machine's")
-	case apart-m.within > maxFuture:
-		s.warn(check, m.address, text+", by more than max_future: windows end by Redis's clock, and events are judged by the brokers' and producers'",
-			"set the clocks by NTP before anything is counted")
-	default:
-		s.warn(check, m.address, text+": windows end by Redis's clock", "set the clocks by NTP")
-	}
+	s.warn(check, m.address, fmt.Sprintf("%s %s this machine's: windows end by Redis's clock, and events are judged by the brokers' and producers'",
+		units.ShortDuration(apart.Truncate(time.Millisecond)), than), "set the clocks by NTP")
 }
 
 func judgeRights(s *section, err error) {
 	const check = "rights"
-	switch missing, ok := errors.AsType[*ranking.RightsError](err); {
+	switch missing, ok := errors.AsType[*redisconn.RightsError](err); {
 	case err == nil:
 		s.ok(check, "", "every command that the scripts use was tried, on scratch keys")
 	case ok && missing.Command == "":
@@ -280,6 +207,6 @@ func judgeRights(s *section, err error) {
 	case ok:
 		s.wrong(check, "", fmt.Sprintf("this user may not run %s: %v", missing.Command, missing.Err), "ACL SETUSER … +"+strings.ToLower(missing.Command))
 	default:
-		s.wrong(check, "", err.Error(), "mend what Redis names")
+		s.wrong(check, "", err.Error(), "fix what Redis names")
 	}
 }

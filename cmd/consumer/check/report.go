@@ -6,7 +6,9 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/standings/standings/cmd/consumer/shards"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -27,12 +29,15 @@ const (
 	sectionRedis         = "redis"
 )
 
-// checkReport is all of check. Its JSON never leaves out or renames a field.
+// checkReport is all of check. Its JSON never leaves out or renames a field, but for the
+// shards where there is one.
 type checkReport struct {
 	At       string        `json:"at"`     // RFC 3339 with ms, in UTC
 	Result   outcome       `json:"result"` // ok, warning or wrong
 	Findings []finding     `json:"findings"`
-	Starts   []startReport `json:"starts"` // every partition of the configured topics that Kafka told of
+	Starts   []startReport `json:"starts"` // every partition of the configured topics that Kafka named
+	// Shards are there if there are several.
+	Shards []shards.Report `json:"shards,omitempty"`
 }
 
 // finding is one check of one thing.
@@ -87,37 +92,29 @@ func (s *section) unchecked(check, subject, why, todo string) {
 
 // conclude is the whole: wrong if anything is, a warning if anything has one.
 func conclude(all []finding) outcome {
-	has := func(o outcome) bool { return slices.ContainsFunc(all, func(f finding) bool { return f.Result == o }) }
-	switch {
-	case has(outcomeWrong):
-		return outcomeWrong
-	case has(outcomeWarning):
-		return outcomeWarning
+	for _, o := range []outcome{outcomeWrong, outcomeWarning} {
+		if slices.ContainsFunc(all, func(f finding) bool { return f.Result == o }) {
+			return o
+		}
 	}
 	return outcomeOK
 }
 
 // count says how many came out how: 1 wrong, 2 warnings, 3 not checked.
 func (r *checkReport) count() string {
-	text := ""
+	n := map[outcome]int{}
+	for _, f := range r.Findings {
+		n[f.Result]++
+	}
+	var parts []string
 	for _, o := range []outcome{outcomeWrong, outcomeWarning, outcomeUnchecked, outcomeOK} {
-		n := 0
-		for _, f := range r.Findings {
-			if f.Result == o {
-				n++
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		if text != "" {
-			text += ", "
-		}
-		if o == outcomeWarning {
-			text += units.Plural(int64(n), string(o))
-		} else {
-			text += fmt.Sprintf("%d %s", n, o)
+		switch {
+		case n[o] == 0:
+		case o == outcomeWarning:
+			parts = append(parts, units.Plural(int64(n[o]), string(o)))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n[o], o))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }

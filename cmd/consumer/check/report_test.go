@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/test/clitest"
 )
 
 func TestTheJSONOfACheckIsDocumented(t *testing.T) {

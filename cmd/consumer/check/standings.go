@@ -12,7 +12,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -33,13 +33,13 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 // judgeBoards says whether Redis has every board that it lists, and all of it.
 func judgeBoards(s *section, f *redisFacts, topics []string) {
 	const check = "boards"
-	progress := ingest.ProgressOf(f.state, topics)
+	progress := health.ProgressOf(f.state, topics)
 	switch {
 	case f.lostErr != nil:
 		s.unchecked(check, "", f.lostErr.Error(), "")
 	case len(f.lost) > 0:
 		s.wrong(check, "", fmt.Sprintf("%s listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): %s",
-			units.Plural(int64(len(f.lost)), "window"), membersOf(f.lost)),
+			units.Plural(int64(len(f.lost)), "window"), units.Names(f.lost)),
 			"rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
 	case len(progress.Refilling) > 0:
 		s.warn(check, "", fmt.Sprintf("refilling: Redis was lost, with %s still to be read again; until then boards lack what was in them",
@@ -67,13 +67,13 @@ func judgeSchema(s *section, f *redisFacts) {
 func judgeLedger(s *section, st *ledger.State, topics []string) {
 	const check = "ledger"
 	var torn, others []string
-	for _, field := range slices.SortedFunc(maps.Keys(st.Ledger), clients.CompareFields) {
+	for _, field := range slices.SortedFunc(maps.Keys(st.Ledger), ledger.CompareFields) {
 		if _, err := ledger.Parse(st.Ledger[field]); err != nil {
 			torn = append(torn, field)
 		}
-		if id, ok := clients.ParseField(field); !ok || !slices.Contains(topics, id.Topic) {
+		if id, err := ledger.ParsePartition(field); err != nil || !slices.Contains(topics, id.Topic) {
 			topic := id.Topic
-			if !ok {
+			if err != nil {
 				topic = field
 			}
 			if !slices.Contains(others, topic) {
@@ -88,11 +88,11 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 	clean := true
 	if len(torn) > 0 {
 		clean = false
-		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", membersOf(torn)), "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", units.Names(torn)), "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
 	}
 	if len(others) > 0 {
 		clean = false
-		s.warn(check, "", fmt.Sprintf("it has positions of topics that aren't configured: %s", membersOf(others)),
+		s.warn(check, "", fmt.Sprintf("it has positions of topics that aren't configured: %s", units.Names(others)),
 			"if another consumer writes here, use another redis.prefix; if topics were taken out, what they counted stays in the boards")
 	}
 	if st.Held {
@@ -109,9 +109,9 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	const check = "consumer"
 	owners, groups := map[string]int{}, map[string]bool{}
 	halts := map[string][]string{} // partitions by reason
-	lines := map[string]ingest.Line{}
+	lines := map[string]health.Line{}
 	for field, text := range st.Workers {
-		var line ingest.Line
+		var line health.Line
 		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > clients.StaleAfter {
 			continue
 		}
@@ -119,14 +119,14 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 		if line.Group != "" && line.Group != group {
 			groups[line.Group] = true
 		}
-		if line.State == ingest.StateHalted {
+		if line.State == health.StateHalted {
 			halts[line.Reason], lines[field] = append(halts[line.Reason], field), line
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(halts)) {
-		fields := slices.SortedFunc(slices.Values(halts[reason]), clients.CompareFields)
+		fields := slices.SortedFunc(slices.Values(halts[reason]), ledger.CompareFields)
 		first := lines[fields[0]] // the others have the same reason
-		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", membersOf(fields), reason, first.What), first.Remedy)
+		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", units.Names(fields), reason, first.What), first.Remedy)
 	}
 	for _, other := range slices.Sorted(maps.Keys(groups)) {
 		s.warn(check, "", fmt.Sprintf("another group, %s, counts under this prefix: each event counts once all the same, and either finds the ledger moved by the other", other),
@@ -140,5 +140,5 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
 	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(clients.StaleAfter), membersOf(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(clients.StaleAfter), units.Names(names)))
 }

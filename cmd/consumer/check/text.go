@@ -1,159 +1,77 @@
 package check
 
-// Check as text: a table a section, its cells wrapped to a width.
+// Check as text: a table of findings, section by section.
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
-	"github.com/rivo/uniseg"
-
+	"github.com/standings/standings/cmd/consumer/shards"
 	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
-// The width of lines: as wide as the terminal within these, else the default.
+// The width of lines: as wide as the terminal within these, else the usual one.
 const (
-	checkNarrowest = 80
-	checkWidest    = 120
-	checkWidth     = 100
+	narrowest  = 80
+	widest     = 120
+	usualWidth = 100
 )
 
-// writeCheck writes lines of at most width columns, unless a word is longer.
-func writeCheck(w io.Writer, r *checkReport, width int) error {
-	var b strings.Builder
-	rows := mergeSubjects(r.Findings)
-	name := len("CHECK")
-	for _, row := range rows {
-		name = max(name, uniseg.StringWidth(row.name()))
-	}
-	name = min(name, width/4)
-	result := uniseg.StringWidth(string(outcomeUnchecked))
-	rest := width - name - result - 3*terminal.Gap
-	l := checkLayout{[4]int{name, result, (rest + 1) / 2, rest / 2}}
+var colours = map[string]terminal.Colour{
+	string(outcomeOK): terminal.Green, string(outcomeUnchecked): terminal.Yellow, string(outcomeWarning): terminal.Yellow, "warnings": terminal.Yellow, string(outcomeWrong): terminal.Red,
+}
 
-	l.line(&b, [4]string{"CHECK", "RESULT", "FOUND", "WHAT TO DO"})
+// write writes lines of at most width columns, unless a word is longer.
+func (r *checkReport) write(w io.Writer, width int, coloured bool) error {
+	t := terminal.NewTable("CHECK", "RESULT", "FOUND → WHAT TO DO")
 	section := ""
-	for _, row := range rows {
-		if row.Section != section {
-			section = row.Section
-			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(section[:1])+section[1:])
+	for _, f := range mergeSubjects(r.Findings) {
+		if f.Section != section {
+			section = f.Section
+			t.Add("", "", "")
+			t.Add(strings.ToUpper(section[:1])+section[1:], "", "")
 		}
-		l.row(&b, row)
+		text := terminal.Plain(f.Found)
+		if f.Subject != "" {
+			text = terminal.Plain(f.Subject) + ": " + text
+		}
+		if f.ToDo != "" {
+			text += " → " + terminal.Plain(f.ToDo)
+		}
+		t.Add(f.Check, string(f.Result), text)
 	}
-	fmt.Fprintf(&b, "\n%s: %s\n", r.conclusion(), r.count())
-	return terminal.Write(w, b.String())
-}
-
-// conclusion says what it comes to for whoever is about to start a consumer.
-func (r *checkReport) conclusion() string {
+	t.Wrap(2, width)
+	var b strings.Builder
+	t.Write(&b)
+	if lines := shards.Lines(r.Shards); len(lines) > 0 {
+		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
+	}
+	conclusion := "The consumer would work"
 	if r.Result == outcomeWrong {
-		return "The consumer wouldn't work like this"
+		conclusion = "The consumer wouldn't work like this"
 	}
-	return "The consumer would work"
+	fmt.Fprintf(&b, "\n%s: %s\n", conclusion, r.count())
+	if !coloured {
+		return terminal.Write(w, b.String())
+	}
+	return terminal.WriteColoured(w, b.String(), colours)
 }
 
-// name is what the first column shows.
-func (f finding) name() string {
-	if f.Subject == "" {
-		return f.Check
-	}
-	return terminal.Plain(f.Subject) + ": " + f.Check
-}
-
-// mergeSubjects makes one of findings that follow each other and differ only in what
-// they are about.
+// mergeSubjects makes one of findings that differ only in what they are about.
 func mergeSubjects(all []finding) []finding {
 	var merged []finding
 	for _, f := range all {
-		same := false
-		for i := range merged {
-			m := &merged[i]
-			if f.Subject != "" && m.Section == f.Section && m.Check == f.Check && m.Result == f.Result && m.Found == f.Found && m.ToDo == f.ToDo {
-				m.Subject += ", " + f.Subject
-				same = true
-				break
-			}
+		subject := f.Subject
+		f.Subject = ""
+		i := slices.IndexFunc(merged, func(m finding) bool { m.Subject = ""; return subject != "" && m == f })
+		if i >= 0 && merged[i].Subject != "" {
+			merged[i].Subject += ", " + subject
+			continue
 		}
-		if !same {
-			merged = append(merged, f)
-		}
+		f.Subject = subject
+		merged = append(merged, f)
 	}
 	return merged
-}
-
-// checkLayout is the width of each column.
-type checkLayout struct{ widths [4]int }
-
-// row wraps a finding's cells. Where there is nothing to do, what was found has the
-// room.
-func (l checkLayout) row(b *strings.Builder, f finding) {
-	found := l.widths[2]
-	if f.ToDo == "" {
-		found += terminal.Gap + l.widths[3]
-	}
-	cells := [4][]string{wrap(f.name(), l.widths[0]), {string(f.Result)}, wrap(terminal.Plain(f.Found), found), wrap(terminal.Plain(f.ToDo), l.widths[3])}
-	for i := range max(len(cells[0]), len(cells[2]), len(cells[3])) {
-		var line [4]string
-		for c := range cells {
-			if i < len(cells[c]) {
-				line[c] = cells[c][i]
-			}
-		}
-		l.line(b, line)
-	}
-}
-
-func (l checkLayout) line(b *strings.Builder, cells [4]string) {
-	line := ""
-	for i, cell := range cells {
-		if i > 0 {
-			line += strings.Repeat(" ", terminal.Gap)
-		}
-		line += cell + strings.Repeat(" ", max(0, l.widths[i]-uniseg.StringWidth(cell)))
-	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
-}
-
-// wrap breaks a text between words into lines of at most width columns. A word that
-// is longer is broken where it has to be.
-func wrap(text string, width int) []string {
-	var lines []string
-	line, used := "", 0
-	for _, word := range strings.Fields(text) {
-		w := uniseg.StringWidth(word)
-		if line != "" && used+1+w > width {
-			lines, line, used = append(lines, line), "", 0
-		}
-		for w > width {
-			head := breakAt(word, width)
-			lines = append(lines, head)
-			word = word[len(head):]
-			w = uniseg.StringWidth(word)
-		}
-		if line != "" {
-			line += " "
-			used++
-		}
-		line += word
-		used += w
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// breakAt is as much of a word as fits, and at least one character of it.
-func breakAt(word string, width int) string {
-	kept, rest, state := 0, word, -1
-	for used := 0; rest != ""; {
-		var w int
-		_, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if used += w; used > width && kept > 0 {
-			break
-		}
-		kept = len(word) - len(rest)
-	}
-	return word[:kept]
 }

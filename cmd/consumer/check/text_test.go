@@ -3,9 +3,6 @@ package check
 import (
 	"strings"
 	"testing"
-
-	"github.com/rivo/uniseg"
-	"pgregory.net/rapid"
 )
 
 func TestAReportFitsItsWidthAndLinesUp(t *testing.T) {
@@ -20,48 +17,29 @@ func TestAReportFitsItsWidthAndLinesUp(t *testing.T) {
 	report := &checkReport{Findings: append(s.all, r.all...)}
 	report.Result = conclude(report.Findings)
 	const want = `
-CHECK                 RESULT       FOUND                    WHAT TO DO
+CHECK           RESULT       FOUND → WHAT TO DO
 
 Kafka
-brokers               ok           2 of 2 addresses answer: kafka-1:9092,
-                                   kafka-2:9092
-points:               wrong        compact: events with     set
-cleanup.policy                     equal keys would vanish  cleanup.policy=delete
-                                   before they are counted
-                                   or counted again
-points, other: start  ok           goes on from the ledger: partitions 0 at 480, 1
-                                   at 7; 20 records to read
+brokers         ok           2 of 2 addresses answer: kafka-1:9092, kafka-2:9092
+cleanup.policy  wrong        points: compact: events with equal keys would vanish
+                             before they are counted or counted again → set
+                             cleanup.policy=delete
+start           ok           points, other: goes on from the ledger: partitions 0
+                             at 480, 1 at 7; 20 records to read
 
 Redis
-persistence           warning      neither AOF nor RDB      CONFIG SET appendonly
-                                                            yes, and in its file
-lazyfree              not checked  this user may not ask    see that
-                                   by CONFIG: \x1b[2J       lazyfree-lazy-expire
-                                                            is yes
+persistence     warning      neither AOF nor RDB → CONFIG SET appendonly yes, and
+                             in its file
+lazyfree        not checked  this user may not ask by CONFIG: \x1b[2J → see that
+                             lazyfree-lazy-expire is yes
 
 The consumer wouldn't work like this: 1 wrong, 1 warning, 1 not checked, 3 ok
 `
 	var out strings.Builder
-	if err := writeCheck(&out, report, 82); err != nil {
+	if err := report.write(&out, 82, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := "\n" + out.String(); got != want {
 		t.Errorf("%s\nwant%s", got, want)
 	}
-}
-
-func TestWrappedTextIsAllThereAndNoWiderThanAllowed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab 漢é")), 0, 80, -1).Draw(t, "text")
-		width := rapid.IntRange(2, 30).Draw(t, "width")
-		lines := wrap(text, width)
-		for _, line := range lines {
-			if uniseg.StringWidth(line) > width || strings.TrimSpace(line) != line || line == "" {
-				t.Fatalf("%q of %q in %d", line, text, width)
-			}
-		}
-		if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
-			t.Fatalf("%q became %q", want, got)
-		}
-	})
 }

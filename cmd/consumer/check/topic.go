@@ -5,52 +5,17 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/kafkaconn"
 )
-
-// topicFacts is what Kafka says of a topic.
-type topicFacts struct {
-	name        string
-	err         error // it isn't there, or may not be seen
-	partitions  []partitionFacts
-	settings    ingest.TopicSettings
-	settingsErr error
-
-	// Of a topic to read:
-	logs         []ingest.Log
-	logsErr      error
-	committed    map[int]ingest.Commit
-	committedErr error
-	outlook      []ingest.Outlook // where its partitions would start
-	outlookErr   error
-	deadLetters  *topicFacts
-}
-
-type partitionFacts struct {
-	leader   bool
-	replicas int
-	inSync   int
-}
-
-// wanted is what the configuration asks of topics.
-type wanted struct {
-	rules         fold.Rules
-	largestBatch  int64 // bytes of a record batch that fold_memory has room for
-	maxEventBytes int64
-	group         string
-	session       time.Duration
-	start         string
-	notRedis      error // why nothing is known of the ledger
-}
 
 // deniedBy reports whether an error says that this user may not do something.
 func deniedBy(err error) bool {
@@ -60,7 +25,7 @@ func deniedBy(err error) bool {
 func judgeTopic(s *section, t *topicFacts, want *wanted) {
 	const check = "topic"
 	switch {
-	case errors.Is(t.err, clients.ErrNoTopic):
+	case errors.Is(t.err, kafkaconn.ErrNoTopic):
 		s.wrong(check, t.name, "it doesn't exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
 		return
 	case deniedBy(t.err):
@@ -71,9 +36,12 @@ func judgeTopic(s *section, t *topicFacts, want *wanted) {
 		return
 	}
 	judgePartitions(s, t)
-	if t.settingsErr != nil {
-		judgeNoSettings(s, t)
-	} else {
+	switch {
+	case deniedBy(t.settingsErr):
+		s.unchecked("settings", t.name, "no right to read the topic's configuration", "let this user DescribeConfigs, or check it yourself: cleanup.policy=delete, and a retention as long as windows are open")
+	case t.settingsErr != nil:
+		s.unchecked("settings", t.name, t.settingsErr.Error(), "look again")
+	default:
 		judgeCleanup(s, t)
 		judgeRetention(s, t, want)
 		judgeTimestamps(s, t)
@@ -85,64 +53,49 @@ func judgeTopic(s *section, t *topicFacts, want *wanted) {
 // judgePartitions looks at leaders and replicas.
 func judgePartitions(s *section, t *topicFacts) {
 	var leaderless, short []string
-	replicas := 0
-	for p, f := range t.partitions {
-		if !f.leader {
-			leaderless = append(leaderless, strconv.Itoa(p))
+	var copies []int
+	for _, p := range t.partitions {
+		if p.Leader.Host == "" {
+			leaderless = append(leaderless, strconv.Itoa(p.ID))
 		}
-		if f.inSync < f.replicas {
-			short = append(short, strconv.Itoa(p))
+		if len(p.Isr) < len(p.Replicas) {
+			short = append(short, strconv.Itoa(p.ID))
 		}
-		if p == 0 || f.replicas < replicas {
-			replicas = f.replicas
-		}
+		copies = append(copies, len(p.Replicas))
 	}
+	replicas := slices.Min(copies) // Kafka has no topic without partitions
 	text := fmt.Sprintf("%s, replication factor %d", units.Plural(int64(len(t.partitions)), "partition"), replicas)
 	least, err := strconv.Atoi(t.settings["min.insync.replicas"])
 	if err == nil {
 		text += fmt.Sprintf(", min.insync.replicas %d", least)
 	}
-	clean := true
 	if len(leaderless) > 0 {
-		clean = false
-		s.wrong("topic", t.name, fmt.Sprintf("without a leader: %s", someOf(leaderless)), "start the brokers that hold them: their events can't be read")
+		s.wrong("topic", t.name, "without a leader: "+partitionsOf(leaderless), "start the brokers that hold them: their events can't be read")
 	}
 	if len(short) > 0 {
-		clean = false
-		s.warn("topic", t.name, fmt.Sprintf("replicas are behind or away: %s", someOf(short)), "see to the brokers that hold them")
+		s.warn("topic", t.name, "replicas are behind or away: "+partitionsOf(short), "check the brokers that have them")
 	}
 	switch {
-	case replicas == 1 && len(t.partitions) > 0:
+	case replicas == 1:
 		s.warn("topic", t.name, text, "with one copy, a broker that is lost takes events along: use 3 replicas, min.insync.replicas 2")
 	case err == nil && least >= replicas:
 		s.warn("topic", t.name, text, "one broker that is away stops all writing: have more replicas than min.insync.replicas")
-	case clean:
+	case len(leaderless)+len(short) == 0:
 		s.ok("topic", t.name, text)
 	}
 }
 
-func someOf(partitions []string) string {
-	what := "partitions "
-	if len(partitions) == 1 {
-		what = "partition "
+// partitionsOf names some, each with what is said of it.
+func partitionsOf(all []string) string {
+	if len(all) == 1 {
+		return "partition " + all[0]
 	}
-	if len(partitions) > shownPartitions {
-		return what + strings.Join(partitions[:shownPartitions], ", ") + fmt.Sprintf(", … %d more", len(partitions)-shownPartitions)
-	}
-	return what + strings.Join(partitions, ", ")
-}
-
-func judgeNoSettings(s *section, t *topicFacts) {
-	why, todo := t.settingsErr.Error(), "look again"
-	if deniedBy(t.settingsErr) {
-		why, todo = "no right to read the topic's configuration", "let this user DescribeConfigs, or see for yourself: cleanup.policy=delete, and a retention as long as windows are open"
-	}
-	s.unchecked("settings", t.name, why, todo)
+	return "partitions " + units.Names(all)
 }
 
 func judgeCleanup(s *section, t *topicFacts) {
 	policy := t.settings["cleanup.policy"]
-	if _, compacted := errors.AsType[*ingest.CompactError](t.settings.Compacted(t.name)); compacted {
+	if _, compacted := errors.AsType[*ingest.CompactError](ingest.CheckCompaction(t.name, t.settings)); compacted {
 		s.wrong("cleanup.policy", t.name, policy+": events with equal keys would vanish before they are counted or counted again", "set cleanup.policy=delete")
 		return
 	}
@@ -160,8 +113,8 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 		s.ok(check, t.name, "without end")
 		return
 	}
-	kept := "events are kept for " + days(retention)
-	forgets := t.settings.Forgets(&want.rules)
+	kept := "events are kept for " + units.ShortDuration(retention)
+	forgets := ingest.Forgets(t.settings, &want.rules)
 	if len(forgets) == 0 {
 		s.ok(check, t.name, kept+": longer than any window is open")
 		return
@@ -169,39 +122,20 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 	var names []string
 	longest := time.Duration(0)
 	for _, f := range forgets {
-		names = append(names, fmt.Sprintf("%s (%s)", f.Period, days(f.Open)))
+		names = append(names, fmt.Sprintf("%s (%s)", f.Period, units.ShortDuration(f.Open)))
 		longest = max(longest, f.Open)
 	}
 	s.warn(check, t.name, fmt.Sprintf("%s, for less than windows are open: %s. What the log has dropped couldn't be rebuilt from it", kept, strings.Join(names, ", ")),
 		fmt.Sprintf("set retention.ms to %d or more, or have backups of Redis", longest.Milliseconds()))
 }
 
-// days writes a long time as people say it.
-func days(d time.Duration) string {
-	switch {
-	case d > 100*units.Day:
-		return fmt.Sprintf("%dd", (d+units.Day-1)/units.Day)
-	case d >= 2*units.Day && d%units.Day != 0:
-		return units.ShortDuration(d)
-	}
-	return units.FormatDuration(d)
-}
-
 // judgeTimestamps says what a record's time is: it decides what is late.
 func judgeTimestamps(s *section, t *topicFacts) {
-	const check = "timestamps"
-	kind := t.settings["message.timestamp.type"]
-	if kind == "LogAppendTime" {
-		s.ok(check, t.name, "LogAppendTime: the broker's clock is the time of events without occurred_at, and decides what is late")
-		return
+	whose := "the producer's"
+	if t.settings["message.timestamp.type"] == "LogAppendTime" {
+		whose = "the broker's clock"
 	}
-	text := kind + ": the producer's"
-	for _, limit := range []struct{ key, says string }{{"message.timestamp.before.max.ms", "at most %s old"}, {"message.timestamp.after.max.ms", "at most %s ahead"}} {
-		if ms, err := strconv.ParseInt(t.settings[limit.key], 10, 64); err == nil && ms < int64(1<<63-1)/int64(time.Millisecond) {
-			text += ", " + fmt.Sprintf(limit.says, days(time.Duration(ms)*time.Millisecond))
-		}
-	}
-	s.ok(check, t.name, text)
+	s.ok("timestamps", t.name, t.settings["message.timestamp.type"]+": "+whose+" is the time of events without occurred_at, and decides what is late")
 }
 
 // judgeBatches holds the largest record batch to the memory there is for one.
@@ -214,22 +148,17 @@ func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	case largest > want.largestBatch:
 		s.warn(check, t.name, fmt.Sprintf("%s: a record batch above %s, a sixteenth of fold_memory, would halt its partition", units.ShortBytes(largest), units.ShortBytes(want.largestBatch)),
 			fmt.Sprintf("raise fold_memory to %dMiB, or lower max.message.bytes", (16*largest+units.MiB-1)/units.MiB))
-	case largest > want.maxEventBytes+batchOverhead:
-		s.ok(check, t.name, fmt.Sprintf("%s; a single event above %s (max_event_bytes) is dead-lettered as malformed", units.ShortBytes(largest), units.ShortBytes(want.maxEventBytes)))
 	default:
 		s.ok(check, t.name, units.ShortBytes(largest))
 	}
 }
-
-// batchOverhead is what a batch takes beside its records, and more.
-const batchOverhead = 1 << 10
 
 // judgeDeadLetters looks at where the bad events of a topic go.
 func judgeDeadLetters(s *section, t *topicFacts) {
 	const check = "dead letters"
 	d := t.deadLetters
 	switch {
-	case errors.Is(d.err, clients.ErrNoTopic):
+	case errors.Is(d.err, kafkaconn.ErrNoTopic):
 		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", units.Plural(int64(len(t.partitions)), "partition")))
 		return
 	case deniedBy(d.err):
@@ -260,7 +189,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	if clean {
 		text := units.Plural(int64(len(d.partitions)), "partition")
 		if kept, limited := d.settings.Retention(); limited {
-			text += ", kept for " + days(kept)
+			text += ", kept for " + units.ShortDuration(kept)
 		} else if d.settings != nil {
 			text += ", kept without end"
 		}

@@ -1,5 +1,5 @@
 // Package cli is what every command is made with: what a process is given, how a
-// wrong command line is told from a failure, and how an error becomes lines and an
+// wrong command line is distinguished from a failure, and how an error becomes lines and an
 // exit code.
 package cli
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,8 +69,8 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 	if err == nil {
 		return ExitOK
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if line != "" {
+	if !errors.As(err, new(*loggedError)) {
+		for line := range Lines(err) {
 			fmt.Fprintf(p.Stderr, "consumer: %s\n", terminal.Harmless(line))
 		}
 	}
@@ -78,6 +79,25 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 	}
 	return ExitFailure
 }
+
+// Lines are those of an error: one a problem.
+func Lines(err error) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if line != "" && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// Logged is err for a command that has logged it: Run takes its exit code, and writes
+// nothing.
+func Logged(err error) error { return &loggedError{err} }
+
+type loggedError struct{ error }
+
+func (e *loggedError) Unwrap() error { return e.error }
 
 // Root is the command consumer with its subcommands, all of which are made for p.
 func (p *Program) Root(version string, commands ...*cobra.Command) *cobra.Command {

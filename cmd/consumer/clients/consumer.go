@@ -16,38 +16,50 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
 )
 
 // NewConsumer is the consumer. It doesn't run yet.
-func NewConsumer(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
-	c, err := consumerConfig(cfg, way, transport, store, log, stats)
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+	var standings []ingest.Standings
+	for _, s := range all.Shards() {
+		standings = append(standings, redisStandings{s})
+	}
+	c, err := consumerConfig(cfg, settings, transport, standings, log, stats)
 	if err != nil {
 		return nil, err
 	}
 	return ingest.New(c), nil
 }
 
-// NewReplay reads again as the consumer does, into a store of its own.
-func NewReplay(cfg *config.Config, way connect.Way, transport *kafka.Transport, shadow *ranking.Store, log *zap.Logger) (*ingest.Replay, error) {
-	c, err := consumerConfig(cfg, way, transport, shadow, log, new(ingest.Stats))
+// NewReplay reads again as the consumer does, into a rebuild's shadows, one a shard.
+func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
+	var standings []ingest.Standings
+	for _, s := range into {
+		standings = append(standings, s)
+	}
+	c, err := consumerConfig(cfg, settings, transport, standings, log, new(ingest.Stats))
 	if err != nil {
 		return nil, err
 	}
 	return ingest.NewReplay(c), nil
 }
 
-func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transport, store *ranking.Store, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
-	start, err := parseStart(cfg.Start)
+func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
+	where, err := parseStart(cfg.Start)
 	if err != nil {
 		return ingest.Config{}, err
 	}
-	onGap := ingest.GapHalts
+	onGap := start.GapHalts
 	if cfg.OnGap == "continue" {
-		onGap = ingest.GapContinues
+		onGap = start.GapContinues
 	}
 	events, err := cfg.EventRules()
 	if err != nil {
@@ -60,16 +72,16 @@ func consumerConfig(cfg *config.Config, way connect.Way, transport *kafka.Transp
 	}
 	return ingest.Config{
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
-		Dialer:  way.Dialer(),
-		Refusal: func(ctx context.Context) error { return way.Diagnose(ctx, cfg.Kafka.Brokers...) },
+		Dialer:  settings.Dialer(),
+		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
 		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(),
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: start, OnGap: onGap, Disorder: cfg.Disorder, Rules: rules, Retention: kept,
+		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: rules, Retention: kept,
 		Events:     events,
 		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
-		Standings: redisStandings{store}, Log: log, Stats: stats,
+		Standings: standings, Log: log, Stats: stats,
 	}, nil
 }
 
@@ -88,26 +100,26 @@ func FoldRules(cfg *config.Config) (fold.Rules, error) {
 	return rules, nil
 }
 
-// redisStandings is the store as ingest needs it: with what its errors mean.
+// redisStandings is a shard's store as ingest needs it: with what its errors mean.
 type redisStandings struct{ *ranking.Store }
 
-// Meaning says what an error of Redis asks for.
-func (redisStandings) Meaning(err error) ledger.Verdict { return ranking.Meaning(err) }
+// Classify says what an error of Redis asks for.
+func (redisStandings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
 
-func parseStart(text string) (ingest.Start, error) {
+func parseStart(text string) (start.Where, error) {
 	switch text {
 	case "window":
-		return ingest.Start{From: ingest.FromWindow}, nil
+		return start.Where{From: start.FromWindow}, nil
 	case "earliest":
-		return ingest.Start{From: ingest.FromEarliest}, nil
+		return start.Where{From: start.FromEarliest}, nil
 	case "latest":
-		return ingest.Start{From: ingest.FromLatest}, nil
+		return start.Where{From: start.FromLatest}, nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return ingest.Start{}, fmt.Errorf("start: %w", err)
+		return start.Where{}, fmt.Errorf("start: %w", err)
 	}
-	return ingest.Start{From: ingest.FromTime, Time: at}, nil
+	return start.Where{From: start.FromTime, Time: at}, nil
 }
 
 // Owner names this process for others: in status, and as whose rebuild it is.
@@ -121,10 +133,10 @@ func Owner() string {
 
 // NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
 // letters, and other topics that are read.
-func NewTransport(cfg *config.Config, way connect.Way, others ...string) *kafka.Transport {
+func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafka.Transport {
 	topics := slices.Clone(others)
 	for _, t := range cfg.Kafka.Topics {
-		topics = append(topics, t, ingest.DeadLetterTopic(t))
+		topics = append(topics, t, event.DeadLetterTopic(t))
 	}
-	return way.Transport(time.Second, topics...) // a leader that moved is seen this soon
+	return settings.Transport(time.Second, topics...) // a leader that moved is seen this soon
 }

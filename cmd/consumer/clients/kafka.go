@@ -12,22 +12,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 // NewKafka is a client for some topics, each call of it at most kafka.timeout
 // long. Its connections are closed by CloseKafka.
 func NewKafka(c *config.Kafka, topics ...string) (*kafka.Client, error) {
-	way, err := c.Connection()
+	settings, err := c.Connection()
 	if err != nil {
 		return nil, err
 	}
-	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: way.Transport(2*time.Second, topics...)}, nil
+	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: settings.Transport(2*time.Second, topics...)}, nil
 }
 
 // CloseKafka closes the connections of a client of NewKafka.
@@ -36,9 +34,6 @@ func CloseKafka(c *kafka.Client) {
 		t.CloseIdleConnections()
 	}
 }
-
-// ErrNoTopic says that a topic doesn't exist.
-var ErrNoTopic = errors.New("doesn't exist")
 
 // KafkaError is an error from Kafka in one line: what was being done, and
 // which of brokers, topic and rights is wrong.
@@ -51,7 +46,7 @@ func (p *KafkaError) Error() string { return p.Line }
 func (p *KafkaError) Unwrap() error { return p.Err }
 
 // ExplainKafka says what an error means for the user. Where it may be about being let
-// in at all, the brokers are asked: a *connect.Refusal says which and why.
+// in at all, the brokers are asked: a *kafkaconn.Refusal says which and why.
 func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) && !explained(err) {
 		return &KafkaError{"interrupted", err}
@@ -62,11 +57,11 @@ func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string)
 	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
 		return kafkaLine(err, c.Brokers, topic)
 	}
-	way, problem := c.Connection()
+	settings, problem := c.Connection()
 	if problem != nil {
 		return problem
 	}
-	if refusal := way.Diagnose(ctx, c.Brokers...); refusal != nil {
+	if refusal := settings.Diagnose(ctx, c.Brokers...); refusal != nil {
 		return refusal
 	}
 	if errors.Is(err, kafka.SASLAuthenticationFailed) {
@@ -92,7 +87,7 @@ func aboutConnecting(err error) bool {
 
 // explained reports whether err says clearly what is wrong.
 func explained(err error) bool {
-	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*connect.Refusal)) || errors.As(err, new(*ingest.RightsError))
+	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*kafkaconn.Refusal)) || errors.As(err, new(*kafkaconn.RightsError))
 }
 
 // kafkaLine says so by the error alone.
@@ -158,56 +153,4 @@ func innermost(err error) error {
 		return dns
 	}
 	return err
-}
-
-// TopicPartitions is how many partitions a topic has. It creates nothing, and
-// asks metadata first because other calls hide the cause of a failure.
-func TopicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, error) {
-	response, err := c.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
-	if err != nil {
-		return 0, fmt.Errorf("ask for topic %s: %w", topic, err)
-	}
-	for _, t := range response.Topics {
-		if t.Name != topic {
-			continue
-		}
-		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
-			return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(ErrNoTopic, t.Error))
-		}
-		if t.Error != nil {
-			return 0, fmt.Errorf("topic %s: %w", topic, t.Error)
-		}
-		for _, partition := range t.Partitions {
-			if partition.Error != nil && partition.Leader.Host == "" {
-				return 0, fmt.Errorf("topic %s, partition %d: %w", topic, partition.ID, partition.Error)
-			}
-		}
-		if len(t.Partitions) > 0 {
-			return len(t.Partitions), nil
-		}
-	}
-	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(ErrNoTopic, kafka.UnknownTopicOrPartition))
-}
-
-// CreateTopic makes a topic with the cluster's default replication, and returns
-// once it can be written. Someone else may have made it meanwhile: that is as
-// good.
-func CreateTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
-	response, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{
-		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1}},
-	})
-	if err == nil {
-		err = response.Errors[topic]
-	}
-	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s: %w", topic, err)
-	}
-	// The cluster's brokers hear of a topic one by one, and of its leaders later.
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(time.Second))
-	return backoff.Retry(func() error {
-		_, err := TopicPartitions(ctx, c, topic)
-		return err
-	}, backoff.WithContext(wait, ctx))
 }

@@ -17,7 +17,7 @@ const (
 	besidePartition = 96 << 10
 )
 
-// LimitMemory tells the garbage collector what it may use, unless the operator has
+// LimitMemory sets what the garbage collector may use, unless the operator has
 // (GOMEMLIMIT): so that what batches have let go of is collected before the process
 // grows past fold_memory. Any replica may come to have all partitions.
 func LimitMemory(cfg *config.Config, partitions int, log *zap.Logger) {

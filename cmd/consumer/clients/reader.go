@@ -4,19 +4,22 @@ package clients
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 )
 
 // Reader reads the standings of a configuration.
 type Reader struct {
 	Config   *config.Config
 	Client   redis.UniversalClient
-	Store    *ranking.Store
+	Boards   *boards.Boards
 	Calendar periods.Calendar
 }
 
@@ -26,32 +29,43 @@ func OpenReader(cfg *config.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := NewRedis(cfg, nil)
+	client, err := NewReadingRedis(cfg)
 	if err != nil {
 		return nil, err
 	}
-	store, err := NewStore(cfg, client, "")
+	all, err := NewBoards(cfg, client, "")
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Reader{Config: cfg, Client: client, Store: store, Calendar: calendar}, nil
+	return &Reader{Config: cfg, Client: client, Boards: all, Calendar: calendar}, nil
 }
 
 // Close closes the connections: nothing is in flight any more.
 func (r *Reader) Close() { _ = r.Client.Close() }
 
 // CheckSchema is a *ranking.SchemaError where the configuration differs from what the
-// scores were written with. Without Kafka, whatever cluster there was is right.
-func (r *Reader) CheckSchema(cluster, found string) error {
-	store, err := NewStore(r.Config, r.Client, cluster)
-	if err == nil {
-		err = store.CheckSchema(found)
+// scores of a shard were written with. Without Kafka, whatever cluster there was is right.
+func (r *Reader) CheckSchema(cluster string, states []ledger.State) error {
+	b, err := NewBoards(r.Config, r.Client, cluster)
+	if err != nil {
+		return err
 	}
-	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && cluster == "" {
-		err = WhateverCluster(other)
-		if other, ok = errors.AsType[*ranking.SchemaError](err); ok && other.Wanted == other.Found {
-			err = nil
+	for i, s := range b.Shards() {
+		err := s.CheckSchema(states[i].Schema)
+		other, ok := errors.AsType[*ranking.SchemaError](err)
+		if !ok {
+			continue
 		}
+		if cluster == "" {
+			if other, ok = errors.AsType[*ranking.SchemaError](WhateverCluster(other)); ok && other.Wanted == other.Found {
+				continue
+			}
+		}
+		if !slices.ContainsFunc(states, func(st ledger.State) bool { return st.Schema != "" && st.Schema != states[i].Schema }) {
+			return other // it is the same in all that have one, and were read
+		}
+		shard, of := s.Shard()
+		return &ranking.ShardError{Shard: shard, Of: of, Addr: s.Addr(), Err: other}
 	}
-	return err
+	return nil
 }

@@ -17,16 +17,18 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // dialRedis is how Redis is reached. Its error is one of the files that TLS needs.
-func dialRedis(cfg *config.Config) (ranking.Dial, error) {
+func dialRedis(cfg *config.Config) (redisconn.Settings, error) {
 	c := &cfg.Redis
 	secure, err := c.TLS.Client()
 	if err != nil {
-		return ranking.Dial{}, fmt.Errorf("redis.tls.%w", err)
+		return redisconn.Settings{}, fmt.Errorf("redis.tls.%w", err)
 	}
-	return ranking.Dial{
+	return redisconn.Settings{
 		Addresses: c.Addresses, Cluster: c.Cluster, Master: c.Sentinel.Master,
 		Username: c.Username, Password: c.Password,
 		SentinelUsername: c.Sentinel.Username, SentinelPassword: c.Sentinel.Password,
@@ -42,19 +44,39 @@ func NewRedis(cfg *config.Config, connected func(context.Context, *redis.Conn) e
 		return nil, err
 	}
 	d.Connected = connected
-	return ranking.NewClient(d), nil
+	return redisconn.NewClient(d), nil
 }
 
-// silent keeps go-redis from writing its own line for what is told anyway.
+// NewReadingRedis dials as configured for who only reads: a call that is cut off, as by a
+// failover, is made again.
+func NewReadingRedis(cfg *config.Config) (redis.UniversalClient, error) {
+	d, err := dialRedis(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d.ReadsOnly = true
+	return redisconn.NewClient(d), nil
+}
+
+// silent keeps go-redis from writing its own line for what is reported anyway.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(silent{}) } // before any client has a goroutine that reads it
 
-// ExplainRedis says in one line what an error of Redis means for the user.
-// Where the error alone doesn't tell, the servers are asked again.
+// ExplainRedis says in one line what an error of Redis means for the user, and of several shards
+// which it is. Where the error alone doesn't tell, the servers are asked again.
 func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
+	line := explainRedis(ctx, err, cfg)
+	shard, ok := errors.AsType[*ranking.ShardError](err)
+	if !ok || errors.Is(err, context.Canceled) || strings.Contains(line.Error(), shard.Name()) {
+		return line
+	}
+	return &ranking.ShardError{Shard: shard.Shard, Of: shard.Of, Addr: shard.Addr, Err: line}
+}
+
+func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if err == nil {
 		return nil
 	}
@@ -62,16 +84,16 @@ func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if d, failed := dialRedis(cfg); failed == nil {
 		err = d.Explain(ctx, err)
 	}
-	if misfit, ok := errors.AsType[*ranking.MisfitError](err); ok {
-		if misfit.Server != "" {
+	if mismatch, ok := errors.AsType[*redisconn.ServerMismatchError](err); ok {
+		if mismatch.Server != "" {
 			name = ""
 		}
-		return redisError{strings.TrimSpace(name + " " + oneLine(misfit)), err}
+		return redisError{strings.TrimSpace(name + " " + oneLine(mismatch)), err}
 	}
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
 		return WhateverCluster(other)
 	}
-	if evicts, ok := errors.AsType[*ranking.EvictionError](err); ok {
+	if evicts, ok := errors.AsType[*redisconn.EvictionError](err); ok {
 		if evicts.Server == "" {
 			return redisError{name + ": " + evicts.Error(), evicts}
 		}
@@ -80,7 +102,7 @@ func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}
-	if ranking.IsFull(err) && !errors.As(err, new(*ranking.FullError)) {
+	if redisconn.IsFull(err) && !errors.As(err, new(*shadow.FullError)) {
 		return redisError{name + " is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)", err}
 	}
 	op, ofNetwork := errors.AsType[*net.OpError](err)

@@ -1,6 +1,6 @@
 package clients
 
-// What the configuration comes to for the standings in Redis: a client, the
+// What the configuration results in for the standings in Redis: a client, the
 // calendar and the layouts.
 
 import (
@@ -9,13 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// NewStore is the standings under the configured prefix. The cluster is the Kafka
-// cluster's id; who only reads leaves it empty.
-func NewStore(cfg *config.Config, client redis.UniversalClient, cluster string) (*ranking.Store, error) {
+// NewBoards is the standings under the configured prefix, all shards of them. The cluster is the
+// Kafka cluster's id; who only reads leaves it empty.
+func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string) (*boards.Boards, error) {
 	calendar, err := cfg.Calendar()
 	if err != nil {
 		return nil, err
@@ -31,9 +33,9 @@ func NewStore(cfg *config.Config, client redis.UniversalClient, cluster string) 
 		}
 		kept[p.Name] = ranking.Period{Layout: layout, Retention: p.Retention}
 	}
-	return ranking.New(ranking.Config{
+	return boards.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,
-		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster,
+		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
 		Periods: kept, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
 }

@@ -12,12 +12,12 @@ import (
 // schemaOf is the schema that a configuration by environment results in.
 func schemaOf(t *testing.T, l *config.Loaded) string {
 	t.Helper()
-	store, err := NewStore(l.Config, nil, "c")
+	all, err := NewBoards(l.Config, nil, "c")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var differs *ranking.SchemaError
-	if err := store.CheckSchema("{}"); !errors.As(err, &differs) {
+	if err := all.Shards()[0].CheckSchema("{}"); !errors.As(err, &differs) {
 		t.Fatal(err)
 	}
 	return differs.Wanted
@@ -56,8 +56,7 @@ func TestTheSettingsThatCantBeChangedLaterAreThoseOfTheSchema(t *testing.T) {
 				t.Errorf("%s=%s: another schema: %t, marked: %t", s.Key, other, changes, s.Fixed)
 			}
 		}
-		// The one that has a single value is part of the schema all the same.
-		if s.Fixed && !tried && s.Key != "redis.shards" {
+		if s.Fixed && !tried {
 			t.Errorf("no other value of %s was tried", s.Key)
 		}
 	}

@@ -96,13 +96,20 @@ type Period struct {
 
 // Defaults is the configuration of someone who has set nothing.
 func Defaults() *Config {
+	cfg, _ := defaults()
+	return cfg
+}
+
+// defaults also returns the options that are kept in it.
+func defaults() (*Config, []option) {
 	cfg := &Config{}
-	for _, o := range options(cfg) {
+	all := options(cfg)
+	for _, o := range all {
 		if err := o.value.set(o.def); err != nil {
 			panic("default of " + o.Key + " " + err.Error())
 		}
 	}
-	return cfg
+	return cfg, all
 }
 
 // Name is Redis in a line, as the configuration has it.

@@ -59,7 +59,7 @@ func TestEveryDefaultIsShownAsItIsDeclared(t *testing.T) {
 		if o.value.text() != o.def {
 			t.Errorf("%s: default %q is shown as %q", o.Key, o.def, o.value.text())
 		}
-		if got := options(cfg)[i].value.kind(); got == "" || o.doc == "" {
+		if got := options(cfg)[i].value.kind; got == "" || o.doc == "" {
 			t.Errorf("%s isn't documented", o.Key)
 		}
 	}
@@ -187,7 +187,8 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 		{"KAFKA_TOPICS=a b", "kafka.topics"},
 		{"KAFKA_TOPICS=points,points.dlq", "kafka.topics"},
 		{"KAFKA_HEARTBEAT=9s", "kafka.heartbeat"},
-		{"REDIS_SHARDS=2", "redis.shards"},
+		{"REDIS_SHARDS=257", "redis.shards"},
+		{"REDIS_SHARDS=0", "redis.shards"},
 		{"REDIS_PREFIX=a:b", "redis.prefix"},
 		{"REDIS_PREFIX={a}", "redis.prefix"},
 		{"REDIS_DB=-1", "redis.db"},

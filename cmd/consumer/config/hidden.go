@@ -10,23 +10,25 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
 )
 
 const hidden = "(hidden)"
 
-// maySecret is a value that is shown in another form than it has.
-type maySecret interface{ shown() string }
-
 // addressesValue is a list of host:port. One with a user, a password or anything else of
 // a URL isn't an address, and isn't shown: redis://user:password@host:6379.
-type addressesValue struct{ listValue }
-
-func (v addressesValue) shown() string { return HarmlessAddress(v.text()) }
-func (v addressesValue) check() error {
-	if v.shown() == v.text() {
-		return v.listValue.check()
+func addressesValue(p *[]string) value {
+	v := listValue(p, 1, "host:port, …", CheckAddress)
+	each := v.check
+	v.shown = func() string { return HarmlessAddress(v.text()) }
+	v.check = func() error {
+		if v.shown() == v.text() {
+			return each()
+		}
+		return errors.New("isn't a list of host:port: a user, a password and TLS are settings of their own")
 	}
-	return errors.New("isn't a list of host:port: a user, a password and TLS are settings of their own")
+	return v
 }
 
 // HarmlessAddress leaves out of an address, or a list of them, what may be a password: all
@@ -59,52 +61,48 @@ func cutBehindHost(text string, host int) string {
 
 // secretPathValue is the path of a file with a secret. Who gave the secret itself isn't
 // shown it: what doesn't begin as a path may be one.
-type secretPathValue struct{ textValue }
-
-func (v secretPathValue) shown() string {
-	for _, begin := range []string{"/", "./", "../", "~"} {
-		if strings.HasPrefix(v.text(), begin) && !strings.ContainsAny(v.text(), "\r\n") {
-			return v.text()
-		}
-	}
-	if v.text() == "" {
-		return ""
-	}
-	return hidden
+func secretPathValue(p *string) value {
+	return pathValue(p, func(path string) bool {
+		return strings.ContainsAny(path, "\r\n") || path != "" && !beginsAsPath.MatchString(path)
+	})
 }
+
+var beginsAsPath = regexp.MustCompile(`^(/|\./|\.\./|~)`)
 
 // pemPathValue is the path of a file with a certificate or a key, likewise.
-type pemPathValue struct{ textValue }
-
-func (v pemPathValue) shown() string {
-	if strings.ContainsAny(v.text(), "\r\n") || strings.Contains(v.text(), "-----BEGIN") {
-		return hidden
-	}
-	return v.text()
+func pemPathValue(p *string) value {
+	return pathValue(p, func(path string) bool {
+		return strings.ContainsAny(path, "\r\n") || strings.Contains(path, "-----BEGIN")
+	})
 }
 
-// withoutSecrets leaves out of what problems say the users and passwords of URLs, whatever
-// the setting, and the secrets that are set: a password that is in another variable as well.
-func (l *Loaded) withoutSecrets(problems []error) []error {
-	for _, p := range problems {
-		if e, ok := errors.AsType[*settingError](p); ok {
-			e.found = withoutUser(e.found)
+func pathValue(p *string, maySecret func(string) bool) value {
+	v := textValue(p, "a path", nil)
+	v.shown = func() string {
+		if maySecret(*p) {
+			return hidden
 		}
+		return *p
 	}
+	return v
+}
+
+// withoutSecrets joins problems, and leaves out of what they say the users and passwords of
+// URLs, whatever the setting, and the secrets that are set: a password that is in another
+// variable as well. It is nil for no problems.
+func (l *Loaded) withoutSecrets(problems []*settingError) error {
+	var secrets []string
 	for _, s := range l.Settings {
-		secret := s.value.text()
-		if !s.Secret || len(secret) < 4 { // a shorter one hides every message, and is none
-			continue
-		}
-		for _, p := range problems {
-			if e, ok := errors.AsType[*settingError](p); ok {
-				e.key = strings.ReplaceAll(e.key, secret, hidden)
-				e.found = strings.ReplaceAll(e.found, secret, hidden)
-				e.problem = strings.ReplaceAll(e.problem, secret, hidden)
-			}
+		if text := s.value.text(); s.Secret && len(text) >= 4 { // a shorter one hides every message, and is none
+			secrets = append(secrets, text, hidden)
 		}
 	}
-	return problems
+	hide, all := strings.NewReplacer(secrets...), make([]error, len(problems))
+	for i, p := range problems {
+		p.key, p.found, p.problem = hide.Replace(p.key), hide.Replace(withoutUser(p.found)), hide.Replace(p.problem)
+		all[i] = p
+	}
+	return errors.Join(all...)
 }
 
 var (
@@ -117,7 +115,7 @@ var (
 // a password for instance.
 func fileProblem(path string, err error) error {
 	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
-		return fmt.Errorf("%w: %s: %w", ErrInvalid, visible(path), pathErr.Err)
+		return fmt.Errorf("%w: %s: %w", ErrInvalid, terminal.Harmless(path), pathErr.Err)
 	}
 	var found []string
 	for text := range strings.SplitSeq(strings.TrimPrefix(err.Error(), "yaml: "), "\n") {
@@ -125,7 +123,7 @@ func fileProblem(path string, err error) error {
 			found = append(found, yamlProblem(path, text))
 		}
 	}
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, visible(path), strings.Join(found, "; "))
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, terminal.Harmless(path), strings.Join(found, "; "))
 }
 
 // yamlProblem is one of the parser's lines.
@@ -142,7 +140,7 @@ func yamlProblem(path, text string) string {
 	case strings.HasPrefix(text, "cannot unmarshal "):
 		return line + "isn't a setting: want `name: value`"
 	case text == "could not find expected ':'", !strings.ContainsAny(text, "'\"`"):
-		return visible(line + text)
+		return terminal.Harmless(line + text)
 	}
 	return line + "isn't YAML as it has to be; a value with special characters has to be in quotes"
 }

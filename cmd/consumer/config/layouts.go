@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/units"
@@ -26,10 +27,10 @@ type LayoutReport struct {
 	Retention string `json:"retention"`
 }
 
-// Layouts works out the enabled periods' layouts, and says what an
-// operator may not have meant. The configuration is valid.
+// Layouts works out the enabled periods' layouts, and says what an operator may not have
+// meant: each warning ends in what to do, after its last "; ". The configuration is valid.
 func (c *Config) Layouts() (reports []LayoutReport, warnings []string, err error) {
-	warnings = kafkaWarnings(&c.Kafka)
+	warnings = c.insecure()
 	for _, p := range c.Periods {
 		if !p.Enabled {
 			continue
@@ -46,7 +47,7 @@ func (c *Config) Layouts() (reports []LayoutReport, warnings []string, err error
 			warnings = append(warnings, coarse(p, layout))
 		}
 		if p.Retention < c.Lateness {
-			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s: raise periods.%s.retention or lower lateness",
+			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s; raise periods.%s.retention or lower lateness",
 				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(c.Lateness), p.Name))
 		}
 	}
@@ -61,4 +62,19 @@ func coarse(p Period, layout codec.Layout) string {
 	tick := time.Duration(layout.Tick) * time.Millisecond
 	return fmt.Sprintf("%s scores tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
 		p.Name, units.FormatDuration(tick), remedy)
+}
+
+// insecure says which connections others can read or change.
+func (c *Config) insecure() (warnings []string) {
+	if c.Kafka.SASL.Mechanism == "plain" && !c.Kafka.TLS.Enabled {
+		warnings = append(warnings, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password goes over the network for all to read; "+
+			"enable TLS, or use scram-sha-512")
+	}
+	for side, t := range map[string]TLS{"kafka": c.Kafka.TLS, "redis": c.Redis.TLS} {
+		if t.Enabled && t.SkipVerify {
+			warnings = append(warnings, side+".tls.skip_verify is true: whoever sits between can read and change everything; set "+side+".tls.ca_file instead")
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
 }

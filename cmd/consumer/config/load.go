@@ -6,23 +6,18 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
 )
 
 const (
 	// Prefix begins the name of every variable.
 	Prefix        = "STANDINGS_"
 	FileVariable  = Prefix + "CONFIG" // names the file, as --config does
-	testVariables = Prefix + "TEST_"  // what the tests are told; not ours to judge
+	testVariables = Prefix + "TEST_"  // the tests' own; not checked here
 )
 
 // ofService is what Kubernetes sets in every pod of a namespace with a service
@@ -53,8 +48,8 @@ func (s Setting) Shown() string {
 	if s.Secret && text != "" {
 		return hidden
 	}
-	if m, ok := s.value.(maySecret); ok {
-		return m.shown()
+	if s.value.shown != nil {
+		return s.value.shown()
 	}
 	return text
 }
@@ -64,7 +59,7 @@ func (s Setting) Shown() string {
 type Loaded struct {
 	Config   *Config
 	Settings []Setting
-	problems []error
+	problems []*settingError
 }
 
 func (l *Loaded) setting(key string) Setting {
@@ -96,24 +91,23 @@ func lookup(environ []string, name string) string {
 // layer is one source of values: the raw value and origin of each key it has.
 type layer struct {
 	name   string
-	values *koanf.Koanf
+	values map[string]any
 	from   func(key string) Origin
 }
 
 // read reads the file at path (empty for none) and environ over the defaults.
 // Unknown keys and values that can't be read are left to validate to tell.
 func read(path string, environ []string) (*Loaded, error) {
-	l := &Loaded{Config: Defaults()}
-	declared := options(l.Config)
+	cfg, declared := defaults()
 	layers, unknown, err := readLayers(declared, path, environ)
 	if err != nil {
 		return nil, err
 	}
-	l.problems = unknown
+	l := &Loaded{Config: cfg, problems: unknown}
 	for _, o := range declared {
-		s := Setting{option: o}
+		s := Setting{option: o, From: Origin{Layer: "default"}}
 		for _, layer := range layers {
-			raw := layer.values.Get(o.Key)
+			raw := layer.values[o.Key]
 			if raw == nil {
 				continue
 			}
@@ -123,7 +117,7 @@ func read(path string, environ []string) (*Loaded, error) {
 				if _, section := raw.(map[string]any); section {
 					found = ""
 				}
-				if _, may := o.value.(maySecret); o.Secret || may {
+				if o.Secret || o.value.shown != nil {
 					found = hidden
 				}
 				l.problems = append(l.problems, &settingError{kind: errType, key: o.Key, found: found, problem: err.Error(), from: s.From})
@@ -135,61 +129,30 @@ func read(path string, environ []string) (*Loaded, error) {
 	return l, nil
 }
 
-func readLayers(declared []option, path string, environ []string) ([]layer, []error, error) {
-	base, fromFile, fromEnv := koanf.New("."), koanf.New("."), koanf.New(".")
-	keys := make(map[string]string)      // variable -> key
-	variables := make(map[string]string) // key -> variable
-	texts := make(map[string]any)
-	for _, o := range declared {
-		keys[o.Variable()], variables[o.Key] = o.Key, o.Variable()
-		texts[o.Key] = o.def
+// readLayers reads what is over the defaults, the later the higher.
+func readLayers(declared []option, path string, environ []string) ([]layer, []*settingError, error) {
+	inFile, lines, err := readFile(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := base.Load(confmap.Provider(texts, "."), nil); err != nil {
-		return nil, nil, fmt.Errorf("read the defaults: %w", err)
-	}
-	if path != "" {
-		if err := fromFile.Load(file.Provider(path), yaml.Parser()); err != nil {
-			return nil, nil, fileProblem(path, err)
-		}
-	}
-	lines := keyLines(path)
-	where := func(key string) Origin {
-		if line := lines[key]; line > 0 {
-			return Origin{"file", fmt.Sprintf("%s, line %d", path, line)}
-		}
-		return Origin{"file", path}
-	}
-	problems := unknownKeys(declared, fromFile, where)
-	problems = append(problems, unknownVariables(declared, keys, environ)...)
-	set := env.Opt{
-		Prefix:      Prefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, text string) (string, any) {
-			if text == "" { // as good as not set: `${VAR:-}` in a compose file
-				return "", nil
-			}
-			return keys[name], text
-		},
-	}
-	if err := fromEnv.Load(env.Provider(".", set), nil); err != nil {
-		return nil, nil, fmt.Errorf("read the environment: %w", err)
-	}
+	problems := unknownKeys(declared, inFile, func(key string) Origin {
+		return Origin{"file", fmt.Sprintf("%s, line %d", path, lines[key])}
+	})
+	inEnvironment, unknown := readEnvironment(declared, environ)
 	return []layer{
-		{"default", base, func(string) Origin { return Origin{"default", ""} }},
-		{"file", fromFile, func(string) Origin { return Origin{"file", path} }},
-		{"environment", fromEnv, func(key string) Origin { return Origin{"environment", variables[key]} }},
-	}, problems, nil
+		{"file", inFile, func(string) Origin { return Origin{"file", path} }},
+		{"environment", inEnvironment, func(key string) Origin { return Origin{"environment", option{Key: key}.Variable()} }},
+	}, append(problems, unknown...), nil
 }
 
 // assign puts a raw value, as YAML or the environment gave it, into an option.
 func assign(o option, raw any) error {
-	_, isList := o.value.(interface{ list() })
 	switch v := raw.(type) {
 	case map[string]any:
-		return fmt.Errorf("is a section where a %s belongs", o.value.kind())
+		return fmt.Errorf("is a section where a %s belongs", o.value.kind)
 	case []any:
-		if !isList {
-			return fmt.Errorf("is a list where a %s belongs", o.value.kind())
+		if !o.value.list {
+			return fmt.Errorf("is a list where a %s belongs", o.value.kind)
 		}
 		items := make([]string, len(v))
 		for i, item := range v {
@@ -216,54 +179,50 @@ func scalar(raw any) (string, bool) {
 	return fmt.Sprint(raw), true
 }
 
-func unknownKeys(declared []option, k *koanf.Koanf, from func(key string) Origin) []error {
-	var problems []error
-	for _, key := range k.Keys() {
-		known, section := false, false
-		for _, o := range declared {
-			// Below a setting: that it got a section is told with the setting.
-			known = known || o.Key == key || strings.HasPrefix(key, o.Key+".")
-			section = section || strings.HasPrefix(o.Key, key+".")
-		}
-		raw := k.Get(key)
-		empty := raw == nil
-		if m, ok := raw.(map[string]any); ok {
-			empty = len(m) == 0
-		}
+func unknownKeys(declared []option, values map[string]any, from func(key string) Origin) []*settingError {
+	names := make([]string, len(declared))
+	for i, o := range declared {
+		names[i] = o.Key
+	}
+	var problems []*settingError
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		below, isSection := values[key].(map[string]any)
+		empty := values[key] == nil || isSection && len(below) == 0
 		switch {
-		case known, section && empty: // `redis:` with all below it commented out
-		case section:
-			problems = append(problems, &settingError{kind: errType, key: key,
-				problem: "a value stands where a section belongs", from: from(key)})
-		default:
-			names := make([]string, len(declared))
-			for i, o := range declared {
-				names[i] = o.Key
-			}
+		case isSection && !empty: // its keys are here, too
+		// Below a setting: that it got a section is reported with the setting.
+		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(key+".", name+".") }):
+		case !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, key+".") }):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from(key)})
+		case !empty: // `redis:` with all below it commented out is
+			problems = append(problems, &settingError{kind: errType, key: key,
+				problem: "a value stands where a section belongs", from: from(key)})
 		}
 	}
 	return problems
 }
 
-func unknownVariables(declared []option, keys map[string]string, environ []string) []error {
-	var problems []error
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, Prefix) || name == FileVariable || strings.HasPrefix(name, testVariables) || ofService.MatchString(name) {
-			continue
-		}
-		if _, known := keys[name]; known {
-			continue
-		}
-		names := make([]string, len(declared))
-		for i, o := range declared {
-			names[i] = o.Variable()
-		}
-		problems = append(problems, &settingError{kind: errUnknown, key: name,
-			problem: "there is no such setting; the nearest is " + nearest(name, names), from: Origin{"environment", ""}})
+// readEnvironment returns the values by their keys, and the variables that mean none. An
+// empty one is as good as not set: `${VAR:-}` in a compose file.
+func readEnvironment(declared []option, environ []string) (values map[string]any, problems []*settingError) {
+	values = map[string]any{}
+	keys := make(map[string]string, len(declared))
+	for _, o := range declared {
+		keys[o.Variable()] = o.Key
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return problems
+	for _, pair := range environ {
+		name, text, _ := strings.Cut(pair, "=")
+		key, known := keys[name]
+		switch {
+		case known && text != "":
+			values[key] = text
+		case known, !strings.HasPrefix(name, Prefix), name == FileVariable, strings.HasPrefix(name, testVariables), ofService.MatchString(name):
+		default:
+			problems = append(problems, &settingError{kind: errUnknown, key: name,
+				problem: "there is no such setting; the nearest is " + nearest(name, slices.Collect(maps.Keys(keys))), from: Origin{"environment", ""}})
+		}
+	}
+	slices.SortFunc(problems, func(a, b *settingError) int { return strings.Compare(a.key, b.key) })
+	return values, problems
 }

@@ -13,10 +13,10 @@ func WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(`# Configuration
 
-Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows what is in force, and where each value came
-from: the environment comes before the file, the file before the default. A YAML file is named by
-` + "`--config`" + ` or ` + "`" + FileVariable + "`" + `; there a key's dots are sections. Empty is as good as not set. All that is
-wrong is listed at start, with where it is and what would be right, and the exit code is 2.
+Made by ` + "`consumer config --markdown`" + `. ` + "`consumer config`" + ` shows the values, and where each comes
+from: the environment overrides the file, the file the default. A YAML file is named by
+` + "`--config`" + ` or ` + "`" + FileVariable + "`" + `; there a key's dots are sections. An empty value is the same as none.
+At start every wrong setting is listed, with its place and what would be right; the exit code is 2.
 
 **Can't be changed later** marks a setting that decides how standings are stored. Redis keeps it beside the
 boards, and a consumer that is configured otherwise refuses to start. Choose these before the first start; to
@@ -41,7 +41,7 @@ or text with commas.
 			if o.Fixed {
 				doc += " **Can't be changed later.**"
 			}
-			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule(), doc)
+			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule, doc)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

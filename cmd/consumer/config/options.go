@@ -12,6 +12,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -35,7 +36,7 @@ func (o option) Variable() string {
 	return Prefix + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(o.Key))
 }
 
-// chapter is a part of the documentation: settings that are told together.
+// chapter is a part of the documentation: settings that belong together.
 type chapter struct {
 	title   string
 	intro   string
@@ -51,7 +52,7 @@ func chapters(cfg *Config) []chapter {
 		{"Redis", "", redisOptions(&cfg.Redis)},
 		{"TLS to Redis", "", tlsOptions("redis", &cfg.Redis.TLS)},
 		{"Periods", "Each period has its own boards. `consumer config` shows what each layout results in: how many bits are\n" +
-			"left for time, and the tick, the step in which times can be told apart. `readable` holds points and\n" +
+			"left for time, and the tick, the smallest time step. `readable` holds points and\n" +
 			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
 		{"Events and windows", "", eventOptions(cfg)},
 		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
@@ -72,74 +73,53 @@ func options(cfg *Config) []option {
 
 func kafkaOptions(c *Kafka) []option {
 	return []option{
-		{Key: "kafka.brokers", def: "localhost:9092",
-			value: addressesValue{listValue{p: &c.Brokers, what: "host:port, …", ok: CheckAddress}},
-			doc:   "Where to find the cluster: some of its brokers."},
-		{Key: "kafka.topics", def: "points",
-			value: listValue{p: &c.Topics, what: "letters, digits, `.`, `_`, `-`", ok: CheckTopic},
-			doc:   "The topics to read. Dead letters go to `<topic>.dlq`."},
-		{Key: "kafka.group", def: "standings",
-			value: textValue{p: &c.Group, what: "1 to 255 bytes", ok: groupName},
-			doc:   "The consumer group: replicas of one consumer share it, and its partitions."},
-		{Key: "kafka.fetch_bytes", def: "1MiB",
-			value: bytesValue{&c.FetchBytes, 64 * units.KiB, 64 * units.MiB},
-			doc:   "The most that one fetch of one partition brings."},
-		{Key: "kafka.fetch_wait", def: "500ms",
-			value: durationValue{&c.FetchWait, time.Millisecond, 30 * time.Second},
-			doc:   "How long a broker may hold a fetch that finds nothing."},
-		{Key: "kafka.session_timeout", def: "10s",
-			value: durationValue{&c.SessionTimeout, time.Second, 30 * time.Minute},
-			doc:   "How long a replica may be silent before its partitions go to others. At least three heartbeats."},
-		{Key: "kafka.heartbeat", def: "1s",
-			value: durationValue{&c.Heartbeat, 100 * time.Millisecond, 10 * time.Minute},
-			doc:   "How often a replica says that it lives."},
-		{Key: "kafka.timeout", def: "10s",
-			value: durationValue{&c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
-			doc:   "The deadline of one call to Kafka; a fetch has `fetch_wait` besides."},
-		{Key: "kafka.commit_interval", def: "1s",
-			value: durationValue{&c.CommitInterval, 10 * time.Millisecond, time.Hour},
-			doc:   "How often offsets are committed, for lag monitors; where to go on is in the ledger."},
+		{Key: "kafka.brokers", def: "localhost:9092", value: addressesValue(&c.Brokers),
+			doc: "Where to find the cluster: some of its brokers."},
+		{Key: "kafka.topics", def: "points", value: listValue(&c.Topics, 1, "letters, digits, `.`, `_`, `-`", CheckTopic),
+			doc: "The topics to read. Dead letters go to `<topic>.dlq`."},
+		{Key: "kafka.group", def: "standings", value: textValue(&c.Group, "1 to 255 bytes", groupName),
+			doc: "The consumer group: replicas of one consumer share it, and its partitions."},
+		{Key: "kafka.fetch_bytes", def: "1MiB", value: bytesValue(&c.FetchBytes, 64*units.KiB, 64*units.MiB),
+			doc: "The most that one fetch of one partition brings."},
+		{Key: "kafka.fetch_wait", def: "500ms", value: durationValue(&c.FetchWait, time.Millisecond, 30*time.Second),
+			doc: "How long a broker may hold a fetch that finds nothing."},
+		{Key: "kafka.session_timeout", def: "10s", value: durationValue(&c.SessionTimeout, time.Second, 30*time.Minute),
+			doc: "How long a replica may be silent before its partitions go to others. At least three heartbeats."},
+		{Key: "kafka.heartbeat", def: "1s", value: durationValue(&c.Heartbeat, 100*time.Millisecond, 10*time.Minute),
+			doc: "How often a replica sends a heartbeat to its group."},
+		{Key: "kafka.timeout", def: "10s", value: durationValue(&c.Timeout, 100*time.Millisecond, 10*time.Minute),
+			doc: "The deadline of one call to Kafka; a fetch has `fetch_wait` besides."},
+		{Key: "kafka.commit_interval", def: "1s", value: durationValue(&c.CommitInterval, 10*time.Millisecond, time.Hour),
+			doc: "How often offsets are committed, for lag monitors; where to go on is in the ledger."},
 	}
 }
 
 func redisOptions(c *Redis) []option {
 	all := []option{
-		{Key: "redis.addresses", def: "localhost:6379",
-			value: addressesValue{listValue{p: &c.Addresses, what: "host:port, …", ok: CheckAddress}},
-			doc:   "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
-		{Key: "redis.cluster", def: "false",
-			value: boolValue{&c.Cluster},
-			doc:   "The one address is a cluster's, such as a hosted service's configuration endpoint. Several always are."},
-		{Key: "redis.sentinel.master",
-			value: textValue{p: &c.Sentinel.Master, what: "a name"},
-			doc:   "The master that the Sentinels watch, by its name with them; empty for no Sentinels."},
-		{Key: "redis.sentinel.username",
-			value: textValue{p: &c.Sentinel.Username},
-			doc:   "The Sentinels' own ACL user; empty for their default user."},
+		{Key: "redis.addresses", def: "localhost:6379", value: addressesValue(&c.Addresses),
+			doc: "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
+		{Key: "redis.cluster", def: "false", value: boolValue(&c.Cluster),
+			doc: "The one address is a cluster's, such as a hosted service's configuration endpoint. Several always are."},
+		{Key: "redis.sentinel.master", value: textValue(&c.Sentinel.Master, "a name", nil),
+			doc: "The master that the Sentinels watch, by its name with them; empty for no Sentinels."},
+		{Key: "redis.sentinel.username", value: textValue(&c.Sentinel.Username, "", nil),
+			doc: "The Sentinels' own ACL user; empty for their default user."},
 	}
 	all = append(all, secretOptions("redis.sentinel.password", &c.Sentinel.Password, &c.Sentinel.PasswordFile, "Its password; empty for none.")...)
-	all = append(all, []option{
-		{Key: "redis.username",
-			value: textValue{p: &c.Username},
-			doc:   "The ACL user; empty for the default user."},
-	}...)
+	all = append(all, option{Key: "redis.username", value: textValue(&c.Username, "", nil),
+		doc: "The ACL user; empty for the default user."})
 	all = append(all, secretOptions("redis.password", &c.Password, &c.PasswordFile, "Its password; empty for none.")...)
 	return append(all, []option{
-		{Key: "redis.db", def: "0",
-			value: intValue{&c.DB, 0, 1 << 20},
-			doc:   "The database's number; a cluster has only 0."},
-		{Key: "redis.prefix", def: "lb",
-			value: textValue{p: &c.Prefix, what: "1 to 64 letters, digits, `.`, `_`, `-`", ok: prefixName},
-			doc:   "What every key begins with: consumers with different prefixes share a Redis without meeting."},
-		{Key: "redis.shards", Fixed: true, def: "1",
-			value: shardsValue{intValue{&c.Shards, 1, 1}},
-			doc:   "How many hash tags the members are spread over. Only 1 for now."},
-		{Key: "redis.timeout", def: "5s",
-			value: durationValue{&c.Timeout, 10 * time.Millisecond, 10 * time.Minute},
-			doc:   "The deadline of one call to Redis."},
-		{Key: "redis.assume_noeviction", def: "false",
-			value: boolValue{&c.AssumeNoeviction},
-			doc:   "Start even where Redis doesn't show its maxmemory-policy. With any but `noeviction`, standings get lost."},
+		{Key: "redis.db", def: "0", value: intValue(&c.DB, 0, 1<<20),
+			doc: "The database's number; a cluster has only 0."},
+		{Key: "redis.prefix", def: "lb", value: textValue(&c.Prefix, "1 to 64 letters, digits, `.`, `_`, `-`", CheckPrefix),
+			doc: "What every key begins with: consumers with different prefixes can share a Redis."},
+		{Key: "redis.shards", Fixed: true, def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
+			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters."},
+		{Key: "redis.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 10*time.Minute),
+			doc: "The deadline of one call to Redis."},
+		{Key: "redis.assume_noeviction", def: "false", value: boolValue(&c.AssumeNoeviction),
+			doc: "Start even where Redis doesn't show its maxmemory-policy. With any but `noeviction`, standings get lost."},
 	}...)
 }
 
@@ -156,64 +136,49 @@ func periodOptions(cfg *Config) []option {
 		p.Name = name
 		section := "periods." + string(name)
 		all = append(all,
-			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)),
-				value: boolValue{&p.Enabled},
-				doc:   "Keep " + string(name) + " boards."},
-			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable),
-				value: choiceValue{&p.Layout, layouts},
-				doc:   "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
-			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()),
-				value: durationValue{&p.Retention, time.Hour, 36500 * units.Day},
-				doc:   "How long after its end a window can be read. A change holds for new windows."})
+			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)), value: boolValue(&p.Enabled),
+				doc: "Keep " + string(name) + " boards."},
+			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
+				doc: "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
+			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()), value: durationValue(&p.Retention, time.Hour, 36500*units.Day),
+				doc: "How long after its end a window can be read. A change holds for new windows."})
 	}
 	return all
 }
 
 // fieldOption says where a field of an event stands.
 func fieldOption(name string, path *string, doc string) option {
-	return option{Key: "event.fields." + name, def: name,
-		value: textValue{p: path, what: "a name, or names joined by dots: `player.id`", ok: fieldPath},
-		doc:   doc}
+	return option{Key: "event.fields." + name, def: name, value: textValue(path, "a name, or names joined by dots: `player.id`", fieldPath),
+		doc: doc}
 }
 
 func eventOptions(c *Config) []option {
 	return []option{
-		{Key: "start", def: "window",
-			value: textValue{p: &c.Start, what: "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", ok: startName},
-			doc:   "Where the first start begins; `window` is the first event of a window that is still live. Later starts go on from the ledger, whatever this is."},
-		{Key: "on_gap", def: "halt",
-			value: choiceValue{&c.OnGap, []string{"halt", "continue"}},
-			doc:   "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
-		{Key: "disorder", def: "",
-			value: wordValue{&c.Disorder, 36500 * units.Day},
-			doc: "Your word for how far a record's time may lie before that of an earlier record of its partition; empty: no word. " +
-				"By it a window can be complete although Kafka has deleted records that nobody here has read: see docs/guarantees.md."},
-		{Key: "time_zone", Fixed: true, def: "UTC",
-			value: textValue{p: &c.TimeZone, what: "an IANA name", ok: zoneName},
-			doc:   "The zone whose calendar the windows follow."},
-		{Key: "week_start", Fixed: true, def: "monday",
-			value: choiceValue{&c.WeekStart, weekdays},
-			doc:   "The first day of a week. With Monday weeks are named by ISO 8601, else by their first day."},
-		{Key: "max_points", Fixed: true, def: "99999999",
-			value: intValue{&c.MaxPoints, 1, 1<<52 - 1},
-			doc:   "Points of an event and of a standing lie within ±this. More leaves less room for time: see `consumer config`."},
+		{Key: "start", def: "window", value: textValue(&c.Start, "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", startName),
+			doc: "Where the first start begins; `window` is the first event of a window that is still live. Later starts go on from the ledger, whatever this is."},
+		{Key: "on_gap", def: "halt", value: choiceValue(&c.OnGap, []string{"halt", "continue"}),
+			doc: "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
+		{Key: "disorder", def: "", value: optionalDuration(&c.Disorder, 36500*units.Day),
+			doc: "How far a record's time may be before that of an earlier record of its partition; empty if that isn't known. " +
+				"With it a window can be complete although Kafka has deleted records that were never read: see docs/guarantees.md."},
+		{Key: "time_zone", Fixed: true, def: "UTC", value: textValue(&c.TimeZone, "an IANA name", zoneName),
+			doc: "The zone whose calendar the windows follow."},
+		{Key: "week_start", Fixed: true, def: "monday", value: choiceValue(&c.WeekStart, weekdays),
+			doc: "The first day of a week. With Monday weeks are named by ISO 8601, else by their first day."},
+		{Key: "max_points", Fixed: true, def: "99999999", value: intValue(&c.MaxPoints, 1, 1<<52-1),
+			doc: "Points of an event and of a standing are within ±this. A larger range leaves coarser times: see `consumer config`."},
 		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
 		// call has 1,048,576 at most.
-		{Key: "max_windows", def: "200000",
-			value: intValue{&c.MaxWindows, 1, 300_000},
-			doc:   "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`."},
-		{Key: "max_event_bytes", def: "1MiB",
-			value: bytesValue{&c.MaxEventBytes, units.KiB, 64 * units.MiB},
-			doc:   "A larger event is malformed."},
-		{Key: "max_future", def: "5m",
-			value: durationValue{&c.MaxFuture, 0, units.Day},
-			doc:   "How far `occurred_at` may be past the record's time."},
-		{Key: "lateness", def: "24h",
-			value: durationValue{&c.Lateness, 0, 36500 * units.Day},
-			doc:   "How long after its end a window still takes events, by the record's time."},
-		{Key: "boards", def: "",
-			value: listValue{p: &c.Boards, optional: true, what: "names, or empty for any", ok: CheckBoard},
-			doc:   "The boards that events may name."},
+		{Key: "max_windows", def: "200000", value: intValue(&c.MaxWindows, 1, 300_000),
+			doc: "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`."},
+		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, units.KiB, 64*units.MiB),
+			doc: "A larger event is malformed."},
+		{Key: "max_future", def: "5m", value: durationValue(&c.MaxFuture, 0, units.Day),
+			doc: "How far `occurred_at` may be past the record's time."},
+		{Key: "lateness", def: "24h", value: durationValue(&c.Lateness, 0, 36500*units.Day),
+			doc: "How long after its end a window still takes events, by the record's time."},
+		{Key: "boards", def: "", value: listValue(&c.Boards, 0, "names, or empty for any", CheckBoard),
+			doc: "The boards that events may name."},
 	}
 }
 
@@ -229,23 +194,17 @@ func fieldOptions(c *event.Paths) []option {
 
 func processOptions(c *Config) []option {
 	return []option{
-		{Key: "fold_memory", def: "256MiB",
-			value: bytesValue{&c.FoldMemory, 32 * units.MiB, 1024 * units.GiB},
-			doc:   "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
-		{Key: "piece_time", def: "5ms",
-			value: durationValue{&c.PieceTime, 500 * time.Microsecond, 100 * time.Millisecond},
-			doc:   "How long one call may keep Redis busy."},
-		{Key: "listen", def: ":8080",
-			value: textValue{p: &c.Listen, what: "host:port, :port, or off", ok: listenAddress},
-			doc:   "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
-		{Key: "log.level", def: "info",
-			value: choiceValue{&c.LogLevel, []string{"debug", "info", "warn", "error"}},
-			doc:   "The least that is logged."},
-		{Key: "log.format", def: "auto",
-			value: choiceValue{&c.LogFormat, []string{"auto", "json", "console"}},
-			doc:   "`auto` is `console` on a terminal, else `json`."},
-		{Key: "shutdown_timeout", def: "10s",
-			value: durationValue{&c.ShutdownTimeout, 100 * time.Millisecond, 10 * time.Minute},
-			doc:   "How long an orderly end may take."},
+		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, 32*units.MiB, 1024*units.GiB),
+			doc: "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
+		{Key: "piece_time", def: "5ms", value: durationValue(&c.PieceTime, 500*time.Microsecond, 100*time.Millisecond),
+			doc: "How long one call may keep Redis busy."},
+		{Key: "listen", def: ":8080", value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
+			doc: "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+		{Key: "log.level", def: "info", value: choiceValue(&c.LogLevel, []string{"debug", "info", "warn", "error"}),
+			doc: "The least that is logged."},
+		{Key: "log.format", def: "auto", value: choiceValue(&c.LogFormat, []string{"auto", "json", "console"}),
+			doc: "`auto` is `console` on a terminal, else `json`."},
+		{Key: "shutdown_timeout", def: "10s", value: durationValue(&c.ShutdownTimeout, 100*time.Millisecond, 10*time.Minute),
+			doc: "How long an orderly end may take."},
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/segmentio/kafka-go/sasl"
 
-	"github.com/standings/standings/internal/ingest/connect"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 // SASL is who this is to Kafka.
 type SASL struct {
-	Mechanism    string // none, or one of connect.Mechanisms in lower case
+	Mechanism    string // none, or one of kafkaconn.Mechanisms in lower case
 	Username     string
 	Password     string
 	PasswordFile string
@@ -24,7 +24,7 @@ const noSASL = "none"
 
 func saslMechanisms() []string {
 	words := []string{noSASL}
-	for _, m := range connect.Mechanisms {
+	for _, m := range kafkaconn.Mechanisms {
 		words = append(words, strings.ToLower(m))
 	}
 	return words
@@ -32,9 +32,9 @@ func saslMechanisms() []string {
 
 func kafkaSASLOptions(c *SASL) []option {
 	all := []option{
-		{Key: "kafka.sasl.mechanism", def: noSASL, value: choiceValue{&c.Mechanism, saslMechanisms()},
+		{Key: "kafka.sasl.mechanism", def: noSASL, value: choiceValue(&c.Mechanism, saslMechanisms()),
 			doc: "How the user is proven to the brokers. `plain` sends the password as it is: only with TLS."},
-		{Key: "kafka.sasl.username", value: textValue{p: &c.Username},
+		{Key: "kafka.sasl.username", value: textValue(&c.Username, "", nil),
 			doc: "The user that the brokers know."},
 	}
 	return append(all, secretOptions("kafka.sasl.password", &c.Password, &c.PasswordFile, "Its password.")...)
@@ -45,7 +45,7 @@ func (c *SASL) client() (sasl.Mechanism, error) {
 	if c.Mechanism == noSASL {
 		return nil, nil //nolint:nilnil // no SASL is what was asked for
 	}
-	return connect.Mechanism(strings.ToUpper(c.Mechanism), c.Username, c.Password)
+	return kafkaconn.Mechanism(strings.ToUpper(c.Mechanism), c.Username, c.Password)
 }
 
 // validateSASL sees that mechanism, user and password go together.
@@ -68,27 +68,14 @@ func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 
 // Connection is how brokers are reached. The files may have gone since the
 // configuration was checked.
-func (c *Kafka) Connection() (connect.Way, error) {
-	way := connect.Way{Timeout: c.Timeout, User: c.SASL.Username}
+func (c *Kafka) Connection() (kafkaconn.Settings, error) {
+	settings := kafkaconn.Settings{Timeout: c.Timeout, User: c.SASL.Username}
 	var err error
-	if way.TLS, err = c.TLS.Client(); err != nil {
-		return way, fmt.Errorf("kafka.tls.%w", err)
+	if settings.TLS, err = c.TLS.Client(); err != nil {
+		return settings, fmt.Errorf("kafka.tls.%w", err)
 	}
-	if way.SASL, err = c.SASL.client(); err != nil {
-		return way, fmt.Errorf("kafka.sasl: %w", err)
+	if settings.SASL, err = c.SASL.client(); err != nil {
+		return settings, fmt.Errorf("kafka.sasl: %w", err)
 	}
-	return way, nil
-}
-
-// kafkaWarnings says what an operator may not have meant.
-func kafkaWarnings(c *Kafka) []string {
-	var all []string
-	if c.SASL.Mechanism == "plain" && !c.TLS.Enabled {
-		all = append(all, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password goes over the network for all to read; "+
-			"enable TLS, or use scram-sha-512")
-	}
-	if c.TLS.Enabled && c.TLS.SkipVerify {
-		all = append(all, "kafka.tls.skip_verify is true: whoever sits between this and Kafka can read and change everything")
-	}
-	return all
+	return settings, nil
 }

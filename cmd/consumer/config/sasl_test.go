@@ -27,7 +27,7 @@ func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
 }
 
 func TestWhatOthersCanReadIsWarnedOf(t *testing.T) {
-	const inTheClear, trusting = "the password goes over the network for all to read", "whoever sits between this and Kafka can read and change everything"
+	const inTheClear, trusting = "the password goes over the network for all to read", "kafka.tls.skip_verify is true: whoever sits between can read and change everything"
 	for file, warning := range map[string]string{
 		"{sasl: {mechanism: plain, username: u, password: p}}":                       inTheClear,
 		"{tls: {enabled: true, skip_verify: true}}":                                  trusting,

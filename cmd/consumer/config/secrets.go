@@ -22,9 +22,9 @@ const maxSecret = 64 << 10
 // secretOptions declares a secret, kept in p, and the path of its file, kept in path.
 func secretOptions(key string, p, path *string, doc string) []option {
 	return []option{
-		{Key: key, Secret: true, value: textValue{p: p},
+		{Key: key, Secret: true, value: textValue(p, "", nil),
 			doc: doc + " Better set by environment, or by `" + key + fileSuffix + "`, than in a file that others read."},
-		{Key: key + fileSuffix, value: secretPathValue{textValue{p: path, what: "a path"}},
+		{Key: key + fileSuffix, value: secretPathValue(path),
 			doc: "A file that holds `" + key + "` instead; a newline at its end isn't part of it. Read at start."},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// TLS is how servers are told to be the right ones, and what is shown to them.
+// TLS is how servers are verified, and what is shown to them.
 type TLS struct {
 	Enabled    bool
 	CAFile     string
@@ -23,17 +23,17 @@ type TLS struct {
 func tlsOptions(section string, c *TLS) []option {
 	section += ".tls."
 	return []option{
-		{Key: section + "enabled", def: "false", value: boolValue{&c.Enabled},
+		{Key: section + "enabled", def: "false", value: boolValue(&c.Enabled),
 			doc: "Connect by TLS 1.2 or later."},
-		{Key: section + "ca_file", value: pemPathValue{textValue{p: &c.CAFile, what: "a path"}},
+		{Key: section + "ca_file", value: pemPathValue(&c.CAFile),
 			doc: "Who may sign the servers' certificates: PEM. Empty for those whom the system trusts. Read at start."},
-		{Key: section + "cert_file", value: pemPathValue{textValue{p: &c.CertFile, what: "a path"}},
+		{Key: section + "cert_file", value: pemPathValue(&c.CertFile),
 			doc: "The certificate to show to the servers (mTLS), with those between it and its root: PEM. Read anew for every connection, so it can be renewed."},
-		{Key: section + "key_file", value: pemPathValue{textValue{p: &c.KeyFile, what: "a path"}},
+		{Key: section + "key_file", value: pemPathValue(&c.KeyFile),
 			doc: "Its private key: PEM, not encrypted."},
-		{Key: section + "server_name", value: textValue{p: &c.ServerName, what: "a host's name"},
+		{Key: section + "server_name", value: textValue(&c.ServerName, "a host's name", nil),
 			doc: "The name that the servers' certificates are for, if it isn't the one in their addresses."},
-		{Key: section + "skip_verify", def: "false", value: boolValue{&c.SkipVerify},
+		{Key: section + "skip_verify", def: "false", value: boolValue(&c.SkipVerify),
 			doc: "Trust any certificate: whoever sits in between can read and change everything. Not for production."},
 	}
 }

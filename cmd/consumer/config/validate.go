@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest"
@@ -49,26 +49,12 @@ func (e *settingError) Error() string {
 	if !plainName.MatchString(key) {
 		key = strconv.Quote(key)
 	}
-	return visible(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
+	return terminal.Harmless(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
 }
 
 // plainName is a name that can't be taken for what stands around it; a mistyped one can
 // be anything: nothing, a colon, a word and a blank.
 var plainName = regexp.MustCompile(`^[\pL\pN_.-]+$`)
-
-// visible is a line as a terminal shows it: a mistyped name may hold anything, a line's
-// end and what a terminal obeys too.
-func visible(line string) string {
-	var b strings.Builder
-	for _, r := range line {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
-}
 
 func (e *settingError) Unwrap() error { return e.kind }
 
@@ -81,16 +67,16 @@ func (l *Loaded) validate() error {
 			problems = append(problems, &settingError{kind: errRange, key: s.Key, found: s.Shown(), problem: err.Error(), from: s.From})
 		}
 	}
-	if len(problems) > 0 {
+	if len(problems) == 0 {
 		// What needs several settings at once is only worth saying of settings
 		// that are right one by one.
-		return errors.Join(l.withoutSecrets(problems)...)
+		problems = l.validateTogether()
 	}
-	return errors.Join(l.withoutSecrets(l.validateTogether())...)
+	return l.withoutSecrets(problems)
 }
 
-func (l *Loaded) validateTogether() []error {
-	var problems []error
+func (l *Loaded) validateTogether() []*settingError {
+	var problems []*settingError
 	complain := func(key, problem string, args ...any) {
 		s := l.setting(key)
 		problems = append(problems, &settingError{kind: errRange, key: key, found: s.Shown(), problem: fmt.Sprintf(problem, args...), from: s.From})
@@ -154,23 +140,14 @@ func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)
 	}
 }
 
-// shardsValue says why there is only one.
-type shardsValue struct{ intValue }
-
-func (v shardsValue) rule() string { return "1" }
-func (v shardsValue) check() error {
-	if *v.p != 1 {
-		return errors.New("shards aren't supported yet: must be 1")
-	}
-	return nil
-}
-
-const deadLetterSuffix = ".dlq"
+const (
+	deadLetterSuffix = ".dlq"
+	nameForm         = "1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"
+)
 
 var (
-	topicPattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
-	prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	boardPattern  = prefixPattern
+	topicPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 	layouts  = []string{string(codec.Readable), string(codec.Wide)}
 	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
@@ -198,21 +175,19 @@ func groupName(name string) error {
 	return nil
 }
 
-func prefixName(name string) error {
-	if !prefixPattern.MatchString(name) {
-		return errors.New("isn't 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit")
+// CheckPrefix holds a prefix to its form. Its error reads on from the name, as do those of
+// the other checks.
+func CheckPrefix(name string) error {
+	if !namePattern.MatchString(name) {
+		return errors.New("isn't " + nameForm)
 	}
 	return nil
 }
 
-// CheckPrefix holds a prefix to its form.
-func CheckPrefix(name string) error { return prefixName(name) }
-
-// CheckBoard holds a board's name to its form. Its error reads on from the name, as
-// do those of the other checks.
+// CheckBoard holds a board's name to its form.
 func CheckBoard(name string) error {
-	if !boardPattern.MatchString(name) {
-		return errors.New("isn't a board's name: 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit")
+	if !namePattern.MatchString(name) {
+		return errors.New("isn't a board's name: " + nameForm)
 	}
 	return nil
 }

@@ -14,203 +14,166 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
-// value is where an option is kept. set reads a text, and its error says what
-// would be right; check holds what was read to the option's range.
-type value interface {
-	set(text string) error
-	text() string
-	check() error
-	kind() string // in the words of the documentation
-	rule() string // the range, likewise; empty for any
+// value is where an option is kept.
+type value struct {
+	kind  string // in the words of the documentation
+	rule  string // the range, likewise; empty for any
+	list  bool   // YAML may give a list for it
+	text  func() string
+	set   func(text string) error // its error says what would be right
+	check func() error            // holds what was read to the range
+	shown func() string           // the text without what may be a secret; nil: as it is
 }
 
-type textValue struct {
-	p    *string
-	what string             // the range in words
-	ok   func(string) error // nil: any text
-}
-
-func (v textValue) set(text string) error { *v.p = text; return nil }
-func (v textValue) text() string          { return *v.p }
-func (v textValue) kind() string          { return "text" }
-func (v textValue) rule() string          { return v.what }
-func (v textValue) check() error {
-	if v.ok == nil {
-		return nil
+// textValue is any text, or what ok returns nil for.
+func textValue(p *string, rule string, ok func(string) error) value {
+	return value{
+		kind: "text", rule: rule,
+		text: func() string { return *p },
+		set:  func(text string) error { *p = text; return nil },
+		check: func() error {
+			if ok == nil {
+				return nil
+			}
+			return ok(*p)
+		},
 	}
-	return v.ok(*v.p)
 }
 
 // choiceValue is one of a few words.
-type choiceValue struct {
-	p     *string
-	words []string
-}
-
-func (v choiceValue) set(text string) error { *v.p = text; return nil }
-func (v choiceValue) text() string          { return *v.p }
-func (v choiceValue) kind() string          { return "word" }
-func (v choiceValue) rule() string          { return strings.Join(v.words, ", ") }
-func (v choiceValue) check() error {
-	if !slices.Contains(v.words, *v.p) {
-		return fmt.Errorf("isn't one of %s", v.rule())
-	}
-	return nil
-}
-
-// listValue is a list of texts: a YAML list, or text with commas.
-type listValue struct {
-	p        *[]string
-	what     string
-	optional bool
-	ok       func(string) error
-}
-
-func (v listValue) list() {} // what YAML may give a list for
-
-func (v listValue) set(text string) error {
-	var list []string
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			list = append(list, item)
+func choiceValue(p *string, words []string) value {
+	rule := strings.Join(words, ", ")
+	v := textValue(p, rule, func(text string) error {
+		if !slices.Contains(words, text) {
+			return errors.New("isn't one of " + rule)
 		}
-	}
-	*v.p = list
-	return nil
+		return nil
+	})
+	v.kind = "word"
+	return v
 }
-func (v listValue) text() string { return strings.Join(*v.p, ",") }
-func (v listValue) kind() string { return "list" }
-func (v listValue) rule() string { return v.what }
-func (v listValue) check() error {
-	if len(*v.p) == 0 && !v.optional {
-		return errors.New("is empty: it needs at least one")
-	}
-	for i, item := range *v.p {
-		if slices.Contains((*v.p)[:i], item) {
-			return fmt.Errorf("names %q twice", item)
-		}
-		if v.ok == nil {
-			continue
-		}
-		if err := v.ok(item); err != nil {
-			if withoutUser(v.text()) != v.text() {
-				return fmt.Errorf("has one which %w", err)
+
+// listValue is a list of texts, at least so many: a YAML list, or text with commas.
+func listValue(p *[]string, least int, rule string, ok func(string) error) value {
+	return value{
+		kind: "list", rule: rule, list: true,
+		text: func() string { return strings.Join(*p, ",") },
+		set: func(text string) error {
+			*p = nil
+			for item := range strings.SplitSeq(text, ",") {
+				if item = strings.TrimSpace(item); item != "" {
+					*p = append(*p, item)
+				}
 			}
-			return fmt.Errorf("has %q, which %w", item, err)
+			return nil
+		},
+		check: func() error {
+			if len(*p) < least {
+				return errors.New("is empty: it needs at least one")
+			}
+			for i, item := range *p {
+				if slices.Contains((*p)[:i], item) {
+					return fmt.Errorf("names %q twice", item)
+				}
+				if err := ok(item); err != nil {
+					if all := strings.Join(*p, ","); withoutUser(all) != all {
+						return fmt.Errorf("has one which %w", err)
+					}
+					return fmt.Errorf("has %q, which %w", item, err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// parsed is what has another type than text.
+func parsed[T any](p *T, kind, rule string, parse func(string) (T, error), format func(T) string, check func(T) error) value {
+	return value{
+		kind: kind, rule: rule,
+		text: func() string { return format(*p) },
+		set: func(text string) error {
+			n, err := parse(text)
+			if err == nil {
+				*p = n
+			}
+			return err
+		},
+		check: func() error { return check(*p) },
+	}
+}
+
+func boolValue(p *bool) value {
+	parse := func(text string) (bool, error) {
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			err = errors.New("isn't true or false")
 		}
+		return b, err
 	}
-	return nil
+	return parsed(p, "bool", "true, false", parse, strconv.FormatBool, func(bool) error { return nil })
 }
 
-type boolValue struct{ p *bool }
-
-func (v boolValue) text() string { return strconv.FormatBool(*v.p) }
-func (v boolValue) kind() string { return "bool" }
-func (v boolValue) rule() string { return "true, false" }
-func (v boolValue) check() error { return nil }
-func (v boolValue) set(text string) error {
-	b, err := strconv.ParseBool(text)
-	if err != nil {
-		return errors.New("isn't true or false")
+// ranged is what has a lowest and a highest.
+func ranged[T int64 | time.Duration](p *T, low, high T, kind string, parse func(string) (T, error), format func(T) string) value {
+	rule := format(low)
+	if high > low {
+		rule += " to " + format(high)
 	}
-	*v.p = b
-	return nil
+	return parsed(p, kind, rule, parse, format, func(n T) error {
+		if n < low || n > high {
+			return errors.New("is out of range: " + rule)
+		}
+		return nil
+	})
 }
 
-type intValue struct {
-	p        *int64
-	min, max int64
-}
-
-func (v intValue) text() string { return strconv.FormatInt(*v.p, 10) }
-func (v intValue) kind() string { return "number" }
-func (v intValue) rule() string { return fmt.Sprintf("%d to %d", v.min, v.max) }
-func (v intValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
-func (v intValue) set(text string) error {
-	n, err := units.ParseWhole(text)
-	if err != nil {
-		return errors.New("isn't a whole number")
+func intValue(p *int64, low, high int64) value {
+	parse := func(text string) (int64, error) {
+		n, err := units.ParseWhole(text)
+		if err != nil {
+			err = errors.New("isn't a whole number")
+		}
+		return n, err
 	}
-	*v.p = n
-	return nil
+	return ranged(p, low, high, "number", parse, func(n int64) string { return strconv.FormatInt(n, 10) })
 }
 
 // bytesValue is a size in bytes: 64KiB, 1MiB, or a plain number.
-type bytesValue struct {
-	p        *int64
-	min, max int64
-}
-
-func (v bytesValue) text() string { return units.FormatBytes(*v.p) }
-func (v bytesValue) kind() string { return "size" }
-func (v bytesValue) rule() string {
-	return units.FormatBytes(v.min) + " to " + units.FormatBytes(v.max)
-}
-func (v bytesValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
-func (v bytesValue) set(text string) error {
-	n, ok := units.ParseBytes(text)
-	if !ok {
-		return errors.New("isn't a size such as 64KiB, 1MiB or a plain number of bytes")
+func bytesValue(p *int64, low, high int64) value {
+	parse := func(text string) (int64, error) {
+		n, ok := units.ParseBytes(text)
+		if !ok {
+			return 0, errors.New("isn't a size such as 64KiB, 1MiB or a plain number of bytes")
+		}
+		return n, nil
 	}
-	*v.p = n
-	return nil
+	return ranged(p, low, high, "size", parse, units.FormatBytes)
 }
 
 // durationValue is a stretch of time as Go writes it, with d and w besides.
-type durationValue struct {
-	p        *time.Duration
-	min, max time.Duration
+func durationValue(p *time.Duration, low, high time.Duration) value {
+	return ranged(p, low, high, "duration", units.ParseDuration, units.FormatDuration)
 }
 
-func (v durationValue) text() string { return units.FormatDuration(*v.p) }
-func (v durationValue) kind() string { return "duration" }
-func (v durationValue) rule() string {
-	return units.FormatDuration(v.min) + " to " + units.FormatDuration(v.max)
-}
-func (v durationValue) check() error { return inRange(*v.p, v.min, v.max, v.rule()) }
-func (v durationValue) set(text string) error {
-	d, err := units.ParseDuration(text)
-	if err == nil {
-		*v.p = d
+// optionalDuration is nil if it is empty.
+func optionalDuration(p **time.Duration, high time.Duration) value {
+	given := new(time.Duration)
+	d := durationValue(given, 0, high)
+	v := d
+	v.rule = "empty, or " + d.rule
+	v.text = func() string {
+		if *p == nil {
+			return ""
+		}
+		return d.text()
 	}
-	return err
-}
-
-// wordValue is a duration that nobody need name: empty, it is nil.
-type wordValue struct {
-	p   **time.Duration
-	max time.Duration
-}
-
-func (v wordValue) text() string {
-	if *v.p == nil {
-		return ""
+	v.set = func(text string) error {
+		if *p, *given = nil, 0; text == "" {
+			return nil
+		}
+		*p = given
+		return d.set(text)
 	}
-	return units.FormatDuration(**v.p)
-}
-func (v wordValue) kind() string { return "duration" }
-func (v wordValue) rule() string { return "empty, or 0s to " + units.FormatDuration(v.max) }
-func (v wordValue) check() error {
-	if *v.p == nil {
-		return nil
-	}
-	return inRange(**v.p, 0, v.max, v.rule())
-}
-func (v wordValue) set(text string) error {
-	if text == "" {
-		*v.p = nil
-		return nil
-	}
-	d, err := units.ParseDuration(text)
-	if err == nil {
-		*v.p = &d
-	}
-	return err
-}
-
-func inRange[T int64 | time.Duration](n, low, high T, rule string) error {
-	if n < low || n > high {
-		return fmt.Errorf("is out of range: %s", rule)
-	}
-	return nil
+	return v
 }

@@ -1,6 +1,6 @@
 package deadletters
 
-// A dead letter as a line of JSON, which is mended by hand or by jq and published again
+// A dead letter as a line of JSON, which is fixed by hand or by jq and published again
 // by `consumer produce --file`: what the record was, and where it stood.
 //
 //	{"dead_letter":{"topic":"points","partition":3,"offset":480,"reason":"invalid",…},
@@ -12,281 +12,239 @@ package deadletters
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/units"
 )
 
-// MendsHeader is what the mended copy of a dead letter has beside the original's
-// headers: where the original stands, as topic/partition@offset. Nothing is decided by
+// FixesHeader is what the fixed copy of a dead letter has beside the original's
+// headers: where the original is, as topic/partition@offset. Nothing is decided by
 // it; it is how copies are found again.
-const MendsHeader = "standings-mends"
+const FixesHeader = "standings-mends"
 
 // Line is what a line says.
 type Line struct {
-	Topic     string // where the original stands
-	Partition int64
-	Offset    int64
-	At        time.Time // the record's; zero for the time at which it is published
-	Key       []byte    // nil is none
-	Headers   []kafka.Header
-	Value     []byte // nil where the letter came without it
-	IsText    bool   // of the value: it was given as text or base64
+	Position           // of the original
+	At       time.Time // the record's; zero for the time at which it is published
+	Key      []byte    // nil is none
+	Headers  []kafka.Header
+	Value    []byte
+	IsText   bool // of the value: it was given as text or base64
 }
 
-// Origin is where the original stands: topic/partition@offset.
-func (l *Line) Origin() string { return positionText(l.Topic, l.Partition, l.Offset) }
-
-func positionText(topic string, partition, offset int64) string {
-	return topic + "/" + strconv.FormatInt(partition, 10) + "@" + strconv.FormatInt(offset, 10)
+// lineJSON is a line as it is read. Of a repeated name the last counts.
+type lineJSON struct {
+	Original struct {
+		Topic     string `json:"topic"`
+		Partition *int32 `json:"partition"`
+		Offset    *int64 `json:"offset"`
+	} `json:"dead_letter"`
+	Time        jsontext.Value            `json:"time"`
+	Key         *string                   `json:"key"`
+	KeyBase64   []byte                    `json:"key_base64"`
+	Headers     []headerJSON              `json:"headers"`
+	Value       jsontext.Value            `json:"value"`
+	ValueText   *string                   `json:"value_text"`
+	ValueBase64 []byte                    `json:"value_base64"`
+	Others      map[string]jsontext.Value `json:",embed"`
 }
 
-// Name is the name that tells a dead letter from an event.
-const Name = "dead_letter"
+type headerJSON struct {
+	Key         *string `json:"key"`
+	KeyBase64   []byte  `json:"key_base64"`
+	Value       *string `json:"value"`
+	ValueBase64 []byte  `json:"value_base64"`
+}
 
-// LooksLikeLetter is quick: it may say so of an event, and never misses a line that was
-// exported.
-func LooksLikeLetter(line []byte) bool { return bytes.Contains(line, []byte(`"`+Name+`"`)) }
+var lastCounts = jsontext.AllowDuplicateNames(true)
 
-// ErrNoLetter says that a line has no dead_letter of its own: it is an event.
-var ErrNoLetter = errors.New("no " + Name)
+// ErrEvent says that a line has no dead_letter of its own: it is an event.
+var ErrEvent = errors.New("an event")
 
-// ParseLine reads a line. It returns errNoLetter for what isn't an object of JSON
-// with a dead_letter, and another error for one that can't be published.
+// ParseLine reads a line. It returns ErrEvent for one that isn't a dead letter, and another
+// error for one that can't be published: what was begun as a dead letter and is broken isn't
+// taken for an event.
 func ParseLine(line []byte) (*Line, error) {
-	names, err := ObjectOf(line)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoLetter, err)
+	if !bytes.Contains(line, []byte(`"dead_letter"`)) {
+		return nil, ErrEvent
 	}
-	from, ok := names[Name]
-	if !ok {
-		return nil, ErrNoLetter
+	var names struct {
+		Original jsontext.Value `json:"dead_letter"`
 	}
-	l := &Line{}
-	if err := l.parseFrom(from); err != nil {
-		return nil, err
-	}
-	for name := range names {
-		switch name {
-		case Name, "time", "headers", "key", "key_base64", "value", "value_text", "value_base64":
-		default:
-			return nil, fmt.Errorf("a dead letter has no %q; what an event has goes into its value", name)
+	if err := json.Unmarshal(line, &names, lastCounts); err != nil {
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte(`{"dead_letter"`)) {
+			return nil, fmt.Errorf("was a dead letter and isn't JSON any more: %w", err)
 		}
+		return nil, ErrEvent
 	}
-	if err := l.parseTime(names["time"]); err != nil {
-		return nil, err
+	if names.Original == nil {
+		return nil, ErrEvent
 	}
-	if l.Key, err = bytesOf(names, "key", "key", "key_base64"); err != nil {
-		return nil, err
+	l, err := parseLine(line)
+	if err != nil {
+		return nil, fmt.Errorf("is a dead letter that can't be published: %w", err)
 	}
-	if err := l.parseHeaders(names["headers"]); err != nil {
-		return nil, err
-	}
-	return l, l.parseValue(names)
+	return l, nil
 }
 
-func (l *Line) parseFrom(text jsontext.Value) error {
-	from, err := ObjectOf(text)
+func parseLine(line []byte) (*Line, error) {
+	var j lineJSON
+	err := json.Unmarshal(line, &j, lastCounts)
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(string(wrong.JSONPointer), "/"), cmp.Or(wrong.Err, errType))
+	}
 	if err != nil {
-		return fmt.Errorf("%s isn't an object", Name)
+		return nil, err
 	}
-	topic := from["topic"]
-	if topic.Kind() != '"' {
-		return fmt.Errorf("%s has no topic", Name)
+	from := j.Original
+	switch {
+	case from.Topic == "":
+		return nil, errors.New("dead_letter has no topic")
+	case from.Partition == nil || *from.Partition < 0:
+		return nil, errors.New("dead_letter has no partition")
+	case from.Offset == nil || *from.Offset < 0:
+		return nil, errors.New("dead_letter has no offset")
 	}
-	l.Topic = unquoted(topic)
-	for name, p := range map[string]*int64{"partition": &l.Partition, "offset": &l.Offset} {
-		if *p, err = strconv.ParseInt(string(from[name]), 10, 64); err != nil || *p < 0 {
-			return fmt.Errorf("%s has no %s", Name, name)
+	for name := range j.Others {
+		return nil, fmt.Errorf("a dead letter has no %q; what an event has goes into its value", name)
+	}
+	l := &Line{Position: Position{from.Topic, int(*from.Partition), *from.Offset}}
+	if given(j.Time) {
+		if err := json.Unmarshal(j.Time, &l.At); err != nil || l.At.UnixMilli() <= 0 {
+			return nil, fmt.Errorf("time %s isn't one such as \"2026-11-21T08:15:30.123Z\"; without it the record has the time at which it is published", j.Time)
 		}
 	}
-	return nil
-}
-
-func (l *Line) parseTime(text jsontext.Value) error {
-	if absent(text) {
-		return nil
+	if l.Key, err = either("key", j.Key, j.KeyBase64); err != nil {
+		return nil, err
 	}
-	at, err := time.Parse(time.RFC3339, unquoted(text))
-	if err != nil || at.UnixMilli() <= 0 {
-		return fmt.Errorf("time %s isn't one such as \"2026-11-21T08:15:30.123Z\"; without it the record has the time at which it is published", text)
-	}
-	l.At = at
-	return nil
-}
-
-func (l *Line) parseHeaders(text jsontext.Value) error {
-	if absent(text) {
-		return nil
-	}
-	list, err := listOf(text)
-	if err != nil {
-		return errors.New("headers isn't a list")
-	}
-	for i, item := range list {
-		names, err := ObjectOf(item)
-		if err != nil {
-			return fmt.Errorf("header %d isn't an object", i+1)
+	for i, h := range j.Headers {
+		key, wrong := either("key", h.Key, h.KeyBase64)
+		value, wrongValue := either("value", h.Value, h.ValueBase64)
+		if err := errors.Join(wrong, wrongValue); err != nil {
+			return nil, fmt.Errorf("header %d: %w", i+1, err)
 		}
-		key, err := bytesOf(names, "key", "key", "key_base64")
-		if err == nil && key == nil {
-			err = errors.New("it has no key")
-		}
-		var value []byte
-		if err == nil {
-			value, err = bytesOf(names, "value", "value", "value_base64")
-		}
-		if err != nil {
-			return fmt.Errorf("header %d: %w", i+1, err)
+		if key == nil {
+			return nil, fmt.Errorf("header %d: it has no key", i+1)
 		}
 		l.Headers = append(l.Headers, kafka.Header{Key: string(key), Value: value})
 	}
-	return nil
-}
-
-func (l *Line) parseValue(names map[string]jsontext.Value) error {
-	value := names["value"]
-	if !absent(value) {
-		if value.Kind() != '{' {
-			return errors.New("value isn't an object of JSON; other text is value_text")
-		}
-		for _, other := range []string{"value_text", "value_base64"} {
-			if !absent(names[other]) {
-				return fmt.Errorf("it has both value and %s: leave one of them", other)
-			}
-		}
-		l.Value = value
-		return nil
+	if l.Value, err = either("value", j.ValueText, j.ValueBase64); err != nil {
+		return nil, err
 	}
-	var err error
-	l.IsText = true
-	l.Value, err = bytesOf(names, "value", "value_text", "value_base64")
-	if err == nil && l.Value == nil {
-		err = fmt.Errorf("it has no value; the original stands at %s", l.Origin())
-	}
-	return err
-}
-
-// bytesOf is what stands as text or as base64, nil where neither does.
-func bytesOf(names map[string]jsontext.Value, what, asText, asBase64 string) ([]byte, error) {
-	text, coded := names[asText], names[asBase64]
+	l.IsText = !given(j.Value)
 	switch {
-	case !absent(text) && !absent(coded):
-		return nil, fmt.Errorf("it has both %s and %s: leave one of them", asText, asBase64)
-	case !absent(text):
-		if text.Kind() != '"' {
-			return nil, fmt.Errorf("its %s isn't a text", asText)
+	case l.IsText && l.Value == nil:
+		return nil, fmt.Errorf("it has no value; the original is at %s", l.Position)
+	case l.IsText:
+	case l.Value != nil:
+		return nil, errors.New("it has both value and value_text or value_base64: leave one of them")
+	case j.Value.Kind() != '{':
+		return nil, errors.New("value isn't an object of JSON; other text is value_text")
+	default:
+		l.Value = j.Value
+	}
+	return l, nil
+}
+
+var errType = errors.New("it has to be of another JSON type")
+
+func given(v jsontext.Value) bool { return v != nil && v.Kind() != 'n' }
+
+// either is what is there as text or as base64, nil if neither is.
+func either(name string, text *string, coded []byte) ([]byte, error) {
+	switch {
+	case text == nil:
+		return coded, nil
+	case coded != nil:
+		return nil, fmt.Errorf("it has both a text and base64 for its %s: leave one of them", name)
+	}
+	return []byte(*text), nil
+}
+
+// year10000 is the first instant, in Unix ms, that RFC 3339 can't write.
+const year10000 = 253402300800000
+
+// appendLine appends the line that `consumer produce --file` takes. withTime gives the
+// copy the original's time.
+func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
+	line = appendText(line, `{"dead_letter":{"topic":`, l.source.Topic)
+	line = strconv.AppendInt(append(line, `,"partition":`...), int64(l.source.Partition), 10)
+	line = strconv.AppendInt(append(line, `,"offset":`...), l.source.Offset, 10)
+	line = appendText(line, `,"reason":`, l.Reason)
+	line = appendText(line, `,"message":`, l.Message)
+	if l.EventID != "" {
+		line = appendText(line, `,"event_id":`, l.EventID)
+	}
+	line = appendText(line, `,"letter":`, l.at.String())
+	line = append(appendText(line, `,"written":`, units.TimeMS(l.written)), '}')
+	if withTime && l.Time > 0 && l.Time < year10000 {
+		line = appendText(line, `,"time":`, units.TimeMS(l.Time))
+	}
+	return l.appendRecord(line)
+}
+
+// asJSON is what is known of a record, a dead letter or not.
+func (l *deadLetter) asJSON() []byte {
+	if l.fault == "" {
+		return l.appendLine(nil, true)
+	}
+	line := appendText(nil, `{"record":`, l.at.String())
+	line = appendText(line, `,"problem":`, l.fault)
+	return l.appendRecord(appendText(line, `,"written":`, units.TimeMS(l.written)))
+}
+
+// appendRecord appends key, headers and value, and the end.
+func (l *deadLetter) appendRecord(line []byte) []byte {
+	line = append(appendBytes(append(line, ','), "key", "key", l.key), `,"headers":[`...)
+	for i, h := range l.headers {
+		if i > 0 {
+			line = append(line, ',')
 		}
-		return append([]byte{}, unquoted(text)...), nil
-	case !absent(coded):
-		b, err := base64.StdEncoding.DecodeString(unquoted(coded))
-		if err != nil || coded.Kind() != '"' {
-			return nil, fmt.Errorf("its %s isn't base64 of a %s", asBase64, what)
-		}
-		return append([]byte{}, b...), nil
+		line = appendBytes(append(line, '{'), "key", "key", []byte(h.Key))
+		line = append(appendBytes(append(line, ','), "value", "value", h.Value), '}')
 	}
-	return nil, nil
-}
-
-func absent(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == 'n' }
-
-func unquoted(v jsontext.Value) string {
-	if v.Kind() != '"' {
-		return ""
+	line = append(line, `],`...)
+	if brackets(l.value) > maxBrackets || !IsObject(l.value) {
+		return append(appendBytes(line, "value", "value_text", l.value), '}')
 	}
-	text, _ := jsontext.AppendUnquote(nil, v) // it was checked when it was read
-	return string(text)
-}
-
-// ObjectOf reads all of an object of JSON; of a repeated name the last counts.
-func ObjectOf(text []byte) (map[string]jsontext.Value, error) {
-	names := map[string]jsontext.Value{}
-	return names, eachOf(text, '{', func(d *jsontext.Decoder) error {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		key := name.String()
-		value, err := d.ReadValue()
-		names[key] = value.Clone()
-		return err
-	})
-}
-
-func listOf(text []byte) (list []jsontext.Value, err error) {
-	return list, eachOf(text, '[', func(d *jsontext.Decoder) error {
-		value, err := d.ReadValue()
-		list = append(list, value.Clone())
-		return err
-	})
-}
-
-func eachOf(text []byte, kind jsontext.Kind, item func(*jsontext.Decoder) error) error {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
-	if d.PeekKind() != kind {
-		return errors.New("it is another JSON value, or none")
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for end := kind + 2; d.PeekKind() != end; { // ] and } in ASCII
-		if err := item(d); err != nil {
-			return err
+	line = append(line, `"value":`...)
+	at := len(line)
+	line = append(line, bytes.TrimSpace(l.value)...)
+	for i, c := range line[at:] {
+		if c == '\n' || c == '\r' { // never inside of a string
+			line[at+i] = ' '
 		}
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows it")
-	}
-	return nil
+	return append(line, '}')
 }
 
-// appendBytes appends a member of an object: name as text, else name_base64, or null.
-func appendBytes(line []byte, name string, b []byte) []byte {
+// appendBytes appends a member of an object: text by one name, else name_base64, or null.
+func appendBytes(line []byte, name, asText string, b []byte) []byte {
 	switch {
 	case b == nil:
-		return append(append(append(line, '"'), name...), `":null`...)
+		return fmt.Appendf(line, `"%s":null`, name)
 	case utf8.Valid(b):
-		line = append(append(append(line, '"'), name...), `":`...)
-		return appendText(line, string(b))
+		return appendText(line, `"`+asText+`":`, string(b))
 	}
-	line = append(append(append(line, '"'), name...), `_base64":"`...)
+	line = fmt.Appendf(line, `"%s_base64":"`, name)
 	return append(base64.StdEncoding.AppendEncode(line, b), '"')
 }
 
-func appendText(line []byte, text string) []byte {
-	line, _ = jsontext.AppendQuote(line, text) // what isn't UTF-8 is replaced
+// appendText appends what comes before a text, and the text.
+func appendText(line []byte, before, text string) []byte {
+	line, _ = jsontext.AppendQuote(append(line, before...), text) // what isn't UTF-8 is replaced
 	return line
-}
-
-// appendValue appends the value: as it stands where it is an object, on one line.
-func appendValue(line, value []byte) []byte {
-	switch {
-	case value == nil:
-		return append(line, `"value":null`...)
-	case brackets(value) <= maxBrackets && IsObject(value):
-		line = append(line, `"value":`...)
-		at := len(line)
-		line = append(line, bytes.TrimSpace(value)...)
-		for i, c := range line[at:] {
-			if c == '\n' || c == '\r' { // never inside of a string
-				line[at+i] = ' '
-			}
-		}
-		return line
-	case utf8.Valid(value):
-		return appendText(append(line, `"value_text":`...), string(value))
-	}
-	return appendBytes(line, "value", value)
 }
 
 // maxBrackets keeps an object that is nested nearly as deep as is read from being too
@@ -299,10 +257,5 @@ func brackets(value []byte) int {
 
 // IsObject reports whether value is one object of JSON, and nothing else.
 func IsObject(value []byte) bool {
-	return eachOf(value, '{', func(d *jsontext.Decoder) error {
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return d.SkipValue()
-	}) == nil
+	return jsontext.Value(value).Kind() == '{' && jsontext.Value(value).IsValid(lastCounts)
 }

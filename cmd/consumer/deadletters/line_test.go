@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -12,21 +13,21 @@ import (
 )
 
 // Headers are anybody's: with any of them a record is a letter or it isn't.
-func FuzzARecordIsALetterOrSaysWhyNot(f *testing.F) {
+func FuzzARecordIsADeadLetterOrSaysWhyNot(f *testing.F) {
 	f.Add("invalid", "why", "points", "3", "480", "1795248930123", []byte("k"), []byte(`{"a":1}`))
 	f.Add("invalid", "", "points", "0", "0", "253402300800000", []byte{}, []byte{})
 	f.Add("Any text", "", "", "-1", "", "x", []byte(nil), []byte("\xff"))
 	f.Fuzz(func(t *testing.T, reason, message, topic, partition, offset, ms string, key, value []byte) {
 		rec := &recordbatch.Record{Offset: 1, Time: 1795248930123, Key: key, Value: value}
 		var headers []kafka.Header
-		for i, v := range []string{reason, message, topic, partition, offset, ms} {
-			headers = append(headers, header(letterPrefix+letterHeaders[i], v))
+		for i, name := range []string{"reason", "message", "topic", "partition", "offset", "timestamp"} {
+			headers = append(headers, header("standings-"+name, []string{reason, message, topic, partition, offset, ms}[i]))
 		}
 		rec.Headers, rec.HeaderCount = headersOf(headers)
-		l := readLetter("points.dlq", 3, rec)
+		l := readRecord("points.dlq", 3, rec)
 		line := l.asJSON()
-		if _, err := ObjectOf(line); err != nil || bytes.ContainsAny(line, "\r\n") {
-			t.Fatalf("%q isn't a line of JSON: %v", line, err)
+		if !IsObject(line) || bytes.ContainsAny(line, "\r\n") {
+			t.Fatalf("%q isn't a line of JSON", line)
 		}
 		if l.fault != "" {
 			return
@@ -38,11 +39,11 @@ func FuzzARecordIsALetterOrSaysWhyNot(f *testing.F) {
 			}
 			return
 		}
-		if err != nil || m.Origin() != l.source.String() || l.source.topic != topic {
+		if err != nil || m.Position != l.source || l.source.Topic != topic {
 			t.Fatalf("%q: %+v, %v", line, m, err)
 		}
 		var shown bytes.Buffer
-		if err := writeLetter(&shown, l, []int64{1}, "UTC"); err != nil || bytes.ContainsAny(shown.Bytes(), "\x1b\x00\u202e") {
+		if err := l.write(&shown, []int64{1}, time.UTC); err != nil || bytes.ContainsAny(shown.Bytes(), "\x1b\x00\u202e") {
 			t.Fatalf("%q, %v", shown.Bytes(), err)
 		}
 	})
@@ -50,7 +51,7 @@ func FuzzARecordIsALetterOrSaysWhyNot(f *testing.F) {
 
 // Whatever a line is, it is an event, or refused, or a record that is exported as the
 // same line again.
-func FuzzALetterLineIsTheRecordThatItIsExportedAs(f *testing.F) {
+func FuzzALineIsTheRecordThatItIsExportedAs(f *testing.F) {
 	const from = `{"dead_letter":{"topic":"points","partition":3,"offset":480},`
 	for _, line := range []string{`{}`, `{"user_id":"a"}`, from + `"value":{"a":1}}`, from + `"key":"k","headers":[{"key":"a","value_base64":"/w=="}],"value_text":""}`,
 		from + `"time":"2026-11-21T08:15:30.123Z","key_base64":"/w==","headers":null,"value_base64":"AA=="}`, from + `"value":`} {
@@ -59,25 +60,25 @@ func FuzzALetterLineIsTheRecordThatItIsExportedAs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := ParseLine(line)
 		if err != nil {
-			if errors.Is(err, ErrNoLetter) && bytes.HasPrefix(line, []byte(from)) && IsObject(line) {
+			if errors.Is(err, ErrEvent) && bytes.HasPrefix(line, []byte(from)) && IsObject(line) {
 				t.Fatalf("%q isn't taken for a letter: %v", line, err)
 			}
 			return
 		}
 		var names map[string]json.RawMessage
-		if err := json.Unmarshal(line, &names); err != nil || names[Name] == nil {
+		if err := json.Unmarshal(line, &names); err != nil || names["dead_letter"] == nil {
 			t.Fatalf("%q isn't an object with a dead letter to encoding/json: %v", line, err)
 		}
-		l := &deadLetter{source: original{m.Topic, int(m.Partition), m.Offset}, key: m.Key, value: m.Value, headers: m.Headers}
+		l := &deadLetter{source: m.Position, key: m.Key, value: m.Value, headers: m.Headers}
 		if !m.At.IsZero() {
-			l.time = m.At.UnixMilli()
+			l.Time = m.At.UnixMilli()
 		}
 		exported := l.appendLine(nil, true)
 		again, err := ParseLine(exported)
 		if err != nil || bytes.ContainsAny(exported, "\r\n") {
 			t.Fatalf("%q is exported as %q: %v", line, exported, err)
 		}
-		if again.Origin() != m.Origin() || !same(again.Key, m.Key) || len(again.Headers) != len(m.Headers) || again.At.UnixMilli() != m.At.UnixMilli() ||
+		if again.Position != m.Position || !same(again.Key, m.Key) || len(again.Headers) != len(m.Headers) || again.At.UnixMilli() != m.At.UnixMilli() ||
 			!bytes.Equal(bytes.TrimSpace(bytes.Map(withoutBreaks, again.Value)), bytes.TrimSpace(bytes.Map(withoutBreaks, m.Value))) {
 			t.Fatalf("%q is exported as %q: %+v, %+v", line, exported, m, again)
 		}

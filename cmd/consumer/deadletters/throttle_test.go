@@ -8,12 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/test/clitest"
 )
 
-func TestLettersAreReadUnderAQuotaAndThatIsSaid(t *testing.T) {
+func TestDeadLettersAreReadUnderAQuotaAndThatIsSaid(t *testing.T) {
 	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
-	someLetters(t, c.ListenAddrs())
+	someDeadLetters(t, c.ListenAddrs())
 	var fetches, throttled atomic.Int64
 	c.ControlKey(int16(kmsg.Fetch), func(q kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

@@ -14,8 +14,10 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/diff"
 )
 
 const (
@@ -42,13 +44,14 @@ func Command(p *cli.Program) *cobra.Command {
 		Short: "Compare the standings with those under another prefix",
 		Long: `Compares the standings under the configured prefix with those under another one in
 the same Redis: the points of every member of every window, and when they were
-reached. How each was written is read from Redis, so the two can have other layouts;
-times then are compared to the coarser tick. Windows that the two cut otherwise (by
-another time zone or week start) can't be compared, and are named.
+reached. How each was written is read from Redis, so the two can have other layouts,
+whose times are compared to the coarser tick, and other numbers of shards. Windows that
+the two cut otherwise (by another time zone or week start) can't be compared, and are
+named.
 
 Both can be written meanwhile: what differs is looked at again a few times. A window
-is exact where both ledgers stood at the same positions all the while; else traffic
-may account for what differs, or that one of the two is behind, which is shown.
+is exact if both ledgers, of all shards, were at the same positions all the while; else
+traffic may account for what differs, or that one of the two is behind, which is shown.
 
 The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
 because a window couldn't be compared, a --board, --period or --window is in neither,
@@ -110,13 +113,13 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}
-	client, err := clients.NewRedis(cfg, nil)
+	client, err := clients.NewReadingRedis(cfg)
 	if err != nil {
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 	r := &report{A: cfg.Redis.Prefix, B: f.with, Standings: []standing{}, zone: zone}
-	d := &ranking.Diff{Boards: f.boards, Periods: f.periods, Windows: f.windows, Bound: bound, Pause: pause}
+	d := &diff.Prefixes{Boards: f.boards, Periods: f.periods, Windows: f.windows, Bound: bound, Pause: pause}
 	if d.A, err = view(ctx, cfg, client, cfg.Redis.Prefix); err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		}
 	}
 	if r.windows, err = d.Run(ctx); err != nil {
-		if none, ok := errors.AsType[*ranking.UnmatchedError](err); ok {
+		if none, ok := errors.AsType[*diff.UnmatchedError](err); ok {
 			return none
 		}
 		return clients.ExplainRedis(ctx, err, cfg)
@@ -177,7 +180,7 @@ func (r *report) verdict() error {
 }
 
 func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*ranking.View, error) {
-	v, err := ranking.NewView(ctx, client, prefix, cfg.Redis.Timeout)
+	v, err := ranking.NewView(ctx, client, prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
 		return nil, other
 	}

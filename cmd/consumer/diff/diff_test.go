@@ -10,15 +10,16 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
 )
 
 // written writes standings under a prefix, as a consumer with some settings does.
@@ -34,26 +35,32 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	store, err := clients.NewStore(l.Config, client, "some-cluster")
+	boards, err := clients.NewBoards(l.Config, client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun, err := store.Begin(t.Context(), []ledger.Beginning{{Topic: "points", At: ledger.At(0), Origin: &ledger.Origin{}}})
-	if err != nil || begun != ledger.Began {
-		t.Fatalf("%v %v", begun, err)
-	}
 	start := time.Date(2100, 1, 4, 0, 0, 0, 0, time.UTC).UnixMilli()
-	piece := &ledger.Piece{
-		Topic: "points", Expected: ledger.At(0), Next: ledger.At(10),
-		Windows: []ledger.Window{{Board: "global", Period: "weekly", Name: "2100-W01", Start: start, End: start + 7*24*3600*1000}},
-	}
-	g := ledger.Group{Windows: []int{0}}
-	for id, n := range points {
-		g.Members = append(g.Members, ledger.Member{ID: []byte(id), Points: n, Time: start + 5000})
-	}
-	piece.Groups = []ledger.Group{g}
-	if a, _, err := store.Apply(t.Context(), piece); err != nil || a.Outcome != ledger.Applied {
-		t.Fatalf("%v %v", a, err)
+	for i, store := range boards.Shards() {
+		begun, err := store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
+		if err != nil || begun != ledger.Began {
+			t.Fatalf("%v %v", begun, err)
+		}
+		piece := &ledger.Piece{
+			Partition: ledger.Partition{Topic: "points"}, Expected: ledger.At(0), Next: ledger.At(10),
+			Windows: []ledger.Window{{Board: "global", Period: "weekly", Name: "2100-W01", Start: start, End: start + 7*24*3600*1000}},
+		}
+		g := ledger.Group{Windows: []int{0}}
+		for id, n := range points {
+			if boards.Of().Of(xxhash.Sum64String(id)) == i {
+				g.Members = append(g.Members, ledger.Member{ID: []byte(id), Points: n, Time: start + 5000})
+			}
+		}
+		if len(g.Members) > 0 {
+			piece.Groups = []ledger.Group{g}
+		}
+		if a, _, err := store.Apply(t.Context(), piece); err != nil || a.Outcome != ledger.Applied {
+			t.Fatalf("%v %v", a, err)
+		}
 	}
 	return environ
 }
@@ -63,8 +70,48 @@ func TestEqualStandingsInTwoLayoutsAreEqual(t *testing.T) {
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7})
 	written(t, prefix+"-wide", map[string]int64{"ann": 5, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
 	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide")
-	if want := "Both ledgers stand at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
+	if want := "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
+	prefix := testenv.Prefix(t)
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2}, "STANDINGS_REDIS_SHARDS=3")
+	written(t, prefix+"-one", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2})
+	written(t, prefix+"-five", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 3}, "STANDINGS_REDIS_SHARDS=5")
+	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one")
+	if want := "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-five", "--list")
+	if code != 1 || !strings.Contains(out, "joe") || strings.Contains(out, "ann") || strings.Contains(out, "written meanwhile") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	// A shard that lags is shown, in text from where to where.
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	ledgers, err := client.Keys(t.Context(), prefix+":{2.*}:3:ledger").Result()
+	if err != nil || len(ledgers) != 1 {
+		t.Fatalf("%v %v", ledgers, err)
+	}
+	if err := client.HSet(t.Context(), ledgers[0], "points/0", "8").Err(); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one")
+	if code != 0 || !strings.Contains(strings.Join(strings.Fields(out), " "), "points/0 8 to 10 10 1 window equal of 1.") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one", "--json")
+	var r report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || *r.Positions[0].A != "8" || r.Windows[0].Exact {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	// Which of two numbers isn't a guess.
+	written(t, prefix+"-five", map[string]int64{"ann": 5}, "STANDINGS_REDIS_SHARDS=4")
+	code, _, errs = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-five")
+	if want := fmt.Sprintf("consumer: under the prefix %q there are boards of several numbers of shards (4, 5): set redis.shards to the one that is meant\n", prefix+"-five"); code != 2 || errs != want {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 

@@ -3,6 +3,7 @@ package diff
 // What differs, as text and as JSON.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/diff"
 )
 
 type report struct {
@@ -27,9 +29,10 @@ type report struct {
 	Windows   []window   `json:"windows"`
 	Standings []standing `json:"standings"` // with --list
 
-	windows []ranking.WindowDiff
-	listed  []ranking.Difference
-	zone    *time.Location
+	windows   []diff.Window
+	positions []diff.Position
+	listed    []ranking.Difference
+	zone      *time.Location
 }
 
 // position is how far both are in a partition.
@@ -69,16 +72,15 @@ type standing struct {
 }
 
 // take makes the report of what was compared, and asks how far both are now.
-func (r *report) take(ctx context.Context, d *ranking.Diff) error {
-	a, b, err := d.Positions(ctx)
-	if err != nil {
+func (r *report) take(ctx context.Context, d *diff.Prefixes) error {
+	var err error
+	if r.positions, err = d.Positions(ctx); err != nil {
 		return err
 	}
-	both := maps.Clone(a)
-	maps.Copy(both, b)
 	r.Positions = []position{}
-	for _, field := range slices.Sorted(maps.Keys(both)) {
-		r.Positions = append(r.Positions, position{field, textOf(a, field), textOf(b, field)})
+	for i := range r.positions {
+		p := &r.positions[i]
+		r.Positions = append(r.Positions, position{p.Partition, orNull(p.A), orNull(p.B)})
 	}
 	r.Equal, r.Differ, r.Windows = true, 0, []window{}
 	for i := range r.windows {
@@ -90,23 +92,23 @@ func (r *report) take(ctx context.Context, d *ranking.Diff) error {
 		r.Equal = r.Equal && !w.Differs()
 		r.Differ += w.OnlyA + w.OnlyB + w.Points + w.Times + w.Foreign
 		r.Windows = append(r.Windows, window{
-			Board: w.Board, Period: w.Period, Window: w.Window, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
+			Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
 			Why: why, InA: w.InA, InB: w.InB, OnlyA: w.OnlyA, OnlyB: w.OnlyB, Points: w.Points, Times: w.Times, Foreign: w.Foreign,
 			Exact: w.Exact, AtLeast: w.More, IncompleteA: append([]string{}, w.IncompleteA...), IncompleteB: append([]string{}, w.IncompleteB...),
 		})
 	}
 	for i := range r.listed {
 		d := &r.listed[i]
-		r.Standings = append(r.Standings, standing{d.Board, d.Period, d.Window, d.Member, sides.Of(d.A), sides.Of(d.B)})
+		r.Standings = append(r.Standings, standing{d.Board, d.Period, d.Name, d.Member, sides.Of(d.A), sides.Of(d.B)})
 	}
 	return nil
 }
 
-func textOf(ledger map[string]string, field string) *string {
-	if text, there := ledger[field]; there {
-		return &text
+func orNull(position string) *string {
+	if position == "" {
+		return nil
 	}
-	return nil
+	return &position
 }
 
 func (r *report) write(out io.Writer, list bool) error {
@@ -125,26 +127,28 @@ func (r *report) write(out io.Writer, list bool) error {
 func (r *report) writePositions(s *strings.Builder) {
 	t := terminal.NewTable("PARTITION", r.A, r.B)
 	apart := 0
-	for _, p := range r.Positions {
-		if a, b := orNone(p.A), orNone(p.B); a != b {
+	for i := range r.positions {
+		if p := &r.positions[i]; !p.Same {
 			apart++
-			t.Add(p.Partition, a, b)
+			t.Add(p.Partition, span(p.A, p.FurthestA), span(p.B, p.FurthestB))
 		}
 	}
 	if apart == 0 {
-		fmt.Fprintf(s, "Both ledgers stand at the same positions.\n\n")
+		fmt.Fprintf(s, "Both ledgers are at the same positions.\n\n")
 		return
 	}
-	s.WriteString("The ledgers stand at other positions, so standings differ by what lies between:\n\n")
+	s.WriteString("The ledgers are at other positions, so standings differ by what is between:\n\n")
 	t.Write(s)
 	s.WriteString("\n")
 }
 
-func orNone(position *string) string {
-	if position == nil {
-		return "nothing"
+// span is from where to where the shards are.
+func span(least, most string) string {
+	orNone := func(position string) string { return cmp.Or(position, "nothing") }
+	if least == most {
+		return orNone(least)
 	}
-	return *position
+	return orNone(least) + " to " + orNone(most)
 }
 
 func (r *report) writeWindows(s *strings.Builder) {
@@ -155,7 +159,7 @@ func (r *report) writeWindows(s *strings.Builder) {
 	equal, rows, incomplete := 0, 0, map[string]bool{}
 	for i := range r.windows {
 		w := &r.windows[i]
-		name := w.Board + ":" + w.Period + ":" + w.Window
+		name := w.Listing()
 		for _, p := range w.IncompleteA {
 			incomplete[r.A+", "+terminal.Plain(p)] = true
 		}
@@ -179,7 +183,7 @@ func (r *report) writeWindows(s *strings.Builder) {
 	}
 }
 
-func remark(w *ranking.WindowDiff) string {
+func remark(w *diff.Window) string {
 	var all []string
 	if w.Why != "" {
 		return "not compared: " + w.Why
@@ -210,7 +214,7 @@ func (r *report) writeStandings(s *strings.Builder) {
 	t := terminal.NewTable("WINDOW", "MEMBER", r.A, r.B)
 	for i := range r.listed {
 		d := &r.listed[i]
-		t.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), sides.Text(d.A, r.zone), sides.Text(d.B, r.zone))
+		t.Add(d.Listing(), terminal.Plain(d.Member), sides.Text(d.A, r.zone), sides.Text(d.B, r.zone))
 	}
 	s.WriteString("\n")
 	t.Write(s)

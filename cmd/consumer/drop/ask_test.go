@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/test/clitest"
 )
 
 // person is somebody at a terminal: what they are shown, and what they type.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/clitest"
 )
 
 // crowded has some boards more, in the configured prefix.

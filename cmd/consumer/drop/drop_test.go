@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clitest"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
 )
 
 // left are the keys of a prefix, as if a consumer had written them a while ago.

@@ -22,9 +22,13 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 const (
@@ -57,10 +61,11 @@ func Command(p *cli.Program) *cobra.Command {
 		Long: `Reads the log again, by the rules that are configured, into a shadow of the boards,
 and swaps the two in one step once they hold the very same events. Consumers go on
 meanwhile and are held up only for the last of it; readers never see a board that is
-half one and half the other. It settles a shard that is torn, a board that is lost, and
-a score that something else wrote.
+half one and half the other. It fixes a shard that is torn, a board that is lost, and
+a score that something else wrote. Of several shards each is swapped in its turn; if it
+ends between two of them it says which are rebuilt, and each is exact by itself.
 
-Reading begins where --from says:
+Reading begins at --from:
 
   (nothing)     the first offset that can hold an event of a window that lives, but no
                 earlier than the boards themselves began
@@ -76,7 +81,7 @@ killed, at any time: the boards are then as they were, and what it leaves in Red
 expires, the shadow within a minute and boards that were replaced within ten. It commits
 nothing and writes no dead letters.
 
---dry-run does everything but the swap, the short hold too, and says how many standings
+--dry-run does everything but the swap, the short hold too, and shows how many standings
 would change; --diff lists them, with or without it.
 
 The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, or
@@ -132,50 +137,52 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return fmt.Errorf("time_zone: %w", err)
 	}
 	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
-		return ranking.TryEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
+		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
 	if err != nil {
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	way, err := cfg.Kafka.Connection()
+	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return err
 	}
-	transport := clients.NewTransport(cfg, way)
+	transport := clients.NewTransport(cfg, settings)
 	defer transport.CloseIdleConnections()
 	asked, err := metadataOf(ctx, cfg, transport)
 	if err != nil {
 		return err
 	}
-	store, err := clients.NewStore(cfg, client, asked.ClusterID)
+	all, err := clients.NewBoards(cfg, client, asked.ClusterID)
 	if err != nil {
 		return err
 	}
-	if err := store.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+	if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
-	if err := store.TryRebuild(ctx); err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+	for _, store := range all.Shards() {
+		if err := shadow.TryCommands(ctx, store); err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
 	}
-	others, err := topicsBeside(ctx, cfg, store)
+	others, err := topicsBeside(ctx, cfg, all)
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	if len(others) > 0 {
-		transport = clients.NewTransport(cfg, way, others...)
+		transport = clients.NewTransport(cfg, settings, others...)
 		defer transport.CloseIdleConnections()
 	}
 	shown := &show{w: p.Stderr}
 	log := zap.New(noteLog{shown.note})
 	clients.LimitMemory(cfg, allPartitions(asked), log)
 	job := &rebuild.Job{
-		Live: store, From: from, Owner: clients.Owner(),
-		Choice:  ranking.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete},
+		Live: all.Shards(), From: from, Owner: clients.Owner(),
+		Choice:  shadow.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete},
 		MaxHold: f.maxHold, Lease: lease, DryRun: f.dryRun,
 		Compare: f.dryRun || f.diff,
-		Replay: func(shadow *ranking.Store) (*ingest.Replay, error) {
-			return clients.NewReplay(cfg, way, transport, shadow, log)
+		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
+			return clients.NewReplay(cfg, settings, transport, into, log)
 		},
 		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
 	}
@@ -183,12 +190,16 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		job.List = f.limit
 	}
 	result, err := job.Run(ctx)
-	if refused, ok := errors.AsType[*ranking.RefusedError](err); ok && f.asJSON {
+	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok && f.asJSON {
 		// Which windows it is refused for, the text says of some alone.
 		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
-		return explain(ctx, err, cfg, result)
+		err = explain(ctx, err, cfg, result)
+		if f.asJSON && result.Partly() != "" {
+			err = errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
+		}
+		return err
 	}
 	if f.asJSON {
 		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
@@ -203,31 +214,45 @@ func untold(err error, r *rebuild.Result) error {
 		return nil
 	case r.Swapped:
 		return fmt.Errorf("the boards were rebuilt, but not what came of it written: %w", err)
+	case r.Partly() != "":
+		return fmt.Errorf("what came of it wasn't written: %w", err)
 	}
 	return fmt.Errorf("the boards are as they were, and what came of it wasn't written: %w", err)
 }
 
 // topicsBeside are the topics of the ledger that aren't configured any more: what they
 // counted is in the boards, and has to come into those that are rebuilt.
-func topicsBeside(ctx context.Context, cfg *config.Config, store *ranking.Store) ([]string, error) {
-	live, err := store.State(ctx)
+func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards) ([]string, error) {
+	live, err := boards.State(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
 	for field := range live.Ledger {
-		topic, _, err := ledger.ParseField(field)
-		if err == nil && !slices.Contains(cfg.Kafka.Topics, topic) && !slices.Contains(all, topic) {
-			all = append(all, topic)
+		p, err := ledger.ParsePartition(field)
+		if err == nil && !slices.Contains(cfg.Kafka.Topics, p.Topic) && !slices.Contains(all, p.Topic) {
+			all = append(all, p.Topic)
 		}
 	}
 	return all, nil
 }
 
-// metadataOf learns which cluster it is, and whether the topics are there.
+// metadataOf learns which cluster it is, and whether the topics are there. It waits for
+// leaders of new ones.
 func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
-	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+	var m *kafka.MetadataResponse
+	err := kafkaconn.Ask(ctx, client, func() (err error) {
+		if m, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics}); err != nil {
+			return err
+		}
+		for _, t := range m.Topics {
+			if errors.Is(t.Error, kafka.LeaderNotAvailable) {
+				return fmt.Errorf("topic %s: %w", t.Name, t.Error)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	}
@@ -247,17 +272,28 @@ func allPartitions(m *kafka.MetadataResponse) int {
 	return n
 }
 
+// ended is why a rebuild ended.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
 // explain says what the end of a rebuild means that isn't known to have changed a board.
 func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
-	halt, halted := errors.AsType[*ingest.Halt](err)
+	halt, halted := errors.AsType[*health.Halt](err)
 	_, answered := errors.AsType[kafka.Error](err)
+	partly := r.Partly()
 	switch {
+	case partly != "":
+		return fmt.Errorf("%s. Each shard is exact by itself; start it again for all of them: %w", partly, ended(ctx, err))
 	case r.Unsure:
-		return fmt.Errorf("it isn't known whether the boards were swapped: all of them or none, unless partitions halt as torn, which another rebuild settles; "+
+		return fmt.Errorf("it isn't known whether the boards were swapped: all of them or none, unless partitions halt as torn, which another rebuild fixes; "+
 			"consumer rebuild --dry-run says what still differs: %w", err)
 	case ctx.Err() != nil:
 		return errors.New("interrupted: the boards are as they were")
-	case errors.Is(err, ranking.ErrLost), errors.Is(err, ingest.ErrShadowLost):
+	case errors.Is(err, shadow.ErrLost), errors.Is(err, ingest.ErrShadowLost):
 		return fmt.Errorf("the boards are as they were, and what was rebuilt is gone: %w", err)
 	case errors.Is(err, rebuild.ErrNothing), halted:
 		if halted {
@@ -266,7 +302,7 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 		return err
 	case answered:
 		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
-	case ranking.Unreachable(err):
+	case redisconn.Unreachable(err):
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
 	return err

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/test/clitest"
 )
 
 func TestABoardThatCanBeNoneIsRefusedBeforeAnythingIsAsked(t *testing.T) {

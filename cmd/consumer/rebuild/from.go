@@ -14,6 +14,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -22,14 +23,14 @@ import (
 func parseFrom(text string) (ingest.ReplayFrom, error) {
 	switch text {
 	case "":
-		return ingest.ReplayFrom{From: ingest.FromWindow, SinceOrigin: true}, nil
+		return ingest.ReplayFrom{From: start.FromWindow, SinceOrigin: true}, nil
 	case "window":
-		return ingest.ReplayFrom{From: ingest.FromWindow}, nil
+		return ingest.ReplayFrom{From: start.FromWindow}, nil
 	case "earliest":
-		return ingest.ReplayFrom{From: ingest.FromEarliest}, nil
+		return ingest.ReplayFrom{From: start.FromEarliest}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return ingest.ReplayFrom{From: ingest.FromTime, Time: at}, nil
+		return ingest.ReplayFrom{From: start.FromTime, Time: at}, nil
 	}
 	file, err := os.Open(text)
 	if err != nil {
@@ -80,7 +81,7 @@ func readOffsets(r io.Reader) (map[string]int64, error) {
 		if err != nil || offset < 0 {
 			return nil, fmt.Errorf("line %d: %q is no offset", n, record[2])
 		}
-		field := ledger.Field(topic, int(partition))
+		field := ledger.Partition{Topic: topic, Number: int(partition)}.String()
 		if _, twice := all[field]; twice {
 			return nil, fmt.Errorf("line %d: %s is there twice", n, field)
 		}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -19,10 +20,10 @@ func TestARebuildBeginsAtAWordATimeOrTheOffsetsOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "offsets.csv")
 	require.NoError(t, os.WriteFile(file, []byte("points,0,480\r\npoints, 1, 12\n\"a.b\",2,0\n"), 0o600))
 	for text, want := range map[string]ingest.ReplayFrom{
-		"":                          {From: ingest.FromWindow, SinceOrigin: true},
-		"window":                    {From: ingest.FromWindow},
-		"earliest":                  {From: ingest.FromEarliest},
-		"2026-11-01T00:00:00+01:00": {From: ingest.FromTime, Time: time.Date(2026, 10, 31, 23, 0, 0, 0, time.UTC)},
+		"":                          {From: start.FromWindow, SinceOrigin: true},
+		"window":                    {From: start.FromWindow},
+		"earliest":                  {From: start.FromEarliest},
+		"2026-11-01T00:00:00+01:00": {From: start.FromTime, Time: time.Date(2026, 10, 31, 23, 0, 0, 0, time.UTC)},
 		file:                        {Offsets: map[string]int64{"points/0": 480, "points/1": 12, "a.b/2": 0}},
 	} {
 		got, err := parseFrom(text)
@@ -61,14 +62,17 @@ func TestOffsetsComeBackFromTheirFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.MapOfN(
 			rapid.Custom(func(t *rapid.T) string {
-				return ledger.Field(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,12}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"))
+				return ledger.Partition{
+					Topic:  rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,12}`).Draw(t, "topic"),
+					Number: rapid.IntRange(0, 1<<31-1).Draw(t, "partition"),
+				}.String()
 			}),
 			rapid.Int64Min(0), 1, 20).Draw(t, "offsets")
 		var b strings.Builder
 		for field, offset := range want {
-			topic, partition, err := ledger.ParseField(field)
+			p, err := ledger.ParsePartition(field)
 			require.NoError(t, err)
-			b.WriteString(csvLine(topic, partition, offset))
+			b.WriteString(csvLine(p.Topic, p.Number, offset))
 		}
 		got, err := readOffsets(strings.NewReader(b.String()))
 		require.NoError(t, err)

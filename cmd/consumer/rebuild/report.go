@@ -19,6 +19,8 @@ type report struct {
 	HeldMS     int64              `json:"held_ms"` // the last of them
 	Partitions []rebuiltPartition `json:"partitions"`
 	Windows    []rebuiltWindow    `json:"windows"`
+	// Shards are there if there are several.
+	Shards []rebuiltShard `json:"shards,omitempty"`
 	// Of a dry run, and with --diff; else null and empty.
 	Differ        *int               `json:"differ"` // standings
 	AtLeast       *bool              `json:"at_least"`
@@ -44,9 +46,22 @@ type rebuiltWindow struct {
 	Window     string  `json:"window"`
 	Start      string  `json:"start"`
 	End        string  `json:"end"`
-	Fate       string  `json:"fate"`
+	Action     string  `json:"fate"`
 	Why        *string `json:"why"` // it isn't replaced
 	Incomplete bool    `json:"incomplete"`
+	// Shards are those that this is of, where something else becomes of the window on others.
+	Shards []int `json:"shards,omitempty"`
+}
+
+type rebuiltShard struct {
+	Shard      int                `json:"shard"`  // from 0
+	Master     *string            `json:"master"` // host:port, as far as the client knows
+	Swapped    bool               `json:"swapped"`
+	Unsure     bool               `json:"unsure"`     // whether it has swapped isn't known
+	SwappedAt  *string            `json:"swapped_at"` // by this machine's clock
+	Holds      int                `json:"holds"`
+	HeldMS     int64              `json:"held_ms"` // the last of them
+	Partitions []rebuiltPartition `json:"partitions"`
 }
 
 type windowDifference struct {
@@ -71,35 +86,25 @@ type rowDifference struct {
 func reportOf(r *rebuild.Result, f *flags, refused []string) *report {
 	all := &report{
 		Swapped: r.Swapped, DryRun: f.dryRun, Refused: append([]string{}, refused...), Records: r.Records, TookMS: r.Took.Milliseconds(),
-		Holds: r.Holds, HeldMS: r.Held.Milliseconds(), Partitions: []rebuiltPartition{}, Windows: []rebuiltWindow{},
+		Holds: r.Holds, HeldMS: r.Held.Milliseconds(), Windows: []rebuiltWindow{},
 		DifferWindows: []windowDifference{}, Standings: []rowDifference{},
 	}
-	for _, s := range r.Plan.Starts {
-		p := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart}
-		if to, ok := r.Plan.Until[s.Field]; ok {
-			offsets := to - s.At
-			p.To, p.Offsets = &to, &offsets
-		}
-		if s.Origin.Time > 0 {
-			since := units.TimeMS(s.Origin.Time)
-			p.CompleteSince = &since
-		}
-		if at, ok := r.Plan.Shadow[s.Field]; ok {
-			p.Position = &at
-		}
-		all.Partitions = append(all.Partitions, p)
-	}
+	all.Partitions = partitionsOf(r.Plan)
 	for i := range r.Plan.Windows {
 		w := &r.Plan.Windows[i]
 		one := rebuiltWindow{
 			Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
-			Fate: w.Fate.String(), Incomplete: w.Incomplete,
+			Action: w.Action.String(), Incomplete: w.Incomplete,
 		}
 		if w.Why != "" {
 			one.Why = &w.Why
 		}
+		if r.Plan.Shards != nil {
+			one.Shards = r.Plan.Shards[i]
+		}
 		all.Windows = append(all.Windows, one)
 	}
+	all.addShards(r)
 	if r.Holds > 0 && (f.dryRun || f.diff) {
 		all.addDifferences(r)
 	}
@@ -107,16 +112,55 @@ func reportOf(r *rebuild.Result, f *flags, refused []string) *report {
 }
 
 func (all *report) addDifferences(r *rebuild.Result) {
-	differ, atLeast := 0, !r.Exact
-	all.Differ, all.AtLeast = &differ, &atLeast
+	all.Differ, all.AtLeast = new(int), new(!r.Exact)
 	for i := range r.Differ {
 		if d := &r.Differ[i]; d.Differ > 0 {
-			differ += d.Differ
+			*all.Differ += d.Differ
 			all.DifferWindows = append(all.DifferWindows, windowDifference{d.Board, d.Period, d.Name, d.Differ, d.OnlyA, d.OnlyB})
 		}
 	}
 	for i := range r.Differences {
 		d := &r.Differences[i]
-		all.Standings = append(all.Standings, rowDifference{d.Board, d.Period, d.Window, d.Member, sides.Of(d.A), sides.Of(d.B)})
+		all.Standings = append(all.Standings, rowDifference{d.Board, d.Period, d.Name, d.Member, sides.Of(d.A), sides.Of(d.B)})
+	}
+}
+
+// partitionsOf are those of a plan.
+func partitionsOf(p *rebuild.Plan) []rebuiltPartition {
+	all := []rebuiltPartition{}
+	for _, s := range p.Starts {
+		one := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart}
+		if to, ok := p.Until[s.Field]; ok {
+			one.To, one.Offsets = &to, new(to-s.At)
+		}
+		if s.Origin.Time > 0 {
+			one.CompleteSince = new(units.TimeMS(s.Origin.Time))
+		}
+		if at, ok := p.Shadow[s.Field]; ok {
+			one.Position = &at
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// addShards adds what came of it on each, where there are several.
+func (all *report) addShards(r *rebuild.Result) {
+	if len(r.Shards) < 2 {
+		return
+	}
+	for i := range r.Shards {
+		s := &r.Shards[i]
+		one := rebuiltShard{Shard: i, Swapped: s.Swapped, Unsure: s.Unsure, Holds: s.Holds, HeldMS: s.Held.Milliseconds(), Partitions: []rebuiltPartition{}}
+		if s.Addr != "" {
+			one.Master = &s.Addr
+		}
+		if !s.At.IsZero() {
+			one.SwappedAt = new(units.TimeMS(s.At.UnixMilli()))
+		}
+		if s.Plan != nil {
+			one.Partitions = partitionsOf(s.Plan)
+		}
+		all.Shards = append(all.Shards, one)
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/clitest"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/test/clitest"
 )
 
 func TestTheJSONOfARebuildIsDocumented(t *testing.T) {
@@ -54,4 +55,23 @@ func TestWhatIsRefusedHasEveryWindowAsJSON(t *testing.T) {
 		"partitions":[{"partition":"points/0","from":0,"to":1204311,"offsets":1204311,"complete_since":null,"log_start":false,"position":"480"}],
 		"windows":`+theWindows+`,
 		"differ":null,"at_least":null,"differ_windows":[],"standings":[]}`, string(text))
+}
+
+func TestTheReportOfSeveralShardsHasEachOfThem(t *testing.T) {
+	r := ofThree()
+	r.Shards[1].Swapped, r.Shards[1].Unsure, r.Shards[1].At = false, true, time.Time{}
+	r.Shards[2] = rebuild.ShardResult{}
+	all := reportOf(r, &flags{}, nil)
+	require.False(t, all.Swapped)
+	require.Len(t, all.Windows, 4)
+	require.Equal(t, []int{1}, all.Windows[1].Shards)
+	text, err := json.Marshal(all.Shards)
+	require.NoError(t, err)
+	const partitions = `[
+		{"partition":"points/0","from":0,"to":1204311,"offsets":1204311,"complete_since":null,"log_start":false,"position":"480"},
+		{"partition":"points/1","from":310002,"to":1198870,"offsets":888868,"complete_since":"2026-11-21T08:15:30.123Z","log_start":true,"position":null}]`
+	require.JSONEq(t, `[
+		{"shard":0,"master":"10.0.0.7:6379","swapped":true,"unsure":false,"swapped_at":"2026-11-21T08:15:30.120Z","holds":1,"held_ms":17,"partitions":`+partitions+`},
+		{"shard":1,"master":"10.0.0.7:6379","swapped":false,"unsure":true,"swapped_at":null,"holds":1,"held_ms":17,"partitions":`+partitions+`},
+		{"shard":2,"master":null,"swapped":false,"unsure":false,"swapped_at":null,"holds":0,"held_ms":0,"partitions":[]}]`, string(text))
 }

@@ -5,6 +5,7 @@ package rebuild
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,11 +16,11 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 )
 
-// show tells a person how it goes.
+// show shows a person how it goes.
 type show struct {
 	w        io.Writer
 	progress atomic.Pointer[terminal.Progress] // while there is one
@@ -51,7 +52,7 @@ func (s *show) planned(p *rebuild.Plan) {
 	}
 	var b strings.Builder
 	t.Write(&b)
-	fmt.Fprintf(&b, "\n%s\n\n", sayFates(p, true))
+	fmt.Fprintf(&b, "\n%s\n\n", sayActions(p, true))
 	_ = terminal.Write(s.w, b.String()) // like every word of how it goes: nobody to tell
 }
 
@@ -69,15 +70,15 @@ func completeSince(s ingest.ReplayStart) string {
 // mostKept is how many windows are named; --json has all of them.
 const mostKept = 30
 
-// sayFates says what becomes of windows: will be, or was.
-func sayFates(p *rebuild.Plan, ahead bool) string {
-	count := map[ranking.Fate]int{}
-	var kept []*ranking.Planned
+// sayActions says what becomes of windows: will be, or was.
+func sayActions(p *rebuild.Plan, ahead bool) string {
+	count := map[shadow.Action]int{}
+	var kept []int
 	for i := range p.Windows {
 		w := &p.Windows[i]
-		count[w.Fate]++
-		if w.Fate == ranking.Kept || w.Fate == ranking.LeftOut || w.Incomplete {
-			kept = append(kept, w)
+		count[w.Action]++
+		if w.Action == shadow.Kept || w.Action == shadow.LeftOut || w.Incomplete {
+			kept = append(kept, i)
 		}
 	}
 	var b strings.Builder
@@ -85,8 +86,8 @@ func sayFates(p *rebuild.Plan, ahead bool) string {
 	if ahead {
 		verb = "are to be"
 	}
-	fmt.Fprintf(&b, "%s %s replaced, %s kept", units.Plural(int64(count[ranking.Replaced]), "window"), verb, units.Thousands(int64(count[ranking.Kept])))
-	if n := count[ranking.Dropped]; n > 0 {
+	fmt.Fprintf(&b, "%s %s replaced, %s kept", units.Plural(int64(count[shadow.Replaced]), "window"), verb, units.Thousands(int64(count[shadow.Kept])))
+	if n := count[shadow.Dropped]; n > 0 {
 		fmt.Fprintf(&b, ", %s dropped, as the log has nobody in them", units.Thousands(int64(n)))
 	}
 	if len(kept) == 0 {
@@ -94,12 +95,15 @@ func sayFates(p *rebuild.Plan, ahead bool) string {
 	}
 	b.WriteString(":\n")
 	t := terminal.NewTable("WINDOW", "IS", "WHY")
-	for _, w := range kept[:min(len(kept), mostKept)] {
-		why := w.Why
+	for _, i := range kept[:min(len(kept), mostKept)] {
+		w, why := &p.Windows[i], p.Windows[i].Why
 		if w.Incomplete {
 			why = strings.TrimPrefix(why+"; shown as incomplete", "; ")
 		}
-		t.Add(w.Listing(), w.Fate.String(), why)
+		if p.Shards != nil && p.Shards[i] != nil {
+			why = "on " + rebuild.ShardNames(p.Shards[i], p.Of) + ": " + why
+		}
+		t.Add(w.Listing(), w.Action.String(), why)
 	}
 	b.WriteString("\n")
 	t.Write(&b)
@@ -115,13 +119,17 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 		return terminal.Write(w, "Nothing is to be replaced.\n")
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, sayFates(r.Plan, !r.Swapped))
+	fmt.Fprintln(&b, sayActions(r.Plan, !r.Swapped))
 	if f.dryRun || f.diff {
 		writeDifferences(&b, r, f.diff, zone)
 	}
 	last := max(r.Held.Round(time.Millisecond), time.Millisecond)
 	held := fmt.Sprintf("Ingestion was held for %s.", last)
-	if r.Holds > 1 {
+	switch {
+	case len(r.Shards) > 1:
+		writeShards(&b, r)
+		held = fmt.Sprintf("Ingestion was held for one shard after another, for %s at the longest.", last)
+	case r.Holds > 1:
 		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
 	}
 	fmt.Fprintf(&b, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
@@ -129,6 +137,23 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 		b.WriteString("Nothing was changed: this was a dry run.\n")
 	}
 	return terminal.Write(w, b.String())
+}
+
+// writeShards says when it was which shard's turn.
+func writeShards(b *strings.Builder, r *rebuild.Result) {
+	t := terminal.NewTable("SHARD", "MASTER", "SWAPPED", "HELD", "HOLDS")
+	t.Right[0], t.Right[3], t.Right[4] = true, true, true
+	for i := range r.Shards {
+		s := &r.Shards[i]
+		at := "no"
+		if s.Swapped {
+			at = s.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		}
+		t.Add(strconv.Itoa(i), s.Addr, at, max(s.Held.Round(time.Millisecond), time.Millisecond).String(), strconv.Itoa(s.Holds))
+	}
+	b.WriteString("\n")
+	t.Write(b)
+	b.WriteString("\n")
 }
 
 // writeDifferences says how many standings differ, where, and which if they were asked
@@ -165,7 +190,7 @@ func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *ti
 		rows := terminal.NewTable("WINDOW", "MEMBER", "LIVE", "IN THE LOG")
 		for i := range r.Differences {
 			d := &r.Differences[i]
-			rows.Add(d.Board+":"+d.Period+":"+d.Window, terminal.Plain(d.Member), sides.Text(d.A, zone), sides.Text(d.B, zone))
+			rows.Add(d.Listing(), terminal.Plain(d.Member), sides.Text(d.A, zone), sides.Text(d.B, zone))
 		}
 		rows.Write(b)
 		if more := n - len(r.Differences); more > 0 {

@@ -11,20 +11,22 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clitest"
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/test/clitest"
 )
 
 func planned() *rebuild.Plan {
 	return &rebuild.Plan{
-		Plan: &ranking.Plan{Shadow: map[string]string{"points/0": "480"}, Windows: []ranking.Planned{
-			{Board: "eu", Period: "weekly", Name: "2026-W47", Start: 1794787200000, End: 1795392000000, Fate: ranking.Replaced},
-			{Board: "eu", Period: "yearly", Name: "2026", Fate: ranking.Kept, Why: "it starts before then"},
-			{Board: "us", Period: "weekly", Name: "2026-W47", Fate: ranking.Dropped},
-			{Board: "us", Period: "yearly", Name: "2026", Fate: ranking.Replaced, Incomplete: true},
+		Plan: &shadow.Plan{Shadow: map[string]string{"points/0": "480"}, Windows: []shadow.Planned{
+			{Window: ledger.Window{Board: "eu", Period: "weekly", Name: "2026-W47", Start: 1794787200000, End: 1795392000000}, Action: shadow.Replaced},
+			{Window: ledger.Window{Board: "eu", Period: "yearly", Name: "2026"}, Action: shadow.Kept, Why: "it starts before then"},
+			{Window: ledger.Window{Board: "us", Period: "weekly", Name: "2026-W47"}, Action: shadow.Dropped},
+			{Window: ledger.Window{Board: "us", Period: "yearly", Name: "2026"}, Action: shadow.Replaced, Incomplete: true},
 		}},
 		Starts: []ingest.ReplayStart{
 			{Field: "points/0", At: 0},
@@ -55,13 +57,13 @@ func result() *rebuild.Result {
 	at := time.Date(2026, 11, 21, 8, 15, 30, 120e6, time.UTC)
 	return &rebuild.Result{
 		Plan: planned(), Holds: 1, Held: 17 * time.Millisecond, Records: 2_093_179, Took: 41840 * time.Millisecond, Exact: true,
-		Differ: []ranking.WindowDifference{
-			{Planned: ranking.Planned{Board: "eu", Period: "weekly", Name: "2026-W47"}, Differ: 1204, OnlyA: 1, OnlyB: 2},
-			{Planned: ranking.Planned{Board: "us", Period: "yearly", Name: "2026"}},
+		Differ: []shadow.WindowDifference{
+			{Planned: shadow.Planned{Window: ledger.Window{Board: "eu", Period: "weekly", Name: "2026-W47"}}, Differ: 1204, OnlyA: 1, OnlyB: 2},
+			{Planned: shadow.Planned{Window: ledger.Window{Board: "us", Period: "yearly", Name: "2026"}}},
 		},
 		Differences: []ranking.Difference{
-			{Board: "eu", Period: "weekly", Window: "2026-W47", Member: "u\x1b1", A: ranking.Row{There: true, Points: 1025, ReachedAt: at}},
-			{Board: "eu", Period: "weekly", Window: "2026-W47", Member: "u2", A: ranking.Row{There: true, Foreign: true, Score: 0.1}, B: ranking.Row{There: true, Points: -3, ReachedAt: at}},
+			{Window: ledger.Window{Board: "eu", Period: "weekly", Name: "2026-W47"}, Member: "u\x1b1", A: ranking.Row{There: true, Points: 1025, ReachedAt: at}},
+			{Window: ledger.Window{Board: "eu", Period: "weekly", Name: "2026-W47"}, Member: "u2", A: ranking.Row{There: true, Foreign: true, Score: 0.1}, B: ranking.Row{There: true, Points: -3, ReachedAt: at}},
 		},
 	}
 }
@@ -115,7 +117,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	r := result()
 	evil := "2026-W47\x1b]0;pwned\a\nNothing is to be replaced."
 	r.Plan.Windows[1].Name, r.Plan.Starts[0].Field = evil, evil
-	r.Differ[0].Name, r.Differences[0].Window = evil, evil
+	r.Differ[0].Name, r.Differences[0].Name = evil, evil
 	var b strings.Builder
 	(&show{w: &b}).planned(r.Plan)
 	require.NoError(t, writeResult(&b, r, &flags{dryRun: true, diff: true}, time.UTC))
@@ -162,4 +164,54 @@ func TestWarningsAreNotesAndTheRestOfTheLogIsLeftOut(t *testing.T) {
 	log.Info("partition running")
 	log.Warn("waiting, and trying again", zap.Error(errors.New("no leader")), zap.Int("partition", 3))
 	require.Equal(t, "waiting, and trying again: no leader\n", b.String())
+}
+
+// ofThree is what came of it on three shards, of which a window was lost on one.
+func ofThree() *rebuild.Result {
+	r := result()
+	at := time.Date(2026, 11, 21, 8, 15, 30, 120e6, time.UTC)
+	r.Plan.Of, r.Plan.Shards = 3, [][]int{nil, {1}, nil, nil}
+	r.Holds = 4
+	for i := range 3 {
+		r.Shards = append(r.Shards, rebuild.ShardResult{
+			Addr: "10.0.0.7:6379", Plan: planned(), Swapped: true, At: at.Add(time.Duration(i) * time.Second), Held: 17 * time.Millisecond, Holds: 1,
+		})
+	}
+	r.Shards[2].Holds = 2
+	return r
+}
+
+func TestARebuildOfSeveralShardsSaysWhenItWasWhichShardsTurn(t *testing.T) {
+	var b strings.Builder
+	r := ofThree()
+	r.Swapped = true
+	require.NoError(t, writeResult(&b, r, &flags{}, time.UTC))
+	require.Equal(t, strings.TrimPrefix(`
+2 windows were replaced, 1 kept, 1 dropped, as the log has nobody in them:
+
+WINDOW          IS        WHY
+eu:yearly:2026  kept      on shard 1 of 3: it starts before then
+us:yearly:2026  replaced  shown as incomplete
+
+SHARD  MASTER         SWAPPED                   HELD  HOLDS
+    0  10.0.0.7:6379  2026-11-21T08:15:30.120Z  17ms      1
+    1  10.0.0.7:6379  2026-11-21T08:15:31.120Z  17ms      1
+    2  10.0.0.7:6379  2026-11-21T08:15:32.120Z  17ms      2
+
+Read 2,093,179 records in 41.8s. Ingestion was held for one shard after another, for 17ms at the longest.
+`, "\n"), b.String())
+}
+
+func TestARebuildThatEndsBetweenTwoShardsSaysWhichAreRebuilt(t *testing.T) {
+	r := ofThree()
+	r.Shards[1].Swapped, r.Shards[2].Swapped = false, false
+	err := explain(t.Context(), errors.New("shard 1 of 3 on 10.0.0.7:6379: some reason"), &config.Config{}, r)
+	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shards 1 and 2 of 3 are as before. "+
+		"Each shard is exact by itself; start it again for all of them: shard 1 of 3 on 10.0.0.7:6379: some reason")
+	r.Shards[1].Unsure, r.Unsure = true, true
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	err = explain(ctx, context.Canceled, &config.Config{}, r)
+	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shard 1 of 3 is swapped or not: that isn't known; shard 2 of 3 is as before. "+
+		"Each shard is exact by itself; start it again for all of them: interrupted")
 }

@@ -25,11 +25,9 @@ func Of(r ranking.Row) *Side {
 	case !r.There:
 		return nil
 	case r.Foreign:
-		score := foreign(r)
-		return &Side{Foreign: &score}
+		return &Side{Foreign: new(foreign(r))}
 	}
-	at := units.TimeMS(r.ReachedAt.UnixMilli())
-	return &Side{Points: &r.Points, ReachedAt: &at}
+	return &Side{Points: &r.Points, ReachedAt: new(units.TimeMS(r.ReachedAt.UnixMilli()))}
 }
 
 // Text is a side for people, with the time of a zone.

@@ -66,11 +66,4 @@ func harmless(b *strings.Builder, rest string, r rune) {
 
 // Write writes lines of text for people: all of a command's text goes through it, so that
 // nothing that others wrote into Kafka or Redis reaches a terminal raw.
-func Write(w io.Writer, text string) error {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = Harmless(line)
-	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n"))
-	return err
-}
+func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil) }

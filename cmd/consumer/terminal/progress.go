@@ -36,9 +36,11 @@ type Progress struct {
 func ShowProgress(w io.Writer, what, unit string, total int64, count func() int64) *Progress {
 	p := &Progress{w: w, what: what, unit: unit, stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
 	if _, ok := Width(w); ok {
-		go p.bar(total, count)
+		bar := newBar(w, what, unit, total)
+		away := func() { _ = bar.Clear() }
+		go p.run(barEvery, func() { _ = bar.Set64(count()) }, away) // a bar that can't be drawn is no reason to stop
 	} else {
-		go p.lines(total, count)
+		go p.run(lineEvery, p.lines(total, count), func() {})
 	}
 	return p
 }
@@ -72,55 +74,49 @@ func (p *Progress) Stop() {
 	}
 }
 
-func (p *Progress) bar(total int64, count func() int64) {
+// run shows the count from time to time, and notes once it is out of their way, by away.
+func (p *Progress) run(every time.Duration, show, away func()) {
 	defer close(p.done)
-	if total <= 0 {
-		total = -1 // a spinner
-	}
-	bar := progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit),
-		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
-		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(barEvery/2))
-	tick := time.NewTicker(barEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_ = bar.Set64(count()) // a bar that can't be drawn is no reason to stop
+			show()
 		case line := <-p.notes:
-			_ = bar.Clear()
+			away()
 			p.show(line)
 		case <-p.stopped:
-			_ = bar.Clear()
+			away()
 			return
 		}
 	}
 }
 
-func (p *Progress) lines(total int64, count func() int64) {
-	defer close(p.done)
-	tick := time.NewTicker(lineEvery)
-	defer tick.Stop()
+func newBar(w io.Writer, what, unit string, total int64) *progressbar.ProgressBar {
+	if total <= 0 {
+		total = -1 // a spinner
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit),
+		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(barEvery/2))
+}
+
+func (p *Progress) lines(total int64, count func() int64) (show func()) {
 	of := ""
 	if total > 0 {
 		of = " of " + units.Thousands(total)
 	}
 	var last int64
-	for {
-		select {
-		case <-tick.C:
-			now := count()
-			rate, left := (now-last)/int64(lineEvery/time.Second), ""
-			if total > 0 && rate > 0 {
-				left = fmt.Sprintf(", %s left", time.Duration(max(0, total-now)/rate)*time.Second)
-			}
-			fmt.Fprintf(p.w, "%s: %s%s %s, %s/s%s\n", p.what, units.Thousands(now), of, p.unit, units.Thousands(rate), left)
-			last = now
-		case line := <-p.notes:
-			p.show(line)
-		case <-p.stopped:
-			return
+	return func() {
+		now := count()
+		rate, left := (now-last)/int64(lineEvery/time.Second), ""
+		if total > 0 && rate > 0 {
+			left = fmt.Sprintf(", %s left", time.Duration(max(0, total-now)/rate)*time.Second)
 		}
+		fmt.Fprintf(p.w, "%s: %s%s %s, %s/s%s\n", p.what, units.Thousands(now), of, p.unit, units.Thousands(rate), left)
+		last = now
 	}
 }

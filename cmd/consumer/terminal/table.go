@@ -32,8 +32,8 @@ func (t *Table) Add(cells ...string) {
 	t.cells = append(t.cells, row)
 }
 
-// Gap is the columns between two of a table.
-const Gap = 2
+// gap is the columns between two of a table.
+const gap = 2
 
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.Right))
@@ -45,21 +45,45 @@ func (t *Table) widths() []int {
 	return widths
 }
 
+// room is the width that a column may have for lines to keep within a width.
+func (t *Table) room(column, width int) int {
+	for i, w := range t.widths() {
+		if i != column {
+			width -= w + gap
+		}
+	}
+	return width
+}
+
 // Narrow cuts a column's cells so that lines keep within a width, if that is
 // enough to do it.
 func (t *Table) Narrow(column, width int) {
-	widths := t.widths()
-	over := -width + Gap*(len(widths)-1)
-	for _, w := range widths {
-		over += w
+	if room := t.room(column, width); room >= 8 {
+		for _, row := range t.cells {
+			row[column] = Cut(row[column], room)
+		}
 	}
-	room := widths[column] - over
-	if over <= 0 || room < 8 {
-		return
-	}
+}
+
+// Wrap breaks a column's cells between words, into rows of their own, so that lines keep
+// within a width, unless a word is longer.
+func (t *Table) Wrap(column, width int) {
+	room := t.room(column, width)
+	var rows [][]string
 	for _, row := range t.cells {
-		row[column] = Cut(row[column], room)
+		rows = append(rows, row)
+		line := ""
+		for word := range strings.FieldsSeq(row[column]) {
+			if line != "" && uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > room {
+				row[column], line = line, ""
+				row = make([]string, len(row))
+				rows = append(rows, row)
+			}
+			line = strings.TrimSpace(line + " " + word)
+		}
+		row[column] = line
 	}
+	t.cells = rows
 }
 
 // Cut shortens a text to a width, and shows that it did.
@@ -91,7 +115,7 @@ func (t *Table) Write(s *strings.Builder) {
 				cell += pad
 			}
 			if i > 0 {
-				line += strings.Repeat(" ", Gap)
+				line += strings.Repeat(" ", gap)
 			}
 			line += cell
 		}

@@ -129,6 +129,8 @@ func ShortDuration(d time.Duration) string {
 		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < 2*Day:
 		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d%Day < time.Hour:
+		return fmt.Sprintf("%dd", d/Day)
 	}
 	return fmt.Sprintf("%dd%dh", d/Day, d%Day/time.Hour)
 }
@@ -165,3 +167,12 @@ func Plural(n int64, what string) string {
 
 // TimeMS writes Unix milliseconds as RFC 3339.
 func TimeMS(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// Names is a list for a sentence: the first few, and how many more there are.
+func Names(all []string) string {
+	const named = 6
+	if len(all) > named {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:named], ", "), len(all)-named)
+	}
+	return strings.Join(all, ", ")
+}

@@ -65,7 +65,7 @@ func NewDecoder(rules Rules) *Decoder {
 		fields: rules.Fields,
 		// A repeated name isn't an error: its last value counts. And jsontext
 		// calls half a surrogate pair invalid UTF-8, which it would refuse
-		// anywhere in the value; so it is told not to look, and utf8.Valid looks.
+		// anywhere in the value; so it is set not to look, and utf8.Valid looks.
 		options: []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)},
 	}
 	if d.fields == nil {

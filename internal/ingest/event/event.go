@@ -28,6 +28,9 @@
 // | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
 package event
 
+// DeadLetterTopic is where the bad events of a topic go.
+func DeadLetterTopic(topic string) string { return topic + ".dlq" }
+
 // Reason says in one word why an event is bad: the label of its counter and the
 // header of its dead letter.
 type Reason string

@@ -1,7 +1,7 @@
 package event
 
 // What each field must be, once the value is known to be an object. A JSON text
-// tells its kind by its first byte.
+// shows its kind by its first byte.
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func (d *Decoder) readUser() ([]byte, *Bad) {
 		return nil, d.wrong(Invalid, userField, "is neither a string nor an integer")
 	case bytes.ContainsAny(raw, ".eE"):
 		// 4.0 and 4 are one number and would be two members: which one the
-		// producer means can't be told.
+		// producer means can't be known.
 		return nil, d.wrong(Invalid, userField, "is a number that isn't written as an integer")
 	}
 	switch {

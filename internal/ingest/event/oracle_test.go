@@ -24,12 +24,6 @@ import (
 	"unicode/utf8"
 )
 
-// oracle returns the event, or the reason why there is none.
-func oracle(r Rules, value []byte, recordTime int64) (ev Event, reason Reason) {
-	ev, _, reason = oracleOf(r, nil, record{value: value, time: recordTime})
-	return ev, reason
-}
-
 // record is a value with its headers.
 type record struct {
 	headers [][2]string // a value of "\x00" is null
@@ -37,11 +31,24 @@ type record struct {
 	time    int64
 }
 
-// oracleOf is oracle for a record whose fields stand at these paths, by field. It
-// also returns the event's id.
+// taken are the headers as the decoder takes them.
+func (r record) taken() *Headers {
+	h := &Headers{}
+	for _, header := range r.headers {
+		text := []byte(header[1])
+		if header[1] == "\x00" {
+			text = nil
+		}
+		h.Note([]byte(header[0]), text)
+	}
+	return h
+}
+
+// oracleOf returns the event of a record whose fields stand at these paths, by field, and
+// its id, or the reason why there is none.
 func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id string, reason Reason) {
 	event, attributes, ok := oracleEvent(r, rec)
-	attributed, valid := oracleID(attributes["id"])
+	attributed, valid := oracleUser(attributes["id"])
 	if !valid {
 		attributed = ""
 	}
@@ -56,7 +63,7 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 		}
 		fields[name] = oracleAt(event, path)
 	}
-	id, ok = oracleID(fields["event_id"])
+	id, ok = oracleUser(fields["event_id"])
 	if !ok {
 		id = attributed
 	}
@@ -98,8 +105,6 @@ func oracleAt(object map[string]json.RawMessage, path []string) json.RawMessage 
 	}
 	return oracleAt(inner, path[1:])
 }
-
-func oracleID(raw json.RawMessage) (string, bool) { return oracleUser(raw) }
 
 var (
 	structuredMode = regexp.MustCompile(`(?i)^application/cloudevents`)

@@ -24,12 +24,12 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
 	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 const (
@@ -50,12 +50,6 @@ const (
 	newest = 11 // the latest that kafka-go writes
 
 	readCommitted = 1
-
-	// SharedThrottle is the longest throttle with which a connection is kept. The broker
-	// doesn't read from a connection that it throttles (KIP-219), and the transport
-	// gives any request to any connection: behind a longer throttle the deadlines of
-	// others would pass, those of other partitions and of commits.
-	SharedThrottle = time.Second
 )
 
 type stage int
@@ -163,7 +157,7 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if err := x.read(version); err != nil {
 		return nil, err
 	}
-	if x.response.Throttled > SharedThrottle {
+	if x.response.Throttled > kafkaconn.SharedThrottle {
 		return nil, errMuted
 	}
 	return x, nil

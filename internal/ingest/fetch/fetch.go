@@ -27,6 +27,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/retry"
 )
 
 var (
@@ -178,14 +179,7 @@ func (f *Fetcher) Pause(ctx context.Context) error {
 	if f.exchange != nil {
 		f.exchange.drop()
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return retry.Sleep(ctx, d)
 }
 
 // named makes one error of what the end of a call shows as: the context's error,

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/ingest/recordbatch"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestEveryCodecOfAProducerIsRead(t *testing.T) {

@@ -20,7 +20,7 @@ const abortedSize = 16
 func parse(b []byte, version int16, correlation int32, topic string, partition int32, res *Response) (aborted []byte, err error) {
 	r := reader{b: b}
 	if id := r.int32(); id != correlation {
-		return nil, fmt.Errorf("%w: it answers request %d, and %d was asked", ErrMalformed, id, correlation)
+		return nil, fmt.Errorf("%w: it answers request %d, and %d was sent", ErrMalformed, id, correlation)
 	}
 	throttled := time.Duration(r.int32()) * time.Millisecond
 	var code int16

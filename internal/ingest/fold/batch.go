@@ -41,6 +41,8 @@ const (
 	Repeated
 	// Left for another reading, which starts at the hash that this one ends at.
 	Left
+	// Elsewhere: its shard is none of the reading's; another counts it, as a record too.
+	Elsewhere
 	// Full: the batch has to be swept first. Nothing was added.
 	Full
 	// NoMemory: the batch has to be swept, and memory to be waited for. Nothing was added.
@@ -49,6 +51,7 @@ const (
 
 // Event is what counts of a record.
 type Event struct {
+	Offset     int64
 	User       []byte
 	Hash       uint64 // of User
 	Boards     [][]byte
@@ -57,18 +60,29 @@ type Event struct {
 	RecordTime int64 // ms
 }
 
-// Batch is the folded events of one partition over [From, To). It is used by
-// one goroutine at a time.
+// Batch is the folded events of one partition over [From, To), of all shards. It is used by
+// one goroutine at a time; once it is folded, Pieces of several shards may read it side by
+// side, while nobody is taken out.
 type Batch struct {
 	table   table
 	targets targets
 
 	from, to int64
-	low      uint64 // members below have been swept
-	repeated uint64 // of those, the ones below were swept before this owner came
+	shards   ledger.Shards
+	stands   []stand
+	level    bool   // from the first offset on, no shard has anything yet
 	high     uint64 // members from here on are left; 0: none are
 	resumed  bool
 	pending  int64 // events of refused members that are to be found again
+}
+
+// stand is what a shard has already as the batch begins.
+type stand struct {
+	from     int64  // events before are in
+	low      uint64 // members below have been swept
+	repeated uint64 // of those, the ones below were swept before this owner came
+	through  bool   // all have been swept, by this owner
+	out      bool   // the reading isn't for it
 }
 
 // New makes a batch that may hold limit bytes; Reset makes it ready for use, and
@@ -80,15 +94,21 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 	}
 }
 
-// Reset empties the batch and starts it at a position. In the midst of a sweep
-// only the members from its hash on are folded; those below repeated were swept
-// before this owner came, and are what it counts as repeated.
-func (b *Batch) Reset(at ledger.Position, repeated uint64) {
+// Reset empties the batch and starts it at an offset of a reading. began is where the shards
+// stood as this owner began the reading: what they had by then counts as repeated. at is where
+// they stand now, which is further on where a sweep is read several times.
+func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) {
 	b.Release()
-	b.from, b.to = at.From, at.From
-	b.low, b.high, b.repeated = at.Hash, 0, repeated
-	b.resumed = at.Sweeping()
-	b.pending = 0
+	b.from, b.to = from, from
+	b.shards, b.stands = ledger.Shards(len(at)), b.stands[:0]
+	b.high, b.resumed, b.level, b.pending = 0, r.Resumes(), true, 0
+	for i, p := range began {
+		s := stand{from: p.From, repeated: p.Hash, out: !r.For(i)}
+		s.low, s.through = at[i].Hash, p != at[i] && !at[i].Sweeping()
+		b.level = b.level && p.From <= from && !p.Sweeping() && !s.out
+		b.stands = append(b.stands, s)
+	}
+	b.targets.others = int64(len(at) - 1)
 }
 
 // Release gives all memory back, and keeps no more of it than any batch needs.
@@ -104,15 +124,13 @@ func (b *Batch) Add(e *Event) (Result, error) {
 	if err != nil {
 		return 0, err
 	}
-	switch {
-	case taken == 0:
+	if taken == 0 {
 		return Late, nil
-	case e.Hash < b.repeated:
-		return Repeated, nil
-	case e.Hash < b.low: // swept after this owner's last reading
-		return Left, nil
-	case b.high != 0 && e.Hash >= b.high:
-		return Left, nil
+	}
+	if !b.level {
+		if r := b.has(e); r != Added {
+			return r, nil
+		}
 	}
 	target, r := b.targets.of(&b.table, span, taken, e.Boards)
 	if r != Added {
@@ -123,6 +141,21 @@ func (b *Batch) Add(e *Event) (Result, error) {
 		time = e.Time
 	}
 	return b.add(e.Hash, e.User, target, e.Points, time), nil
+}
+
+// has is Added for an event that isn't in yet, and is to be added.
+func (b *Batch) has(e *Event) Result {
+	switch s := &b.stands[b.shards.Of(e.Hash)]; {
+	case e.Offset < s.from, e.Hash < s.repeated:
+		return Repeated
+	case s.out:
+		return Elsewhere
+	case s.through, e.Hash < s.low: // swept after this owner's last reading
+		return Left
+	case b.high != 0 && e.Hash >= b.high:
+		return Left
+	}
+	return Added
 }
 
 func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Result {
@@ -209,7 +242,7 @@ func (b *Batch) Halve() bool {
 			first = h
 		}
 		if seen >= b.table.count/2 && h > first {
-			b.high = h
+			b.high, b.level = h, false
 			b.Release()
 			return true
 		}
@@ -221,7 +254,7 @@ func (b *Batch) Halve() bool {
 
 // Below leaves the members from a hash on to another, so that a batch that resumes a
 // sweep ends at that hash. Zero leaves nobody.
-func (b *Batch) Below(hash uint64) { b.high = hash }
+func (b *Batch) Below(hash uint64) { b.high, b.level = hash, b.level && hash == 0 }
 
 // MoveTo sets the end of the batch: the offset that is to be read next.
 func (b *Batch) MoveTo(offset int64) { b.to = offset }
@@ -232,21 +265,39 @@ func (b *Batch) From() int64 { return b.from }
 // To is the offset after the batch.
 func (b *Batch) To() int64 { return b.to }
 
-// Start is the position that the batch's first piece expects.
-func (b *Batch) Start() ledger.Position {
-	if b.low == 0 {
-		return ledger.At(b.from)
+// Of reports whether the batch has every event of its range for a shard that the shard
+// doesn't have yet: its reading is for it.
+func (b *Batch) Of(shard int) bool { return !b.stands[shard].out }
+
+// For reports whether it can have anything for a shard, from where that stands.
+func (b *Batch) For(shard int, at ledger.Position) bool { return b.Of(shard) && at.From < b.to }
+
+// End is the position that the last piece of a shard writes, from where the shard stands: that
+// one itself, where the batch has nothing for it.
+func (b *Batch) End(shard int, at ledger.Position) ledger.Position {
+	low, high := b.shards.From(shard), b.shards.From(shard+1)
+	switch {
+	case !b.For(shard, at):
+		return at
+	case b.high == 0, high != 0 && high <= b.high:
+		return ledger.At(b.to)
+	case b.high <= max(low, at.Hash):
+		return at
 	}
-	return ledger.Position{From: b.from, To: b.to, Hash: b.low}
+	return ledger.Position{From: at.From, To: b.to, Hash: b.high}
 }
 
-// End is the position that its last piece writes.
-func (b *Batch) End() ledger.Position {
-	if b.high != 0 {
-		return ledger.Position{From: b.from, To: b.to, Hash: b.high}
+// Ends are the ends of all shards, from where they stand.
+func (b *Batch) Ends(at ledger.Positions) ledger.Positions {
+	all := make(ledger.Positions, len(at))
+	for i, p := range at {
+		all[i] = b.End(i, p)
 	}
-	return ledger.At(b.to)
+	return all
 }
+
+// Cut reports whether members are left to another reading.
+func (b *Batch) Cut() bool { return b.high != 0 }
 
 // Resumed reports whether the batch goes on with a sweep that was begun before.
 func (b *Batch) Resumed() bool { return b.resumed }

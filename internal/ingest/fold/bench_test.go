@@ -20,12 +20,12 @@ func BenchmarkFold(b *testing.B) {
 			}
 			batch := New(rules(b), &unbounded{}, math.MaxInt64)
 			e := Event{Boards: [][]byte{[]byte("global")}, Points: 5, Time: border, RecordTime: border}
-			batch.Reset(ledger.At(0), 0)
+			reset(batch, ledger.At(0), 0)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
 				if i%size == 0 {
-					batch.Reset(ledger.At(0), 0)
+					reset(batch, ledger.At(0), 0)
 				}
 				e.User = ids[i&(1<<16-1)]
 				e.Hash = Hash(e.User)
@@ -41,7 +41,7 @@ func BenchmarkFold(b *testing.B) {
 func BenchmarkPieces(b *testing.B) {
 	const members = 100_000
 	batch := New(rules(b), &unbounded{}, math.MaxInt64)
-	batch.Reset(ledger.At(0), 0)
+	reset(batch, ledger.At(0), 0)
 	for i := range members {
 		id := fmt.Appendf(nil, "player-%07d", i)
 		e := Event{User: id, Hash: Hash(id), Boards: [][]byte{[]byte("global")}, Points: 5, Time: border, RecordTime: border}
@@ -53,7 +53,7 @@ func BenchmarkPieces(b *testing.B) {
 	b.ReportAllocs()
 	var p Pieces
 	for b.Loop() {
-		p.Reset(batch, "points", 0)
+		cut(&p, batch, ledger.Partition{Topic: "points"})
 		for _, _, ok := p.Next(3000); ok; _, _, ok = p.Next(3000) {
 		}
 	}

@@ -32,7 +32,7 @@ func TestMembersAreFoundAndWalkedInOrderHoweverTheirHashesAreAlike(t *testing.T)
 		random := source(t)
 		var memory unbounded
 		b := New(r, &memory, math.MaxInt64)
-		b.Reset(ledger.At(0), 0)
+		reset(b, ledger.At(0), 0)
 		tb := &b.table
 		hashes := make([]uint64, 1+random.IntN(1500))
 		for i := range hashes {
@@ -141,7 +141,7 @@ func TestIdsThatCollideCostAboutWhatOthersDo(t *testing.T) {
 		best := time.Duration(math.MaxInt64)
 		for range 3 {
 			b := New(r, &unbounded{}, math.MaxInt64)
-			b.Reset(ledger.At(0), 0)
+			reset(b, ledger.At(0), 0)
 			e := Event{Boards: [][]byte{[]byte("global")}, Points: 1, Time: border, RecordTime: border}
 			began := time.Now()
 			for range 2 {
@@ -153,7 +153,7 @@ func TestIdsThatCollideCostAboutWhatOthersDo(t *testing.T) {
 				}
 			}
 			var p Pieces
-			p.Reset(b, "points", 0)
+			cut(&p, b, ledger.Partition{Topic: "points"})
 			for _, _, ok := p.Next(3000); ok; _, _, ok = p.Next(3000) {
 			}
 			best = min(best, time.Since(began))
@@ -196,7 +196,7 @@ func TestABatchEndsBeforeItsIndexesDo(t *testing.T) {
 			}
 			b := New(r, &unbounded{}, math.MaxInt64)
 			b.table.most = most
-			b.Reset(ledger.At(0), 0)
+			reset(b, ledger.At(0), 0)
 			sums, batches := naive{}, 0
 			sweep := func() {
 				got := naive{}
@@ -218,7 +218,7 @@ func TestABatchEndsBeforeItsIndexesDo(t *testing.T) {
 				if got == Full {
 					b.MoveTo(int64(i))
 					sweep()
-					b.Reset(ledger.At(int64(i)), 0)
+					reset(b, ledger.At(int64(i)), 0)
 					if got, _ = b.Add(&events[i]); got == Full {
 						t.Fatal("an empty batch is full")
 					}
@@ -238,7 +238,7 @@ func TestABatchEndsBeforeItsIndexesDo(t *testing.T) {
 				if readings > 100 {
 					t.Fatalf("still at %v", at)
 				}
-				b.Reset(at, at.Hash)
+				reset(b, at, at.Hash)
 				for i := 0; i < len(events); i++ {
 					result, err := b.Add(&events[i])
 					if err != nil {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -102,8 +101,8 @@ func event(r *rand.Rand, members int) Event {
 func collect(t tester, b *Batch, width func() int, into naive) (events int64, end ledger.Position) {
 	t.Helper()
 	var p Pieces
-	p.Reset(b, "points", 3)
-	at := b.Start()
+	cut(&p, b, ledger.Partition{Topic: "points", Number: 3})
+	at := started(b)
 	for piece, n, ok := p.Next(width()); ok; piece, n, ok = p.Next(width()) {
 		events += n
 		if piece.Expected != at {
@@ -154,7 +153,7 @@ func TestPiecesAddUpToTheEventsHoweverTheyAreCut(t *testing.T) {
 	var memory unbounded
 	b := New(r, &memory, math.MaxInt64)
 	rapid.Check(t, func(t *rapid.T) {
-		b.Reset(ledger.At(100), 0)
+		reset(b, ledger.At(100), 0)
 		random := source(t)
 		want, added := naive{}, int64(0)
 		events := rapid.IntRange(0, 400).Draw(t, "events")
@@ -206,21 +205,22 @@ func TestASweepTakenOverAddsWhatIsMissingHoweverLittleMemoryThereIs(t *testing.T
 		}
 		from, to := int64(7), int64(7+len(events))
 		want := naive{}
-		for _, e := range events {
-			want.add(r, e)
+		for i := range events {
+			events[i].Offset = from + int64(i)
+			want.add(r, events[i])
 		}
 		// The first owner applies some pieces and is gone.
 		first := New(r, &unbounded{}, math.MaxInt64)
-		first.Reset(ledger.At(from), 0)
+		reset(first, ledger.At(from), 0)
 		for i := range events {
 			if _, err := first.Add(&events[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		first.MoveTo(to)
-		got, at := naive{}, first.Start()
+		got, at := naive{}, started(first)
 		var p Pieces
-		p.Reset(first, "points", 0)
+		cut(&p, first, ledger.Partition{Topic: "points"})
 		for range rapid.IntRange(1, 5).Draw(t, "pieces") {
 			piece, _, ok := p.Next(rapid.IntRange(1, 2000).Draw(t, "width"))
 			if !ok {
@@ -243,7 +243,7 @@ func TestASweepTakenOverAddsWhatIsMissingHoweverLittleMemoryThereIs(t *testing.T
 			if readings > 200 {
 				t.Fatalf("still at %v after 200 readings", at)
 			}
-			next.Reset(at, taken)
+			reset(next, at, taken)
 			for i := 0; i < len(events); i++ {
 				result, err := next.Add(&events[i])
 				if err != nil {
@@ -276,7 +276,7 @@ func TestASweepTakenOverAddsWhatIsMissingHoweverLittleMemoryThereIs(t *testing.T
 func TestAMemberOnBothSidesOfAWeeksBorderMeetsEachWindowOnce(t *testing.T) {
 	r := rules(t)
 	b := New(r, &unbounded{}, math.MaxInt64)
-	b.Reset(ledger.At(0), 0)
+	reset(b, ledger.At(0), 0)
 	middle := time.Date(2024, 5, 13, 0, 0, 0, 0, time.UTC).UnixMilli() // a Monday inside a month
 	for i, at := range []int64{middle - 1, middle, middle + 5} {
 		e := Event{User: []byte("ann"), Hash: Hash([]byte("ann")), Boards: [][]byte{[]byte("global")}, Points: int64(i + 1), Time: at, RecordTime: at}
@@ -286,7 +286,7 @@ func TestAMemberOnBothSidesOfAWeeksBorderMeetsEachWindowOnce(t *testing.T) {
 	}
 	b.MoveTo(3)
 	var p Pieces
-	p.Reset(b, "points", 0)
+	cut(&p, b, ledger.Partition{Topic: "points"})
 	piece, _, _ := p.Next(100)
 	got := map[string]int64{}
 	for _, g := range piece.Groups {
@@ -306,7 +306,7 @@ func TestAMemberOnBothSidesOfAWeeksBorderMeetsEachWindowOnce(t *testing.T) {
 func TestABatchEndsBeforeOneHashPassesAThousandMemberWindows(t *testing.T) {
 	r := rules(t)
 	b := New(r, &unbounded{}, math.MaxInt64)
-	b.Reset(ledger.At(0), 0)
+	reset(b, ledger.At(0), 0)
 	added := 0
 	for i := range 1000 {
 		e := Event{User: []byte("ann"), Hash: Hash([]byte("ann")), Boards: [][]byte{fmt.Appendf(nil, "b%d", i)}, Points: 1, Time: border, RecordTime: border}
@@ -323,7 +323,7 @@ func TestABatchEndsBeforeOneHashPassesAThousandMemberWindows(t *testing.T) {
 		t.Fatalf("%d boards of three windows were folded, want %d", added, maxPerHash/3)
 	}
 	// Members that share a hash count together.
-	b.Reset(ledger.At(0), 0)
+	reset(b, ledger.At(0), 0)
 	for i := range 400 {
 		e := Event{User: fmt.Appendf(nil, "m%d", i), Hash: 42, Boards: [][]byte{[]byte("global")}, Points: 1, Time: border, RecordTime: border}
 		if got, _ := b.Add(&e); (got == Full) != (i >= maxPerHash/3) {
@@ -349,10 +349,10 @@ func TestASumThatLeavesTheRangeStaysOutOfIt(t *testing.T) {
 
 func TestABatchOfNothingIsOnePieceThatMovesThePosition(t *testing.T) {
 	b := New(rules(t), &unbounded{}, math.MaxInt64)
-	b.Reset(ledger.At(5), 0)
+	reset(b, ledger.At(5), 0)
 	b.MoveTo(9)
 	var p Pieces
-	p.Reset(b, "points", 0)
+	cut(&p, b, ledger.Partition{Topic: "points"})
 	piece, n, ok := p.Next(100)
 	if !ok || n != 0 || piece.Width() != 0 || piece.Expected != ledger.At(5) || piece.Next != ledger.At(9) {
 		t.Fatalf("got %+v, %d events, %v", piece, n, ok)
@@ -366,7 +366,7 @@ func TestNothingIsAddedWhereMemoryIsRefused(t *testing.T) {
 	r := rules(t)
 	memory := &bounded{limit: 60_000}
 	b := New(r, memory, math.MaxInt64)
-	b.Reset(ledger.At(0), 0)
+	reset(b, ledger.At(0), 0)
 	want, refused := naive{}, 0
 	for i := range 5000 {
 		id := bytes.Repeat(fmt.Appendf(nil, "%d", i), 10)
@@ -388,34 +388,4 @@ func TestNothingIsAddedWhereMemoryIsRefused(t *testing.T) {
 	b.MoveTo(5000)
 	collect(t, b, func() int { return 100 }, got)
 	sameSums(t, got, want)
-}
-
-func TestTheWalkIsInTheOrderOfHashesAtEverySize(t *testing.T) {
-	b := New(rules(t), &unbounded{}, math.MaxInt64)
-	b.Reset(ledger.At(0), 0)
-	var hashes []uint64
-	for i := range 20_000 {
-		id := fmt.Appendf(nil, "player-%d", i)
-		e := Event{User: id, Hash: Hash(id), Boards: [][]byte{[]byte("global")}, Points: 1, Time: border, RecordTime: border}
-		if _, err := b.Add(&e); err != nil {
-			t.Fatal(err)
-		}
-		hashes = append(hashes, e.Hash)
-		if i%997 != 0 {
-			continue
-		}
-		slices.Sort(hashes)
-		var w walk
-		w.reset(&b.table)
-		for k, want := range hashes {
-			at := w.peek()
-			if at < 0 || b.table.member(at).hash != want {
-				t.Fatalf("member %d of %d is out of order", k, len(hashes))
-			}
-			w.next()
-		}
-		if w.peek() >= 0 {
-			t.Fatal("the walk goes on after the last member")
-		}
-	}
 }

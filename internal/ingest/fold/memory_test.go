@@ -64,14 +64,14 @@ func TestABatchChargesWhatItTakesAndKeepsNothingOfIt(t *testing.T) {
 					before := heap()
 					b := New(rules(t), &memory, math.MaxInt64)
 					var p Pieces
-					b.Reset(ledger.At(0), 0)
+					reset(b, ledger.At(0), 0)
 					events := manyBoards(t, b, boards, each, both)
 					b.MoveTo(int64(events))
 					folded := heap() - before
 					if folded > memory.held+alone {
 						t.Errorf("%d bytes were folded into, and %d are charged", folded, memory.held)
 					}
-					p.Reset(b, "points", 0)
+					cut(&p, b, ledger.Partition{Topic: "points"})
 					most, n := int64(0), 0
 					for _, _, ok := p.Next(3000); ok; _, _, ok = p.Next(3000) {
 						if n%64 == 0 {

@@ -7,10 +7,13 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Pieces cuts a batch into pieces, in the order of its members' hashes.
+// Pieces cuts what a batch has for one shard into pieces, in the order of its members' hashes.
 type Pieces struct {
 	batch   *Batch
+	shard   int
+	end     uint64 // the lowest hash of the next shard; 0: there is none
 	walk    walk
+	stood   ledger.Position // what the first piece expects
 	at      ledger.Position // what the next piece expects
 	piece   ledger.Piece
 	events  int64
@@ -23,6 +26,7 @@ type Pieces struct {
 	room     int              // elements that the groups have room for
 	sums     []sum
 	set      []int32
+	text     []byte // a set as the key of a map
 }
 
 // sum is what one member adds to one window.
@@ -31,17 +35,30 @@ type sum struct {
 	points, time int64
 }
 
-// Reset starts the cutting of a batch.
-func (p *Pieces) Reset(b *Batch, topic string, partition int) {
-	p.batch, p.at, p.done = b, b.Start(), false
-	p.piece.Topic, p.piece.Partition = topic, partition
+// Reset starts the cutting of what a batch has for a shard, which stands at a position.
+func (p *Pieces) Reset(b *Batch, partition ledger.Partition, shard int, at ledger.Position) {
+	p.batch, p.shard, p.end = b, shard, b.shards.From(shard+1)
+	p.stood, p.piece.Partition = at, partition
 	p.walk.reset(&b.table)
+	p.Rewind(at)
 }
 
 // Rewind goes back to a position between two pieces: what follows it is cut anew.
 func (p *Pieces) Rewind(at ledger.Position) {
 	p.at, p.done = at, false
-	p.walk.seek(at.Hash)
+	p.walk.seek(max(at.Hash, p.batch.shards.From(p.shard)))
+}
+
+// Any reports whether there are members from there on.
+func (p *Pieces) Any() bool { return p.peek() >= 0 }
+
+// peek is the next member of the shard, or -1.
+func (p *Pieces) peek() int {
+	i := p.walk.peek()
+	if i >= 0 && p.end != 0 && p.batch.table.member(i).hash >= p.end {
+		return -1
+	}
+	return i
 }
 
 // Refused is the number of events of the piece whose members are refused, by reason. They
@@ -58,8 +75,8 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	}
 	p.begin()
 	used, last := 0, uint64(0)
-	i := p.walk.peek()
-	for ; i >= 0; i = p.walk.peek() {
+	i := p.peek()
+	for ; i >= 0; i = p.peek() {
 		m := p.batch.table.member(i)
 		if m.refused == 0 {
 			if used > 0 && m.hash != last && used+p.batch.width(m) > width {
@@ -76,9 +93,9 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	p.piece.Expected = p.at
 	if i < 0 {
 		p.done = true
-		p.piece.Next = p.batch.End()
+		p.piece.Next = p.batch.End(p.shard, p.stood)
 	} else {
-		p.piece.Next = ledger.Position{From: p.batch.from, To: p.batch.to, Hash: p.batch.table.member(i).hash}
+		p.piece.Next = ledger.Position{From: p.stood.From, To: p.batch.to, Hash: p.batch.table.member(i).hash}
 	}
 	p.at = p.piece.Next
 	return &p.piece, p.events, true
@@ -93,7 +110,7 @@ func (p *Pieces) Release() {
 	}
 	p.others = cleared(p.others)
 	p.groupOf, p.windowOf, p.piece.Windows = emptied(p.groupOf), emptied(p.windowOf), emptied(p.piece.Windows)
-	p.sums, p.set = emptied(p.sums), emptied(p.set)
+	p.sums, p.set, p.text = emptied(p.sums), emptied(p.set), emptied(p.text)
 }
 
 // mostRoom is how many elements the groups of a piece may keep room for until the next
@@ -193,7 +210,8 @@ func (p *Pieces) put(target int32, m ledger.Member) {
 // known to the piece alone: of a batch's, members with several changes could make as many
 // as they are.
 func (p *Pieces) putPart(set []int32, m ledger.Member) {
-	text := p.batch.targets.text(set)
+	p.text = appendSet(p.text[:0], set)
+	text := p.text
 	if target, ok := p.batch.targets.setOf[string(text)]; ok {
 		p.put(target, m)
 		return

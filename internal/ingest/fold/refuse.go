@@ -22,11 +22,12 @@ func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
 	return true
 }
 
-// Pending returns why a member was refused, 0 if it wasn't or if its events were found
-// before.
-func (b *Batch) Pending(id []byte) ledger.Reason {
-	at := b.table.find(Hash(id), id).at
-	if at < 0 || b.table.member(at).refused&pending == 0 {
+// Pending returns why a member was refused to whom the event at an offset belongs: 0 if it
+// wasn't, if its events were found before, or if its shard had the event already.
+func (b *Batch) Pending(id []byte, offset int64) ledger.Reason {
+	hash := Hash(id)
+	at := b.table.find(hash, id).at
+	if at < 0 || b.table.member(at).refused&pending == 0 || offset < b.stands[b.shards.Of(hash)].from {
 		return 0
 	}
 	return b.table.member(at).reason()

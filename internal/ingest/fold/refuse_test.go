@@ -3,6 +3,7 @@ package fold
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,7 +19,7 @@ func TestRefusedMembersAreInNoPieceAndTheirEventsAreCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := source(t)
 		b := New(r, &unbounded{}, math.MaxInt64)
-		b.Reset(ledger.At(100), 0)
+		reset(b, ledger.At(100), 0)
 		events := map[string]int64{}
 		members := 1 + random.IntN(400)
 		for range random.IntN(2000) {
@@ -32,7 +33,7 @@ func TestRefusedMembersAreInNoPieceAndTheirEventsAreCountedOnce(t *testing.T) {
 		b.MoveTo(300)
 		out, in, counted := map[string]bool{}, map[string]bool{}, int64(0)
 		var p Pieces
-		p.Reset(b, "points", 0)
+		cut(&p, b, ledger.Partition{Topic: "points"})
 		total := int64(0)
 		for _, n := range events {
 			total += n
@@ -51,7 +52,7 @@ func TestRefusedMembersAreInNoPieceAndTheirEventsAreCountedOnce(t *testing.T) {
 				}
 				pending := int64(0)
 				for m := range out {
-					if b.Pending([]byte(m)) == ledger.Overflow {
+					if b.Pending([]byte(m), 100) == ledger.Overflow {
 						pending += events[m]
 					}
 				}
@@ -106,7 +107,7 @@ func refuseSome(t *rapid.T, n int, b *Batch, p *ledger.Piece, events map[string]
 
 func TestAMemberWhomTheBatchDoesNotHaveIsNotRefused(t *testing.T) {
 	b := New(rules(t), &unbounded{}, math.MaxInt64)
-	b.Reset(ledger.At(0), 0)
+	reset(b, ledger.At(0), 0)
 	if b.Refuse([]byte("u1"), ledger.Overflow) {
 		t.Fatal("an empty batch has nobody")
 	}
@@ -119,11 +120,47 @@ func TestAMemberWhomTheBatchDoesNotHaveIsNotRefused(t *testing.T) {
 	if b.Refuse([]byte("u2"), ledger.Overflow) || !b.Refuse([]byte("u1"), ledger.Overflow) || b.Refuse([]byte("u1"), ledger.Overflow) {
 		t.Fatal("u1 is refused once, and u2 never")
 	}
-	if got := fmt.Sprint(b.Pending([]byte("u1")), b.PendingEvents()); got != "1 3" {
+	if got := fmt.Sprint(b.Pending([]byte("u1"), 100), b.PendingEvents()); got != "1 3" {
 		t.Fatal(got)
 	}
-	b.Reset(ledger.At(9), 0)
+	reset(b, ledger.At(9), 0)
 	if b.PendingEvents() != 0 {
 		t.Fatal("a batch begins without refusals")
+	}
+}
+
+// A batch of shards that stand apart begins where the one does that is furthest behind: what
+// the others have already counts, whoever is refused for what follows.
+func TestEventsThatTheShardHadAreNotThoseOfWhomItRefuses(t *testing.T) {
+	b := New(rules(t), &unbounded{}, math.MaxInt64)
+	at := ledger.Positions{ledger.At(100), ledger.At(107)}
+	b.Reset(100, at.Next(), at, at)
+	id := []byte("u1")
+	if (ledger.Shards(2)).Of(Hash(id)) != 1 {
+		id = []byte("u2")
+	}
+	if shard := (ledger.Shards(2)).Of(Hash(id)); shard != 1 {
+		t.Fatalf("%s is of shard %d", id, shard)
+	}
+	source := rand.New(rand.NewPCG(1, 2))
+	for offset, want := range map[int64]Result{106: Repeated, 107: Added, 110: Added} {
+		e := event(source, 1)
+		e.User, e.Hash, e.Offset = id, Hash(id), offset
+		if got, err := b.Add(&e); err != nil || got != want {
+			t.Fatalf("the event at %d: %v %v", offset, got, err)
+		}
+	}
+	b.MoveTo(120)
+	if !b.Refuse(id, ledger.Overflow) {
+		t.Fatal("it isn't in the batch")
+	}
+	found := int64(0)
+	for _, offset := range []int64{106, 107, 110} {
+		if b.Pending(id, offset) == ledger.Overflow {
+			found++
+		}
+	}
+	if want := b.PendingEvents(); found != want || want != 2 {
+		t.Errorf("%d events are found, and %d were folded", found, want)
 	}
 }

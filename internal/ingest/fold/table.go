@@ -33,7 +33,7 @@ const (
 	firstLevel = 6 // 64 buckets
 )
 
-// bounds are what the widths of indexes allow: a batch that comes to one of them ends.
+// bounds are what the widths of indexes allow: a batch that reaches one of them ends.
 type bounds struct {
 	members, changes int // int32, plus one
 	idChunks         int // 4 GiB of ids

@@ -32,6 +32,8 @@ func (r *Rules) Takes(w *periods.Window, recordTime int64) bool {
 type targets struct {
 	rules *Rules
 
+	others int64 // shards but one: each has Pieces of its own
+
 	windows []ledger.Window
 	sets    [][]int32 // a set of windows, as ascending indexes
 	setOf   map[string]int32
@@ -69,6 +71,7 @@ type key struct {
 const (
 	windowBytes = 224
 	setBytes    = 192 // and 8 a window
+	otherBytes  = 4   // for each further shard
 	listBytes   = 128 // and 48 a board, and its text
 	spansKept   = 8   // from batch to batch
 	spansMost   = 128 // in one
@@ -232,7 +235,7 @@ func (ts *targets) add(t *table, k key, span *periods.Span) (int32, Result) {
 		}
 	}
 	ts.lookup = set
-	if r := t.take(int64(setBytes + 8*len(set))); r != Added {
+	if r := t.take(int64(setBytes+8*len(set)) + ts.others*otherBytes); r != Added {
 		return 0, r
 	}
 	slices.Sort(set)
@@ -245,7 +248,7 @@ func (ts *targets) window(t *table, board string, w periods.Window) (int32, Resu
 	k := window{board, w.Period, w.Start}
 	n, ok := ts.at[k]
 	if !ok {
-		if r := t.take(windowBytes); r != Added {
+		if r := t.take(windowBytes + ts.others*otherBytes); r != Added {
 			return 0, r
 		}
 		n = int32(len(ts.windows))
@@ -257,20 +260,18 @@ func (ts *targets) window(t *table, board string, w periods.Window) (int32, Resu
 	return n, Added
 }
 
-// text is a set of windows, given as ascending indexes, as the key of a map; until the
-// next call.
-func (ts *targets) text(windows []int32) []byte {
-	b := ts.scratch[:0]
+// appendSet writes a set of windows, given as ascending indexes, as the key of a map.
+func appendSet(b []byte, windows []int32) []byte {
 	for _, w := range windows {
 		b = binary.LittleEndian.AppendUint32(b, uint32(w))
 	}
-	ts.scratch = b
 	return b
 }
 
 // set numbers a set of windows.
 func (ts *targets) set(windows []int32) int32 {
-	b := ts.text(windows)
+	ts.scratch = appendSet(ts.scratch[:0], windows)
+	b := ts.scratch
 	n, ok := ts.setOf[string(b)]
 	if !ok {
 		n = int32(len(ts.sets))

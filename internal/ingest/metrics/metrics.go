@@ -14,6 +14,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
 )
 
 // Collector collects from one consumer.
@@ -48,24 +49,24 @@ var (
 	pieces   = desc("piece_updates", "Member-windows written by the pieces that were applied, each in one call to Redis.")
 	updates  = desc("updates_total", "Member-windows written to Redis. By this, applied events are the events an update carries: the more, the cheaper.")
 	apply    = desc("apply_seconds", "How long the calls took that applied a piece, without waiting for their turn in this process.")
-	standing = desc("record_to_standing_seconds", "From the newest record of a batch until all of the batch counts, by the record's time and this machine's clock. Of a replay it tells how old the records are.")
+	standing = desc("record_to_standing_seconds", "From the newest record of a batch until all of the batch counts, by the record's time and this machine's clock. Of a replay it is how old the records are.")
 )
 
 // What went otherwise.
 var (
-	moves     = desc("ledger_moves_total", "Times that the ledger was found elsewhere than it should stand, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
-	broken    = desc("disordered_records_total", "Records whose time lies further before that of an earlier record of their partition than `disorder` says: windows may have been taken for complete that aren't. 0 where `disorder` isn't set.")
+	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	broken    = desc("disordered_records_total", "Records whose time is further before that of an earlier record of their partition than `disorder` allows: windows may be shown as complete that aren't. 0 if `disorder` isn't set.")
 	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
-	throttled = desc("kafka_throttle_seconds_total", "Time that brokers asked to be left alone for, since a quota of Kafka's was used up (consumer_byte_rate, request_percentage): added up over partitions, so that of a process with many it may grow by many seconds a second.")
-	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz says what to do.", "reason")
+	throttled = desc("kafka_throttle_seconds_total", "Time for which brokers throttled fetches by a quota (consumer_byte_rate, request_percentage), summed over partitions: with many of them it may grow by many seconds a second.")
+	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz reports what to do.", "reason")
 	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
-	refilling = desc("refilling_partitions", "Partitions of this process that are read again since Redis was lost: until they are where they were, boards lack points and members. /readyz says how many records are left.")
+	refilling = desc("refilling_partitions", "Partitions of this process that are read again since Redis was lost: until they are where they were, boards lack points and members. /readyz reports how many records are left.")
 	state     = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
 // How it stands.
 var (
-	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last told it, up to the first open transaction. Those of a sweep under way count as behind until its end.", "topic", "partition")
+	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last reported it, up to the first open transaction. Those of a sweep under way count as behind until its end.", "topic", "partition")
 	lagSeconds = desc("lag_seconds", "Age of the oldest record of a partition that doesn't count yet, by the record's time; 0 when caught up. Before that record was read, how long it has been waiting at least.", "topic", "partition")
 	member     = desc("group_member", "1 while this process is in a generation of its group, else 0.")
 	generation = desc("group_generation", "The last generation of the group that this process was in.")
@@ -174,17 +175,17 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 		}
 	}
 	to.gauge(refilling, float64(refills))
-	for _, r := range ingest.HaltReasons() {
-		to.gauge(halted, float64(reasons[why{ingest.StateHalted, r}]), r)
+	for _, r := range health.HaltReasons() {
+		to.gauge(halted, float64(reasons[why{health.StateHalted, r}]), r)
 	}
-	for _, r := range ingest.WaitReasons() {
-		to.gauge(waiting, float64(reasons[why{ingest.StateWaiting, r}]), r)
+	for _, r := range health.WaitReasons() {
+		to.gauge(waiting, float64(reasons[why{health.StateWaiting, r}]), r)
 	}
 }
 
 func (to sender) partition(p *ingest.PartitionSnapshot, now time.Time) {
 	number := strconv.Itoa(p.Partition)
-	for _, of := range []string{ingest.StateRunning, ingest.StateWaiting, ingest.StateHalted} {
+	for _, of := range []string{health.StateRunning, health.StateWaiting, health.StateHalted} {
 		to.gauge(state, truth(of == p.Line.State), p.Topic, number, of)
 	}
 	if !p.Lag.Known {

@@ -12,19 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
 )
 
 // aConsumer has three partitions, each in another state.
 func aConsumer() ingest.Snapshot {
-	partition := func(n int, state, reason string, lag ingest.Lag) ingest.PartitionSnapshot {
-		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: ingest.Line{State: state, Reason: reason}, Lag: lag}
+	partition := func(n int, state, reason string, lag health.Lag) ingest.PartitionSnapshot {
+		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: health.Line{State: state, Reason: reason}, Lag: lag}
 	}
 	return ingest.Snapshot{
 		Membership: ingest.Membership{Joined: true, Generation: 7, Joins: 3},
 		Partitions: []ingest.PartitionSnapshot{
-			partition(0, ingest.StateRunning, "", ingest.Lag{Known: true}),
-			partition(1, ingest.StateWaiting, ingest.WaitsMemory, ingest.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
-			partition(2, ingest.StateHalted, ingest.HaltGap, ingest.Lag{}),
+			partition(0, health.StateRunning, "", health.Lag{Known: true}),
+			partition(1, health.StateWaiting, health.WaitsMemory, health.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
+			partition(2, health.StateHalted, health.HaltGap, health.Lag{}),
 		},
 		Memory: ingest.Memory{Limit: 300, Used: 100, High: 200},
 	}
@@ -85,14 +86,14 @@ func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
 		"2 running points ": 0, "2 waiting points ": 0, "2 halted points ": 1,
 	}, values(found["standings_partition_state"]))
 	halted := values(found["standings_halted_partitions"])
-	require.Len(t, halted, len(ingest.HaltReasons()))
+	require.Len(t, halted, len(health.HaltReasons()))
 	for reason, n := range halted {
-		require.Equal(t, reason == ingest.HaltGap+" ", n == 1, "%s: %v", reason, n)
+		require.Equal(t, reason == health.HaltGap+" ", n == 1, "%s: %v", reason, n)
 	}
 	waiting := values(found["standings_waiting_partitions"])
-	require.Len(t, waiting, len(ingest.WaitReasons()))
+	require.Len(t, waiting, len(health.WaitReasons()))
 	for reason, n := range waiting {
-		require.Equal(t, reason == ingest.WaitsMemory+" ", n == 1, "%s: %v", reason, n)
+		require.Equal(t, reason == health.WaitsMemory+" ", n == 1, "%s: %v", reason, n)
 	}
 }
 

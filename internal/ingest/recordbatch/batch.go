@@ -38,8 +38,6 @@ type batch struct {
 	producer  int64
 	count     int
 	attrs     uint16
-	magic     byte
-	body      int32 // where its records begin; of an old message that isn't compressed: itself
 }
 
 func (b *batch) last() int64         { return b.base + b.lastDelta }
@@ -48,40 +46,35 @@ func (b *batch) control() bool       { return b.attrs&attrControl != 0 }
 func (b *batch) transactional() bool { return b.attrs&attrTransactional != 0 }
 func (b *batch) logAppendTime() bool { return b.attrs&attrLogAppendTime != 0 }
 
-// old reports whether it is a message of magic 0 or 1 (messageset.go).
-func (b *batch) old() bool { return b.magic < 2 }
-
-// name is what errors call it by.
-func (b *batch) name() string {
-	if b.old() {
-		return fmt.Sprintf("message of magic %d at offset %d", b.magic, b.base)
-	}
-	return fmt.Sprintf("record batch at offset %d", b.base)
-}
-
 // corrupt says what is wrong with the batch; a %w in format keeps a cause.
 func (b *batch) corrupt(format string, args ...any) error {
-	return fmt.Errorf("%s: %w: %w", b.name(), ErrCorrupt, fmt.Errorf(format, args...))
+	return fmt.Errorf("record batch at offset %d: %w: %w", b.base, ErrCorrupt, fmt.Errorf(format, args...))
 }
 
-// parseBatch reads the header of the batch, or old message, that in begins with,
-// and checks its sum. With errShort the size is what is needed, as far as is known.
+// parseBatch reads the header of the batch that in begins with, and checks its sum.
+// With errShort the size is what is needed, as far as is known.
 func parseBatch(in []byte) (b batch, size int, err error) {
 	if len(in) <= magicAt {
 		return b, headerSize, errShort
 	}
-	if in[magicAt] != 2 {
-		return parseMessage(in)
-	}
-	b.base, b.magic, b.body = int64(binary.BigEndian.Uint64(in)), 2, headerSize
+	b.base = int64(binary.BigEndian.Uint64(in))
 	length := int64(int32(binary.BigEndian.Uint32(in[8:])))
-	if length < headerSize-prefixSize {
-		return b, 0, b.corrupt("a length of %d bytes is less than a header's", length)
+	magic, least := in[magicAt], int64(headerSize)
+	if magic < 2 {
+		least = minOldSize
 	}
-	if length+prefixSize > int64(len(in)) {
+	switch {
+	case magic > 2:
+		return b, 0, b.corrupt("magic %d is unknown", magic)
+	case length+prefixSize < least:
+		return b, 0, b.corrupt("a length of %d bytes is less than a header's", length)
+	case length+prefixSize > int64(len(in)):
 		return b, int(length + prefixSize), errShort
 	}
 	size = int(length + prefixSize)
+	if magic < 2 {
+		return b, 0, b.old(in[:size])
+	}
 	if sum, want := crc32.Checksum(in[crcFrom:size], castagnoli), binary.BigEndian.Uint32(in[crcAt:]); sum != want {
 		return b, 0, b.corrupt("its CRC is %08x and should be %08x", sum, want)
 	}

@@ -53,65 +53,21 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-func BenchmarkNextOfOldMessages(b *testing.B) {
-	for magic := range byte(2) {
-		for _, codec := range oldCodecs {
-			b.Run(fmt.Sprintf("%d/%s", magic, codecNames[codec]), func(b *testing.B) {
-				in, records := oldResponse(magic, codec, 100)
-				r := Reader{Memory: &budget{limit: 1 << 40}}
-				defer r.Close()
-				b.ReportAllocs()
-				b.SetBytes(int64(len(in)))
-				for b.Loop() {
-					r.Reset(in, 0, nil)
-					for n := range records + 1 {
-						if _, err := r.Next(); err != nil && (n < records || !errors.Is(err, io.EOF)) {
-							b.Fatal(err)
-						}
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*records), "ns/record")
-			})
-		}
-	}
-}
-
-// oldResponse is response in messages, wrapped in a number of them.
-func oldResponse(magic byte, codec int16, size int) (in []byte, records int) {
-	batches, records := response(0, size)
-	var r Reader
-	r.Reset(batches, 0, nil)
-	s := set{magic: magic, attrs: int8(codec)}
-	for range records {
-		rec, err := r.Next()
-		if err != nil {
-			panic(err)
-		}
-		if s.records = append(s.records, keep(rec)); len(s.records) == size {
-			in, s.records = append(in, s.encode()...), nil
-		}
-	}
-	return in, records
-}
-
 // Of a compressed batch kafka-go allocates the handle of a pooled codec.
 func TestNothingIsAllocatedPerRecordOrPerBatch(t *testing.T) {
-	batches, _ := response(0, 100)
-	messages, _ := oldResponse(1, 0, 100)
-	for name, in := range map[string][]byte{"200 batches": batches, "20,000 messages": messages} {
-		var r Reader
-		once := func() {
-			r.Reset(in, 0, nil)
-			for {
-				if _, err := r.Next(); errors.Is(err, io.EOF) {
-					return
-				} else if err != nil {
-					t.Fatal(err)
-				}
+	in, _ := response(0, 100)
+	var r Reader
+	once := func() {
+		r.Reset(in, 0, nil)
+		for {
+			if _, err := r.Next(); errors.Is(err, io.EOF) {
+				return
+			} else if err != nil {
+				t.Fatal(err)
 			}
 		}
-		if n := testing.AllocsPerRun(5, once); n > 0 {
-			t.Errorf("%v allocations in a response of %s", n, name)
-		}
+	}
+	if n := testing.AllocsPerRun(5, once); n > 0 {
+		t.Errorf("%v allocations in a response of 200 batches", n)
 	}
 }

@@ -90,13 +90,13 @@ func seal(in []byte) []byte {
 		n := int64(int32(binary.BigEndian.Uint32(b[8:]))) + prefixSize
 		least := int64(headerSize)
 		if b[magicAt] < 2 {
-			least = int64(minSize(b[magicAt]))
+			least = minOldSize
 		}
 		if n < least || n > int64(len(b)) {
 			break
 		}
 		if b[magicAt] < 2 {
-			binary.BigEndian.PutUint32(b[messageCRCAt:], crc32.ChecksumIEEE(b[messageCRCFrom:n]))
+			binary.BigEndian.PutUint32(b[oldCRCAt:], crc32.ChecksumIEEE(b[magicAt:n]))
 		} else {
 			binary.BigEndian.PutUint32(b[crcAt:], crc32.Checksum(b[crcFrom:n], castagnoli))
 		}

@@ -18,8 +18,6 @@ import (
 	"math"
 )
 
-const codecLZ4 = 3
-
 var codecNames = [...]string{"none", "gzip", "snappy", "lz4", "zstd"}
 
 // gzipSize is two Huffman tables with their links, the 32 KiB window, and the
@@ -35,7 +33,7 @@ func codecSize(codec int, payload []byte) (int64, error) {
 		return gzipSize, nil
 	case 2:
 		return snappySize(payload)
-	case codecLZ4:
+	case 3:
 		return lz4Size(payload)
 	default:
 		return zstdSize(payload)
@@ -98,7 +96,13 @@ func lz4Size(p []byte) (int64, error) {
 		return 0, fmt.Errorf("block size %d is unknown", index)
 	}
 	block := int64(1) << (8 + 2*index)
-	at := lz4Head(flags)
+	at := 7
+	if flags&(1<<3) != 0 { // the content's size
+		at += 8
+	}
+	if flags&1 != 0 { // a dictionary's id
+		at += 4
+	}
 	for {
 		if len(p)-at < 4 {
 			return 0, errCut

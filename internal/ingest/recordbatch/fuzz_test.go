@@ -31,13 +31,8 @@ func seeds() map[string][]byte {
 		"log-append-time": plain(0, 3, attrLogAppendTime).encode(),
 		"cut-off":         join(plain(0, 2, 0), plain(2, 9, 0))[:200],
 	}
-	for magic := range byte(2) {
-		name := fmt.Sprintf("magic-%d", magic)
-		all[name], _ = joinSets(old(magic, 3, 3, 0))
-		all[name] = append(all[name], plain(9, 2, 0).encode()...)
-		for _, codec := range oldCodecs[1:] {
-			all[name+"-"+codecNames[codec]], _ = joinSets(old(magic, 0, 3, int8(codec)), old(magic, 4, 2, 0))
-		}
+	for name, old := range oldMessages {
+		all["old-format-"+name] = append(plain(3, 2, 0).encode(), old.bytes()...)
 	}
 	for _, codec := range codecs {
 		all["codec-"+codecNames[codec]] = join(plain(0, 3, codec), plain(3, 8, codec))
@@ -56,14 +51,6 @@ func TestTheCorpusHoldsEveryFeature(t *testing.T) {
 	entries := map[string]string{}
 	for name, in := range seeds() {
 		entries[filepath.Join("FuzzReader", "seed-"+name)] = fmt.Sprintf("[]byte(%q)\nint64(1)\nint64(7)\n", in)
-	}
-	for magic := range byte(2) {
-		for _, codec := range oldCodecs {
-			s := old(magic, 5*int64(1-magic), 3, 0) // inside a wrapper those of magic 1 begin at 0
-			s.records[2].offset += 4
-			entries[filepath.Join("FuzzWrapper", fmt.Sprintf("seed-magic-%d-%s", magic, codecNames[codec]))] =
-				fmt.Sprintf("byte(%q)\nbyte('\\x%02x')\nint64(11)\n[]byte(%q)\nint64(1)\n", magic, codec, s.encode())
-		}
 	}
 	for name, e := range encoders {
 		file := "seed-" + strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")
@@ -97,82 +84,58 @@ func FuzzReader(f *testing.F) {
 		list := func() []Aborted {
 			return []Aborted{{aborted, from}, {aborted, 1}, {-aborted, 0}}
 		}
-		holds(t, in, from, list)
-	})
-}
-
-// FuzzWrapper is FuzzReader for what a compressed message of magic 0 or 1 holds,
-// which a change of compressed bytes would never reach.
-func FuzzWrapper(f *testing.F) {
-	f.Fuzz(func(t *testing.T, magic, codec byte, last int64, inner []byte, from int64) {
-		s := set{magic: magic & 1, attrs: int8(codec & (attrCodec | attrLogAppendTime)), time: 5, last: last, inner: seal(inner)}
-		if s.attrs&attrCodec > codecLZ4 {
-			return
-		}
-		holds(t, append(s.encode(), old(1, 1<<40, 1, 0).encode()...), from, func() []Aborted { return nil })
-	})
-}
-
-// holds is what holds for every input.
-func holds(t *testing.T, in []byte, from int64, list func() []Aborted) {
-	t.Helper()
-	const limit = 4 << 20
-	m := budget{limit: limit}
-	r := Reader{Memory: &m, MaxRecord: 1 << 20, MaxCodec: 1 << 20}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	r.Reset(in, from, list())
-	for {
-		if _, err := r.Next(); err != nil {
-			break
-		}
-	}
-	runtime.ReadMemStats(&after)
-	if r.Close(); m.held != 0 {
-		t.Fatalf("%d bytes are still held", m.held)
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > limit+64<<10+uint64(len(in))*64 {
-		t.Fatalf("%d bytes allocated for %d", n, len(in))
-	}
-
-	r.MaxCodec = 1 << 30
-	m.limit = 1 << 40
-	r.Reset(in, from, list())
-	got, err := readAll(t, &r)
-	at := r.Position()
-	r.Close()
-	if err != nil || from < 0 {
-		for _, known := range []error{nil, ErrCorrupt, ErrTruncated, ErrTooLarge} {
-			if errors.Is(err, known) {
-				return
+		const limit = 4 << 20
+		m := budget{limit: limit}
+		r := Reader{Memory: &m, MaxRecord: 1 << 20, MaxCodec: 1 << 20}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.Reset(in, from, list())
+		for {
+			if _, err := r.Next(); err != nil {
+				break
 			}
 		}
-		t.Fatalf("an error without a name: %v", err)
-	}
-	agree(t, in, from, list(), got, at)
+		runtime.ReadMemStats(&after)
+		if r.Close(); m.held != 0 {
+			t.Fatalf("%d bytes are still held", m.held)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > limit+64<<10+uint64(len(in))*64 {
+			t.Fatalf("%d bytes allocated for %d", n, len(in))
+		}
+
+		r.MaxCodec = 1 << 30
+		m.limit = 1 << 40
+		r.Reset(in, from, list())
+		got, err := readAll(t, &r)
+		at := r.Position()
+		r.Close()
+		if err != nil || from < 0 {
+			for _, known := range []error{nil, ErrCorrupt, ErrTruncated, ErrTooLarge} {
+				if errors.Is(err, known) {
+					return
+				}
+			}
+			if errors.As(err, new(*OldFormatError)) {
+				return
+			}
+			t.Fatalf("an error without a name: %v", err)
+		}
+		agree(t, in, from, list(), got, at)
+	})
 }
 
 // agree compares with franz-go, where it decodes by the same rules. It goes by a
 // batch's first offset where we go by the last, which is the same unless two
 // transactions share a batch; and it keeps what it had of a batch that it can't
-// decompress. Of old messages it refuses bits without a meaning (or takes them for
-// transactions' inside a wrapper), gives other times (see genSets), and stands after
-// the last message inside a wrapper in place of the wrapper. And it looks into a
-// wrapper whose offset is below the one that is asked for, and finds what lies above
-// in it, which is in none that a broker has written.
+// decompress.
 func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record, at int64) {
 	t.Helper()
-	older := false
 	for b := in; len(b) > 0; {
 		h, size, err := parseBatch(b)
 		if err != nil {
 			break
 		}
-		older = older || h.old()
-		if h.old() && h.codec() != 0 && h.last() < from {
-			return
-		}
-		if !h.old() && h.attrs&0x80 != 0 { // means nothing, and to it that the time is the broker's
+		if h.attrs&0x80 != 0 { // means nothing, and to it that the time is the broker's
 			return
 		}
 		if h.count == 0 && h.codec() != 0 { // there is nothing to decompress, which it tries
@@ -190,9 +153,6 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 		return
 	}
 	for i := range want {
-		if older && i < len(got) {
-			want[i].time = got[i].time
-		}
 		const year2262 = 9_223_372_036_854 // where franz-go's times wrap
 		if i < len(got) && (got[i].time > year2262 || got[i].time < -year2262) {
 			want[i].time = got[i].time
@@ -204,7 +164,7 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 		}
 	}
 	same(t, got, want)
-	if at < next || at > next && !older {
+	if at != next {
 		t.Fatalf("next is %d, and franz-go's %d", at, next)
 	}
 }

@@ -126,10 +126,11 @@ func TestALastBatchThatIsCutOffIsLeftForTheNextFetch(t *testing.T) {
 }
 
 // Every byte from the CRC on is covered by it, and those before it are the base
-// offset, the length, the leader's epoch and the magic.
+// offset, the length, the leader's epoch and the magic. By another magic it would be
+// another format, which has a sum of its own.
 func TestAFlippedBitIsSeen(t *testing.T) {
 	clean := plain(0, 4, 0).encode()
-	for i := 8 * crcAt; i < 8*len(clean); i++ {
+	for i := 8 * magicAt; i < 8*len(clean); i++ {
 		in := bytes.Clone(clean)
 		in[i/8] ^= 1 << (i % 8)
 		if _, next, err := read(t, in, 0); !errors.Is(err, ErrCorrupt) || next != 0 {

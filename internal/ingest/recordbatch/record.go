@@ -78,29 +78,20 @@ func (r *Reader) passRecord(size, head int) error {
 	if _, err := r.startRecord(r.data[start:min(len(r.data), start+size)]); err != nil {
 		return err
 	}
-	if err := r.skip(start, size); err != nil {
-		return err
+	if inData := len(r.data) - start; inData >= size {
+		r.at = start + size
+	} else {
+		if r.batch.codec() == 0 {
+			return r.batch.corrupt("a record ends past the batch")
+		}
+		r.data, r.at = nil, 0
+		if err := r.stream.discard(size - inData); err != nil {
+			return r.batch.corrupt("a record of %d bytes: %w", size, err)
+		}
 	}
 	rec := &r.rec
 	rec.Key, rec.Value, rec.Headers, rec.HeaderCount, rec.Oversize = nil, nil, nil, 0, int64(size)
 	r.left--
-	return nil
-}
-
-// skip goes over size bytes from a place in data on.
-func (r *Reader) skip(start, size int) error {
-	inData := len(r.data) - start
-	if inData >= size {
-		r.at = start + size
-		return nil
-	}
-	if r.batch.codec() == 0 {
-		return r.batch.corrupt("a record ends past the batch")
-	}
-	r.data, r.at = nil, 0
-	if err := r.stream.discard(size - inData); err != nil {
-		return r.batch.corrupt("a record of %d bytes: %w", size, err)
-	}
 	return nil
 }
 

@@ -1,6 +1,6 @@
 // Package recordbatch reads the records of one fetch response: Kafka's record
-// batches, magic 2, as its protocol guide describes them, at read_committed, and
-// the messages of before Kafka 0.11, magic 0 and 1 (messageset.go).
+// batches, magic 2, as its protocol guide describes them, at read_committed. The
+// messages of before Kafka 0.11, magic 0 and 1, are refused as such.
 //
 // Batches are parsed where they lie and nothing is copied. Compressed ones are
 // decompressed by kafka-go's codecs through a window that holds a few records at
@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	// ErrCorrupt is a batch that breaks the format, its own sums or its order.
+	// ErrCorrupt is a batch that breaks the format, its own sums or its order. What
+	// is whole and of another format is an OldFormatError.
 	ErrCorrupt = errors.New("corrupt record batch")
 	// ErrTruncated is a response that doesn't hold its first batch whole. A
 	// broker sends the first batch whole, however large: the response is cut.
@@ -44,9 +45,9 @@ const (
 type Record struct {
 	Offset int64
 	// Time is in Unix milliseconds: the batch's maxTimestamp under LogAppendTime,
-	// else the producer's, and -1 in magic 0. At or below 0 it counts as none. A sum
-	// that overflows wraps, as it does in Kafka's own client, so that all see the
-	// same time.
+	// else the producer's, and -1 where that gave none. At or below 0 it counts as
+	// none. A sum that overflows wraps, as it does in Kafka's own client, so that all
+	// see the same time.
 	Time       int64
 	Key, Value []byte // nil where null
 	// Headers is the raw region of HeaderCount headers, already checked.
@@ -82,13 +83,10 @@ type Reader struct {
 
 	open  bool // batch, left, delta, data and at are those of a batch being read
 	batch batch
-	left  int   // records still to come in it; of an old message 1 until its end
+	left  int   // records still to come in it
 	delta int64 // offset delta of the last one, -1 before the first
 	data  []byte
 	at    int // data[at:] is still to be read
-
-	lowest int64 // offset that the next old message may have
-	shift  int64 // of the messages inside a wrapper: their offsets are that much too low
 
 	stream stream
 	rec    Record
@@ -151,13 +149,7 @@ func (r *Reader) next() (*Record, error) {
 			}
 			continue
 		}
-		if r.batch.old() {
-			if more, err := r.readMessage(); err != nil {
-				return nil, err
-			} else if !more {
-				continue
-			}
-		} else if err := r.readRecord(); err != nil {
+		if err := r.readRecord(); err != nil {
 			return nil, err
 		}
 		if r.batch.control() {
@@ -185,21 +177,12 @@ func (r *Reader) nextBatch() error {
 	// A batch without records may have been left by compaction, for its last
 	// offset; the records of an aborted one are never looked at.
 	wanted := b.count > 0 && (b.last() >= r.pos && !r.isAborted(b) || b.control())
-	payload := r.in[b.body:size]
-	r.data, r.at = payload, 0
-	if b.old() {
-		r.shift, r.lowest = 0, r.floor
-	}
+	r.data, r.at = r.in[headerSize:size], 0
 	if wanted && b.codec() != 0 {
-		if err := r.stream.open(r, b, payload); err != nil {
+		if err := r.stream.open(r, b, r.data); err != nil {
 			return err
 		}
 		r.data = nil
-		if b.magic == 1 {
-			if err := r.align(b, payload); err != nil {
-				return err
-			}
-		}
 	}
 	r.in, r.whole, r.floor, r.batch = r.in[size:], true, b.last()+1, b
 	if !wanted {
@@ -257,7 +240,7 @@ func (r *Reader) need(n int) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNoMemory):
-		return fmt.Errorf("%s: a record of %d bytes: %w", r.batch.name(), n, err)
+		return fmt.Errorf("record batch at offset %d: a record of %d bytes: %w", r.batch.base, n, err)
 	case errors.Is(err, io.EOF):
 		return r.batch.corrupt("a record ends past the batch")
 	default:

@@ -55,27 +55,23 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 		return b.corrupt("%s: %w", codecNames[b.codec()], err)
 	}
 	if limit := r.maxCodec(); size > limit {
-		return fmt.Errorf("%s: %w: %s asks for %d bytes, at most %d are allowed",
-			b.name(), ErrTooLarge, codecNames[b.codec()], size, limit)
+		return fmt.Errorf("record batch at offset %d: %w: %s asks for %d bytes, at most %d are allowed",
+			b.base, ErrTooLarge, codecNames[b.codec()], size, limit)
 	}
 	if s.buf == nil {
 		if !take(r.Memory, windowSize) {
-			return fmt.Errorf("%s: a window: %w", b.name(), ErrNoMemory)
+			return fmt.Errorf("record batch at offset %d: a window: %w", b.base, ErrNoMemory)
 		}
 		s.buf = windows.Get().(*[windowSize]byte)[:]
 	}
 	if more := size - s.cost; more > 0 {
 		if !take(r.Memory, more) {
-			return fmt.Errorf("%s: %d bytes for %s: %w", b.name(), size, codecNames[b.codec()], ErrNoMemory)
+			return fmt.Errorf("record batch at offset %d: %d bytes for %s: %w", b.base, size, codecNames[b.codec()], ErrNoMemory)
 		}
 		s.cost = size
 	}
 	s.src.Reset(payload)
 	s.size, s.err = size, nil
-	if b.magic == 0 && b.codec() == codecLZ4 {
-		s.codec = compress.Codecs[codecLZ4].NewReader(mendLZ4(&s.src, payload))
-		return nil
-	}
 	s.codec = compress.Codecs[b.codec()].NewReader(&s.src)
 	return nil
 }

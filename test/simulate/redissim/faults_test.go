@@ -22,6 +22,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 const timeout = 5 * time.Second
@@ -50,7 +52,7 @@ func inWorld(t *testing.T, test func(*testing.T, *world)) {
 			}
 			return Answer{Reply: c.Execute(Fault{}).Reply}
 		}
-		begun, err := w.store.Begin(t.Context(), []ledger.Beginning{{Topic: "events", At: ledger.At(0)}})
+		begun, err := w.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events"}, At: ledger.At(0)}})
 		require.NoError(t, err)
 		require.Equal(t, ledger.Began, begun)
 		w.piece = pieceOf(t, 0, 10, "u1", "u2")
@@ -61,9 +63,9 @@ func inWorld(t *testing.T, test func(*testing.T, *world)) {
 }
 
 func clientOf(s *Server, from string) redis.UniversalClient {
-	return ranking.NewClient(ranking.Dial{
+	return redisconn.NewClient(redisconn.Settings{
 		Addresses: []string{"simulated:6379"}, Timeout: timeout, Network: s.Dialer(from),
-		Connected: func(ctx context.Context, conn *redis.Conn) error { return ranking.TryEviction(ctx, conn, false) },
+		Connected: func(ctx context.Context, conn *redis.Conn) error { return redisconn.CheckEviction(ctx, conn, false) },
 	})
 }
 
@@ -80,7 +82,7 @@ func storeOn(t require.TestingT, client redis.UniversalClient) *ranking.Store {
 // pieceOf gives each member a point in the week and the month.
 func pieceOf(t require.TestingT, from, to int64, members ...string) ledger.Piece {
 	var calendar periods.Calendar
-	p := ledger.Piece{Topic: "events", Expected: ledger.At(from), Next: ledger.At(to)}
+	p := ledger.Piece{Partition: ledger.Partition{Topic: "events"}, Expected: ledger.At(from), Next: ledger.At(to)}
 	g := ledger.Group{}
 	now := time.Now().UnixMilli()
 	for i, period := range []periods.Period{periods.Weekly, periods.Monthly} {
@@ -153,7 +155,7 @@ func TestALateCallIsExecutedAfterItsClientHasGivenUp(t *testing.T) {
 			return Answer{Reply: r.Reply}
 		}))
 		require.Error(t, err)
-		require.True(t, ranking.Unreachable(err), "%v", err)
+		require.True(t, redisconn.Unreachable(err), "%v", err)
 		require.Zero(t, a)
 		require.Contains(t, w.server.Dump(), `"events/0"="0"`)
 		close(release)
@@ -184,7 +186,7 @@ func TestAnAnswerIsLostOrItsConnectionIsCut(t *testing.T) {
 					c.Execute(Fault{})
 					return answer
 				}))
-				require.True(t, ranking.Unreachable(err), "%v", err)
+				require.True(t, redisconn.Unreachable(err), "%v", err)
 				if answer.Lost {
 					require.Equal(t, timeout, time.Since(began))
 				}
@@ -213,7 +215,7 @@ func TestAServerInTroubleAnswersAndWritesNothing(t *testing.T) {
 				})
 				_, err := w.apply(t, fate)
 				require.ErrorContains(t, err, f.Refuse+f.Write)
-				require.Equal(t, ledger.Retry, ranking.Meaning(err))
+				require.Equal(t, ledger.Retry, ranking.Classify(err))
 				require.Equal(t, before, w.server.Dump())
 				a, err := w.apply(t, nil)
 				require.NoError(t, err)
@@ -261,10 +263,10 @@ func TestAScriptDiesAtAnyOfItsWritesAndKeepsWhatItWrote(t *testing.T) {
 				}
 				require.True(t, r.Struck)
 				require.Equal(t, at-1, r.Writes)
-				rights, is := errors.AsType[*ranking.RightsError](err)
+				rights, is := errors.AsType[*redisconn.RightsError](err)
 				require.True(t, is, "%v", err)
 				require.Contains(t, []string{"HSET", "ZADD", "PEXPIREAT"}, rights.Command)
-				require.Equal(t, ledger.Halt, ranking.Meaning(err))
+				require.Equal(t, ledger.Halt, ranking.Classify(err))
 			})
 		})
 	}
@@ -274,11 +276,11 @@ func TestAScriptDiesAtAnyOfItsWritesAndKeepsWhatItWrote(t *testing.T) {
 // command has a fate.
 func (w *world) swap(t *testing.T, fate func(*Command) Answer) error {
 	t.Helper()
-	r, err := w.store.Rebuild(t.Context(), "me", time.Minute)
+	r, err := shadow.Lock(t.Context(), w.store, "me", time.Minute)
 	require.NoError(t, err)
-	begun, err := r.Shadow().Begin(t.Context(), []ledger.Beginning{
-		{Topic: "events", At: ledger.At(0), Origin: &ledger.Origin{}},
-		{Topic: "events", Partition: 1, At: ledger.At(5), Origin: &ledger.Origin{}},
+	begun, err := r.Shadow().Begin(t.Context(), []ledger.StartPosition{
+		{Partition: ledger.Partition{Topic: "events"}, At: ledger.At(0), Origin: &ledger.Origin{}},
+		{Partition: ledger.Partition{Topic: "events", Number: 1}, At: ledger.At(5), Origin: &ledger.Origin{}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
@@ -288,7 +290,7 @@ func (w *world) swap(t *testing.T, fate func(*Command) Answer) error {
 	require.Equal(t, ledger.Applied, a.Outcome)
 	require.NoError(t, r.Hold(t.Context(), time.Minute))
 	w.suffer(fate)
-	_, err = r.Swap(t.Context(), ranking.Choice{})
+	_, err = r.Swap(t.Context(), shadow.Choice{})
 	w.suffer(nil)
 	require.NoError(t, r.Close(t.Context()))
 	return err
@@ -438,9 +440,9 @@ func TestAServerThatIsAwayLetsNobodyIn(t *testing.T) {
 		require.Zero(t, w.server.Cut("c2"))
 		synctest.Wait()
 		_, err := w.apply(t, nil) // on the connection that is gone
-		require.True(t, ranking.Unreachable(err), "%v", err)
+		require.True(t, redisconn.Unreachable(err), "%v", err)
 		_, err = w.apply(t, nil)
-		require.True(t, ranking.Unreachable(err), "%v", err)
+		require.True(t, redisconn.Unreachable(err), "%v", err)
 		w.server.Refuse = nil
 		_, err = w.apply(t, nil)
 		require.NoError(t, err)
@@ -452,7 +454,7 @@ func BenchmarkApply(b *testing.B) {
 	s := New(time.Now)
 	client := clientOf(s, "bench")
 	store := storeOn(b, client)
-	_, err := store.Begin(b.Context(), []ledger.Beginning{{Topic: "events", At: ledger.At(0)}})
+	_, err := store.Begin(b.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events"}, At: ledger.At(0)}})
 	require.NoError(b, err)
 	from := int64(0)
 	b.ReportAllocs()

@@ -2,6 +2,16 @@ package redissim
 
 // Hashes: the ledger, the origins, the listing, the workers' lines.
 
+import (
+	"hash/crc32"
+	"strconv"
+	"strings"
+)
+
+// inOnePiece is how many fields Redis keeps in one piece (hash-max-listpack-entries): in the
+// order in which they came, and scanned in one page.
+const inOnePiece = 512
+
 func hget(t *tx, a []string) any {
 	v, failed := t.read(a[0], hashKind)
 	if failed != nil || v == nil {
@@ -89,14 +99,42 @@ func (v *value) pairs() []any {
 	return all
 }
 
-// hscan gives all in one page, as Redis does with a small hash.
+// hscan gives a small hash in one page, as Redis does, and others in pages of about as many
+// fields as are wished for (COUNT), in the order of the names' hashes: what is there from the
+// first page to the last is given, whatever else comes or goes.
 func hscan(t *tx, a []string) any {
 	v, failed := t.read(a[0], hashKind)
 	if failed != nil {
 		return failed
 	}
-	if a[1] != "0" {
-		return []any{"0", []any{}}
+	if v == nil || len(v.hash.fields) <= inOnePiece {
+		if a[1] != "0" {
+			return []any{"0", []any{}}
+		}
+		return []any{"0", v.pairs()}
 	}
-	return []any{"0", v.pairs()}
+	from, err := strconv.ParseUint(a[1], 10, 64)
+	if err != nil {
+		return Error("ERR invalid cursor")
+	}
+	count := uint64(10)
+	for i := 2; i+1 < len(a); i += 2 {
+		if strings.EqualFold(a[i], "count") {
+			if count, err = strconv.ParseUint(a[i+1], 10, 32); err != nil || count == 0 {
+				return errInteger
+			}
+		}
+	}
+	const all = 1 << 32
+	to := from + max(1, all*count/uint64(len(v.hash.fields)))
+	page := []any{}
+	for _, f := range v.hash.fields {
+		if at := uint64(crc32.ChecksumIEEE([]byte(f.name))); at >= from && at < to {
+			page = append(page, f.name, f.value)
+		}
+	}
+	if to >= all {
+		to = 0
+	}
+	return []any{strconv.FormatUint(to, 10), page}
 }

@@ -39,7 +39,7 @@ func (v *value) clone() *value {
 	return c
 }
 
-// hash keeps its fields in the order in which they came, as a small one in Redis does.
+// hash keeps its fields in the order in which they came, as long as it is a small one (inOnePiece).
 type hash struct {
 	fields []field
 	index  map[string]int
@@ -74,8 +74,16 @@ func (h *hash) remove(name string) bool {
 	if !there {
 		return false
 	}
-	h.fields = slices.Delete(h.fields, i, i+1)
 	delete(h.index, name)
+	if last := len(h.fields) - 1; last >= inOnePiece { // where the order says nothing
+		h.fields[i] = h.fields[last]
+		h.fields = h.fields[:last]
+		if i < last {
+			h.index[h.fields[i].name] = i
+		}
+		return true
+	}
+	h.fields = slices.Delete(h.fields, i, i+1)
 	for j := i; j < len(h.fields); j++ {
 		h.index[h.fields[j].name] = j
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 // twins are clients of a simulated and of a real server.
@@ -311,8 +311,8 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 			both.hold(t, own)
 		}
 		begin := func(_ *redis.Client, s *ranking.Store) any {
-			begun, err := s.Begin(context.Background(), []ledger.Beginning{
-				{Topic: "events", At: ledger.At(0), Origin: &ledger.Origin{Offset: 7}}, {Topic: "events", Partition: 1, At: ledger.At(5)},
+			begun, err := s.Begin(context.Background(), []ledger.StartPosition{
+				{Partition: ledger.Partition{Topic: "events"}, At: ledger.At(0), Origin: &ledger.Origin{Offset: 7}}, {Partition: ledger.Partition{Topic: "events", Number: 1}, At: ledger.At(5)},
 			})
 			return fmt.Sprint(begun, err)
 		}
@@ -336,7 +336,7 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 				if err == nil && a.Outcome == ledger.Applied {
 					at = p.Next
 				}
-				return fmt.Sprint(a, ranking.Meaning(err), err != nil)
+				return fmt.Sprint(a, ranking.Classify(err), err != nil)
 			})
 			each(begin)
 			each(func(_ *redis.Client, s *ranking.Store) any {
@@ -354,7 +354,7 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 
 // drawPiece draws a piece over some of the windows, mostly from where the ledger stands.
 func drawPiece(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece {
-	p := ledger.Piece{Topic: "events", Expected: at}
+	p := ledger.Piece{Partition: ledger.Partition{Topic: "events"}, Expected: at}
 	if rapid.IntRange(0, 5).Draw(t, "stale") == 0 {
 		p.Expected = ledger.At(rapid.Int64Range(0, 9).Draw(t, "expected"))
 	}

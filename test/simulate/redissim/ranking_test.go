@@ -18,13 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/testenv"
+	"github.com/standings/standings/test/testenv"
 )
 
 const rankingDir = "../../../internal/ranking"
 
 // Files of tests that need no server of their own.
-var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "rebuild_test.go", "start_test.go", "compare_test.go"}
+var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "start_test.go", "shadow/rebuild_test.go", "shadow/compare_test.go"}
 
 func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
 	var names []string
@@ -33,7 +33,7 @@ func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
 	}
 	require.Greater(t, len(names), 40)
 	server, address := overTCP(t)
-	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^("+strings.Join(names, "|")+")$", ".")
+	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^("+strings.Join(names, "|")+")$", ".", "./shadow")
 	c.Dir = rankingDir
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "STANDINGS_") }),
 		testenv.RedisVariable+"="+address)

@@ -1,0 +1,122 @@
+// Package configcmd is the command config: every setting, its value and where it came from,
+// and what the layouts result in.
+package configcmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+)
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var asJSON, asMarkdown bool
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Show the configuration, and where each value came from",
+		Long: `Shows every setting, its value, and whether that is the default or came from the
+file or the environment; then what the score layouts come to for each enabled
+period. All that is wrong is listed, and the exit code is 2.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			if asMarkdown {
+				return config.WriteMarkdown(p.Stdout)
+			}
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			layouts, warnings, err := l.Config.Layouts()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(p.Stdout, l, layouts, warnings)
+			}
+			return writeTable(p.Stdout, l, layouts, warnings)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write all settings as a document")
+	c.MarkFlagsMutuallyExclusive("json", "markdown")
+	return c
+}
+
+func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
+	var b strings.Builder
+	t := terminal.NewTable("KEY", "VALUE", "FROM")
+	for _, s := range l.Settings {
+		t.Add(s.Key, cmp.Or(s.Shown(), "-"), s.From.String())
+	}
+	t.Write(&b)
+	fmt.Fprintf(&b, "\nCan't be changed later under a prefix: %s\n\n", strings.Join(fixed(l), ", "))
+	t = terminal.NewTable("PERIOD", "LAYOUT", "K", "TICK", "POINTS", "REACHED_AT", "RETENTION")
+	for _, r := range layouts {
+		tick := units.FormatDuration(time.Duration(r.TickMS) * time.Millisecond)
+		t.Add(r.Period, r.Layout, strconv.Itoa(r.K), tick, fmt.Sprintf("%d to %d", r.MinPoints, r.MaxPoints), "to "+tick, r.Retention)
+	}
+	t.Write(&b)
+	for _, warning := range warnings {
+		fmt.Fprintf(&b, "\nwarning: %s\n", warning)
+	}
+	return terminal.Write(w, b.String())
+}
+
+// fixed are the settings that can't be changed once there are standings; those of all
+// periods together as periods.<name>.enabled.
+func fixed(l *config.Loaded) []string {
+	var keys []string
+	for _, s := range l.Settings {
+		if !s.Fixed {
+			continue
+		}
+		key := s.Key
+		if parts := strings.Split(key, "."); parts[0] == "periods" {
+			parts[1] = "<name>"
+			key = strings.Join(parts, ".")
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// report is all of config as JSON; docs/json.md has its fields.
+type report struct {
+	Settings []setting             `json:"settings"`
+	Layouts  []config.LayoutReport `json:"layouts"`
+	Warnings []string              `json:"warnings"`
+}
+
+type setting struct {
+	Key         string  `json:"key"`
+	Value       string  `json:"value"`
+	From        string  `json:"from"` // default, file or environment
+	Name        *string `json:"name"` // of the file or the variable
+	Environment string  `json:"environment"`
+	Fixed       bool    `json:"fixed"` // can't be changed once there are standings
+}
+
+func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
+	r := report{Layouts: append([]config.LayoutReport{}, layouts...), Warnings: append([]string{}, warnings...)}
+	for _, s := range l.Settings {
+		one := setting{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable(), Fixed: s.Fixed}
+		if s.From.Name != "" {
+			one.Name = &s.From.Name
+		}
+		r.Settings = append(r.Settings, one)
+	}
+	return cli.WriteJSON(w, r)
+}

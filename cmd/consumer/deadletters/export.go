@@ -1,0 +1,102 @@
+package deadletters
+
+// consumer dead-letters export at work.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+)
+
+// export writes to out, or to stdout where that is empty. A file is there only once it is
+// whole.
+func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, out string, withTime bool) (err error) {
+	if out != "" {
+		if _, err := os.Lstat(out); err == nil {
+			return cli.Usagef("--out %s exists already: name another file, or remove it", out)
+		}
+	}
+	r, err := open(ctx, p, &cfg.Kafka, s)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	to, finish, err := exportTo(p.Stdout, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = finish(err) }()
+
+	_, onTerminal := terminal.Width(p.Stdout)
+	seen := originals{}
+	var written, others, without int64
+	var line []byte
+	err = r.each(ctx, out == "" && onTerminal, func(l *deadLetter) error {
+		switch {
+		case l.fault != "":
+			others++
+			return nil
+		case !seen.add(l.source):
+			return nil
+		case l.value == nil:
+			without++
+		}
+		written++
+		line = append(l.appendLine(line[:0], withTime), '\n')
+		if _, err := to.Write(line); err != nil {
+			return fmt.Errorf("write dead letters: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the export isn't complete", err)
+	}
+	if out != "" {
+		fmt.Fprintf(p.Stderr, "exported %s to %s\n", units.Plural(written, "dead letter"), out)
+	}
+	if len(r.none) > 0 {
+		fmt.Fprintln(p.Stderr, "note: "+nothingOf(r.none))
+	}
+	if others > 0 {
+		fmt.Fprintf(p.Stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", units.Plural(others, "record"))
+	}
+	if without > 0 {
+		fmt.Fprintf(p.Stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
+	}
+	return nil
+}
+
+// exportTo is what is written to, and finish ends that with the error that it went by:
+// without one the file gets its name, else it is removed.
+func exportTo(stdout io.Writer, out string) (w io.Writer, finish func(error) error, err error) {
+	if out == "" {
+		to := bufio.NewWriterSize(stdout, 64*units.KiB)
+		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
+	if err != nil {
+		return nil, nil, cli.Usagef("--out: %w", err)
+	}
+	to := bufio.NewWriterSize(file, 64*units.KiB)
+	return to, func(err error) error {
+		if err == nil {
+			err = to.Flush()
+		}
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			return os.Rename(file.Name(), out)
+		}
+		return errors.Join(err, os.Remove(file.Name()))
+	}, nil
+}

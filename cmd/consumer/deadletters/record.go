@@ -1,0 +1,111 @@
+package deadletters
+
+// What a dead letter is: the record as it was, and the headers that say why it couldn't
+// be counted and where it stands.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Position is where a record is in Kafka.
+type Position struct {
+	Topic     string
+	Partition int
+	Offset    int64
+}
+
+func (p Position) String() string { return fmt.Sprintf("%s/%d@%d", p.Topic, p.Partition, p.Offset) }
+
+// partition is the position's own, without the offset.
+func (p Position) partition() ledger.Partition {
+	return ledger.Partition{Topic: p.Topic, Number: p.Partition}
+}
+
+// parsePosition reads topic/partition@offset.
+func parsePosition(text string) (Position, error) {
+	field, number, _ := strings.Cut(text, "@")
+	p, wrong := ledger.ParsePartition(field)
+	offset, err := strconv.ParseInt(number, 10, 64)
+	if wrong != nil || err != nil || offset < 0 || config.CheckTopic(p.Topic) != nil {
+		return Position{}, cli.Usagef("%q isn't a position such as points/3@480: topic/partition@offset", text)
+	}
+	return Position{p.Topic, p.Number, offset}, nil
+}
+
+// deadLetter is a record of a dead-letter topic. Its bytes are the record's until keep.
+type deadLetter struct {
+	at      Position // in the dead-letter topic
+	written int64    // Unix ms
+
+	deadletter.Origin
+	source Position // the original's
+
+	key     []byte
+	headers []kafka.Header // the original's
+	value   []byte         // nil if the dead letter came without it
+
+	// fault is why this is no dead letter: then only at, written and the record's own key,
+	// headers and value are there.
+	fault string
+}
+
+// readRecord takes a record apart. It never fails: what is no dead letter says why.
+func readRecord(topic string, partition int, rec *recordbatch.Record) *deadLetter {
+	l := &deadLetter{at: Position{topic, partition, rec.Offset}, written: rec.Time, key: rec.Key, value: rec.Value}
+	rec.EachHeader(func(key, value []byte) {
+		l.headers = append(l.headers, kafka.Header{Key: string(key), Value: value})
+	})
+	if rec.Oversize > 0 {
+		l.fault = fmt.Sprintf("the record has %d bytes, more than is read", rec.Oversize)
+		return l
+	}
+	of, headers, err := deadletter.Read(l.headers)
+	if err == nil && config.CheckTopic(of.Topic) != nil {
+		err = errors.New("its " + deadletter.HeaderTopic + " isn't one")
+	}
+	if err != nil {
+		l.fault = err.Error()
+		return l
+	}
+	l.Origin, l.headers, l.source = of, headers, Position{of.Topic, of.Partition, of.Offset}
+	return l
+}
+
+// keep makes the dead letter's bytes its own.
+func (l *deadLetter) keep() {
+	l.key, l.value = bytes.Clone(l.key), bytes.Clone(l.value)
+	for i := range l.headers {
+		l.headers[i].Value = bytes.Clone(l.headers[i].Value)
+	}
+}
+
+// originals is a set of positions: of each partition 64 offsets a word.
+type originals map[ledger.Partition]map[int64]uint64
+
+// add reports whether a position wasn't in the set.
+func (o originals) add(p Position) bool {
+	if o.has(p) {
+		return false
+	}
+	if o[p.partition()] == nil {
+		o[p.partition()] = map[int64]uint64{}
+	}
+	o[p.partition()][p.Offset/64] |= 1 << (p.Offset % 64)
+	return true
+}
+
+func (o originals) has(p Position) bool {
+	return o[p.partition()][p.Offset/64]&(1<<(p.Offset%64)) != 0
+}

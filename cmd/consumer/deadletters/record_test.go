@@ -1,0 +1,288 @@
+package deadletters
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/test/clitest"
+)
+
+// headersOf is the raw region of headers as a record has it.
+func headersOf(headers []kafka.Header) (raw []byte, n int) {
+	put := func(b []byte) {
+		if b == nil {
+			raw = append(raw, 1) // zigzag of -1
+			return
+		}
+		for u := uint64(len(b)) << 1; ; u >>= 7 {
+			if u < 0x80 {
+				raw = append(raw, byte(u))
+				break
+			}
+			raw = append(raw, byte(u)|0x80)
+		}
+		raw = append(raw, b...)
+	}
+	for _, h := range headers {
+		put([]byte(h.Key))
+		put(h.Value)
+	}
+	return raw, len(headers)
+}
+
+func header(key, value string) kafka.Header { return kafka.Header{Key: key, Value: []byte(value)} }
+
+// recordOf is a record of points.dlq/3 as a consumer writes it.
+func recordOf(at Position, ms int64, reason, message string, key, value []byte, own ...kafka.Header) *recordbatch.Record {
+	all := append(slices.Clone(own), header("standings-reason", reason), header("standings-message", message), header("standings-topic", at.Topic),
+		header("standings-partition", strconv.Itoa(at.Partition)), header("standings-offset", strconv.FormatInt(at.Offset, 10)),
+		header("standings-timestamp", strconv.FormatInt(ms, 10)))
+	rec := &recordbatch.Record{Offset: 17, Time: 1795248930123, Key: key, Value: value}
+	rec.Headers, rec.HeaderCount = headersOf(all)
+	return rec
+}
+
+var someBytes = rapid.OneOf(
+	rapid.Just[[]byte](nil),
+	rapid.SliceOfN(rapid.Byte(), 0, 12),
+	rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) }),
+	rapid.Map(rapid.SampledFrom([]string{`{}`, "{\r\n \"a\" : 1.0,\n\"a\":\"x\\n\"}\n", `{"a":[1e400,"\ud83d\ude00"]}`, `{"a":"\ud800"}`, `[1]`, `"a"`, `{"a":`,
+		strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "", " ", "\ufeff{}"}), func(s string) []byte { return []byte(s) }),
+)
+
+// What is exported and published unmended is the record that it was.
+func TestAnExportedDeadLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var own []kafka.Header
+		for range rapid.IntRange(0, 4).Draw(t, "headers") {
+			key := rapid.SampledFrom([]string{"ce_id", "content-type", "standings-reason", "", "\xff", "tab\t"}).Draw(t, "key of a header")
+			own = append(own, kafka.Header{Key: key, Value: someBytes.Draw(t, "its value")})
+		}
+		key, value := someBytes.Draw(t, "key"), someBytes.Draw(t, "value")
+		ms := rapid.SampledFrom([]int64{-1, 0, 1, 1795248930123}).Draw(t, "time")
+		at := Position{"points", rapid.IntRange(0, 9).Draw(t, "partition"), rapid.Int64Range(0, 1<<62).Draw(t, "offset")}
+		l := readRecord("points.dlq", 3, recordOf(at, ms, "invalid", "it's \"so\"\x00\xff", key, value, own...))
+		if l.fault != "" || l.source != at || l.Time != ms || l.Reason != "invalid" {
+			t.Fatalf("%+v", l)
+		}
+		line := l.appendLine(nil, true)
+		if bytes.ContainsAny(line, "\n\r") || !json.Valid(line) && !bytes.Contains(line, []byte("[1e400")) && len(line) < 10_000 {
+			t.Fatalf("not a line of JSON: %s", line)
+		}
+		m, err := ParseLine(line)
+		if value == nil {
+			if err == nil || !strings.Contains(err.Error(), "it has no value; the original is at "+at.String()) {
+				t.Fatalf("without a value: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		wantTime := time.Time{}
+		if ms > 0 {
+			wantTime = time.UnixMilli(ms)
+		}
+		if m.String() != at.String() || !m.At.Equal(wantTime) || !same(m.Key, key) || len(m.Headers) != len(own) {
+			t.Fatalf("%s: %+v", line, m)
+		}
+		for i, h := range m.Headers {
+			if h.Key != own[i].Key || !same(h.Value, own[i].Value) {
+				t.Fatalf("header %d is %+v, was %+v", i, h, own[i])
+			}
+		}
+		// Line breaks outside of strings, and space around, are the same to JSON.
+		was := bytes.TrimSpace(value)
+		if !m.IsText && !bytes.Equal(bytes.Map(withoutBreaks, was), m.Value) || m.IsText && !bytes.Equal(m.Value, value) {
+			t.Fatalf("value %q, was %q", m.Value, value)
+		}
+	})
+}
+
+func withoutBreaks(r rune) rune {
+	if r == '\n' || r == '\r' {
+		return ' '
+	}
+	return r
+}
+
+// same holds null and empty apart.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+func TestARecordWithoutTheHeadersOfADeadLetterIsShownAsNone(t *testing.T) {
+	at := Position{"points", 3, 480}
+	good := func() []kafka.Header {
+		l := recordOf(at, 5, "invalid", "why", nil, []byte("{}"))
+		var all []kafka.Header
+		l.EachHeader(func(k, v []byte) { all = append(all, kafka.Header{Key: string(k), Value: v}) })
+		return all
+	}
+	for name, change := range map[string]func([]kafka.Header) []kafka.Header{
+		"it hasn't the headers":             func([]kafka.Header) []kafka.Header { return nil },
+		"it hasn't the headers of":          func(h []kafka.Header) []kafka.Header { return h[1:] },
+		"it hasn't the headers of a":        func(h []kafka.Header) []kafka.Header { return append(h, header("other", "")) },
+		"it hasn't the headers of a dead":   func(h []kafka.Header) []kafka.Header { h[0], h[1] = h[1], h[0]; return h },
+		"its standings-reason isn't one":    func(h []kafka.Header) []kafka.Header { h[0].Value = []byte("Any text"); return h },
+		"its standings-topic isn't":         func(h []kafka.Header) []kafka.Header { h[2].Value = nil; return h },
+		"its standings-partition isn't one": func(h []kafka.Header) []kafka.Header { h[3].Value = []byte("-1"); return h },
+		"its standings-offset isn't one":    func(h []kafka.Header) []kafka.Header { h[4].Value = []byte("99999999999999999999"); return h },
+		"its standings-timestamp isn't one": func(h []kafka.Header) []kafka.Header { h[5].Value = []byte("now"); return h },
+	} {
+		rec := recordOf(at, 5, "invalid", "why", []byte("k"), []byte("v"))
+		rec.Headers, rec.HeaderCount = headersOf(change(good()))
+		l := readRecord("points.dlq", 3, rec)
+		if !strings.HasPrefix(l.fault, name) || l.source != (Position{}) || string(l.value) != "v" || string(l.key) != "k" {
+			t.Errorf("%s: %+v", name, l)
+		}
+		if !json.Valid(l.asJSON()) {
+			t.Errorf("%s", l.asJSON())
+		}
+	}
+	rec := recordOf(at, 5, "invalid", "why", nil, nil)
+	rec.Headers, rec.HeaderCount = headersOf(append(good(), header("standings-event-id", "e1")))
+	if l := readRecord("points.dlq", 3, rec); l.fault != "" || l.EventID != "e1" || len(l.headers) != 0 {
+		t.Errorf("%+v", l)
+	}
+	// A letter whose copy was bad again has the headers of both.
+	rec = recordOf(at, 5, "invalid", "why", nil, nil, good()...)
+	if l := readRecord("points.dlq", 3, rec); l.fault != "" || len(l.headers) != 6 {
+		t.Errorf("%+v", l)
+	}
+	if l := readRecord("points.dlq", 3, &recordbatch.Record{Offset: 1, Oversize: 1 << 30}); l.fault != "the record has 1073741824 bytes, more than is read" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestASetOfOffsetsIsASet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, in := originals{}, Position{Topic: "points"}
+		known := map[int64]bool{}
+		at := int64(0)
+		for range rapid.IntRange(0, 600).Draw(t, "offsets") {
+			if rapid.IntRange(0, 60).Draw(t, "back") == 0 {
+				at = rapid.Int64Range(0, at).Draw(t, "to") // what was lost is read again
+			}
+			at += rapid.SampledFrom([]int64{0, 1, 1, 2, 3, 1 << 40}).Draw(t, "step") % (1<<62 - at)
+			if in.Offset = at; s.add(in) == known[at] {
+				t.Fatalf("%d: known %v", at, known[at])
+			}
+			known[at] = true
+		}
+		for at := range known {
+			if in.Offset = at; s.add(in) {
+				t.Fatalf("%d was forgotten", at)
+			}
+		}
+	})
+}
+
+func TestPositionsAreReadAsTheyAreShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := Position{rapid.StringMatching(`[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"), rapid.Int64Min(0).Draw(t, "offset")}
+		if got, err := parsePosition(want.String()); err != nil || got != want {
+			t.Fatalf("%s: %+v, %v", want, got, err)
+		}
+	})
+	for _, text := range []string{"", "points", "points/3", "points@3", "/3@4", "points/3@", "points/@4", "points/-1@4", "points/3@-4", "points/3@4@5", "a b/3@4"} {
+		if at, err := parsePosition(text); err == nil {
+			t.Errorf("%q is %v", text, at)
+		}
+	}
+}
+
+// Times are the letters', originals count once, and what is no letter stands apart.
+func TestDeadLettersAreCountedAndListed(t *testing.T) {
+	counted := &counts{seen: originals{}}
+	three := &firstOnes{limit: 3, seen: originals{}, held: map[Position]*listed{}}
+	five := &firstOnes{limit: 5, seen: originals{}, held: map[Position]*listed{}}
+	for i, r := range []struct {
+		at     Position
+		reason string
+	}{
+		{Position{"points", 3, 480}, "invalid"}, {Position{"points", 3, 481}, "bad_time"}, {Position{"points", 3, 480}, "invalid"},
+		{Position{"points", 3, 490}, "invalid"}, {Position{}, ""}, {Position{"points", 3, 480}, "unknown_board"}, {Position{"points", 2, 480}, "invalid"},
+	} {
+		rec := recordOf(r.at, 5, r.reason, "user_id: \x1b[31mis missing, and so is a great deal more than fits", fmt.Appendf(nil, "k%d\x00", i), nil)
+		if r.reason == "" {
+			rec.HeaderCount = 0
+		}
+		rec.Offset, rec.Time = int64(100+i), 1795248930000+int64(i)*1000
+		for _, to := range []listing{counted, three, five} {
+			to.add(readRecord("points.dlq", 3, rec))
+		}
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, countsJSON, listJSON bytes.Buffer
+	err = errors.Join(writeListing(&text, counted, []string{"other"}, berlin), cli.WriteJSON(&countsJSON, counted.report([]string{"other"})),
+		cli.WriteJSON(&listJSON, five.report([]string{})))
+	text.WriteString("---\n")
+	if err = errors.Join(err, writeListing(&text, three, nil, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "deadletters.txt", text.Bytes())
+	golden(t, "counts.json", countsJSON.Bytes())
+	golden(t, "letters.json", listJSON.Bytes())
+}
+
+func TestTheJSONOfDeadLettersIsDocumented(t *testing.T) {
+	clitest.Documented(t, "dead-letters list --counts", countsReport{})
+	clitest.Documented(t, "dead-letters list", listReport{})
+}
+
+func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
+	at := Position{"points", 3, 480}
+	var text bytes.Buffer
+	for _, l := range []*deadLetter{
+		readRecord("points.dlq", 3, recordOf(at, 1795248930123, "invalid", "points: 1.5 is no integer", []byte("u42"),
+			[]byte(`{"user_id":"u\u001b42`+"\u009b\u202e"+`","points":1.5,"points":1e400,"more":[1,{"a":"<b>"}],"empty":{}}`), header("ce_id", "01J8"), kafka.Header{Key: "null"}, header("\x1b", "\xff\x00"))),
+		readRecord("points.dlq", 3, recordOf(at, -1, "malformed", "no JSON", nil, []byte("{\"user_id\":\n\x1b[2J"))),
+		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "no UTF-8", []byte{}, []byte("{\"user_id\":\xff\xfe\x00 and much more of it}"))),
+		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "too long", nil, nil)),
+		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "empty", nil, []byte{})),
+		readRecord("points.dlq", 3, &recordbatch.Record{Offset: 18, Time: 1, Value: []byte("5")}),
+	} {
+		if err := l.write(&text, []int64{3, 9, 17}, time.UTC); err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("---\n")
+	}
+	if bytes.ContainsAny(text.Bytes(), "\x1b\u009b\u202e") {
+		t.Error("it writes to the terminal")
+	}
+	golden(t, "deadletter.txt", text.Bytes())
+}
+
+// golden compares with a file of testdata. UPDATE_GOLDEN=1 writes it anew.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; UPDATE_GOLDEN=1 writes it. It is now\n%s", path, got)
+	}
+}

@@ -1,0 +1,249 @@
+// Package demo is the command demo: a Kafka, a Redis, players and the consumer in one
+// process, and boards that move. Nothing of it stays when it ends.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/run"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/embedded"
+)
+
+type flags struct {
+	rate     float64
+	members  int
+	duration time.Duration
+	seed     uint64
+	plain    bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Show it all at work, with nothing but this program",
+		Long: `Starts a Kafka inside the process, a Redis (redis-server or valkey-server where the
+PATH has one, else a stand-in inside the process), players who earn points, and the
+consumer, and shows the boards as they move. Ctrl-C ends all of it, and nothing is
+kept. While it runs, other commands can be tried on it from another terminal.
+
+Events go back 45 days by occurred_at, so that the boards differ. The demo
+has the default configuration, but for addresses and a lateness to match; it reads
+neither a file nor the environment.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if p.ConfigPath != "" {
+				return cli.Usagef("demo has a configuration of its own: leave --config out")
+			}
+			if !(f.rate >= 0 && f.rate <= 1e6) {
+				return cli.Usagef("--rate has to be 0 to 1000000")
+			}
+			if f.members < 1 || f.members > 1_000_000 {
+				return cli.Usagef("--members has to be 1 to 1000000")
+			}
+			return start(c.Context(), p, f)
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.Float64Var(&f.rate, "rate", 0, "events a second (default: 2000, or 1000 where a stand-in has to do for Redis)")
+	flags.IntVar(&f.members, "members", 500, "how many players there are")
+	flags.Var(cli.Duration(&f.duration), "duration", "end by itself after this `time`, such as 30s")
+	flags.Uint64Var(&f.seed, "seed", 1, "other players, another game")
+	flags.BoolVar(&f.plain, "plain", false, "lines instead of a screen, as where there is no terminal")
+	return c
+}
+
+const (
+	defaultRate = 2000
+	standInRate = 1000
+
+	partitions = 6
+	spread     = 45 * units.Day
+	// keptLog is what a partition keeps, in bytes: far more than the consumer is
+	// ever behind, and little enough for a laptop.
+	keptLog = 48 * units.MiB
+	// memoryLimit is the collector's limit: the consumer sets one for itself, and
+	// here the broker's log is in the same process.
+	memoryLimit = 2 * units.GiB
+	// drainTime is how long the consumer may take for what was published after an
+	// interrupt.
+	drainTime = 1500 * time.Millisecond
+)
+
+// servers is what the demo plays on: the servers, and where their addresses are
+// written down.
+type servers struct {
+	dir   string // for the log and the environment
+	kafka *embedded.Kafka
+	redis *embedded.Redis
+	cfg   *config.Config
+}
+
+func start(ctx context.Context, p *cli.Program, f *flags) error {
+	stage, err := openServers(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // interrupted before there was anything to see
+		}
+		return err
+	}
+	if f.rate == 0 {
+		f.rate = defaultRate
+		if stage.redis.Name == embedded.Miniredis {
+			f.rate = standInRate
+		}
+	}
+	err = play(ctx, p, f, stage)
+	stage.close()
+	return stage.strike(err)
+}
+
+// strike removes what is left on disk. After a failure that stays, and the log's
+// end is part of the error.
+func (s *servers) strike(err error) error {
+	if err == nil {
+		return os.RemoveAll(s.dir)
+	}
+	if text := tailOf(s.logPath(), 10); text != "" {
+		return fmt.Errorf("%w\nthe log, %s, ends with:\n%s", err, s.logPath(), text)
+	}
+	return err
+}
+
+// openServers starts the servers.
+func openServers(ctx context.Context) (s *servers, err error) {
+	s = &servers{cfg: config.Defaults()}
+	defer func() {
+		if err != nil {
+			s.close()
+			_ = os.RemoveAll(s.dir)
+		}
+	}()
+	if s.dir, err = os.MkdirTemp("", "standings-demo-"); err != nil {
+		return s, fmt.Errorf("a directory for the log: %w", err)
+	}
+	cfg := s.cfg
+	topic := cfg.Kafka.Topics[0]
+	if s.kafka, err = embedded.StartKafka(ctx, embedded.KafkaOptions{Topics: map[string]int{topic: partitions}, Keep: keptLog}); err != nil {
+		return s, err
+	}
+	if s.redis, err = embedded.StartRedis(ctx); err != nil {
+		return s, err
+	}
+	cfg.Kafka.Brokers = s.kafka.Addresses()
+	cfg.Redis.Addresses = []string{s.redis.Address}
+	// A stand-in doesn't tell its policy; it never evicts.
+	cfg.Redis.AssumeNoeviction = s.redis.Name == embedded.Miniredis
+	cfg.Lateness = spread + units.Day
+	cfg.LogFormat = "json"
+	cfg.ShutdownTimeout = 2 * time.Second
+	cfg.Listen = config.Off // a consumer that is being tried beside it may want it
+	return s, s.writeEnvironment()
+}
+
+// environment gives other commands the demo's configuration.
+func (s *servers) environment() []string {
+	return []string{
+		config.Prefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.Kafka.Brokers, ","),
+		config.Prefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.Redis.Addresses, ","),
+		config.Prefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.Redis.AssumeNoeviction),
+		config.Prefix + "LATENESS=" + units.FormatDuration(s.cfg.Lateness),
+	}
+}
+
+func (s *servers) writeEnvironment() error {
+	text := "export " + strings.Join(s.environment(), "\nexport ") + "\n"
+	if err := os.WriteFile(s.environmentPath(), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write down where the servers are: %w", err)
+	}
+	return nil
+}
+
+func (s *servers) environmentPath() string { return filepath.Join(s.dir, "env") }
+func (s *servers) logPath() string         { return filepath.Join(s.dir, "consumer.log") }
+
+func (s *servers) close() {
+	if s.redis != nil {
+		s.redis.Close()
+	}
+	if s.kafka != nil {
+		s.kafka.Close()
+	}
+}
+
+// play runs players and consumer until the context or the duration ends, then
+// lets the consumer finish, and returns once all has ended.
+func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	logFile, err := os.Create(stage.logPath())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logFile.Close() }()
+	log, err := run.NewLogger(stage.cfg, logFile, false)
+	if err != nil {
+		return err
+	}
+	game, err := newPlayers(f)
+	if err != nil {
+		return err
+	}
+	playing, enough := context.WithCancel(ctx)
+	defer enough()
+	if f.duration > 0 {
+		playing, enough = context.WithTimeout(ctx, f.duration)
+		defer enough()
+	}
+	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
+	consumed := make(chan error, 1)
+	go func() {
+		err := run.Consume(consuming, stage.cfg, log, game.stats, game.consumer.Store)
+		enough() // whatever it is: without a consumer there is nothing to see
+		stop()
+		consumed <- err
+	}()
+	played := make(chan error, 1)
+	go func() {
+		err := game.play(playing, stage.cfg)
+		enough()
+		played <- err
+	}()
+
+	shown := show(playing, p, f, stage, game) // until playing ends, unless there is nowhere to show it
+	enough()
+	err = errors.Join(shown, <-played)
+	if err == nil {
+		game.drain(ctx, consuming, drainTime)
+	}
+	stop()
+	if err = errors.Join(err, <-consumed); err == nil {
+		fmt.Fprint(p.Stdout, game.summary())
+	}
+	return err
+}
+
+// tailOf is the last lines of a file, empty where there are none.
+func tailOf(path string, lines int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	all := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}

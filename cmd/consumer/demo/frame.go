@@ -1,0 +1,158 @@
+package demo
+
+// A frame: lines that fit a width and a height.
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+)
+
+type frame struct {
+	watch         *watcher
+	stage         *servers
+	width, height int
+}
+
+const (
+	bold  = "\x1b[1m"
+	dim   = "\x1b[2m"
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	reset = "\x1b[0m"
+)
+
+// lines never are more than the height, or wider than the width. What there is
+// room for goes by what matters: boards and figures, what to try, space between.
+func (f *frame) lines() []string {
+	figures := f.figures()
+	rows := min(mostRows, max(1, f.height-len(figures)-2))
+	var hints []string
+	for _, hint := range f.hints() {
+		hints = append(hints, f.line("", hint))
+	}
+	parts := [][]string{{f.line(bold, f.stage.title(time.Since(f.watch.begun)))}, f.boards(rows), figures, hints}
+	all := slices.Concat(parts...)
+	if len(all)+len(parts)-1 <= f.height {
+		all = slices.Concat(parts[0], []string{""}, parts[1], []string{""}, parts[2], []string{""}, parts[3])
+	}
+	return all[:min(len(all), f.height)]
+}
+
+// line fits a plain text into the width.
+func (f *frame) line(style, text string) string {
+	if text = terminal.Cut(text, f.width); style != "" {
+		return style + text + reset
+	}
+	return text
+}
+
+func (f *frame) figures() []string {
+	counts := f.watch.counts()
+	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
+	if trouble := f.watch.last().trouble; trouble != "" {
+		lines = append(lines, f.line(red, trouble))
+	}
+	return lines
+}
+
+const (
+	boardGap      = 3
+	narrowestName = 6
+	widestBoard   = 40
+)
+
+// boards are side by side: a head and rows each. Where not all fit, the first do.
+func (f *frame) boards(rows int) []string {
+	boards := f.watch.last().boards
+	if len(boards) == 0 {
+		return append([]string{"waiting for the first standings"}, make([]string, rows)...)
+	}
+	const figures = len("10 ^ ") + len("  99,999,999")
+	n := min(len(boards), max(1, (f.width+boardGap)/(figures+narrowestName+boardGap)))
+	width := min(widestBoard, (f.width-boardGap*(n-1))/n)
+	lines := make([]string, rows+1)
+	for i, b := range boards[:n] {
+		cells := f.board(b, rows, width)
+		for j := range lines {
+			if i > 0 {
+				lines[j] += strings.Repeat(" ", boardGap)
+			}
+			lines[j] += cells[j]
+		}
+	}
+	return lines
+}
+
+// board is a column of cells, all of that width.
+func (f *frame) board(b ranking.Board, rows, width int) []string {
+	head := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
+	if named := boardNames[0] + " " + head; len(named) <= width {
+		head = named
+	}
+	if width >= 34 {
+		head += "   " + units.Plural(b.Members, "member")
+	}
+	cells := []string{bold + pad(terminal.Cut(head, width), width) + reset}
+	for i := range rows {
+		if i >= len(b.Standings) {
+			cells = append(cells, strings.Repeat(" ", width))
+			continue
+		}
+		st := b.Standings[i]
+		mark, style := " ", ""
+		switch moved := f.watch.moved(b.Window.Period, st); {
+		case moved > 0:
+			mark, style = "▲", green
+		case moved < 0:
+			mark, style = "▼", red
+		}
+		points := units.Thousands(st.Points)
+		room := max(1, width-len("10 ^ ")-len(points)-1)
+		name := pad(terminal.Cut(terminal.Plain(st.Member), room), room)
+		cells = append(cells, fmt.Sprintf("%2d %s%s%s %s %s", st.Rank, style, mark, reset, name, points))
+	}
+	return cells
+}
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
+}
+
+// example is a member to look up and the current week: both of them real.
+func (f *frame) example() (member, week string) {
+	for _, b := range f.watch.last().boards {
+		if b.Window.Period == config.DefaultPeriods[0] && len(b.Standings) > 0 {
+			return b.Standings[len(b.Standings)/2].Member, b.Window.Name
+		}
+	}
+	w, _ := f.watch.reader.Calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli()) // every time is in a week
+	return f.watch.game.someone, w.Name
+}
+
+// hints are commands that can be pasted as they stand.
+func (f *frame) hints() []string {
+	member, window := f.example()
+	_, port, _ := net.SplitHostPort(f.stage.redis.Address)
+	me := self()
+	return []string{
+		"In another terminal (Ctrl-C here ends it all):",
+		"  . " + f.stage.environmentPath() + "   # where the servers are",
+		"  " + me + " top eu monthly --window previous",
+		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",
+		"  " + me + " status",
+		"  " + me + " dead-letters list   # one event in a hundred is bad on purpose",
+		"  redis-cli -p " + port + " ZREVRANGE 'lb:{0}:global:weekly:" + window + "' 0 4 WITHSCORES",
+		"  " + me + " produce --rate 20000 --duration 10s --among-real-events",
+		"  " + me + " run            # a second replica takes half",
+	}
+}

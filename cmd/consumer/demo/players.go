@@ -1,0 +1,132 @@
+package demo
+
+// The players, and what became of their events.
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/produce"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/retry"
+	"github.com/standings/standings/internal/sample"
+)
+
+// players counts what is published and what is consumed.
+type players struct {
+	rate      float64 // events a second
+	events    *sample.Generator
+	luck      *rand.Rand
+	someone   string // one of the players
+	stats     *ingest.Stats
+	consumer  atomic.Pointer[ingest.Consumer] // nil until it runs
+	published atomic.Int64
+}
+
+var boardNames = []string{"global", "eu", "us"}
+
+const (
+	streakSeconds = 8  // how long some are luckier than others
+	streakRanks   = 25 // how far down luck reaches
+	// playersWait is how many events the consumer may be behind before the players
+	// take a breath: a demo that drowns shows nothing.
+	playersWait = 200_000
+)
+
+func newPlayers(f *flags) (*players, error) {
+	events, err := sample.New(sample.Options{
+		Seed: f.seed, Members: f.members, Skew: 0.9, Boards: boardNames, BoardsPerEvent: 2, Spread: spread,
+		Bad: 0.01, Corrections: 0.03, PointsMin: 1, PointsMax: 100, Now: time.Now(),
+	})
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	first, _ := events.Next(nil)
+	return &players{
+		rate: f.rate, events: events, luck: rand.New(rand.NewPCG(f.seed, 1)), someone: string(first.Key), stats: new(ingest.Stats),
+	}, nil
+}
+
+// play publishes events until the context ends, and returns when all of them are
+// acknowledged.
+func (g *players) play(ctx context.Context, cfg *config.Config) error {
+	topic := cfg.Kafka.Topics[0]
+	sending := context.WithoutCancel(ctx)
+	pub, err := produce.Open(sending, &cfg.Kafka, topic, partitions, cfg.ShutdownTimeout)
+	if err != nil {
+		return err
+	}
+	g.deal(ctx, pub)
+	err = pub.Close(sending)
+	g.published.Store(pub.Acknowledged())
+	return err
+}
+
+func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
+	pace := produce.NewPacer(g.rate)
+	streak := 0
+	var event sample.Event
+	var buf []byte
+	for made := int64(0); ; made++ {
+		now := pace.Wait(ctx, made)
+		g.published.Store(pub.Acknowledged())
+		for g.published.Load()-g.stats.Consumed() > playersWait && ctx.Err() == nil {
+			time.Sleep(produce.PaceStep)
+			pace.Delay(produce.PaceStep)
+			g.published.Store(pub.Acknowledged())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		g.events.SetNow(now)
+		if made%int64(max(g.rate*streakSeconds, 1)) == 0 {
+			streak = 1 + g.luck.IntN(streakRanks)
+		}
+		// Half of the events go by who is good, half by who is lucky now.
+		g.events.SetShift(streak * int(made%2))
+		event, buf = g.events.Next(buf[:0])
+		if pub.Publish(ctx, event.Key, event.Value) != nil {
+			return // the end, or close says why
+		}
+	}
+}
+
+// drain waits until all that was published is consumed, or the consumer has ended;
+// once ctx has, no longer than the limit.
+func (g *players) drain(ctx, consuming context.Context, limit time.Duration) {
+	waiting, enough := context.WithCancel(consuming)
+	defer enough()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(limit, enough) })()
+	for g.stats.Consumed() < g.published.Load() && retry.Sleep(waiting, 10*time.Millisecond) == nil {
+	}
+}
+
+// summary adds up. What others published while the demo ran was consumed too.
+func (g *players) summary() string {
+	s := g.stats
+	return fmt.Sprintf("The players published %s events; %s were consumed: %s applied, %s dead-lettered, %s late, %s skipped, %s repeated.\n",
+		units.Thousands(g.published.Load()), units.Thousands(s.Consumed()), units.Thousands(s.Applied.Load()), units.Thousands(s.DeadLettered()),
+		units.Thousands(s.Late.Load()), units.Thousands(s.Skipped.Load()), units.Thousands(s.Repeated.Load()))
+}
+
+// trouble is what the consumer's workers say is the matter, empty if nothing.
+func (g *players) trouble() string {
+	c := g.consumer.Load()
+	if c == nil {
+		return ""
+	}
+	for _, p := range c.Snapshot().Partitions {
+		if p.Line.State != health.StateRunning {
+			return p.Field + " " + terminal.Plain(p.Line.State) + ": " + terminal.Plain(p.Line.What)
+		}
+	}
+	return ""
+}

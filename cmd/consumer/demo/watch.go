@@ -1,0 +1,181 @@
+package demo
+
+// What the demo shows, twice a second: the boards and the counts.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/status"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/top"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// mostRows is how many members a board shows at most.
+const mostRows = 10
+
+// view is one look.
+type view struct {
+	at        time.Time
+	boards    []ranking.Board // one a period
+	published int64
+	applied   int64
+	dead      int64
+	late      int64
+	lag       int64 // events in Kafka that don't count yet; -1 unknown
+	trouble   string
+}
+
+// watcher looks, and remembers the last few looks for rates and moves.
+type watcher struct {
+	reader *top.Reader
+	client *kafka.Client
+	game   *players
+	begun  time.Time
+	past   []*view // the oldest first, the last one included
+}
+
+// How often the demo looks, and how many looks rates and moves go back.
+const (
+	lookEvery = 500 * time.Millisecond
+	looks     = 7 // 3 seconds
+	// patience is how long a look may wait for an answer.
+	patience = 2 * time.Second
+)
+
+func newWatcher(cfg *config.Config, game *players) (*watcher, error) {
+	own := *cfg
+	own.Redis.Timeout = min(cfg.Redis.Timeout, patience)
+	own.Kafka.Timeout = min(cfg.Kafka.Timeout, patience)
+	client, err := clients.NewKafka(&own.Kafka, cfg.Kafka.Topics...)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := top.Open(&own)
+	if err != nil {
+		return nil, err
+	}
+	return &watcher{reader: reader, client: client, game: game, begun: time.Now()}, nil
+}
+
+func (w *watcher) close() {
+	w.reader.Close()
+	clients.CloseKafka(w.client)
+}
+
+// look asks Redis and Kafka. What can't be asked stays out, and trouble says so.
+func (w *watcher) look(ctx context.Context) {
+	s := w.game.stats
+	v := &view{
+		at: time.Now(), published: w.game.published.Load(), applied: s.Applied.Load(),
+		dead: s.DeadLettered(), late: s.Late.Load(), lag: -1, trouble: w.game.trouble(),
+	}
+	err := w.lookAtBoards(ctx, v)
+	if err == nil {
+		err = w.lookAtLag(ctx, v)
+	}
+	if err != nil && v.trouble == "" {
+		v.trouble = terminal.Plain(err.Error())
+	}
+	w.past = append(w.past, v)
+	if len(w.past) > looks {
+		w.past = w.past[1:]
+	}
+}
+
+// lookAtBoards leaves those of the last look where it fails.
+func (w *watcher) lookAtBoards(ctx context.Context, v *view) error {
+	if len(w.past) > 0 {
+		v.boards = w.last().boards
+	}
+	var boards []ranking.Board
+	for _, p := range config.DefaultPeriods {
+		b, err := w.reader.Leaders(ctx, boardNames[0], p, mostRows)
+		if err != nil {
+			return err
+		}
+		boards = append(boards, b)
+	}
+	v.boards = boards
+	return nil
+}
+
+func (w *watcher) lookAtLag(ctx context.Context, v *view) error {
+	cfg := w.reader.Config
+	topic := cfg.Kafka.Topics[0]
+	logs, err := kafkaconn.AllLogs(ctx, w.client, topic, partitions)
+	if err != nil {
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
+	}
+	// Redis last: a position that has passed the end that was seen is no lag.
+	state, err := w.reader.Boards.State(ctx)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	v.lag = 0
+	for p, log := range logs {
+		v.lag += log.End // where the consumer has yet to begin
+		if lag := status.Lag(state.Ledger[ledger.Partition{Topic: topic, Number: p}.String()], log.End); lag != nil {
+			v.lag += *lag - log.End
+		}
+	}
+	return nil
+}
+
+func (w *watcher) last() *view { return w.past[len(w.past)-1] }
+
+// rate is how fast a count grew lately, a second.
+func (w *watcher) rate(count func(*view) int64) int64 {
+	first, last := w.past[0], w.last()
+	took := last.at.Sub(first.at).Seconds()
+	if took < 0.1 {
+		return 0
+	}
+	return int64(float64(count(last)-count(first))/took + 0.5)
+}
+
+// moved is by how many ranks a member has risen lately, negative for fallen.
+func (w *watcher) moved(p periods.Period, st ranking.Standing) int64 {
+	for _, b := range w.past[0].boards {
+		if b.Window.Period != p {
+			continue
+		}
+		for _, before := range b.Standings {
+			if before.Member == st.Member {
+				return before.Rank - st.Rank
+			}
+		}
+		if len(b.Standings) > 0 {
+			return mostRows // from below what is shown
+		}
+	}
+	return 0
+}
+
+// counts are the figures, in two lines: those of the players and of Kafka, and those of the
+// demo's own consumer, which counts a part where others run beside it. They don't add up
+// at every moment: an event counts as lag until all of its batch is in Redis.
+func (w *watcher) counts() [2]string {
+	v := w.last()
+	lag := "?"
+	if v.lag >= 0 {
+		lag = units.Thousands(v.lag)
+	}
+	return [2]string{
+		fmt.Sprintf("players: published %s (%s/s)   Kafka: lag %s, by whole batches",
+			units.Thousands(v.published), units.Thousands(w.rate(func(v *view) int64 { return v.published })), lag),
+		fmt.Sprintf("this consumer: applied %s (%s/s)   dead-lettered %s   late %s",
+			units.Thousands(v.applied), units.Thousands(w.rate(func(v *view) int64 { return v.applied })),
+			units.Thousands(v.dead), units.Thousands(v.late)),
+	}
+}

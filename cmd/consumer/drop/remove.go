@@ -1,0 +1,151 @@
+package drop
+
+// What is removed: everything under a prefix that nobody uses, or some boards while
+// everything else goes on.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/retry"
+)
+
+// pause is left to Redis after each call, whose keys it frees in the background.
+const pause = 5 * time.Millisecond
+
+// betweenLooks is how long the prefix is watched for a sign of a consumer: one that has
+// just started, and has nothing to count, gives none but its lines.
+var betweenLooks = ranking.ReportEvery + 2*time.Second
+
+// drop removes what is under a prefix.
+type drop struct {
+	program *cli.Program
+	cfg     *config.Config
+	view    *ranking.View
+	prefix  string
+	boards  []string // patterns; nil: all that is there, keys that are no board's too
+}
+
+// checkBoards checks names, and patterns: the beginning of a name with a * behind it.
+func checkBoards(patterns []string) error {
+	for _, pattern := range patterns {
+		name, all := strings.CutSuffix(pattern, "*")
+		if name == "" && all {
+			return cli.Usagef("--board %q is every board: for that there is --prefix without --board", pattern)
+		}
+		if err := config.CheckBoard(name); err != nil {
+			return cli.Usagef("--board %q %w", pattern, err)
+		}
+	}
+	return nil
+}
+
+// matches reports whether a board is meant.
+func matches(patterns []string, board string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		name, all := strings.CutSuffix(pattern, "*")
+		return board == name || all && strings.HasPrefix(board, name)
+	})
+}
+
+// named are the boards that are meant, as they are typed.
+func (d *drop) named() string { return strings.Join(d.boards, ",") }
+
+func (d *drop) survey(ctx context.Context) (*ranking.Found, error) {
+	if d.boards == nil {
+		return d.view.Survey(ctx)
+	}
+	return d.view.SurveyBoards(ctx, func(board string) bool { return matches(d.boards, board) })
+}
+
+// unused refuses a prefix that a consumer uses. Boards are dropped beside it.
+func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
+	switch {
+	case d.boards != nil:
+		return nil
+	case len(f.Used) > 0:
+		owners := slices.Sorted(maps.Values(f.Used))
+		return fmt.Errorf("%s is in use: %s reported within the last 30 seconds, for %s. Stop them and wait that long; nothing was removed",
+			d.prefix, plain(slices.Compact(owners)), units.Plural(int64(len(f.Used)), "partition"))
+	case f.Rebuilding:
+		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", d.prefix)
+	}
+	if retry.Sleep(ctx, betweenLooks) != nil {
+		return errInterrupted
+	}
+	moves, err := d.view.Moves(ctx, f)
+	if err != nil {
+		return untouched(ctx, err, d.cfg)
+	}
+	if moves {
+		return fmt.Errorf("%s is in use: a consumer counts or reports there. Stop it, and wait half a minute; nothing was removed", d.prefix)
+	}
+	return nil
+}
+
+// remove removes what was found, and what came meanwhile.
+func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
+	unit, removed, began := "key", int64(0), time.Now()
+	if d.boards != nil {
+		unit = "window"
+	}
+	var done atomic.Int64
+	for range 3 {
+		before := removed
+		bar := terminal.ShowProgress(d.program.Stderr, "removed", unit+"s", before+int64(found.Keys), done.Load)
+		n, err := d.removeOnce(ctx, found, func(n int) { done.Store(before + int64(n)) })
+		bar.Stop()
+		removed += n
+		so := units.Plural(removed, unit) + " removed"
+		switch {
+		case ctx.Err() != nil && d.boards != nil:
+			return fmt.Errorf("interrupted: %s; the same command removes the rest", so)
+		case ctx.Err() != nil:
+			return fmt.Errorf("interrupted: a part of %s is left, which the same command removes; a consumer that starts there halts", d.prefix)
+		case errors.Is(err, ranking.ErrRebuilding):
+			return fmt.Errorf("%w under %s, and would bring them back: wait for it; %s", ranking.ErrRebuilding, d.prefix, so)
+		case err != nil:
+			return clients.ExplainRedis(ctx, err, d.cfg)
+		}
+		if found, err = d.survey(ctx); err != nil {
+			return clients.ExplainRedis(ctx, err, d.cfg)
+		}
+		if found.Keys == 0 {
+			took := time.Since(began).Round(time.Millisecond)
+			if d.boards != nil {
+				fmt.Fprintf(d.program.Stdout, "Dropped %s in %s.\n", units.Plural(removed, unit), took)
+			} else {
+				fmt.Fprintf(d.program.Stdout, "Removed %s in %s: nothing is left under %s.\n", units.Plural(removed, unit), took, d.prefix)
+			}
+			return nil
+		}
+		if len(found.Used) > 0 || found.Rebuilding { // with the listing gone, a consumer that waits begins
+			return fmt.Errorf("%s was taken into use while it was removed: what was written since is left (%s). Stop the consumers, and wait half a minute",
+				d.prefix, units.Plural(int64(found.Keys), "key"))
+		}
+	}
+	if d.boards != nil {
+		return fmt.Errorf("%s dropped, and events open others of %s: name the boards that there may be in `boards`, or stop who publishes them", units.Plural(removed, unit), d.named())
+	}
+	return fmt.Errorf("%s of %s are back: something writes them", units.Plural(int64(found.Keys), "key"), d.prefix)
+}
+
+func (d *drop) removeOnce(ctx context.Context, found *ranking.Found, progress func(done int)) (int64, error) {
+	if d.boards != nil {
+		return d.view.DropBoards(ctx, found, pause, progress)
+	}
+	err := d.view.Drop(ctx, found, pause, progress)
+	return int64(found.Keys), err
+}

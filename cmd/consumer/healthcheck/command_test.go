@@ -1,0 +1,104 @@
+package healthcheck
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/test/clitest"
+)
+
+// healthcheck runs the command against a consumer that listens so.
+func healthcheck(t *testing.T, listen string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	return clitest.Execute(t, Command, []string{"STANDINGS_LISTEN=" + listen}, append([]string{"healthcheck"}, args...)...)
+}
+
+// answering is a port that answers every path with the status and itself.
+func answering(t *testing.T, status int) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{{[]string{"--timeout", "1m"}, "GET /healthz\n"}, {[]string{"--ready", "--timeout", "1m"}, "GET /readyz\n"}} {
+		code, out, errs := healthcheck(t, answering(t, http.StatusOK), tc.args...)
+		require.Equal(t, cli.ExitOK, code, errs)
+		require.Equal(t, tc.want, out)
+		require.Empty(t, errs)
+	}
+}
+
+func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusNotFound, http.StatusFound, http.StatusAccepted} {
+		code, out, errs := healthcheck(t, answering(t, status), "--ready", "--timeout", "1m")
+		require.Equal(t, cli.ExitFailure, code, "%d", status)
+		require.Equal(t, "GET /readyz\n", out)
+		require.Contains(t, errs, "/readyz answers ")
+		require.Contains(t, errs, http.StatusText(status))
+	}
+}
+
+func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
+	address := clitest.ClosedPort(t)
+	code, out, errs := healthcheck(t, address)
+	require.Equal(t, cli.ExitFailure, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, address)
+}
+
+func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue for ever
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	const byDefault = 3 * time.Second
+	took := byDefault
+	for tries := 0; took >= byDefault && tries < 5; tries++ { // a machine may stand still for as long
+		begun := time.Now()
+		code, _, errs := healthcheck(t, listener.Addr().String(), "--timeout", "50ms")
+		took = time.Since(begun)
+		require.Equal(t, cli.ExitFailure, code)
+		require.Contains(t, errs, "doesn't answer in time")
+	}
+	require.Less(t, took, byDefault)
+}
+
+func TestWhereAConsumerIsAsked(t *testing.T) {
+	for listen, want := range map[string]string{
+		":8080":           "http://localhost:8080/healthz",
+		"0.0.0.0:8080":    "http://localhost:8080/healthz",
+		"[::]:8080":       "http://localhost:8080/healthz",
+		"127.0.0.1:9":     "http://127.0.0.1:9/healthz",
+		"[::1]:9":         "http://[::1]:9/healthz",
+		"consumer-0:8080": "http://consumer-0:8080/healthz",
+	} {
+		url, err := healthURL(listen, "/healthz")
+		require.NoError(t, err, listen)
+		require.Equal(t, want, url, listen)
+	}
+}
+
+func TestAPortThatCannotBeKnownIsAWrongUse(t *testing.T) {
+	for _, listen := range []string{"off", ":0", "127.0.0.1:0"} {
+		code, _, errs := healthcheck(t, listen)
+		require.Equal(t, cli.ExitUsage, code, listen)
+		require.Contains(t, errs, "listen", listen)
+	}
+	code, _, errs := healthcheck(t, ":8080", "--timeout", "0s")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "--timeout")
+}

@@ -1,0 +1,230 @@
+package produce
+
+// --check: what would become of each line, by the consumer's own decoder
+// and settings. Nothing is published, and neither Kafka nor Redis is asked.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+)
+
+// What would become of a line.
+const (
+	lineCounted    = "counted"
+	lineLate       = "late"
+	lineDeadLetter = "dead_letter"
+	lineRefused    = "refused" // produce publishes nothing from it on
+)
+
+// report is the JSON; docs/json.md has its fields.
+type report struct {
+	Lines       []lineReport `json:"lines"`
+	Counted     int64        `json:"counted"`
+	Late        int64        `json:"late"`
+	DeadLetters int64        `json:"dead_letters"`
+	Refused     int64        `json:"refused"`
+}
+
+type lineReport struct {
+	Line    int64          `json:"line"`
+	Result  string         `json:"result"`
+	Reason  *string        `json:"reason"`
+	Message *string        `json:"message"`
+	Member  *string        `json:"member"`
+	Points  *int64         `json:"points"`
+	At      *string        `json:"at"`
+	Boards  []string       `json:"boards"`
+	Windows []windowReport `json:"windows"`
+}
+
+type windowReport struct {
+	Period string `json:"period"`
+	Window string `json:"window"`
+}
+
+// lineChecker does with a record what a worker would.
+type lineChecker struct {
+	decoder *event.Decoder
+	rules   fold.Rules
+	form    *envelope
+	now     time.Time
+}
+
+func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
+	events, err := cfg.EventRules()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := clients.FoldRules(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &lineChecker{event.NewDecoder(events), rules, newEnvelope(f.format, f.source()), time.Now()}, nil
+}
+
+func (c *lineChecker) check(o outgoing) lineReport {
+	at := c.now
+	if !o.at.IsZero() {
+		at = o.at
+	}
+	if !o.isCopy {
+		o = c.form.wrap(o, c.now)
+	}
+	var h event.Headers
+	for _, header := range o.headers {
+		h.Note([]byte(header.Key), header.Value)
+	}
+	var e event.Event
+	if bad := c.decoder.DecodeWith(&h, o.value, at.UnixMilli(), &e); bad != nil {
+		return notCounted(lineDeadLetter, string(bad.Reason), bad.Message)
+	}
+	span, err := c.rules.Calendar.Span(c.rules.Periods, e.Time)
+	if err != nil {
+		return notCounted(lineDeadLetter, string(event.BadTime), err.Error())
+	}
+	r := lineReport{Result: lineCounted, Member: new(string(e.User)), Points: &e.Points, At: new(units.TimeMS(e.Time)), Boards: []string{}, Windows: []windowReport{}}
+	for _, board := range e.Boards {
+		r.Boards = append(r.Boards, string(board))
+	}
+	for i := range span.Windows {
+		if w := &span.Windows[i]; c.rules.Takes(w, at.UnixMilli()) {
+			r.Windows = append(r.Windows, windowReport{string(w.Period), w.Name})
+		}
+	}
+	if len(r.Windows) == 0 {
+		r.Result = lineLate
+		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, and windows take events for %s after their end (lateness)",
+			*r.At, units.FormatDuration(time.Duration(c.rules.Lateness)*time.Millisecond)))
+	}
+	return r
+}
+
+func notCounted(result, reason, message string) lineReport {
+	r := lineReport{Result: result, Message: &message, Boards: []string{}, Windows: []windowReport{}}
+	if reason != "" {
+		r.Reason = &reason
+	}
+	return r
+}
+
+// errNotAll is the answer that not all lines would count.
+var errNotAll = errors.New("not every line would count")
+
+func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config, asJSON bool) error {
+	checker, err := newLineChecker(f, cfg)
+	if err != nil {
+		return err
+	}
+	raw := *f
+	raw.raw = true // what isn't an object is judged, too
+	src, closeSource, err := openSource(ctx, p, &raw)
+	if err != nil {
+		return err
+	}
+	defer closeSource()
+	from, ok := src.(*lines)
+	if !ok {
+		return cli.Usagef("--check is for --file")
+	}
+	report := report{Lines: []lineReport{}}
+	width, _ := terminal.Width(p.Stdout)
+	for {
+		r, err := checkNext(from, checker, f.format)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		report.count(&r)
+		if asJSON {
+			report.Lines = append(report.Lines, r)
+		} else if err := terminal.Write(p.Stdout, r.text(width)+"\n"); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		err = cli.WriteJSON(p.Stdout, report)
+	} else {
+		err = terminal.Write(p.Stdout, report.text(from.number))
+	}
+	if err == nil && report.DeadLetters+report.Refused > 0 {
+		err = fmt.Errorf("%w: %s would be dead letters, and %s refused", errNotAll, units.Plural(report.DeadLetters, "line"), units.Thousands(report.Refused))
+	}
+	return err
+}
+
+// checkNext checks the next line that isn't blank. Its error is the source's.
+func checkNext(from *lines, checker *lineChecker, format string) (lineReport, error) {
+	o, err := from.next()
+	var r lineReport
+	switch {
+	case errors.As(err, new(*lineError)):
+		r = notCounted(lineRefused, "", err.Error())
+	case err != nil:
+		return r, err
+	case o.isCopy && format != formatPlain:
+		r = notCounted(lineRefused, "", errFormatOfLetters(format).Error())
+	default:
+		r = checker.check(o)
+	}
+	r.Line = int64(from.number)
+	return r, nil
+}
+
+func (c *report) count(r *lineReport) {
+	switch r.Result {
+	case lineCounted:
+		c.Counted++
+	case lineLate:
+		c.Late++
+	case lineDeadLetter:
+		c.DeadLetters++
+	default:
+		c.Refused++
+	}
+}
+
+// text is a line for people: its number, what would become of it, and where or why.
+func (r *lineReport) text(width int) string {
+	result := r.Result
+	var what string
+	if r.Reason != nil {
+		result = *r.Reason // as list has them
+	}
+	if r.Message != nil {
+		what = terminal.Plain(*r.Message)
+	} else {
+		var names []string
+		for _, w := range r.Windows {
+			names = append(names, w.Period+" "+w.Window)
+		}
+		what = fmt.Sprintf("%s points of %s on %s: %s", units.Thousands(*r.Points), terminal.Plain(*r.Member), terminal.Plain(strings.Join(r.Boards, ", ")), strings.Join(names, ", "))
+	}
+	line := fmt.Sprintf("%6d  %-13s  %s", r.Line, result, what)
+	if width > 0 {
+		line = terminal.Cut(line, width)
+	}
+	return line
+}
+
+func (c *report) text(lines int) string {
+	s := fmt.Sprintf("\n%s: %s would be counted, %s late, %s dead letters", units.Plural(int64(lines), "line"),
+		units.Thousands(c.Counted), units.Thousands(c.Late), units.Thousands(c.DeadLetters))
+	if c.Refused > 0 {
+		s += fmt.Sprintf("; %s would be refused by produce", units.Thousands(c.Refused))
+	}
+	return s + "\n"
+}

@@ -1,0 +1,119 @@
+package produce
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/test/clitest"
+)
+
+func fileOf(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestACheckShowsWhatWouldBecomeOfEachLine(t *testing.T) {
+	letter := func(rest string) string {
+		return `{"dead_letter":{"topic":"points","partition":3,"offset":480},"time":"2026-11-21T08:15:30.123Z",` + rest + `}`
+	}
+	file := fileOf(t,
+		`{"user_id":"u42","points":25,"board":["eu","global"]}`,
+		``,
+		`{"user_id":"u42","points":"25"}`,
+		`null`,
+		letter(`"value":{"user_id":"u\u001b[2J","points":1025}`),
+		letter(`"value_text":"nothing"`),
+		letter(`"key":7`),
+		`{"user_id":"u42","points":1,"board":"asia"}`,
+		`{"user_id":"u42","points":25,"occurred_at":"2020-11-21T08:15:30.123Z"}`,
+	)
+	// Nobody is asked: there is nobody there.
+	environ := []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t), "STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t), "STANDINGS_BOARDS=eu,global", "STANDINGS_LATENESS=1d"}
+	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", file, "--check")
+	for _, want := range []string{
+		"     3  invalid        points at byte 26 is not a number: \"25\"\n",
+		"     4  malformed      the value is not an object but null\n",
+		"     5  counted        1,025 points of u\\x1b[2J on global: weekly 2026-W47, monthly 2026-11, yearly 2026\n",
+		"     6  malformed      not JSON at byte 1: ",
+		"     7  refused        line 7 is a dead letter that can't be published: key: it has to be of another JSON type\n",
+		"     8  unknown_board  board at byte ",
+		"     9  late           no window takes it: its time is 2020-11-21T08:15:30.123Z, and windows take events for 24h after their end (lateness)\n",
+		"\n9 lines: 2 would be counted, 1 late, 4 dead letters; 1 would be refused by produce\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q isn't in\n%s", want, stdout)
+		}
+	}
+	if want := "consumer: not every line would count: 4 lines would be dead letters, and 1 refused\n"; code != 1 || stderr != want {
+		t.Errorf("code %d %s", code, stderr)
+	}
+	code, stdout, _ = clitest.Execute(t, Command, environ, "produce", "--file", file, "--check", "--json")
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 1 || len(r.Lines) != 8 || r.DeadLetters != 4 || r.Refused != 1 {
+		t.Fatalf("code %d %v %s", code, err, stdout)
+	}
+	if l := r.Lines[1]; l.Line != 3 || l.Result != lineDeadLetter || l.Reason == nil || *l.Reason != "invalid" || l.Member != nil {
+		t.Errorf("%+v", l)
+	}
+	if l := r.Lines[3]; l.Result != lineCounted || *l.Member != "u\x1b[2J" || *l.Points != 1025 || *l.At != "2026-11-21T08:15:30.123Z" || len(l.Windows) != 3 || l.Boards[0] != "global" {
+		t.Errorf("%+v", l)
+	}
+	if code, stdout, stderr = clitest.Execute(t, Command, environ, "produce", "--file", fileOf(t, `{"user_id":7,"points":1}`), "--check"); code != 0 || stderr != "" || !strings.Contains(stdout, "1 points of 7 on global: weekly") {
+		t.Errorf("code %d %s%s", code, stdout, stderr)
+	}
+}
+
+// It is the consumer's judgement, in every form in which events are published.
+func TestACheckFindsTheReasonsThatAConsumerWould(t *testing.T) {
+	g, err := sample.New(sample.Options{Bad: 0.5, Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	var reasons []string
+	for len(reasons) < 3000 {
+		e, _ := g.Next(nil)
+		if len(bytes.TrimSpace(e.Value)) == 0 {
+			continue // of a blank line nothing becomes
+		}
+		reasons = append(reasons, e.Reason)
+		file.Write(append(e.Value, '\n'))
+	}
+	path := fileOf(t, file.String())
+	for _, format := range []string{formatPlain, formatBinary} { // an envelope of what is no JSON is none either
+		_, stdout, stderr := clitest.Execute(t, Command, nil, "produce", "--file", path, "--check", "--json", "--format", format)
+		var r report
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Lines) != len(reasons) {
+			t.Fatalf("%v: %d lines %s", err, len(r.Lines), stderr)
+		}
+		for i, l := range r.Lines {
+			reason := ""
+			if l.Reason != nil {
+				reason = *l.Reason
+			}
+			if reason != reasons[i] || (l.Result == lineCounted) != (reason == "") {
+				t.Fatalf("%s: line %d: %+v, want %q", format, i+1, l, reasons[i])
+			}
+		}
+	}
+}
+
+func TestACheckIsOfAFile(t *testing.T) {
+	for args, want := range map[string]string{"--check": "--check is for --file", "--json --file x": "--json is for --check"} {
+		if code, _, stderr := clitest.Execute(t, Command, nil, append([]string{"produce"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: code %d %s", args, code, stderr)
+		}
+	}
+}
+
+func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "produce --check", report{}) }

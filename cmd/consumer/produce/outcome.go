@@ -1,0 +1,73 @@
+package produce
+
+// What became of records.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+)
+
+// settled takes note of what became of a record.
+func (p *Publisher) settled(r *kgo.Record, err error) {
+	switch answer, answered := errors.AsType[*kerr.Error](err); {
+	case err == nil:
+		p.events.Add(1)
+		p.bytes.Add(int64(len(r.Key) + len(r.Value)))
+		p.lanes[r.Partition].settled.Add(1)
+	case answered:
+		// An earlier attempt without an answer may have been written all the same.
+		if !p.trouble.again.Load() && !lost(answer) {
+			p.refused.Add(1)
+		}
+		p.giveUp(p.failure(r, err))
+	case !errors.Is(err, kgo.ErrClientClosed): // that is close's to explain
+		p.giveUp(p.failure(r, err))
+	}
+	size := memoryOf(r)
+	const few = publishMemory * 3 / 4
+	if left := p.held.Add(-size); left <= few && left+size > few {
+		select {
+		case p.room <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// lost reports whether the log isn't what the producer knows, so that nothing is sure of a
+// record.
+func lost(answer *kerr.Error) bool {
+	return answer == kerr.OutOfOrderSequenceNumber || answer == kerr.UnknownProducerID ||
+		answer == kerr.InvalidProducerEpoch || answer == kerr.InvalidProducerIDMapping
+}
+
+// failure is why a record wasn't published.
+func (p *Publisher) failure(r *kgo.Record, err error) error {
+	if !errors.Is(err, kerr.MessageTooLarge) {
+		return fmt.Errorf("publish to %s/%d: %w", p.topic, r.Partition, err)
+	}
+	line := fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)", len(r.Key)+len(r.Value), p.topic)
+	switch {
+	case p.limit == 0:
+		line = fmt.Sprintf("an event, or a batch of them, is more than topic %s takes, or than %d bytes: its max.message.bytes can't be seen here, "+
+			"as this user has no right to DescribeConfigs the topic; with it, batches are made to fit", p.topic, largestBatch)
+	case memoryOf(r) < int64(p.limit):
+		line = fmt.Sprintf("a batch of events is more than topic %s takes by now: its max.message.bytes was %d at the start", p.topic, p.limit)
+	}
+	return &clients.KafkaError{Line: line, Err: err}
+}
+
+func (p *Publisher) giveUp(err error) {
+	p.once.Do(func() {
+		p.err = err
+		close(p.failed)
+	})
+}
+
+// unsure are the events that were handed over, and may be in the log or not: for close's
+// caller.
+func (p *Publisher) unsure() int64 { return p.taken - p.events.Load() - p.refused.Load() }

@@ -1,0 +1,182 @@
+package produce
+
+// Where the published records come from: the generator, or lines of a file.
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/deadletters"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/sample"
+)
+
+// outgoing is a record to be published.
+type outgoing struct {
+	key, value []byte
+	headers    []kafka.Header
+	isCopy     bool      // a dead letter's fixed copy, published as it is
+	at         time.Time // the record's time; zero is when it is sent
+}
+
+// source gives records one by one. What next returns holds until the call after
+// it, but for the headers, which are the caller's; io.EOF is the end.
+type source interface {
+	next() (outgoing, error)
+	setNow(time.Time)
+}
+
+// samples is the source of made-up events. It counts the bad ones by reason.
+type samples struct {
+	generator *sample.Generator
+	buf       []byte
+	fixed     bool // the present was given, and stays
+	bad       map[string]int64
+}
+
+func (s *samples) setNow(now time.Time) {
+	if !s.fixed {
+		s.generator.SetNow(now)
+	}
+}
+
+func (s *samples) next() (outgoing, error) {
+	var e sample.Event
+	e, s.buf = s.generator.Next(s.buf[:0])
+	if e.Reason != "" {
+		s.bad[e.Reason]++
+	}
+	return outgoing{key: e.Key, value: e.Value}, nil
+}
+
+// lineBytes is the longest line that is read. Kafka's limits are lower.
+const lineBytes = 64 * units.MiB
+
+// lines is the source of NDJSON: a line is a record's value as it stands, and
+// its user_id the key; or it is a dead letter, with all that its record has. Blank
+// lines are skipped.
+type lines struct {
+	topic  string // that it is for: a dead letter of another one is refused
+	reader *bufio.Reader
+	line   []byte
+	number int
+	raw    bool // what isn't a JSON object goes through too, without a key
+}
+
+func newLines(r io.Reader, topic string, raw bool) *lines {
+	return &lines{topic: topic, reader: bufio.NewReaderSize(r, 64*units.KiB), raw: raw}
+}
+
+// read reads the next line, without its end. What is before a failed or interrupted read is
+// no line, but the start of one.
+func (l *lines) read() error {
+	l.line = l.line[:0]
+	for {
+		part, err := l.reader.ReadSlice('\n')
+		l.line = append(l.line, part...)
+		switch {
+		case len(l.line) > lineBytes:
+			return fmt.Errorf("line %d is longer than %s", l.number+1, units.FormatBytes(lineBytes))
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(l.line) == 0:
+			return io.EOF
+		case err != nil && !errors.Is(err, io.EOF):
+			return fmt.Errorf("read after line %d: %w", l.number, err)
+		}
+		l.number++
+		l.line = bytes.TrimSuffix(bytes.TrimSuffix(l.line, []byte("\n")), []byte("\r"))
+		return nil
+	}
+}
+
+func (l *lines) setNow(time.Time) {}
+
+func (l *lines) next() (outgoing, error) {
+	for {
+		if err := l.read(); err != nil {
+			return outgoing{}, err
+		}
+		if len(bytes.TrimSpace(l.line)) == 0 {
+			continue
+		}
+		if o, err := l.deadLetter(l.line); !errors.Is(err, deadletters.ErrEvent) {
+			return o, err
+		}
+		key, err := userOf(l.line)
+		if err != nil && !l.raw {
+			return outgoing{}, lineErrorf("line %d isn't a JSON object: %v (--raw publishes it all the same)", l.number, err)
+		}
+		return outgoing{key: key, value: l.line}, nil
+	}
+}
+
+// lineError is a line that isn't published; those after it can be read.
+type lineError struct{ text string }
+
+func (e *lineError) Error() string { return e.text }
+
+func lineErrorf(format string, args ...any) error {
+	return &lineError{fmt.Sprintf(format, args...)}
+}
+
+// deadLetter is the fixed copy of a dead letter. deadletters.ErrEvent says that it is none.
+func (l *lines) deadLetter(line []byte) (outgoing, error) {
+	m, err := deadletters.ParseLine(line)
+	switch {
+	case errors.Is(err, deadletters.ErrEvent):
+		return outgoing{}, err
+	case err != nil:
+		return outgoing{}, lineErrorf("line %d %v", l.number, err)
+	case m.Topic != l.topic:
+		return outgoing{}, lineErrorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
+	case m.IsText && !l.raw && !deadletters.IsObject(m.Value):
+		return outgoing{}, lineErrorf("line %d: the value of %s isn't fixed: it is no JSON object (--raw publishes it all the same)", l.number, m.Position)
+	}
+	headers := append(m.Headers, kafka.Header{Key: deadletters.FixesHeader, Value: []byte(m.String())})
+	return outgoing{key: m.Key, value: m.Value, isCopy: true, headers: headers, at: m.At}, nil
+}
+
+// userOf is the user_id of an object, as the consumer will read it: text, or an
+// integer as it is written; nil if there is none. Its error says why value isn't
+// one JSON object.
+func userOf(value []byte) ([]byte, error) {
+	var of struct {
+		UserID jsontext.Value `json:"user_id"`
+	}
+	err := json.Unmarshal(value, &of, jsontext.AllowDuplicateNames(true))
+	if kind := jsontext.Value(value).Kind(); kind != '{' && (err == nil || errors.As(err, new(*json.SemanticError))) {
+		return nil, errors.New("it is another JSON value")
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch of.UserID.Kind() {
+	case '"':
+		return jsontext.AppendUnquote(nil, of.UserID)
+	case '0':
+		return of.UserID, nil
+	}
+	return nil, nil
+}
+
+// interruptible lets a read that may block for ever, as from a terminal or a
+// pipe, end with ctx. The goroutine behind it ends with the reader.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	pr, pw := io.Pipe()
+	go func() {
+		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*units.KiB))
+		pw.CloseWithError(err) // nil is EOF
+	}()
+	context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
+	return pr
+}

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/test/testenv"
+)
+
+func reports(t *testing.T, c prometheus.Collector, want string) {
+	t.Helper()
+	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) {
+	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
+	all := boards.New(ranking.Config{Client: client, Prefix: prefix, Timeout: time.Minute})
+	for _, name := range []string{"eu:weekly:2026-W47", "eu:monthly:2026-11", "us:weekly:2026-W47"} {
+		if err := client.HSet(t.Context(), prefix+":{0}:windows", name, "1 2 3").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newReported(windowsListed, boardsListed)
+	counting := countBoards(c, "points", all)
+	if err := counting.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"standings_windows": 3, "standings_boards": 2} {
+		if n := testutil.CollectAndCount(c, name); n != 1 {
+			t.Errorf("%s: %d values", name, n)
+		}
+		reg := prometheus.NewPedanticRegistry()
+		reg.MustRegister(c)
+		found, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.GetName() == name && f.GetMetric()[0].GetGauge().GetValue() != want {
+				t.Errorf("%s is %v", name, f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+	}
+	// Once another replica has the partition, this one reports nothing of them.
+	synctest.Test(t, func(t *testing.T) {
+		go counting.watch(t.Context(), func() ingest.Snapshot { return ingest.Snapshot{} }, zap.NewNop())
+		time.Sleep(2 * turnCheck)
+		synctest.Wait()
+		reports(t, c, "")
+	})
+}

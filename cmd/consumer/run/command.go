@@ -1,0 +1,261 @@
+// Package run is the command run, the main job. It waits for Kafka and Redis, checks that
+// both keep what they are given, and consumes until its context ends.
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/retry"
+)
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Consume events and keep the standings",
+		Long: `run joins the consumer group and keeps the standings in Redis until SIGTERM or
+SIGINT: then it finishes the pieces in flight, commits, leaves the group and
+exits with 0. Replicas share the partitions.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if l == nil {
+				return err
+			}
+			log, wrong := NewLogger(l.Config, p.Stderr, p.Colours(p.Stderr))
+			if wrong != nil {
+				return cmp.Or(err, wrong)
+			}
+			defer log.Sync() //nolint:errcheck // a terminal can't be synced
+			if err != nil {
+				return logged(log, "the configuration is wrong", err)
+			}
+			return logged(log, "ended by an error", Consume(c.Context(), l.Config, log, new(ingest.Stats), nil))
+		},
+	}
+}
+
+// logged is an error that ends the process, in the log's own format: whoever collects
+// the log finds there why it ends.
+func logged(log *zap.Logger, message string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for line := range cli.Lines(err) {
+		log.Error(message, zap.String("error", terminal.Harmless(line)))
+	}
+	return cli.Logged(err)
+}
+
+// Consume runs a consumer until the context ends. ready, if given, receives it
+// before it starts.
+func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
+	if err := sayLayouts(cfg, log); err != nil {
+		return err
+	}
+	var consumer atomic.Pointer[ingest.Consumer]
+	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
+		if c := consumer.Load(); c != nil {
+			c.Reconnected()
+		}
+		// A failover may have brought another server's configuration.
+		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
+	})
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	ops, err := openOperations(ctx, cfg, client, log, stats)
+	if err != nil {
+		return err
+	}
+	defer ops.close()
+	defer context.AfterFunc(ctx, ops.stops)()
+
+	settings, err := cfg.Kafka.Connection()
+	if err != nil {
+		return err
+	}
+	transport := clients.NewTransport(cfg, settings)
+	defer transport.CloseIdleConnections()
+	cluster, partitions, err := awaitKafka(ctx, cfg, settings, transport, log, ops.waitsForKafka)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	clients.LimitMemory(cfg, partitions, log)
+	all, err := clients.NewBoards(cfg, client, cluster)
+	if err != nil {
+		return err
+	}
+	if err := awaitRedis(ctx, cfg, client, all, log, ops.waitsForRedis); err != nil || ctx.Err() != nil {
+		return err
+	}
+	c, err := clients.NewConsumer(cfg, settings, transport, all, log, stats)
+	if err != nil {
+		return err
+	}
+	consumer.Store(c)
+	ops.runs(c)
+	if ready != nil {
+		ready(c)
+	}
+	log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
+		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix))
+	running, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { retire(running, all, log) })
+	beside.Go(func() { ops.watch(running, all) })
+	err = c.Run(ctx)
+	stop()
+	beside.Wait()
+	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
+		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
+		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
+		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
+		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
+	if _, answered := errors.AsType[kafka.Error](err); answered {
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	}
+	return err
+}
+
+// sayLayouts logs what the configured layouts come to, and warns of what an
+// operator may not have meant.
+func sayLayouts(cfg *config.Config, log *zap.Logger) error {
+	layouts, warnings, err := cfg.Layouts()
+	if err != nil {
+		return err
+	}
+	for _, l := range layouts {
+		log.Info("scores", zap.String("period", l.Period), zap.String("layout", l.Layout), zap.Int("k", l.K),
+			zap.Int64("tick_ms", l.TickMS), zap.Int64("max_points", l.MaxPoints), zap.String("retention", l.Retention))
+	}
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	return nil
+}
+
+// retireEvery is how often the listings of windows that are over are looked for.
+const retireEvery = time.Hour
+
+// retire drops them, now and then. Every replica does it; once is enough.
+func retire(ctx context.Context, all *boards.Boards, log *zap.Logger) {
+	tick := time.NewTicker(retireEvery)
+	defer tick.Stop()
+	for {
+		n, err := all.Retire(ctx)
+		if ahead, ok := errors.AsType[*ranking.ClockError](err); ok {
+			log.Warn(ahead.Error())
+		} else if err != nil && ctx.Err() == nil {
+			log.Warn("couldn't drop the listings of windows that are over; trying again in an hour", zap.Error(err))
+		}
+		if n > 0 {
+			log.Info("windows that are over are no longer listed", zap.Int("windows", n))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sayEvery is how often a wait that goes on is logged.
+const sayEvery = 5 * time.Second
+
+// atStart is the wait between two looks for Kafka or Redis.
+var atStart = retry.Policy{First: 100 * time.Millisecond, Longest: 2 * time.Second}
+
+// await tries until it works, the context ends, or the error is one that waiting
+// doesn't help. waits receives what each try resulted in.
+func await(ctx context.Context, log *zap.Logger, what string, classify func(error) ledger.Verdict, waits func(error), try func() error) error {
+	waits(nil)
+	var logged retry.LogLimit
+	for wait := atStart.Start(); ; {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // done, or the context has ended
+		}
+		if classify(err).AtStart() == ledger.Refuse {
+			return err
+		}
+		waits(err)
+		if logged.Due(sayEvery) {
+			log.Warn("waiting for "+what, zap.Error(err))
+		}
+		if wait.Next(ctx) != nil {
+			return nil //nolint:nilerr // the context has ended
+		}
+	}
+}
+
+// awaitKafka waits for a broker, and returns the cluster's id and how many
+// partitions the topics have so far.
+func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
+	err = await(ctx, log, "Kafka", kafkaconn.Classify, waits, func() error {
+		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+		if err != nil {
+			return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		}
+		// The rest of the work is with the addresses that the cluster advertises.
+		if err := settings.Diagnose(ctx, cfg.Kafka.Brokers...); err != nil {
+			return err
+		}
+		cluster = m.ClusterID
+		for _, t := range m.Topics {
+			partitions += len(t.Partitions)
+		}
+		return nil
+	})
+	return cluster, partitions, err
+}
+
+// awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
+// whose standings were written with another configuration: a member of the group with that
+// would halt the partitions that it is given, which others would count.
+func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, log *zap.Logger, waits func(error)) error {
+	err := await(ctx, log, "Redis", ranking.Classify, waits, func() error {
+		if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+			return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
+		}
+		states, errs := all.States(ctx)
+		for _, err := range errs {
+			if err != nil {
+				return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
+			}
+		}
+		if err := all.CheckSchemas(states); err != nil {
+			return err
+		}
+		return all.CheckNumber(ctx, states)
+	})
+	if cluster, ok := client.(*redis.ClusterClient); ok && err == nil && ctx.Err() == nil {
+		sayCluster(ctx, cfg, cluster, log)
+	}
+	if err == nil && all.Trusted() {
+		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+package run
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/config"
+)
+
+func TestDurationsInTheLogAreAsSettingsHaveThem(t *testing.T) {
+	var out bytes.Buffer
+	log, err := NewLogger(config.Defaults(), &out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("a line", zap.Duration("retention", 60*24*time.Hour), zap.Duration("wait", 5*time.Minute))
+	if !strings.Contains(out.String(), `"retention":"60d","wait":"5m"`) {
+		t.Error(out.String())
+	}
+}

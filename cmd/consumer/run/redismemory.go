@@ -1,0 +1,40 @@
+package run
+
+// How much memory Redis has, for the metrics: every replica reports it, since it is what
+// all of them wait for.
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// memoryEvery is how often INFO memory is asked for, of every master: a tenth of a
+// millisecond.
+const memoryEvery = 10 * time.Second
+
+var (
+	redisMemoryUsed = prometheus.NewDesc("standings_redis_memory_used_bytes",
+		"Memory that a server of Redis uses (used_memory of INFO), as of some seconds ago. A server that doesn't report it isn't there.", []string{"server"}, nil)
+	redisMemoryMax = prometheus.NewDesc("standings_redis_memory_max_bytes",
+		"Its maxmemory, beyond which it refuses writes; 0 for no limit.", []string{"server"}, nil)
+)
+
+// lookAtMemory is when it is looked, and how.
+func lookAtMemory(r *reported, ask func(context.Context) ([]redisconn.Memory, error)) turn {
+	return turn{every: memoryEvery, what: "look how much memory Redis uses", none: r.none, look: func(ctx context.Context) error {
+		all, err := ask(ctx)
+		if err != nil {
+			return err
+		}
+		var metrics []prometheus.Metric
+		for _, one := range all {
+			metrics = append(metrics, gauge(redisMemoryUsed, float64(one.Used), one.Server), gauge(redisMemoryMax, float64(one.Max), one.Server))
+		}
+		r.set(metrics...)
+		return nil
+	}}
+}

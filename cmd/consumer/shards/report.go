@@ -1,0 +1,130 @@
+// Package shards reports on shards where there are several: how far the ledger of each is, and
+// which master has it.
+package shards
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Report is what one of several shards holds; null where it couldn't be read.
+type Report struct {
+	Shard  int               `json:"shard"`  // from 0
+	Master *string           `json:"master"` // host:port, as far as the client knows
+	Ledger map[string]string `json:"ledger"` // "<topic>/<partition>" -> position
+	// Behind is by how many records this shard's positions are behind those of the shard that is
+	// furthest, over all partitions. A shard that no event is for is moved every second.
+	Behind  *int64  `json:"behind"`
+	Windows *int    `json:"windows"` // listed
+	Held    *bool   `json:"held"`
+	Problem *string `json:"problem"` // why it couldn't be read, or what it lacks
+
+	late []string // its positions that are behind, for people
+}
+
+// Reports are those of all shards, by what each holds and why that isn't known; none of one shard.
+func Reports(stores []*ranking.Store, states []ledger.State, errs []error) []Report {
+	if len(stores) == 1 {
+		return nil
+	}
+	furthest := map[string]int64{}
+	begun := false
+	for _, st := range states {
+		begun = begun || st.Schema != ""
+		for field, text := range st.Ledger {
+			if at, err := ledger.Counted(text); err == nil {
+				furthest[field] = max(furthest[field], at.From)
+			}
+		}
+	}
+	var all []Report
+	for i, store := range stores {
+		r := Report{Shard: i}
+		if addr := store.Addr(); addr != "" {
+			r.Master = &addr
+		}
+		if err := errs[i]; err != nil {
+			r.Problem = new(problemOf(err))
+		} else {
+			r.add(&states[i], furthest, begun)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// problemOf leaves out which shard it is: that is said beside it.
+func problemOf(err error) string {
+	if shard, ok := errors.AsType[*ranking.ShardError](err); ok {
+		err = shard.Err
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
+}
+
+// add adds what a shard holds. Furthest is the furthest that a shard has come, by partition;
+// begun is whether any has a schema.
+func (r *Report) add(st *ledger.State, furthest map[string]int64, begun bool) {
+	r.Ledger, r.Windows, r.Held, r.Behind = st.Ledger, &st.Windows, &st.Held, new(int64)
+	for _, field := range slices.SortedFunc(maps.Keys(furthest), ledger.CompareFields) {
+		text, there := st.Ledger[field]
+		at, err := ledger.Counted(text)
+		switch {
+		case !there:
+			r.late = append(r.late, field+" has no position")
+		case err != nil || strings.HasPrefix(text, ledger.TornMark) || at.From < furthest[field]:
+			r.late = append(r.late, field+" "+Brief(terminal.Plain(text)))
+		}
+		*r.Behind += furthest[field] - at.From
+	}
+	if begun && st.Schema == "" {
+		r.Problem = new("it holds nothing, while other shards do")
+	}
+}
+
+// Brief leaves out most of a sweep's hash, which says nothing to a person.
+func Brief(position string) string {
+	const shown = 4
+	if at := strings.IndexByte(position, '@'); at >= 0 && len(position) > at+1+shown {
+		return position[:at+1+shown] + "…"
+	}
+	return position
+}
+
+// Lines are a table of the shards; none of no shard.
+func Lines(all []Report) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	t := terminal.NewTable("SHARD", "MASTER", "WINDOWS", "BEHIND", "POSITIONS THAT ARE BEHIND")
+	t.Right[0], t.Right[2], t.Right[3] = true, true, true
+	for _, r := range all {
+		master, windows, behind := "-", "-", "-"
+		if r.Master != nil {
+			master = terminal.Plain(*r.Master)
+		}
+		if r.Behind != nil {
+			windows, behind = units.Thousands(int64(*r.Windows)), units.Thousands(*r.Behind)
+		}
+		var notes []string
+		if r.Problem != nil {
+			notes = append(notes, terminal.Plain(*r.Problem))
+		} else if len(r.late) > 0 {
+			notes = append(notes, units.Names(r.late))
+		}
+		if r.Held != nil && *r.Held {
+			notes = append(notes, "held")
+		}
+		t.Add(fmt.Sprint(r.Shard), master, windows, behind, strings.Join(notes, "; "))
+	}
+	var b strings.Builder
+	t.Write(&b)
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}

@@ -1,0 +1,109 @@
+// Package status is the command status: how far every partition has come, and what is
+// wrong.
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/retry"
+)
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var asJSON, again bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how far every partition has come, and what is wrong",
+		Long: `Shows for each partition of the configured topics:
+
+  LOG START, LOG END   the offsets that the log holds, up to the first open transaction
+  POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is a sweep
+                       of [120, 480) under way: members with a hash below that are in
+  COMMITTED            what the group has committed to Kafka, for lag monitors alone
+  LAG                  records from the position to the log's end
+  BEHIND               how old the first record is that doesn't count yet, by this
+                       machine's clock and the record's time
+  STATE, OWNER         what the worker wrote about itself, as soon as it changes and
+                       every 10 s; stale once that is older than 30 s
+
+and, where redis.shards is more than 1, for each shard its master and by how many records its
+ledger is behind the shard that is furthest; the position above is that of the one furthest behind;
+
+and then why a partition is halted or waits and what to do, windows that are
+incomplete, a hold, and a configuration that isn't the one in Redis.
+
+The exit code is 1 if a partition is halted, and where only Kafka or only Redis can
+be reached: then it shows what it can.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			if again {
+				return watch(c.Context(), p, l.Config, asJSON)
+			}
+			s, err := gather(c.Context(), l.Config)
+			if err != nil {
+				return err
+			}
+			if err := show(p, s, asJSON); err != nil {
+				return err
+			}
+			if err := s.unreachable(); err != nil {
+				return err
+			}
+			return s.halted()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	c.Flags().BoolVar(&again, "watch", false, "show it again every 2 seconds, until interrupted")
+	return c
+}
+
+func show(p *cli.Program, s *report, asJSON bool) error {
+	if asJSON {
+		return cli.WriteJSON(p.Stdout, s)
+	}
+	return write(p.Stdout, s, p.Colours(p.Stdout))
+}
+
+const watchEvery = 2 * time.Second
+
+// watch goes on through outages: they are what one watches for.
+func watch(ctx context.Context, p *cli.Program, cfg *config.Config, asJSON bool) error {
+	_, redraw := terminal.Width(p.Stdout)
+	for {
+		s, err := gather(ctx, cfg)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // interrupted, as was said
+		}
+		if err != nil {
+			return err
+		}
+		if redraw && !asJSON {
+			fmt.Fprint(p.Stdout, "\x1b[H\x1b[2J")
+		}
+		if err := show(p, s, asJSON); err != nil {
+			return err
+		}
+		if away := s.unreachable(); away != nil && !asJSON {
+			if err := terminal.Write(p.Stdout, fmt.Sprintf("\n%v\n", away)); err != nil {
+				return err
+			}
+		}
+		if retry.Sleep(ctx, watchEvery) != nil {
+			return nil //nolint:nilerr // interrupted, as was said
+		}
+		if !redraw && !asJSON {
+			fmt.Fprintln(p.Stdout)
+		}
+	}
+}

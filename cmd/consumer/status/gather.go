@@ -1,0 +1,196 @@
+package status
+
+// Asking Kafka and Redis for what status shows. Either may be away: then the other
+// is shown alone.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/scan"
+	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// gather asks both sides at once. What can't be reached is among the
+// report's problems, and no error.
+func gather(ctx context.Context, cfg *config.Config) (*report, error) {
+	r, err := clients.OpenReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Topics...)
+	if err != nil {
+		return nil, err
+	}
+	defer clients.CloseKafka(client)
+
+	var log kafkaStatus
+	var redis shardStates
+	var both sync.WaitGroup
+	both.Go(func() { log = askKafka(ctx, cfg, client) })
+	both.Go(func() { redis = askShards(ctx, r) })
+	both.Wait()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted")
+	}
+
+	s := &report{
+		At: units.TimeMS(time.Now().UnixMilli()), Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix,
+		Problems: log.problems, Partitions: []partition{}, Incomplete: []incompleteWindow{},
+	}
+	s.Problems = append(s.Problems, redis.problems...)
+	s.Shards = shards.Reports(redis.stores, redis.states, redis.errs)
+	state := redis.together()
+	for _, id := range partitionsOf(cfg.Kafka.Topics, log.partitions, state) {
+		var facts *kafkaLog
+		if f, ok := log.partitions[id]; ok {
+			facts = &f
+		}
+		s.Partitions = append(s.Partitions, partitionOf(id, facts, state))
+	}
+	if slices.ContainsFunc(s.Partitions, func(p partition) bool { return (p.Stale || p.State == nil) && p.Lag != nil && *p.Lag > 0 }) {
+		s.Problems = append(s.Problems, fullServers(ctx, cfg, r)...)
+	}
+	addBehind(ctx, cfg, client, s.Partitions)
+	if state != nil {
+		s.Held = state.Held
+		if s.Incomplete, err = incompleteWindows(cfg, r.Calendar, state); err != nil {
+			return nil, err
+		}
+		if err := r.CheckSchema(log.cluster, redis.states); err != nil {
+			s.Schema = new(err.Error())
+		}
+	}
+	return s, nil
+}
+
+// fullServers names the servers that are at their maxmemory, where partitions are behind and
+// haven't reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
+// be reached, which is among the problems anyway.
+func fullServers(ctx context.Context, cfg *config.Config, r *clients.Reader) []string {
+	var all []string
+	memories, _ := redisconn.Memories(ctx, r.Client)
+	for _, m := range memories {
+		if m.Max > 0 && m.Used >= m.Max {
+			all = append(all, fmt.Sprintf("%s is full: %s uses %d of %d bytes of maxmemory; consumers wait for room, and can't report it here",
+				cfg.Redis.Name(), m.Server, m.Used, m.Max))
+		}
+	}
+	return all
+}
+
+// kafkaStatus is what Kafka says of the configured topics.
+type kafkaStatus struct {
+	cluster    string
+	partitions map[ledger.Partition]kafkaLog
+	problems   []string
+}
+
+func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kafkaStatus {
+	s := kafkaStatus{partitions: map[ledger.Partition]kafkaLog{}, problems: []string{}}
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+	if err != nil {
+		s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
+		return s
+	}
+	s.cluster = m.ClusterID
+	for _, topic := range cfg.Kafka.Topics {
+		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
+			s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
+		}
+	}
+	return s
+}
+
+func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *kafka.Client, topic string) error {
+	n, err := kafkaconn.TopicPartitions(ctx, client, topic)
+	if err != nil {
+		return err
+	}
+	logs, err := kafkaconn.AllLogs(ctx, client, topic, n)
+	if err != nil {
+		return err
+	}
+	for p, log := range logs {
+		s.partitions[ledger.Partition{Topic: topic, Number: p}] = kafkaLog{start: log.Start, end: log.End}
+	}
+	var committed map[int]kafkaconn.Commit
+	err = kafkaconn.Ask(ctx, client, func() (err error) {
+		committed, err = kafkaconn.Committed(ctx, client, cfg.Kafka.Group, topic, kafkaconn.UpTo(n)...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for p, c := range committed {
+		id := ledger.Partition{Topic: topic, Number: p}
+		f := s.partitions[id]
+		f.committed = &c.Offset
+		s.partitions[id] = f
+	}
+	return nil
+}
+
+const (
+	behindAtOnce = 8
+	behindWithin = 5 * time.Second // for all partitions; what takes longer isn't shown
+)
+
+// addBehind reads the first record that doesn't count yet, of every partition with
+// a lag. It is a courtesy: what fails stays unknown.
+func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, all []partition) {
+	ctx, cancel := context.WithTimeout(ctx, min(behindWithin, cfg.Kafka.Timeout))
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(behindAtOnce)
+	for i := range all {
+		p := &all[i]
+		switch {
+		case p.Lag == nil:
+		case *p.Lag == 0:
+			p.BehindMS = new(int64)
+		default:
+			group.Go(func() error {
+				p.BehindMS = behind(ctx, client, p)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // none fails
+}
+
+// behind is the age of the first record at or after the position, nil where it
+// can't be known.
+func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
+	at, _ := counted(*p.Position)
+	var first int64 // its time
+	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at, *p.LogStart), End: *p.LogEnd, MaxWait: time.Millisecond, MaxBytes: 1}
+	err := left.Each(ctx, func(r *recordbatch.Record) error {
+		first = r.Time
+		return errFound
+	})
+	switch {
+	case err == nil:
+		return new(int64) // what is left carries no record: the ends of transactions
+	case !errors.Is(err, errFound) || first <= 0:
+		return nil
+	}
+	return new(max(0, time.Now().UnixMilli()-first))
+}
+
+var errFound = errors.New("found")

@@ -1,0 +1,215 @@
+package status
+
+// What status reports, and how it comes from what Kafka and Redis say. No I/O.
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// report is all of status. Its JSON never leaves out or renames a field, but for the shards
+// where there is one; what isn't known is null.
+type report struct {
+	At         string             `json:"at"` // RFC 3339 with ms, in UTC, like every time here
+	Group      string             `json:"group"`
+	Prefix     string             `json:"prefix"`
+	Problems   []string           `json:"problems"` // what couldn't be reached or read, and a Redis that is full
+	Partitions []partition        `json:"partitions"`
+	Incomplete []incompleteWindow `json:"incomplete_windows"`
+	Held       bool               `json:"held"` // a rebuild holds the shard
+	// Schema says how the configuration differs from what the scores were written with.
+	Schema *string `json:"schema_difference"`
+	// Shards are there if there are several.
+	Shards []shards.Report `json:"shards,omitempty"`
+}
+
+type partition struct {
+	Topic      string  `json:"topic"`
+	Partition  int     `json:"partition"`
+	LogStart   *int64  `json:"log_start"`
+	LogEnd     *int64  `json:"log_end"`
+	Position   *string `json:"position"` // the ledger's text
+	Committed  *int64  `json:"committed"`
+	Lag        *int64  `json:"lag"`       // records
+	BehindMS   *int64  `json:"behind_ms"` // age of the first record that doesn't count yet; 0 without lag
+	State      *string `json:"state"`     // running, waiting or halted, as of reported_at
+	Owner      *string `json:"owner"`
+	Reason     *string `json:"reason"` // of a halt, or of waiting
+	What       *string `json:"what"`
+	Remedy     *string `json:"remedy"`
+	ReportedAt *string `json:"reported_at"`
+	Stale      bool    `json:"stale"`
+	Group      *string `json:"group"` // the worker's
+	// RefillTo is up to where it is read again since Redis was lost; null once it is there.
+	RefillTo   *int64 `json:"refill_to"`
+	staleFor   time.Duration
+	refillLeft int64 // records
+}
+
+type incompleteWindow struct {
+	Period     string   `json:"period"`
+	Window     string   `json:"window"`
+	Partitions []string `json:"partitions"`
+}
+
+// unreachable is the error that stands for an incomplete report.
+func (s *report) unreachable() error {
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(s.Problems, "\n"))
+}
+
+// errHalted makes the exit code 1. It says nothing: the report has said it.
+var errHalted = errors.New("")
+
+// halted is the error that a halted partition is.
+func (s *report) halted() error {
+	if slices.ContainsFunc(s.Partitions, func(p partition) bool { return p.state() == health.StateHalted }) {
+		return errHalted
+	}
+	return nil
+}
+
+// kafkaLog is what Kafka says of a partition.
+type kafkaLog struct {
+	start, end int64
+	committed  *int64
+}
+
+// partitionsOf are those that Kafka or Redis know of, of the configured topics.
+func partitionsOf(topics []string, logs map[ledger.Partition]kafkaLog, state *ledger.State) []ledger.Partition {
+	all := slices.Collect(maps.Keys(logs))
+	if state != nil {
+		for _, fields := range []map[string]string{state.Ledger, state.Workers} {
+			for field := range fields {
+				if id, err := ledger.ParsePartition(field); err == nil && slices.Contains(topics, id.Topic) {
+					all = append(all, id)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b ledger.Partition) int {
+		return cmp.Or(cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)), a.Compare(b))
+	})
+	return slices.Compact(all)
+}
+
+// partitionOf puts together what is known of a partition. Log and state are
+// nil where Kafka or Redis couldn't be reached.
+func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partition {
+	r := partition{Topic: id.Topic, Partition: id.Number}
+	if log != nil {
+		r.LogStart, r.LogEnd, r.Committed = &log.start, &log.end, log.committed
+	}
+	if state == nil {
+		return r
+	}
+	field := id.String()
+	if text, ok := state.Ledger[field]; ok {
+		r.Position = &text
+		if log != nil {
+			r.Lag = Lag(text, log.end)
+		}
+	}
+	for _, p := range health.ProgressOf(state, nil).Refilling {
+		if p.Field == field {
+			r.RefillTo, r.refillLeft = &p.To, p.To-p.From
+		}
+	}
+	if text, ok := state.Workers[field]; ok {
+		r.addLine(text, state.Now)
+	}
+	return r
+}
+
+// Lag is how many records of a log that ends there don't count yet, by a ledger's text; nil
+// if that can't be known.
+func Lag(position string, end int64) *int64 {
+	at, ok := counted(position)
+	if !ok {
+		return nil
+	}
+	return new(max(0, end-at))
+}
+
+// counted is the offset before which every event counts. A torn position names
+// the one before the piece that was torn.
+func counted(text string) (int64, bool) {
+	at, err := ledger.Parse(text)
+	if errors.Is(err, ledger.ErrTorn) {
+		_, before, _ := strings.Cut(text, ":")
+		at, err = ledger.Parse(before)
+	}
+	return at.From, err == nil
+}
+
+// addLine adds what the worker wrote about itself. Now is by Redis's clock, as is when the
+// line was written.
+func (p *partition) addLine(text string, now time.Time) {
+	var line health.Line
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		p.What = new("the worker's line isn't readable: " + err.Error())
+		return
+	}
+	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, new(units.TimeMS(line.Time().UnixMilli()))
+	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
+		if *from != "" {
+			*to = from
+		}
+	}
+	p.staleFor = now.Sub(line.Time())
+	p.Stale = p.staleFor > clients.StaleAfter
+}
+
+// incompleteWindows are the windows that live and began before a partition's
+// origin: the newest first, period by period.
+func incompleteWindows(cfg *config.Config, calendar periods.Calendar, state *ledger.State) ([]incompleteWindow, error) {
+	all := []incompleteWindow{}
+	origins := map[string]ledger.Origin{}
+	latest := int64(0)
+	for field, text := range state.Origins {
+		o, err := ledger.ParseOrigin(text)
+		if err != nil {
+			return nil, err
+		}
+		origins[field] = o
+		latest = max(latest, o.Time)
+	}
+	now := state.Now.UnixMilli()
+	for _, p := range cfg.Periods {
+		if !p.Enabled {
+			continue
+		}
+		w, err := calendar.At(p.Name, now)
+		if err != nil {
+			return nil, err
+		}
+		for ok := latest > 0; ok && w.End+p.Retention.Milliseconds() > now; w, ok = calendar.Previous(w) {
+			var partly []string
+			for field, o := range origins {
+				if w.Start < o.Time {
+					partly = append(partly, field)
+				}
+			}
+			if len(partly) > 0 {
+				slices.SortFunc(partly, ledger.CompareFields)
+				all = append(all, incompleteWindow{string(p.Name), w.Name, partly})
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,39 @@
+package status
+
+import (
+	"context"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// shardStates is what each shard holds, and why that isn't known.
+type shardStates struct {
+	stores   []*ranking.Store
+	states   []ledger.State
+	errs     []error
+	problems []string
+}
+
+func askShards(ctx context.Context, r *clients.Reader) shardStates {
+	s := shardStates{stores: r.Boards.Shards()}
+	s.states, s.errs = r.Boards.States(ctx)
+	s.problems = clients.ExplainShards(ctx, s.errs, r.Config)
+	return s
+}
+
+// together is what the shards that answered come to; nil where none did.
+func (s *shardStates) together() *ledger.State {
+	var known []ledger.State
+	for i, st := range s.states {
+		if s.errs[i] == nil {
+			known = append(known, st)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	all := ledger.Together(known)
+	return &all
+}

@@ -1,0 +1,352 @@
+package status
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+// hour is a time that reports are made of without a clock.
+var hour = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// reportOf puts a report together from what Redis and Kafka say.
+func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafkaLog, environ ...string) *report {
+	t.Helper()
+	l, err := config.Load("", environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := clients.OpenReader(l.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := &report{Group: "standings", Prefix: "lb", Problems: []string{}}
+	for _, id := range partitionsOf(l.Config.Kafka.Topics, logs, state) {
+		var log *kafkaLog
+		if f, ok := logs[id]; ok {
+			log = &f
+		}
+		s.Partitions = append(s.Partitions, partitionOf(id, log, state))
+	}
+	if state != nil {
+		s.Held = state.Held
+		if s.Incomplete, err = incompleteWindows(l.Config, r.Calendar, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func textOf(t *testing.T, s *report) string {
+	t.Helper()
+	var out strings.Builder
+	if err := write(&out, s, false); err != nil {
+		t.Fatal(err)
+	}
+	return "\n" + out.String()
+}
+
+func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
+	offset := func(n int64) *int64 { return &n }
+	const gone = "the events from offset 5 to 9 are gone"
+	halt := health.Line{Owner: "b:1", State: "halted", Reason: "gap", What: gone, Remedy: "restore them", At: hour}
+	s := reportOf(t, &ledger.State{
+		Now: hour.Add(20 * time.Second), Held: true,
+		Ledger: map[string]string{"points/0": "480", "points/1": "120..480@0000000000008f3c", "points/2": "torn:5", "points/10": "5", "other/0": "7"},
+		Workers: map[string]string{
+			"points/0":  clitest.LineOf(health.Line{Owner: "a:1", State: "running", At: hour}),
+			"points/1":  clitest.LineOf(health.Line{Owner: "a:1", State: "waiting", What: "no answer\x1b[2J", At: hour}),
+			"points/2":  clitest.LineOf(halt),
+			"points/3":  clitest.LineOf(health.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Minute)}),
+			"points/10": clitest.LineOf(halt),
+			"points/4":  "{",
+		},
+	}, map[ledger.Partition]kafkaLog{
+		{Topic: "points", Number: 0}: {0, 500, offset(470)}, {Topic: "points", Number: 1}: {100, 480, offset(120)}, {Topic: "points", Number: 2}: {10, 12, nil},
+		{Topic: "points", Number: 3}: {0, 0, nil}, {Topic: "points", Number: 10}: {10, 12, nil},
+	})
+	s.Partitions[0].BehindMS, s.Partitions[1].BehindMS = offset(1234), offset(3*3600_000+4*60_000)
+	want := `
+group standings, prefix lb: 6 partitions, 1 running, 1 waiting, 2 halted, 1 stale; lag 394 records, 3h4m behind; lag of 2 unknown
+
+PARTITION  LOG START  LOG END        POSITION  COMMITTED  LAG  BEHIND  STATE    OWNER
+points/0           0      500             480        470   20    1.2s  running  a:1
+points/1         100      480  120..480@0000…        120  360    3h4m  waiting  a:1
+points/2          10       12          torn:5          -    7       -  halted   b:1
+points/3           0        0               -          -    -       -  stale    c:9
+points/4           -        -               -          -    -       -  -        -
+points/10         10       12               5          -    7       -  halted   b:1
+
+points/1 waiting: no answer\x1b[2J
+points/2, points/10 halted (gap): the events from offset 5 to 9 are gone
+  to do: restore them
+points/3 stale: its worker last wrote 1m20s ago that it was running; the process may be gone, or can't reach Redis
+points/4 unknown: the worker's line isn't readable: unexpected end of JSON input
+
+a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out
+`
+	if got := textOf(t, s); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+}
+
+func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
+	slowed := health.Line{Owner: "a:1", State: "running", Reason: "throttled", What: "brokers ask it to wait", Remedy: "raise the quota", At: hour}
+	s := reportOf(t, &ledger.State{Now: hour, Workers: map[string]string{"points/0": clitest.LineOf(slowed), "points/1": clitest.LineOf(slowed)}}, nil)
+	got := textOf(t, s)
+	for _, want := range []string{"2 partitions, 2 running", "points/0, points/1 running (throttled): brokers ask it to wait\n  to do: raise the quota\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwithout %q", got, want)
+		}
+	}
+}
+
+func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
+	line := func(group string, age time.Duration) string {
+		return clitest.LineOf(health.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age)})
+	}
+	s := reportOf(t, &ledger.State{
+		Now:     hour,
+		Ledger:  map[string]string{"points/0": "480", "points/1": "120..500@0000000000008f3c", "points/2": "torn:5", "points/3": "7", "points/4": "9"},
+		Refills: map[string]int64{"points/0": 480, "points/1": 500, "points/2": 6, "points/9": 7},
+		Workers: map[string]string{
+			"points/0": line("standings", 0), "points/1": line("other\x1b", 0), "points/2": line("other\x1b", time.Second),
+			"points/3": line("renamed", time.Minute), "points/4": line("", 0),
+		},
+	}, nil)
+	if s.Partitions[0].RefillTo != nil || *s.Partitions[1].RefillTo != 500 {
+		t.Errorf("%+v", s.Partitions)
+	}
+	got := textOf(t, s)
+	for _, want := range []string{
+		"\nanother group, other\\x1b, counts points/1, points/2 under this prefix\n  to do: unless this group has just been renamed, stop one",
+		"\nrefilling: Redis was lost, with 381 records of points/1, points/2 still to be read again; until then boards lack what was in them\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwants %s", got, want)
+		}
+	}
+	if strings.Contains(got, "group, renamed") {
+		t.Errorf("a line of a group that is gone: %s", got)
+	}
+}
+
+func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
+	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
+		r := partitionOf(ledger.Partition{Topic: "points", Number: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
+			"points/0": clitest.LineOf(health.Line{State: "running", At: hour})}})
+		if r.state() != want || r.Stale != (want == "stale") {
+			t.Errorf("after %v: %s", age, r.state())
+		}
+	}
+}
+
+func TestWindowsThatBeganBeforeAnOriginAreIncompleteAsLongAsTheyLive(t *testing.T) {
+	at := func(text string) string {
+		moment, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ledger.Origin{Offset: 9, Time: moment.UnixMilli()}.String()
+	}
+	s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{
+		"points/0": at("2100-02-10"), "points/1": at("2100-03-02"), "points/2": "0 0", "points/10": at("2100-03-02"),
+	}}, nil, "STANDINGS_PERIODS_WEEKLY_RETENTION=35d", "STANDINGS_PERIODS_YEARLY_RETENTION=30d", "STANDINGS_PERIODS_MONTHLY_RETENTION=60d")
+	want := `
+group standings, prefix lb: no partition is known
+
+incomplete, as events may be missing from before the log began, or from a gap in it:
+  weekly   2100-W07 to 2100-W09  points/1, points/10
+  weekly   2100-W05 to 2100-W06  points/0, points/1, points/10
+  monthly  2100-03               points/1, points/10
+  monthly  2100-01 to 2100-02    points/0, points/1, points/10
+  yearly   2100                  points/0, points/1, points/10
+`
+	if got := textOf(t, s); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+	if s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{"points/0": "0 0"}}, nil); len(s.Incomplete) != 0 || s.Incomplete == nil {
+		t.Errorf("from the beginning nothing is incomplete, but %+v", s.Incomplete)
+	}
+}
+
+// asStatus is a report as a program reads it.
+func asStatus(t *testing.T, stdout string) report {
+	t.Helper()
+	var s report
+	if err := json.Unmarshal([]byte(stdout), &s); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	return s
+}
+
+func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
+	c, kafkaThere := clitest.FakeKafka(t, kfake.SeedTopics(2, "other"))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	before := time.Now().Add(-time.Hour)
+	for i := range 5 { // one batch each
+		r := &kgo.Record{Partition: 1, Value: []byte("{}"), Timestamp: before.Add(time.Duration(i) * time.Minute)}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offsets := make(kadm.Offsets)
+	offsets.AddOffset("other", 1, 2, -1)
+	if err := kadm.NewClient(client).CommitAllOffsets(t.Context(), "standings", offsets); err != nil {
+		t.Fatal(err)
+	}
+	w := clitest.StandingsOf(t)
+	_, err = w.Store.Begin(t.Context(), []ledger.StartPosition{
+		{Partition: ledger.Partition{Topic: "other", Number: 0}, At: ledger.At(0), Origin: &ledger.Origin{}}, {Partition: ledger.Partition{Topic: "other", Number: 1}, At: ledger.At(3), Origin: &ledger.Origin{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "other", Number: 1}, clitest.LineOf(health.Line{Owner: "me:1", State: "running", At: time.Now()})); err != nil {
+		t.Fatal(err)
+	}
+	closed := clitest.ClosedPort(t)
+	status := func(want int, change ...string) (report, string) {
+		t.Helper()
+		environ := append(append([]string{"STANDINGS_KAFKA_TOPICS=other"}, w.Environ...), kafkaThere...)
+		code, stdout, stderr := clitest.Execute(t, Command, append(environ, change...), "status", "--json")
+		if code != want {
+			t.Fatalf("code %d, want %d: %s%s", code, want, stdout, stderr)
+		}
+		return asStatus(t, stdout), stderr
+	}
+	shape := func(p partition) string {
+		show := func(v any) string { text, _ := json.Marshal(v); return string(text) }
+		return fmt.Sprintf("%s start %s end %s position %s committed %s lag %s state %s", p.name(),
+			show(p.LogStart), show(p.LogEnd), show(p.Position), show(p.Committed), show(p.Lag), show(p.State))
+	}
+
+	s, _ := status(0)
+	if len(s.Partitions) != 2 || len(s.Problems) != 0 {
+		t.Fatalf("%+v", s)
+	}
+	if got := shape(s.Partitions[0]); got != `other/0 start 0 end 0 position "0" committed null lag 0 state null` || *s.Partitions[0].BehindMS != 0 {
+		t.Error(got)
+	}
+	if got := shape(s.Partitions[1]); got != `other/1 start 0 end 5 position "3" committed 2 lag 2 state "running"` {
+		t.Error(got)
+	}
+	behind := time.Duration(*s.Partitions[1].BehindMS) * time.Millisecond
+	// A record's time is cut to milliseconds.
+	if oldest := time.Since(before.Add(3*time.Minute)) + time.Millisecond; behind > oldest || behind < oldest-time.Minute/2 {
+		t.Errorf("behind %v: the first record that doesn't count is %v old", behind, oldest)
+	}
+	if s.Schema == nil || !strings.Contains(*s.Schema, "the Kafka cluster at kafka.brokers is some-cluster in Redis, ") {
+		t.Errorf("another cluster's standings: %v", s.Schema)
+	}
+
+	if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "other", Number: 0}, clitest.LineOf(health.Line{State: health.StateHalted, Reason: "gap", At: time.Now()})); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr := status(1); stderr != "" {
+		t.Errorf("the report has said it: %s", stderr)
+	}
+	w.Finds(t, "other/0", health.Line{State: health.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})
+	status(0) // it is what was, an hour ago
+
+	s, stderr := status(1, "STANDINGS_KAFKA_BROKERS="+closed)
+	if got := shape(s.Partitions[1]); got != `other/1 start null end null position "3" committed null lag null state "running"` || s.Schema != nil {
+		t.Error(got, s.Schema)
+	}
+	if !strings.Contains(stderr, "can't connect to Kafka at "+closed) || len(s.Problems) != 1 {
+		t.Error(stderr, s.Problems)
+	}
+
+	s, stderr = status(1, "STANDINGS_REDIS_ADDRESSES="+closed)
+	if got := shape(s.Partitions[1]); got != `other/1 start 0 end 5 position null committed 2 lag null state null` {
+		t.Error(got)
+	}
+	if !strings.Contains(stderr, "can't connect to Redis at "+closed) || len(s.Problems) != 1 {
+		t.Error(stderr, s.Problems)
+	}
+
+	s, stderr = status(1, "STANDINGS_REDIS_ADDRESSES="+closed, "STANDINGS_KAFKA_BROKERS="+closed)
+	if len(s.Partitions) != 0 || len(s.Problems) != 2 || strings.Count(stderr, "\n") != 2 {
+		t.Error(stderr, s)
+	}
+}
+
+func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
+	_, environ := clitest.FakeKafka(t)
+	environ = append(environ, "STANDINGS_KAFKA_TOPICS=nowhere,points", "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t))
+	code, stdout, stderr := clitest.Execute(t, Command, environ, "status")
+	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
+	_, environ := clitest.FakeKafka(t)
+	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		p := &cli.Program{Environ: environ, Stdout: w, Stderr: io.Discard}
+		ended <- p.Run(ctx, p.Root("unknown", Command(p)), []string{"status", "--watch"})
+		_ = w.Close()
+	}()
+	seen, out := 0, bufio.NewScanner(r)
+	for out.Scan() {
+		if strings.HasPrefix(out.Text(), "group standings") {
+			if seen++; seen == 2 {
+				cancel()
+			}
+		}
+	}
+	if code := <-ended; code != 0 || seen < 2 {
+		t.Errorf("code %d after %d looks", code, seen)
+	}
+}
+
+// Its lines are as old as Redis says, whatever its own clock does.
+func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
+	w := clitest.StandingsOf(t, 0)
+	at := ledger.Partition{Topic: "points"}
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		l := health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
+		if _, err := w.Store.Report(t.Context(), at, clitest.LineOf(l)); err != nil {
+			t.Fatal(err)
+		}
+		st, err := w.Store.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := partitionOf(at, nil, &st)
+		if p.Stale || p.staleFor < 0 || p.staleFor > time.Minute || p.ReportedAt == nil {
+			t.Errorf("by %v: %+v, %v old", by, p, p.staleFor)
+		} else if reported, err := time.Parse(time.RFC3339, *p.ReportedAt); err != nil || st.Now.Sub(reported) != p.staleFor {
+			t.Errorf("by %v it was reported at %s: %v", by, *p.ReportedAt, err)
+		}
+	}
+}
+
+func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "status", report{}) }

@@ -1,0 +1,225 @@
+package status
+
+// Status as text.
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+)
+
+var colours = map[string]terminal.Colour{
+	"running": terminal.Green, "waiting": terminal.Yellow, "stale": terminal.Red, "halted": terminal.Red,
+}
+
+func write(w io.Writer, s *report, coloured bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "group %s, prefix %s: %s\n", terminal.Plain(s.Group), s.Prefix, s.summary())
+	if len(s.Partitions) > 0 {
+		b.WriteByte('\n')
+		s.table().Write(&b)
+	}
+	for _, section := range [][]string{shards.Lines(s.Shards), s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.rest()} {
+		if len(section) > 0 {
+			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
+		}
+	}
+	if !coloured {
+		return terminal.Write(w, b.String())
+	}
+	return terminal.WriteColoured(w, b.String(), colours)
+}
+
+// summary is the whole in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.
+func (s *report) summary() string {
+	lag, oldest, unknown := int64(0), int64(0), 0
+	states := map[string]int{}
+	for _, p := range s.Partitions {
+		states[p.state()]++
+		if p.Lag == nil {
+			unknown++
+			continue
+		}
+		lag += *p.Lag
+		if p.BehindMS != nil {
+			oldest = max(oldest, *p.BehindMS)
+		}
+	}
+	if len(s.Partitions) == 0 {
+		return "no partition is known"
+	}
+	text := units.Plural(int64(len(s.Partitions)), "partition")
+	for _, state := range []string{"running", "waiting", "halted", "stale"} {
+		if n := states[state]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, state)
+		}
+	}
+	if unknown < len(s.Partitions) {
+		text += fmt.Sprintf("; lag %s, %s behind", units.Plural(lag, "record"), units.ShortDuration(time.Duration(oldest)*time.Millisecond))
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf("; lag of %d unknown", unknown)
+	}
+	return text
+}
+
+// state is what the STATE column shows.
+func (p *partition) state() string {
+	switch {
+	case p.State == nil:
+		return "-"
+	case p.Stale:
+		return "stale"
+	}
+	return terminal.Plain(*p.State)
+}
+
+func (p *partition) name() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+func (s *report) table() *terminal.Table {
+	t := terminal.NewTable("PARTITION", "LOG START", "LOG END", "POSITION", "COMMITTED", "LAG", "BEHIND", "STATE", "OWNER")
+	for i := 1; i < 7; i++ {
+		t.Right[i] = true
+	}
+	for _, p := range s.Partitions {
+		position, owner, behind := "-", "-", "-"
+		if p.Position != nil {
+			position = shards.Brief(terminal.Plain(*p.Position))
+		}
+		if p.Owner != nil {
+			owner = terminal.Plain(*p.Owner)
+		}
+		if p.BehindMS != nil {
+			behind = units.ShortDuration(time.Duration(*p.BehindMS) * time.Millisecond)
+		}
+		t.Add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
+	}
+	return t
+}
+
+// number is an offset as the ledger writes it, without separators, so that it can
+// be compared with the position and pasted elsewhere.
+func number(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+// halts say why partitions don't run, and what to do. What is the same for
+// several is said once.
+func (s *report) halts() []string {
+	var said, lines []string
+	names := map[string][]string{}
+	for _, p := range s.Partitions {
+		text := p.trouble()
+		if text != "" && names[text] == nil {
+			said = append(said, text)
+		}
+		names[text] = append(names[text], p.name())
+	}
+	for _, text := range said {
+		lines = append(lines, strings.Join(names[text], ", ")+" "+text)
+	}
+	return lines
+}
+
+func (p *partition) trouble() string {
+	text := ""
+	switch {
+	case p.Stale:
+		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
+			units.ShortDuration(p.staleFor.Truncate(time.Second)), terminal.Plain(*p.State))
+	case p.State != nil && (*p.State != "running" || p.Reason != nil): // it may run slowed down
+		text = terminal.Plain(*p.State)
+	case p.State == nil && p.What != nil:
+		text = "unknown"
+	}
+	if p.Reason != nil {
+		text += " (" + terminal.Plain(*p.Reason) + ")"
+	}
+	if p.What != nil {
+		text += ": " + terminal.Plain(*p.What)
+	}
+	if p.Remedy != nil {
+		text += "\n  to do: " + terminal.Plain(*p.Remedy)
+	}
+	return text
+}
+
+// refilling says what is read again since Redis was lost.
+func (s *report) refilling() []string {
+	var fields []string
+	left := int64(0)
+	for _, p := range s.Partitions {
+		if p.RefillTo != nil {
+			fields = append(fields, p.name())
+			left += p.refillLeft
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then boards lack what was in them",
+		units.Plural(left, "record"), units.Names(fields))}
+}
+
+// otherGroups says which partitions workers of another group have reported on: both write
+// the same ledger. Each event counts once all the same, but either finds the ledger moved
+// by the other again and again, and its counts are of a part.
+func (s *report) otherGroups() []string {
+	var lines []string
+	groups := map[string][]string{}
+	for _, p := range s.Partitions {
+		if p.Group != nil && *p.Group != s.Group && !p.Stale {
+			groups[*p.Group] = append(groups[*p.Group], p.name())
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		lines = append(lines, fmt.Sprintf("another group, %s, counts %s under this prefix\n  to do: unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own",
+			terminal.Plain(group), units.Names(groups[group])))
+	}
+	return lines
+}
+
+// incomplete has a line for windows of a period that follow each other and lack
+// the same partitions.
+func (s *report) incomplete() []string {
+	if len(s.Incomplete) == 0 {
+		return nil
+	}
+	t := &terminal.Table{Right: make([]bool, 3)}
+	for i := 0; i < len(s.Incomplete); {
+		first := s.Incomplete[i]
+		last := first
+		for i++; i < len(s.Incomplete) && s.Incomplete[i].Period == first.Period && slices.Equal(s.Incomplete[i].Partitions, first.Partitions); i++ {
+			last = s.Incomplete[i]
+		}
+		windows := first.Window
+		if last.Window != first.Window {
+			windows = last.Window + " to " + first.Window
+		}
+		t.Add("  "+first.Period, windows, strings.Join(first.Partitions, ", "))
+	}
+	var b strings.Builder
+	t.Write(&b)
+	return []string{"incomplete, as events may be missing from before the log began, or from a gap in it:", strings.TrimSuffix(b.String(), "\n")}
+}
+
+func (s *report) rest() []string {
+	var lines []string
+	if s.Held {
+		lines = append(lines, "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out")
+	}
+	if s.Schema != nil {
+		lines = append(lines, terminal.Plain(*s.Schema))
+	}
+	return lines
+}

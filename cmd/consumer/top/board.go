@@ -1,0 +1,134 @@
+package top
+
+// A board as `consumer top` and `consumer rank` read it: which window is meant,
+// and what Redis holds of it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Reader reads boards.
+type Reader struct{ *clients.Reader }
+
+// Open dials Redis. Close closes it.
+func Open(cfg *config.Config) (*Reader, error) {
+	r, err := clients.OpenReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{r}, nil
+}
+
+// checkBoard refuses a board that no event can name.
+func checkBoard(cfg *config.Config, board string) error {
+	if err := config.CheckBoard(board); err != nil {
+		return cli.Usagef("%q %w", board, err)
+	}
+	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
+		return cli.Usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
+	}
+	return nil
+}
+
+// enabledPeriod finds a period that is kept.
+func enabledPeriod(cfg *config.Config, name string) (periods.Period, error) {
+	var kept []string
+	for _, p := range cfg.Periods {
+		if p.Enabled && string(p.Name) == name {
+			return p.Name, nil
+		}
+		if p.Enabled {
+			kept = append(kept, string(p.Name))
+		}
+	}
+	if _, err := periods.Parse(name); err != nil {
+		return "", cli.Usagef("%w", err)
+	}
+	return "", cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+}
+
+// Windows that are meant relative to Redis's clock.
+const (
+	windowCurrent  = "current"
+	windowPrevious = "previous"
+)
+
+// window finds the one that a name means: current, previous, or a window's own.
+func (r *Reader) window(ctx context.Context, p periods.Period, name string) (periods.Window, error) {
+	if name != windowCurrent && name != windowPrevious {
+		w, err := r.Calendar.Named(p, name)
+		if err != nil {
+			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
+		}
+		return w, nil
+	}
+	now, err := r.Boards.Now(ctx)
+	if err != nil {
+		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
+	}
+	w, err := r.Calendar.At(p, now.UnixMilli())
+	if err != nil {
+		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+	}
+	if name == windowCurrent {
+		return w, nil
+	}
+	before, ok := r.Calendar.Previous(w)
+	if !ok {
+		return periods.Window{}, cli.Usagef("there is no %s window before %s", p, w.Name)
+	}
+	return before, nil
+}
+
+// read makes a board of what the store answers. A prefix under which there is nothing is
+// an empty board: a consumer may just not have begun.
+func (r *Reader) read(ctx context.Context, found ranking.Board, err error) (ranking.Board, error) {
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && other.Found == "" {
+		return found, nil
+	}
+	if err != nil {
+		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.Config)
+	}
+	return found, nil
+}
+
+// top reads a page of a board.
+func (r *Reader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
+	b, err := r.Boards.Top(ctx, board, w, offset, limit)
+	return r.read(ctx, b, err)
+}
+
+// Leaders are the first members of a board in the current window of a period. A board that
+// Redis has lost is an error.
+func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
+	w, err := r.window(ctx, p, windowCurrent)
+	if err != nil {
+		return ranking.Board{}, err
+	}
+	found, err := r.top(ctx, name, w, 0, limit)
+	if err != nil {
+		return ranking.Board{}, err
+	}
+	b := r.shown(found)
+	return found, b.lost()
+}
+
+// rank reads a member's row, and up to around rows above and below it, as of one moment.
+func (r *Reader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
+	b, err := r.Boards.Around(ctx, board, w, member, around)
+	if b, err = r.read(ctx, b, err); err == nil && len(b.Standings) == 0 {
+		b.Standings = []ranking.Standing{{Member: member}}
+	}
+	return b, err
+}

@@ -1,0 +1,89 @@
+package top
+
+// The command rank: where one member stands on a board.
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/periods"
+)
+
+// RankCommand is the command rank, for a program.
+func RankCommand(p *cli.Program) *cobra.Command {
+	var window string
+	var around int
+	var asJSON, shards bool
+	c := &cobra.Command{
+		Use:   "rank BOARD PERIOD MEMBER",
+		Short: "Show where a member stands on a board",
+		Long: `Shows a member's rank, points and when they were reached; with --around, those
+above and below too. A member without points in the window is shown as such, and
+the exit code is 0. It is 1 where Redis has lost the board, or it isn't there; what else
+is missing is said below the rows, as by top. An id that begins with a dash goes after --.`,
+		Example: `  consumer rank global weekly Kalobi
+  consumer rank eu monthly Kalobi --around 2 --window previous`,
+		Args: cli.ExactArgs(3),
+		RunE: func(c *cobra.Command, args []string) error {
+			member := args[2]
+			if len(member) < 1 || len(member) > 256 {
+				return cli.Usagef("a member's id has 1 to 256 bytes, not %d", len(member))
+			}
+			if around < 0 || around > 1000 {
+				return cli.Usagef("--around has to be 0 to 1000")
+			}
+			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
+				b, err := r.rank(c.Context(), args[0], w, member, around)
+				if err != nil {
+					return err
+				}
+				shown := r.shown(b)
+				return r.show(c.Context(), &shown, func() error {
+					if asJSON {
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.TimeZone, shards))
+					}
+					text := newText(p.Stdout, r.Config.TimeZone)
+					text.marked = member
+					none := ""
+					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
+						none = "no event of this member has been counted in this window"
+					}
+					return text.write(&shown, none)
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
+	c.Flags().IntVar(&around, "around", 0, "how many `members` above and below to show as well")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	c.Flags().BoolVar(&shards, "shards", false, shardsHelp)
+	return c
+}
+
+// show does what top and rank share: it checks what is asked for before anything
+// is dialled, and finds the window.
+func show(ctx context.Context, p *cli.Program, board, period, window string, show func(*Reader, periods.Window) error) error {
+	l, err := p.Configuration()
+	if err != nil {
+		return err
+	}
+	if err := checkBoard(l.Config, board); err != nil {
+		return err
+	}
+	kept, err := enabledPeriod(l.Config, period)
+	if err != nil {
+		return err
+	}
+	r, err := Open(l.Config)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := r.window(ctx, kept, window)
+	if err != nil {
+		return err
+	}
+	return show(r, w)
+}

@@ -1,0 +1,92 @@
+package top
+
+// A board as text. What a member is called comes from whoever publishes events,
+// so nothing of it reaches a terminal that isn't plain text.
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// text writes boards for people.
+type text struct {
+	out    io.Writer
+	zone   *time.Location
+	width  int    // columns to keep within; 0 for any
+	marked string // a member whose row is pointed at
+}
+
+func newText(out io.Writer, zone string) *text {
+	t := &text{out: out, zone: time.UTC}
+	if z, err := time.LoadLocation(zone); err == nil {
+		t.zone = z
+	}
+	t.width, _ = terminal.Width(out)
+	return t
+}
+
+// write writes a header line, the rows, and what is to be known about them. None
+// is what is said where there are no rows.
+func (t *text) write(b *board, none string) error {
+	var s strings.Builder
+	t.header(&s, b.Board)
+	if len(b.Standings) > 0 {
+		s.WriteByte('\n')
+		t.rows(&s, b.Board)
+	}
+	for _, note := range append(b.notes(), none) {
+		if note != "" {
+			s.WriteString("\n" + note + "\n")
+		}
+	}
+	return terminal.Write(t.out, s.String())
+}
+
+func (t *text) header(s *strings.Builder, b ranking.Board) {
+	const minute = "2006-01-02 15:04"
+	start, end := time.UnixMilli(b.Window.Start).In(t.zone), time.UnixMilli(b.Window.End).In(t.zone)
+	fmt.Fprintf(s, "%s %s %s  [%s, %s) %s  %s\n", b.Name, b.Window.Period, b.Window.Name,
+		start.Format(minute), end.Format(minute), t.zone, units.Plural(b.Members, "member"))
+}
+
+func (t *text) rows(s *strings.Builder, b ranking.Board) {
+	form := timeForm(b.Tick)
+	table := terminal.NewTable("RANK", "MEMBER", "POINTS", "REACHED AT")
+	table.Right[0], table.Right[2] = true, true
+	for _, st := range b.Standings {
+		mark := ""
+		if t.marked != "" && st.Member == t.marked && len(b.Standings) > 1 {
+			mark = "> " // before the rank: in the member's column it could be part of an id
+		}
+		if st.Rank == 0 {
+			table.Add("-", terminal.Plain(st.Member), "-", "-")
+			continue
+		}
+		table.Add(mark+units.Thousands(st.Rank), terminal.Plain(st.Member), units.Thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
+	}
+	if t.width > 0 {
+		table.Narrow(1, t.width)
+	}
+	table.Write(s)
+}
+
+// timeForm is how exactly a time is written that is known to the tick.
+func timeForm(tick time.Duration) string {
+	switch {
+	case tick <= time.Millisecond:
+		return "2006-01-02 15:04:05.000"
+	case tick <= 10*time.Millisecond:
+		return "2006-01-02 15:04:05.00"
+	case tick <= 100*time.Millisecond:
+		return "2006-01-02 15:04:05.0"
+	case tick < time.Minute:
+		return time.DateTime
+	}
+	return "2006-01-02 15:04"
+}

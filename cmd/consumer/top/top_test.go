@@ -1,0 +1,376 @@
+package top
+
+import (
+	"encoding/json"
+	"net"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+// written is a prefix of the test's own, and what is read of it.
+type written struct {
+	*clitest.Standings
+	reader *Reader
+}
+
+func standingsOf(t *testing.T, origins ...int64) *written {
+	t.Helper()
+	s := clitest.StandingsOf(t, origins...)
+	return &written{s, &Reader{s.Reader}}
+}
+
+// execute has top or rank carried out.
+func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	command := Command
+	if args[0] == "rank" {
+		command = RankCommand
+	}
+	return clitest.Execute(t, command, environ, args...)
+}
+
+var reportedAt = regexp.MustCompile(`"reported_at": "[^"]*"`)
+
+// shows runs a command that has to work, and compares what it writes.
+func (w *written) shows(t *testing.T, want string, args ...string) {
+	t.Helper()
+	code, stdout, stderr := execute(t, w.Environ, args...)
+	stdout = reportedAt.ReplaceAllString(stdout, `"reported_at": "a moment ago"`)
+	if code != 0 || stderr != "" || stdout != strings.TrimPrefix(want, "\n") {
+		t.Errorf("%v: code %d, %s\n%s\nwant\n%s", args, code, stderr, stdout, want)
+	}
+}
+
+func aBoard(t *testing.T) *written {
+	t.Helper()
+	w := standingsOf(t, 0, 0)
+	w.Add(t, "global",
+		clitest.Member("Kalobi", 1_234_567, "2100-03-09T08:15:30.123Z"), clitest.Member("Tanubo", 99, "2100-03-10T00:00:00.5Z"),
+		clitest.Member("Nebude", 99, "2100-03-10T00:00:00.4Z"), clitest.Member("Viboli", -5, ""))
+	return w
+}
+
+func TestTopIsATableWithAHeader(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER     POINTS  REACHED AT
+   1  Kalobi  1,234,567  2100-03-09 08:15:30.12
+   2  Nebude         99  2100-03-10 00:00:00.40
+   3  Tanubo         99  2100-03-10 00:00:00.50
+   4  Viboli         -5  2100-03-08 00:00:00.00
+`, "top", "global", "weekly", "--window", "2100-W10")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   3  Tanubo      99  2100-03-10 00:00:00.50
+`, "top", "global", "weekly", "--window", "2100-W10", "--offset", "2", "--limit", "1")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+no member has a rank above 4
+`, "top", "global", "weekly", "--window", "2100-W10", "--offset", "4")
+}
+
+func TestTopAsJSONKeepsItsFields(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+{
+  "board": "global",
+  "period": "weekly",
+  "window": "2100-W10",
+  "start": "2100-03-08T00:00:00.000Z",
+  "end": "2100-03-15T00:00:00.000Z",
+  "time_zone": "UTC",
+  "tick_ms": 10,
+  "members": 4,
+  "counted": true,
+  "state": "whole",
+  "lost": null,
+  "refilling": [],
+  "lag": 0,
+  "behind_ms": 0,
+  "reported_at": "a moment ago",
+  "halted": [],
+  "waiting": [],
+  "unreported": [],
+  "not_begun": [],
+  "incomplete": [],
+  "standings": [
+    {
+      "rank": 1,
+      "member": "Kalobi",
+      "points": 1234567,
+      "reached_at": "2100-03-09T08:15:30.120Z"
+    }
+  ]
+}
+`, "top", "global", "weekly", "--window", "2100-W10", "--limit", "1", "--json")
+}
+
+func TestAMemberIsShownWithThoseAroundThem(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   2  Nebude      99  2100-03-10 00:00:00.40
+`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10")
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER     POINTS  REACHED AT
+   1  Kalobi  1,234,567  2100-03-09 08:15:30.12
+ > 2  Nebude         99  2100-03-10 00:00:00.40
+   3  Tanubo         99  2100-03-10 00:00:00.50
+`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10", "--around", "1")
+}
+
+func TestAMemberWhoIsNotThereIsShownAsSuch(t *testing.T) {
+	w := aBoard(t)
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER  POINTS  REACHED AT
+   -  Nobody       -  -
+
+no event of this member has been counted in this window
+`, "rank", "global", "weekly", "Nobody", "--window", "2100-W10", "--around", "3")
+	code, stdout, _ := execute(t, w.Environ, "rank", "global", "weekly", "Nobody", "--window", "2100-W10", "--json")
+	var got report
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		t.Fatalf("code %d: %v in %s", code, err, stdout)
+	}
+	if want := []standing{{Member: "Nobody"}}; !reflect.DeepEqual(got.Standings, want) || got.Members != 4 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(stdout, `"rank": null`) || !strings.Contains(stdout, `"reached_at": null`) {
+		t.Errorf("what isn't there is null: %s", stdout)
+	}
+}
+
+// What isn't there is an error that names what is.
+func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
+	w := aBoard(t)
+	for _, board := range []string{"eu", "glob", "asia", "xxxxxxxxx", "n1", "n2", "n3"} {
+		w.Add(t, board, clitest.Member("Kalobi", 1, ""))
+	}
+	const list = `; "consumer boards" lists them`
+	for _, c := range []struct{ args, want string }{
+		{"top globl weekly --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
+		{"rank globl weekly Kalobi --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
+		{"top global weekly --window 2100-W11", `nothing has been counted in the board global weekly 2100-W11, or its retention is over; there is 2100-W10; "consumer boards global" lists them`},
+		{"rank global monthly Kalobi --window 2100-03", `nothing has been counted in the board global monthly 2100-03, or its retention is over; there is weekly 2100-W10; "consumer boards global" lists them`},
+	} {
+		want := "consumer: " + strings.ReplaceAll(c.want, "%q", `"`+w.reader.Config.Redis.Prefix+`"`) + "\n"
+		code, stdout, stderr := execute(t, w.Environ, strings.Fields(c.args)...)
+		if code != 1 || stderr != want || !strings.Contains(stdout, "  0 members\n") {
+			t.Errorf("%s: code %d\n%s%s\nwant\n%s", c.args, code, stdout, stderr, want)
+		}
+		code, stdout, _ = execute(t, w.Environ, append(strings.Fields(c.args), "--json")...)
+		if code != 1 || !strings.Contains(stdout, `"state": "not_counted"`) {
+			t.Errorf("%s --json: code %d %s", c.args, code, stdout)
+		}
+	}
+
+	t.Log("and of a prefix that no consumer has written to yet there is nothing to name")
+	prefix := testenv.Prefix(t)
+	w.Environ[1] = "STANDINGS_REDIS_PREFIX=" + prefix
+	want := "consumer: Redis has nothing under the prefix \"" + prefix + "\": no consumer has begun there yet, or Redis was lost and nobody has begun to refill it\n"
+	for _, args := range []string{"top global monthly", "rank global monthly Kalobi"} {
+		if code, _, stderr := execute(t, w.Environ, strings.Fields(args)...); code != 1 || stderr != want {
+			t.Errorf("%s: code %d %s", args, code, stderr)
+		}
+	}
+}
+
+func TestAnIncompleteWindowSaysSo(t *testing.T) {
+	began, err := time.Parse(time.RFC3339, "2100-03-08T00:00:01Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := standingsOf(t, 0, began.UnixMilli(), began.UnixMilli())
+	w.Add(t, "eu", clitest.Member("Kalobi", 1, "2100-03-09T00:00:00Z"))
+	w.shows(t, `
+eu weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  1 member
+
+RANK  MEMBER  POINTS  REACHED AT
+   1  Kalobi       1  2100-03-09 00:00:00.00
+
+incomplete: events of this window may be missing, from before the log began or from a gap in it, of points/1, points/2
+`, "top", "eu", "weekly", "--window", "2100-W10")
+	_, stdout, _ := execute(t, w.Environ, "top", "eu", "weekly", "--window", "2100-W10", "--json")
+	if !strings.Contains(stdout, "\"incomplete\": [\n    \"points/1\",\n    \"points/2\"\n  ]") {
+		t.Error(stdout)
+	}
+}
+
+func TestWhatAMemberIsCalledCanNotWriteToTheTerminal(t *testing.T) {
+	w := standingsOf(t, 0)
+	evil := "\x1b[2J\x07\u202egnp.\u0000\n"
+	w.Add(t, "global", clitest.Member(evil, 7, "2100-03-09T00:00:00Z"),
+		clitest.Member(`back\slash`, 6, "2100-03-09T00:00:00Z"), clitest.Member("日本語", 5, "2100-03-09T00:00:00Z"), clitest.Member(" a b ", 4, "2100-03-09T00:00:00Z"))
+	w.shows(t, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
+
+RANK  MEMBER                         POINTS  REACHED AT
+   1  \x1b[2J\x07\u202egnp.\x00\x0a       7  2100-03-09 00:00:00.00
+   2  back\\slash                         6  2100-03-09 00:00:00.00
+   3  日本語                              5  2100-03-09 00:00:00.00
+   4  \x20a b\x20                         4  2100-03-09 00:00:00.00
+`, "top", "global", "weekly", "--window", "2100-W10")
+	_, stdout, _ := execute(t, w.Environ, "top", "global", "weekly", "--window", "2100-W10", "--json")
+	var got report
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Standings[0].Member != evil {
+		t.Errorf("in JSON an id is as it is: %v, %q", err, stdout)
+	}
+}
+
+func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
+	w := standingsOf(t, 0)
+	now := testenv.RedisClient(t).Time(t.Context()).Val()
+	current, err := w.reader.Calendar.At(periods.Yearly, now.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	previous, _ := w.reader.Calendar.Previous(current)
+	for name, want := range map[string]periods.Window{windowCurrent: current, windowPrevious: previous} {
+		got, err := w.reader.window(t.Context(), periods.Yearly, name)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if w, err := w.reader.window(t.Context(), periods.AllTime, windowPrevious); err == nil {
+		t.Errorf("nothing is before all of time, but %+v", w)
+	}
+}
+
+func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
+	w := standingsOf(t, 0)
+	environ := append(w.Environ, "STANDINGS_BOARDS=global,eu")
+	for _, c := range []struct{ args, want string }{
+		{"top a/b weekly", "isn't a board's name"},
+		{"top asia weekly", "boards is global, eu"},
+		{"top eu wekly", `no period is called "wekly": there are daily, weekly,`},
+		{"top eu daily", "periods.daily.enabled is false; there are weekly, monthly, yearly"},
+		{"top eu weekly --window 2100-03", "the form is 2026-W47; or current, or previous"},
+		{"top eu weekly --limit 0", "--limit has to be"},
+		{"top eu weekly --offset -1", "--offset"},
+		{"rank eu weekly x --around -1", "--around"},
+		{"rank eu weekly " + strings.Repeat("x", 257), "256 bytes, not 257"},
+		{"rank eu weekly", "3 arguments, not 2"},
+	} {
+		code, stdout, stderr := execute(t, environ, strings.Fields(c.args)...)
+		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: code %d, %s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
+	closed, silent := clitest.ClosedPort(t), clitest.SilentPort(t)
+	for address, want := range map[string]string{
+		closed: "can't connect to Redis at " + closed,
+		silent: "no answer from Redis at " + silent + " within redis.timeout, 100ms",
+	} {
+		for _, args := range []string{"top global weekly", "rank global weekly x", "top global weekly --window 2100-W10"} {
+			environ := []string{"STANDINGS_REDIS_ADDRESSES=" + address}
+			if address == silent { // the other refuses, however slow the machine is
+				environ = append(environ, "STANDINGS_REDIS_TIMEOUT=100ms")
+			}
+			code, stdout, stderr := execute(t, environ, strings.Fields(args)...)
+			if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+				t.Errorf("%s at %s: code %d, %s%s", args, address, code, stdout, stderr)
+			}
+		}
+	}
+}
+
+func TestAnotherSchemaIsToldWithoutTheCluster(t *testing.T) {
+	w := aBoard(t)
+	code, _, stderr := execute(t, append(w.Environ, "STANDINGS_WEEK_START=sunday"), "top", "global", "monthly")
+	if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "week_start is monday in Redis, sunday here") || strings.Contains(stderr, "Kafka cluster") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+func TestLongNamesAreCutToFitTheTerminal(t *testing.T) {
+	var out strings.Builder
+	text := newText(&out, "Europe/Berlin")
+	text.width = 60
+	b := ranking.Board{Name: "global", Window: periods.Window{Period: periods.Yearly, Name: "2100"}, Tick: 472 * time.Millisecond, Members: 2, Listed: true,
+		Standings: []ranking.Standing{
+			{Rank: 1, Member: strings.Repeat("日", 40), Points: 2, ReachedAt: time.UnixMilli(4_108_665_600_472)},
+			{Rank: 2, Member: strings.Repeat("x", 256), Points: 1, ReachedAt: time.UnixMilli(4_108_665_600_999)},
+		}}
+	if err := text.write(&board{Board: b}, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+RANK  MEMBER                     POINTS  REACHED AT
+   1  日日日日日日日日日日日日…       2  2100-03-14 01:00:00
+   2  xxxxxxxxxxxxxxxxxxxxxxxx…       1  2100-03-14 01:00:00
+`
+	if _, rows, _ := strings.Cut(out.String(), "\n"); rows != want {
+		t.Errorf("%s\nwant%s", rows, want)
+	}
+}
+
+func TestTimesAreAsExactAsTheTick(t *testing.T) {
+	for tick, want := range map[time.Duration]string{
+		time.Millisecond: "05.678", 10 * time.Millisecond: "05.67", 41 * time.Millisecond: "05.6", 472 * time.Millisecond: "04:05", 64 * time.Second: "03:04",
+	} {
+		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(timeForm(tick)); !strings.HasSuffix(got, want) {
+			t.Errorf("%v: %s", tick, got)
+		}
+	}
+}
+
+// What answers isn't a Redis, or has no room.
+func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
+	// A Kafka takes the text of Redis's protocol for a request of 700 MB, and closes.
+	kafka, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kafka.Close() //nolint:errcheck // nothing is in flight any more
+	go func() {
+		for {
+			conn, err := kafka.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_ = conn.Close()
+		}
+	}()
+	code, _, stderr := execute(t, []string{"STANDINGS_REDIS_ADDRESSES=" + kafka.Addr().String()}, "top", "global", "weekly")
+	if want := "closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)"; code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	cfg := config.Defaults()
+	full := clients.ExplainRedis(t.Context(), answerError("OOM command not allowed when used memory > 'maxmemory'."), cfg)
+	if want := "is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
+		t.Error(full)
+	}
+}
+
+// answerError is an error that a server has answered.
+type answerError string
+
+func (e answerError) Error() string { return string(e) }
+func (answerError) RedisError()     {}
+
+func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "top", report{}) }

@@ -1,0 +1,156 @@
+package top
+
+// Whether what is shown of a board is all of it: lost, refilling, behind and incomplete are
+// part of every answer about one.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/boards"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// States of a board. Of several that apply the first is its state.
+const (
+	boardLost       = "lost"        // Redis has lost it, or what says which events are in it
+	boardRefilling  = "refilling"   // Redis was lost, and the log is being read again
+	boardBehind     = "behind"      // events aren't counted yet, or nobody counts them
+	boardIncomplete = "incomplete"  // events from before a time are missing for good
+	boardNotCounted = "not_counted" // no event has come, or its retention is over
+	boardWhole      = "whole"
+)
+
+// board is one as it is shown, and how far what counts its events has come.
+type board struct {
+	ranking.Board
+	health.Progress
+	prefix string
+}
+
+func (r *Reader) shown(b ranking.Board) board {
+	return board{b, health.ProgressOf(&b.Beside, r.Config.Kafka.Topics), r.Config.Redis.Prefix}
+}
+
+func (b *board) state() string {
+	switch {
+	case b.Lost != "":
+		return boardLost
+	case len(b.Refilling) > 0:
+		return boardRefilling
+	case b.CatchingUp():
+		return boardBehind
+	case len(b.Incomplete) > 0:
+		return boardIncomplete
+	case !b.Listed:
+		return boardNotCounted
+	}
+	return boardWhole
+}
+
+// lost is the error that a lost board is.
+func (b *board) lost() error {
+	what := map[string]string{
+		ranking.LostBoard:  "it is listed, and its key is gone from Redis",
+		ranking.Unlisted:   "its key is in Redis and isn't listed: something else wrote it, or a part of Redis was restored",
+		ranking.LostLedger: "Redis lists windows and has no ledger: nothing says which events are in them",
+		ranking.LostSchema: "Redis has a ledger and no schema: nothing says what the scores were written with",
+		ranking.LostShard:  "it holds nothing under this prefix, while other shards do",
+	}[b.Lost]
+	if b.Lost == "" {
+		return nil
+	}
+	todo := "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
+	if b.Lost == ranking.Unlisted {
+		todo = "delete that key if it isn't yours, else " + todo
+	}
+	where := ""
+	if b.LostOn != "" {
+		where = " in " + b.LostOn
+	}
+	return fmt.Errorf("the board %s %s %s is lost (%s)%s: %s; %s", b.Name, b.Window.Period, b.Window.Name, b.Lost, where, what, todo)
+}
+
+// notes are what a reader would otherwise take for granted.
+func (b *board) notes() []string {
+	var all []string
+	if len(b.Incomplete) > 0 {
+		all = append(all, "incomplete: events of this window may be missing, from before the log began or from a gap in it, of "+strings.Join(b.Incomplete, ", "))
+	}
+	if n := len(b.Refilling); n > 0 {
+		var fields []string
+		for _, r := range b.Refilling {
+			fields = append(fields, r.Field)
+		}
+		all = append(all, fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then points and members are missing",
+			units.Plural(b.Left(), "record"), units.Names(fields)))
+	}
+	all = append(all, b.behind()...)
+	return all
+}
+
+// behind says how far the events of the log are from being counted.
+func (b *board) behind() []string {
+	var all []string
+	if b.Lag.Known && b.Lag.Records > 0 && b.CatchingUp() {
+		ago := "a moment"
+		if b.Reported >= time.Second {
+			ago = units.ShortDuration(b.Reported.Truncate(time.Second))
+		}
+		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
+	}
+	for _, r := range slices.Concat(b.Halted, b.Waiting) {
+		text := fmt.Sprintf("not counting: %s is %s", r.Field, terminal.Plain(r.Line.State))
+		if r.Line.Reason != "" {
+			text += " (" + terminal.Plain(r.Line.Reason) + ")"
+		}
+		text += ": " + terminal.Plain(r.Line.What)
+		if r.Line.Remedy != "" {
+			text += "\n  to do: " + terminal.Plain(r.Line.Remedy)
+		}
+		all = append(all, text)
+	}
+	var silent []string
+	youngest := time.Duration(0)
+	for _, r := range b.Silent {
+		silent = append(silent, r.Field)
+		if r.Line.State != "" && (youngest == 0 || r.Age < youngest) {
+			youngest = r.Age
+		}
+	}
+	if len(silent) > 0 {
+		since := ""
+		if youngest > 0 {
+			since = " for " + units.ShortDuration(youngest.Truncate(time.Second))
+		}
+		all = append(all, fmt.Sprintf("no worker of %s has reported%s: later events aren't counted", units.Names(silent), since))
+	}
+	if len(b.NotBegun) > 0 {
+		all = append(all, "nothing has been read yet of "+strings.Join(b.NotBegun, ", "))
+	}
+	return all
+}
+
+// missing is the error that a board is that isn't there. One that is being refilled may
+// still come.
+func (b *board) missing(ctx context.Context, r *Reader) error {
+	switch {
+	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
+		return nil
+	case b.Beside.Schema == "":
+		return fmt.Errorf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix)
+	}
+	return boards.NoWindow(ctx, r.Reader, b.Name, b.Window)
+}
+
+// show writes a board, and is an error where it is lost or isn't there.
+func (r *Reader) show(ctx context.Context, b *board, write func() error) error {
+	return errors.Join(write(), b.lost(), b.missing(ctx, r))
+}

@@ -1,0 +1,150 @@
+package top
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/clitest"
+)
+
+// states reads the board by both commands, as text and as JSON, and holds that all say the same.
+func (w *written) states(t *testing.T, wantCode int, state string, said ...string) report {
+	t.Helper()
+	var r report
+	for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "Kalobi"}, {"rank", "global", "weekly", "Kalobi", "--around", "3"}} {
+		args = append(args, "--window", clitest.Window)
+		code, stdout, stderr := execute(t, w.Environ, args...)
+		for _, want := range said {
+			if !strings.Contains(stdout+stderr, want) {
+				t.Errorf("%v doesn't say %q:\n%s%s", args, want, stdout, stderr)
+			}
+		}
+		if code != wantCode || (stderr != "") != (code != 0) {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+		if state != boardNotCounted && strings.Contains(stdout, "has been counted in this window") {
+			t.Errorf("%v: %s", args, stdout)
+		}
+		code, stdout, _ = execute(t, w.Environ, append(args, "--json")...)
+		r = report{}
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != wantCode || r.State != state {
+			t.Errorf("%v --json: code %d, %v, state %q, want %q", args, code, err, r.State, state)
+		}
+	}
+	return r
+}
+
+func (w *written) del(t *testing.T, name string) {
+	t.Helper()
+	if n, err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:"+name).Result(); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+}
+
+func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
+	const rebuild = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
+	for gone, said := range map[string][]string{
+		"board":   {"is lost (board_lost): it is listed, and its key is gone from Redis; " + rebuild},
+		"windows": {"is lost (board_unlisted): its key is in Redis and isn't listed", "delete that key if it isn't yours, else " + rebuild},
+		"ledger":  {"is lost (ledger_lost)", "nothing says which events are in them; " + rebuild},
+		"schema":  {"is lost (schema)", "nothing says what the scores were written with; " + rebuild},
+	} {
+		t.Run(gone, func(t *testing.T) {
+			w := aBoard(t)
+			w.states(t, 0, boardWhole)
+			w.del(t, strings.Replace(gone, "board", "global:weekly:"+clitest.Window, 1))
+			if r := w.states(t, 1, boardLost, said...); r.Lost == nil || gone != "ledger" && r.Standings != nil && len(r.Standings) == 1 && r.Standings[0].Rank != nil {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// While a Redis that was lost is refilled no board looks whole, from the call on that begins.
+func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
+	w := standingsOf(t)
+	begun, err := w.Store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Refill: 2}, {Partition: ledger.Partition{Topic: "points", Number: 1}, At: ledger.At(7), Refill: 7}})
+	if err != nil || begun != ledger.Began {
+		t.Fatal(begun, err)
+	}
+	for p := range 2 {
+		w.Reports(t, p, health.Line{State: health.StateRunning, Lag: new(int64)})
+	}
+	r := w.states(t, 0, boardRefilling, "refilling: Redis was lost, with 2 records of points/0 still to be read again; until then points and members are missing")
+	if len(r.Refilling) != 1 || r.Refilling[0] != (refillingPartition{"points/0", "0", 2}) {
+		t.Errorf("%+v", r.Refilling)
+	}
+	w.At[0] = ledger.At(0)
+	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
+	w.states(t, 0, boardRefilling, "1 record of points/0 still")
+	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
+	w.states(t, 0, boardWhole)
+}
+
+func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
+	w := aBoard(t)
+	now := time.Now().UTC()
+	records := func(n int64) *int64 { return &n }
+	running := health.Line{State: health.StateRunning, Lag: new(int64)}
+	for _, c := range []struct {
+		name  string
+		lines [2]health.Line
+		state string
+		said  []string
+	}{
+		{"events on their way", [2]health.Line{{State: health.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, boardWhole, nil},
+		{"a backlog", [2]health.Line{{State: health.StateRunning, Lag: records(12_345), Oldest: now.Add(-3 * time.Minute), At: now}, {State: health.StateRunning, Lag: records(5), Oldest: now, At: now}},
+			boardBehind, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
+		{"a halt", [2]health.Line{{State: health.StateHalted, Reason: "gap", What: "events are\x1b gone", Remedy: "restore them", Lag: records(3)}, running},
+			boardBehind, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
+		{"a wait", [2]health.Line{running, {State: health.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, boardBehind, []string{"not counting: points/1 is waiting (redis_full): full"}},
+		{"nobody there", [2]health.Line{{State: health.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: health.StateRunning, At: now.Add(-2 * time.Hour)}},
+			boardBehind, []string{"no worker of points/0, points/1 has reported for 1h"}},
+		{"workers of a version that says nothing of its lag", [2]health.Line{running, {State: health.StateRunning}}, boardWhole, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for p, l := range c.lines {
+				w.Reports(t, p, l)
+			}
+			r := w.states(t, 0, c.state, c.said...)
+			if known := c.lines[1].Lag != nil && c.name != "nobody there"; (r.Lag != nil) != known || (r.BehindMS != nil) != known {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	w.Reports(t, 0, running)
+	w.Reports(t, 1, running)
+	w.Environ = append(w.Environ, "STANDINGS_KAFKA_TOPICS=points,extra")
+	if r := w.states(t, 0, boardBehind, "nothing has been read yet of extra"); len(r.NotBegun) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err(); err != nil {
+		t.Fatal(err)
+	}
+	w.states(t, 0, boardBehind, "no worker of points/0, points/1 has reported: ")
+}
+
+// Its lines are as old as Redis says, whatever its own clock does.
+func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
+	w := aBoard(t)
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		for p := range 2 {
+			l := health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
+			if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "points", Number: p}, clitest.LineOf(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.states(t, 0, boardWhole)
+	}
+}
+
+// A Redis that was wiped has nothing but what the workers wrote since.
+func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
+	w := standingsOf(t)
+	w.Reports(t, 0, health.Line{State: health.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
+	w.states(t, 1, boardBehind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
+}

@@ -1,0 +1,67 @@
+// Package version says which build this is, and is the command version.
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+)
+
+// stamped is set for a release or an image: scripts/static.
+var stamped string
+
+const unknown = "unknown"
+
+// Build is the program's version, else the module's as Go knows it, and the
+// commit that it was built from; unknown where nobody said.
+func Build() (version, revision string) {
+	version, revision = unknown, unknown
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	if stamped != "" {
+		version = stamped
+	}
+	return version, revision
+}
+
+// report is the JSON; docs/json.md has its fields.
+type report struct {
+	Version   string `json:"version"`
+	Revision  string `json:"revision"`
+	GoVersion string `json:"go_version"`
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show which build this is",
+		Long: `Shows the version, the commit that it was built from and the version of Go that built
+it; "unknown" where the build doesn't say.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			r := report{GoVersion: runtime.Version()}
+			r.Version, r.Revision = Build()
+			if asJSON {
+				return cli.WriteJSON(p.Stdout, r)
+			}
+			_, err := fmt.Fprintf(p.Stdout, "version   %s\nrevision  %s\ngo        %s\n", r.Version, r.Revision, r.GoVersion)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}

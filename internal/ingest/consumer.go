@@ -1,0 +1,136 @@
+package ingest
+
+// A consumer, and how a worker of it is composed of its parts: each gets what it needs, and
+// no more.
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// process is what the partitions of a process have in common. All of it guards itself.
+type process struct {
+	room
+	states      *states
+	starting    chan struct{} // a token for resolving where a topic's partitions start
+	rereads     *rereads
+	reconnected atomic.Int64  // counts new connections to the standings
+	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
+}
+
+// Consumer is one member of the group.
+type Consumer struct {
+	Config
+	process
+	shards      shards
+	kafka       *kafka.Client
+	balancer    *balancer
+	membership  *membership
+	others      otherGroups
+	deadLetters *deadletter.Topics
+	trailless   atomic.Bool // the brokers refuse metadata as long as a trail
+
+	mu      sync.Mutex
+	current *Generation
+	workers []*worker // of the generation under way
+}
+
+// New makes a consumer. Nothing is read or written until Run.
+func New(c Config) *Consumer {
+	all := tagged(c.Standings)
+	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: kafkaconn.Robust(c.Transport), Timeout: c.Timeout}
+	return &Consumer{
+		Config: c,
+		shards: all,
+		process: process{
+			room:     newRoom(c.FoldMemory, int64(c.Events.MaxEventBytes)),
+			states:   newStates(all.states),
+			starting: make(chan struct{}, 1),
+			rereads:  newRereads(),
+			changed:  make(chan struct{}, 1),
+		},
+		kafka:       client,
+		balancer:    &balancer{},
+		membership:  newMembership(),
+		deadLetters: &deadletter.Topics{Client: client, Log: c.Log},
+	}
+}
+
+// Reconnected notes that a new connection to the standings was made: what is
+// behind it may be another server.
+func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
+
+func (c *Consumer) worker(topic string, number int, com *commits) *worker {
+	p := c.partition(topic, number)
+	l := health.NewLagTracker()
+	s := health.NewStatus(p.log, c.Owner, c.Group, c.changed, l)
+	w := &worker{partition: p, shards: c.shards, stats: c.Stats, status: s, lag: l, pipeline: c.pipeline(p, s, l, com)}
+	w.locator = c.locator(w.pipeline)
+	return w
+}
+
+func (c *Consumer) replayWorker(topic string, number int) *replayWorker {
+	w := c.worker(topic, number, newCommits(nil, c.Log))
+	return &replayWorker{partition: w.partition, shards: w.shards, status: w.status, pipeline: w.pipeline}
+}
+
+func (c *Consumer) locator(p *pipeline) *locator {
+	return &locator{
+		partition: p.partition, resolver: c.resolver(p.partition, p.status), shards: c.shards, states: c.states,
+		commits: p.commits, status: p.status, lag: p.lag, carried: p.carried, onGap: c.OnGap,
+	}
+}
+
+func (c *Consumer) resolver(p *partition, s *health.Status) *resolver {
+	return &resolver{
+		partition: p, room: c.room, starting: c.starting, stats: c.Stats,
+		fetcher:   func() *fetch.Fetcher { return c.fetchSettings().fetcher(p, c.room, nil) },
+		throttled: func(d time.Duration) { c.Stats.Throttled.Add(int64(d)); s.Throttled(d) },
+		terms:     c.terms(),
+	}
+}
+
+// terms are what the configuration says of starts.
+func (c *Consumer) terms() *start.Terms {
+	return &start.Terms{
+		Where: c.Start, OnGap: c.OnGap, Calendar: c.Rules.Calendar, Retention: c.Retention,
+		MaxFuture: c.Events.MaxFuture, Disorder: c.Disorder,
+	}
+}
+
+func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker, com *commits) *pipeline {
+	return &pipeline{
+		partition: p, room: c.room, carried: &carried{partition: p, stats: c.Stats},
+		shards: c.shards, stats: c.Stats, status: s, lag: l, commits: com,
+		outbox: &deadletter.Outbox{
+			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
+			Remake: c.deadLetters.Remake,
+		},
+		rereads: c.rereads, reconnected: &c.reconnected,
+		rules: &c.Rules, events: c.Events, fetch: c.fetchSettings(),
+		disorder: &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
+		decoder:  event.NewDecoder(c.Events), pieceTime: c.PieceTime,
+	}
+}
+
+func (c *Consumer) fetchSettings() fetchSettings { return fetchSettings{c.FetchBytes, c.FetchWait} }
+
+func (c *Consumer) partition(topic string, number int) *partition {
+	p := ledger.Partition{Topic: topic, Number: number}
+	return &partition{
+		Partition: p, field: p.String(), kafka: c.kafka, group: c.Group,
+		log: c.Log.With(zap.String("topic", topic), zap.Int("partition", number)),
+	}
+}

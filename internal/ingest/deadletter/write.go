@@ -1,0 +1,156 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
+)
+
+// write tries until the records are acknowledged, the context ends, or it has tried for
+// a moment. A set that the broker refuses for its size is written one by one, and a
+// record it refuses goes without its value.
+func (w *Writer) write(ctx context.Context, letters []letter) error {
+	if err := w.heed(ctx); err != nil {
+		return err
+	}
+	wait, began := retry.ForEver.Start(), time.Now()
+	for tried := 1; ; tried++ {
+		err := w.produce(ctx, letters)
+		switch {
+		case err == nil:
+			w.outbox.Count.Add(int64(len(letters)))
+			w.waits(nil)
+			w.gotOn = w.Written.acknowledged(letters)
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		switch kafkaconn.Classify(err) {
+		case ledger.DeadLetter:
+			return w.refused(ctx, letters, err)
+		case ledger.Retry:
+			err = &health.Waiting{Reason: health.WaitsDeadLetters, Err: err, Remedy: "check that topic " + event.DeadLetterTopic(w.outbox.Topic) + " exists and has as many replicas in sync as it needs; it goes on by itself"}
+			w.waits(err)
+			if w.Once || tried > 1 && time.Since(began) >= tries {
+				return w.failing(letters, err)
+			}
+			w.outbox.Tries.Add(1)
+			if err := wait.Next(ctx); err != nil {
+				return err
+			}
+			if err := w.heed(ctx); err != nil {
+				return w.failing(letters, err)
+			}
+		default:
+			return w.failing(letters, &health.Halt{Reason: health.HaltKafka,
+				What:   fmt.Sprintf("the dead letters of %s/%d can't be written to %s: %v", w.outbox.Topic, w.outbox.Number, event.DeadLetterTopic(w.outbox.Topic), err),
+				Remedy: letterRemedy(event.DeadLetterTopic(w.outbox.Topic), err)})
+		}
+	}
+}
+
+// failing keeps one of the letters, so that whether the topic can be written is tried
+// with that alone.
+func (w *Writer) failing(letters []letter, err error) error {
+	w.outbox.keep(letters[0])
+	return err
+}
+
+// letterRemedy is what to do about an error of a dead-letter topic that won't pass.
+func letterRemedy(topic string, err error) string {
+	switch {
+	case errors.Is(err, kafka.InvalidTimestamp):
+		return "compare this machine's clock with the brokers', which take a dead letter's time, that of its writing, for too far from theirs; " +
+			"or raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of " + topic
+	case errors.Is(err, kafka.InvalidRecord):
+		return "set cleanup.policy=delete on " + topic + ": a compacted topic takes no record without a key, and forgets letters with equal keys"
+	}
+	return "let this user write to that topic"
+}
+
+func (w *Writer) refused(ctx context.Context, letters []letter, cause error) error {
+	// What was refused is paid for by the quota too: a flow that ended for that would be
+	// refused the same again. See heed for how long that may take.
+	defer func(patience time.Duration) { w.Patience = patience }(w.Patience)
+	w.Patience = fetch.MaxThrottle
+	if len(letters) > 1 {
+		for i := range letters {
+			if err := w.write(ctx, letters[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	l := letters[0]
+	if !l.strip(fmt.Sprintf("the broker refused it: %v", cause)) {
+		return w.failing(letters, &health.Halt{Reason: health.HaltKafka,
+			What:   fmt.Sprintf("%s refuses even the headers of a dead letter of %s/%d: %v", event.DeadLetterTopic(w.outbox.Topic), w.outbox.Topic, w.outbox.Number, cause),
+			Remedy: "raise max.message.bytes of that topic"})
+	}
+	return w.write(ctx, []letter{l})
+}
+
+func (w *Writer) produce(ctx context.Context, letters []letter) error {
+	ctx, cancel := context.WithTimeout(ctx, w.outbox.Timeout)
+	defer cancel()
+	records := make([]kafka.Record, len(letters))
+	for i, l := range letters {
+		records[i] = kafka.Record{Time: l.time, Key: kafka.NewBytes(l.key), Value: kafka.NewBytes(l.value), Headers: l.headers}
+	}
+	r, err := w.outbox.Client.Produce(ctx, &kafka.ProduceRequest{
+		Topic: event.DeadLetterTopic(w.outbox.Topic), Partition: w.outbox.Number, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(records...),
+		// Gzip takes least memory, and bad records are often alike.
+		Compression: kafka.Gzip,
+	})
+	if err == nil {
+		w.outbox.quota.leaveAlone(r.Throttle)
+		err = r.Error
+	}
+	if err == nil {
+		for _, e := range r.RecordErrors {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %d dead letters to %s/%d: %w", len(letters), event.DeadLetterTopic(w.outbox.Topic), w.outbox.Number, err)
+	}
+	return nil
+}
+
+// heed waits until a broker that asked to be left alone wants letters again. With all that
+// is held that is no longer than the patience for it; else it ends the flow. Where others
+// want what is held, a flow that has got on by a set of letters, and has waited for a
+// minute in all, has no more patience than any: the next one goes on from there.
+func (w *Writer) heed(ctx context.Context) error {
+	left := w.outbox.quota.left()
+	if left <= 0 {
+		return nil
+	}
+	err := &health.Waiting{Reason: health.WaitsDeadLetters,
+		Err:    fmt.Errorf("a quota of Kafka's holds back the dead letters of %s/%d for another %v", w.outbox.Topic, w.outbox.Number, left.Round(time.Millisecond)),
+		Remedy: "raise the quota (producer_byte_rate) of this user or of client id standings if that is too slow; it goes on by itself"}
+	patience := w.Patience
+	if w.gotOn && w.waited >= fetch.MaxThrottle && w.Wanted != nil && w.Wanted() {
+		patience = min(patience, tries)
+	}
+	if left > patience {
+		w.outbox.quota.end()
+		return err
+	}
+	if left > tries {
+		w.waits(err)
+	}
+	w.waited += left
+	return retry.Sleep(ctx, left)
+}

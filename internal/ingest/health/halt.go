@@ -1,0 +1,45 @@
+// Package health says how the partitions of a consumer are: running, waiting or halted, why,
+// and how far behind. A worker notes it in a Status, which guards itself; the Line that comes
+// of it lies in Redis beside the boards, and Progress is what all lines together say of them.
+package health
+
+import "fmt"
+
+// Halt is why a partition doesn't go on, and what to do about it. A halted
+// partition looks at its cause every second and goes on once that is gone; the
+// others run.
+type Halt struct { //nolint:errname // what a partition is in, more than what went wrong
+	Reason string // one of the constants below: a label
+	What   string // what was found, and where
+	Remedy string
+}
+
+// Reasons of halts.
+const (
+	HaltTorn      = "torn"            // a piece was written in part
+	HaltOrphaned  = "ledger_lost"     // boards are there and the ledger isn't
+	HaltGap       = "gap"             // events are gone from the log
+	HaltTruncated = "truncated"       // the log ends before the ledger's position
+	HaltSchema    = "schema"          // the boards were written with another configuration
+	HaltBoard     = "board_lost"      // a board's key is gone
+	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
+	HaltBounds    = "window_bounds"   // a window is listed with other bounds
+	HaltForeign   = "foreign_score"   // a score was written by something else
+	HaltRedis     = "redis"           // Redis refuses
+	HaltKafka     = "kafka"           // Kafka refuses
+	HaltFormat    = "record_format"   // records that can't be read
+	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
+)
+
+// HaltReasons lists all of them, so that every gauge can stand at zero before the
+// first halt.
+func HaltReasons() []string {
+	return []string{
+		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
+		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge,
+	}
+}
+
+func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
+
+const RebuildRemedy = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"

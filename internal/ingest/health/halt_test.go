@@ -1,0 +1,21 @@
+package health
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever adds a reason has it shown.
+func TestEveryReasonOfAHaltIsListed(t *testing.T) {
+	source, err := os.ReadFile("halt.go")
+	require.NoError(t, err)
+	var declared []string
+	for _, m := range regexp.MustCompile(`(?m)^\tHalt\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
+		declared = append(declared, string(m[1]))
+	}
+	require.NotEmpty(t, declared)
+	require.ElementsMatch(t, declared, HaltReasons())
+}

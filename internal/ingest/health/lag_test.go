@@ -1,0 +1,55 @@
+package health
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLagTracker()
+		ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
+		behind := func(records int64, age time.Duration) {
+			t.Helper()
+			g := l.Lag()
+			require.True(t, g.Known)
+			require.Equal(t, records, g.Records)
+			if age < 0 {
+				require.Zero(t, g.Since)
+				return
+			}
+			require.Equal(t, age, time.Since(g.Since).Round(time.Millisecond))
+		}
+		require.False(t, l.Lag().Known, "nothing was looked at")
+		l.Ends(80)
+		require.False(t, l.Lag().Known, "nobody knows from where")
+
+		l.Located(100, 400)
+		behind(300, 0) // how old they are nobody has seen
+		time.Sleep(time.Minute)
+		behind(300, time.Minute)
+		l.Sweeping(ago(time.Hour))
+		behind(300, time.Hour)
+		l.Ends(500)
+		behind(400, time.Hour)
+		l.Sweeping(0) // records without a time: nothing better is known
+		behind(400, time.Hour)
+		l.Counts(450, ago(time.Second))
+		behind(50, time.Second)
+		l.Sweeping(ago(time.Second))
+		l.Counts(500, ago(0))
+		behind(0, -1)
+
+		time.Sleep(24 * time.Hour) // nobody sends anything
+		behind(0, -1)
+		l.Ends(510)
+		behind(10, 0) // and not a day
+		l.Located(200, 510)
+		behind(310, 0) // rolled back
+		l.GoesOn(600)  // past the log's end, as an open transaction shows it
+		behind(0, -1)
+	})
+}

@@ -1,0 +1,151 @@
+package health
+
+// How far the boards are, for whoever shows one: by the ledger, and by what the workers
+// wrote about themselves last. Pure.
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// StaleAfter is how old a worker's line is of whom nothing is heard any more: three of its lines.
+const StaleAfter = 3 * ReportEvery
+
+// behindAfter is how far behind a partition may have been as it reported without a word:
+// events that arrive all the time are always a little ahead of what counts.
+const behindAfter = 10 * time.Second
+
+// Progress is how far the boards are.
+type Progress struct {
+	Refilling []Refilling
+	Halted    []Reported
+	Waiting   []Reported
+	// Silent are the partitions of which no worker has reported within StaleAfter.
+	Silent []Reported
+	// NotBegun are topics that the ledger has nothing of.
+	NotBegun []string
+	// Lag is the records of all partitions that don't count yet, as of their last reports;
+	// Known where all have said so.
+	Lag Lag
+	// Behind is how old the oldest of them was.
+	Behind time.Duration
+	// Reported is how long ago the earliest of the last reports was written.
+	Reported time.Duration
+}
+
+// Refilling is a partition that is read again after Redis was lost.
+type Refilling struct {
+	Field string
+	From  int64 // every event before counts
+	To    int64 // the log's end when the loss was found
+}
+
+// Reported is what a worker wrote last.
+type Reported struct {
+	Field string
+	Line  Line          // zero where none did
+	Age   time.Duration // of it
+}
+
+// CatchingUp reports whether the boards are behind by more than what is always under way.
+func (p *Progress) CatchingUp() bool {
+	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Lag.Known && p.Lag.Records > 0 && p.Behind > behindAfter
+}
+
+// Left is how many records are to be read again.
+func (p *Progress) Left() int64 {
+	left := int64(0)
+	for _, r := range p.Refilling {
+		left += r.To - r.From
+	}
+	return left
+}
+
+// ProgressOf is how far the boards are by what stands beside them. Topics are those that
+// are consumed.
+func ProgressOf(st *ledger.State, topics []string) Progress {
+	var p Progress
+	for _, field := range slices.SortedFunc(maps.Keys(st.Refills), ledger.CompareFields) {
+		text, begun := st.Ledger[field]
+		at, err := ledger.Counted(text)
+		if to := st.Refills[field]; begun && (err != nil || at.From < to) {
+			p.Refilling = append(p.Refilling, Refilling{Field: field, From: at.From, To: to})
+		}
+	}
+	p.Lag.Known = true
+	for _, field := range slices.SortedFunc(maps.Keys(merge(st.Ledger, st.Workers)), ledger.CompareFields) {
+		if slices.Contains(topics, topicIn(field)) {
+			p.add(field, st)
+		}
+	}
+	for _, topic := range topics {
+		begun := slices.ContainsFunc(slices.Collect(maps.Keys(st.Ledger)), func(field string) bool { return topicIn(field) == topic })
+		if !begun && len(st.Ledger) > 0 {
+			p.NotBegun = append(p.NotBegun, topic)
+			p.Lag.Known = false
+		}
+	}
+	if len(st.Ledger) == 0 {
+		p.Lag.Known = false
+	}
+	if !p.Lag.Known {
+		p.Lag, p.Behind = Lag{}, 0
+	}
+	return p
+}
+
+func (p *Progress) add(field string, st *ledger.State) {
+	r := Reported{Field: field}
+	text, reported := st.Workers[field]
+	if json.Unmarshal([]byte(text), &r.Line) != nil {
+		r.Line = Line{}
+		reported = false
+	}
+	if reported {
+		r.Age = st.Now.Sub(r.Line.Time())
+	}
+	if !reported || r.Age > StaleAfter {
+		p.Silent = append(p.Silent, r)
+		p.Lag.Known = false
+		return
+	}
+	p.Reported = max(p.Reported, r.Age)
+	switch r.Line.State {
+	case StateHalted:
+		p.Halted = append(p.Halted, r)
+	case StateWaiting:
+		p.Waiting = append(p.Waiting, r)
+	}
+	if r.Line.Lag == nil {
+		p.Lag.Known = false
+		return
+	}
+	p.Lag.Records += *r.Line.Lag
+	if oldest := r.Line.Oldest; !oldest.IsZero() {
+		if p.Lag.Since.IsZero() || oldest.Before(p.Lag.Since) {
+			p.Lag.Since = oldest
+		}
+		p.Behind = max(p.Behind, r.Line.At.Sub(oldest))
+	}
+}
+
+func merge(a, b map[string]string) map[string]bool {
+	all := map[string]bool{}
+	for k := range a {
+		all[k] = true
+	}
+	for k := range b {
+		all[k] = true
+	}
+	return all
+}
+
+// topicIn is the topic of a field of the ledger, empty of what is none.
+func topicIn(field string) string {
+	p, _ := ledger.ParsePartition(field)
+	return p.Topic
+}

@@ -1,0 +1,294 @@
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/retry"
+)
+
+// Line is what a worker writes about itself, for `consumer status`. Nothing is
+// decided by it.
+type Line struct {
+	// Written is when it was written by the standings' clock, which all lines are aged by:
+	// Report puts it in. 0 in those of older versions.
+	Written int64 `json:"written,omitempty"` // Unix ms
+
+	Owner  string    `json:"owner"`
+	State  string    `json:"state"`            // running, waiting or halted
+	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons; throttled where it runs so
+	What   string    `json:"what,omitempty"`
+	Remedy string    `json:"remedy,omitempty"`
+	At     time.Time `json:"at"` // by the worker's own clock
+	// RecordTime is the time of the latest record that was swept.
+	RecordTime time.Time `json:"record_time,omitzero"`
+	Group      string    `json:"group,omitempty"` // the consumer group that it works in
+	// Lag is how many records the ledger was behind the log, nil where that isn't known, and
+	// Oldest the time of the oldest of them, zero without one.
+	Lag    *int64    `json:"lag,omitempty"`
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Time is when the line was written, as exactly as is known.
+func (l Line) Time() time.Time {
+	if l.Written > 0 {
+		return time.UnixMilli(l.Written).UTC()
+	}
+	return l.At
+}
+
+// States of a worker.
+const (
+	StateRunning = "running"
+	StateWaiting = "waiting"
+	StateHalted  = "halted"
+)
+
+// Status is a worker's state. What goes on is logged now and then, not every time.
+//
+// Its reader and its sweeper note what they wait for, each on a side of its own; whoever
+// shows it reads. mu guards all but the first fields, which don't change, and caughtUp.
+type Status struct {
+	log          *zap.Logger
+	owner, group string
+	changed      chan<- struct{} // a token for whoever writes lines: a state has changed
+	lag          *LagTracker
+	CaughtUp     atomic.Bool // the last answer of the broker was empty
+
+	mu     sync.Mutex
+	begun  time.Time // the flow under way
+	halt   *Halt
+	wait   [3]error // what reading, writing and everything between them wait for
+	since  [3]time.Time
+	logged retry.LogLimit // that a wait goes on
+	newest time.Time
+	// When a broker last asked to be left alone, and for how long.
+	throttledAt  time.Time
+	throttledFor time.Duration
+
+	beat time.Time // when sweeping, or what comes before it, last came round
+
+	written  string // the line that was written last; empty before the first
+	requests int    // counts what requests a line at once although the state is as it was
+	anew     bool   // the standings had no position: the flow that begins next is news
+}
+
+// NewStatus is of a partition that nothing was noted of. What changes is logged, and changed is
+// given a token; nil: nobody writes lines.
+func NewStatus(log *zap.Logger, owner, group string, changed chan<- struct{}, l *LagTracker) *Status {
+	return &Status{log: log, owner: owner, group: group, changed: changed, lag: l}
+}
+
+const (
+	waitsRead = iota
+	waitsWrite
+	waitsStart
+)
+
+const (
+	// ReportEvery is how often a worker's line is written that stays as it is.
+	ReportEvery = 10 * time.Second
+	// ReportPause is how long after its last line one with another state may follow, and how
+	// long a wait has to last until it is such a state: most are over in a moment.
+	ReportPause = time.Second
+)
+
+// haltOver is how long a flow has to run with nothing to read until a halt before it is
+// over: two looks at the ledger.
+const haltOver = 2 * time.Second
+
+// WaitTold is how often a wait that goes on is logged.
+const WaitTold = 5 * time.Second
+
+// Started is called where a flow has found its positions.
+func (s *Status) Started(at fmt.Stringer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.begun.IsZero()
+	s.begun = time.Now()
+	s.CaughtUp.Store(false)
+	s.note(waitsStart, nil)
+	if first || s.anew {
+		s.anew = false
+		s.requestLine()
+	}
+	if first {
+		s.log.Info("partition running", zap.Stringer("position", at))
+	}
+}
+
+// Reading notes what the reader waits for, nil once it goes on.
+func (s *Status) Reading(err error) { s.waits(waitsRead, err) }
+
+// Writing notes what the sweeper waits for, nil once it goes on.
+func (s *Status) Writing(err error) { s.waits(waitsWrite, err) }
+
+// Waiting notes what everything between flows waits for, nil once it goes on.
+func (s *Status) Waiting(err error) { s.waits(waitsStart, err) }
+
+func (s *Status) waits(side int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(side, err)
+}
+
+func (s *Status) note(side int, err error) {
+	if side != waitsRead { // a reader may rightly be held up, by memory for instance
+		s.beat = time.Now()
+	}
+	before := s.wait[side]
+	s.wait[side] = err
+	if before == nil {
+		s.since[side] = time.Now()
+	}
+	switch {
+	case err == nil && before != nil:
+		s.log.Info("going on", zap.NamedError("after", before))
+		if time.Since(s.since[side]) >= ReportPause { // a line may have said so
+			s.signal()
+		}
+	case err != nil && s.logged.Due(WaitTold):
+		reason, _ := ClassifyWait(err)
+		s.log.Warn("waiting, and trying again", zap.String("reason", reason), zap.Error(err))
+	}
+}
+
+// Halted logs a halt, once, and reports whether it was logged before.
+func (s *Status) Halted(h *Halt) (known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known = s.halt != nil && s.halt.Reason == h.Reason; !known {
+		s.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
+	}
+	s.halt, s.beat = h, time.Now()
+	if !known {
+		s.signal()
+	}
+	return known
+}
+
+// Looked is called where the ledger stands as it should. A halt is over once a
+// batch is through, or where there is nothing to read: a flow that is still on
+// its way to what halted the one before has left nothing behind.
+func (s *Status) Looked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(waitsWrite, nil)
+	if time.Since(s.begun) > haltOver && s.CaughtUp.Load() {
+		s.goOn()
+	}
+}
+
+// Swept is called where a batch is through. One of which nothing had to be written, since the
+// shards have what it has already, doesn't end a halt: what was halted at lies behind it.
+func (s *Status) Swept(newest int64, wrote bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beat = time.Now()
+	if newest > 0 {
+		s.newest = time.UnixMilli(newest).UTC()
+	}
+	if wrote {
+		s.goOn()
+	}
+}
+
+func (s *Status) goOn() {
+	if s.halt != nil {
+		s.log.Info("partition goes on: the cause of its halt is gone", zap.String("reason", s.halt.Reason))
+		s.halt = nil
+		s.signal()
+	}
+}
+
+// Compare holds what the standings have of the partition, its position and its line,
+// against what was written. A Redis that was wiped, or went back, has another line or none:
+// until the next one every reader would take this worker for gone. A line that is being
+// written meanwhile is taken for lost, too, and written once more.
+func (s *Status) Compare(position, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if position == "" {
+		s.anew = true
+	}
+	// The standings put the time before what they are given.
+	if wrote := s.written; wrote != "" && !strings.HasSuffix(line, wrote[1:]) {
+		s.requestLine()
+	}
+}
+
+// requestLine has the worker's line written at once. Its lock is held.
+func (s *Status) requestLine() {
+	s.requests++
+	s.signal()
+}
+
+// Requested counts what has requested a line. What does so after that requests one more.
+func (s *Status) Requested() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
+// Wrote notes the line that was written.
+func (s *Status) Wrote(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written = line
+}
+
+// signal has lines that have changed written.
+func (s *Status) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // it is already due, or nobody writes lines
+	}
+}
+
+// Line is the worker's line as of now.
+func (s *Status) Line() Line {
+	l, _, _ := s.Shown()
+	return l
+}
+
+// Shown is the line; since when the worker has waited, where it does; and when it last
+// came round.
+func (s *Status) Shown() (l Line, since, beat time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l = Line{Owner: s.owner, Group: s.group, State: StateRunning, At: time.Now().UTC(), RecordTime: s.newest}
+	if lag := s.lag.Lag(); lag.Known {
+		l.Lag, l.Oldest = &lag.Records, lag.Since.UTC()
+	}
+	for side, err := range s.wait {
+		if err != nil {
+			l.State, l.What = StateWaiting, err.Error()
+			l.Reason, l.Remedy = ClassifyWait(err)
+			if since.IsZero() || s.since[side].Before(since) {
+				since = s.since[side]
+			}
+		}
+	}
+	if l.State == StateRunning && s.isThrottled() {
+		l.Reason, l.What, l.Remedy = WaitsThrottled, throttleSlows, ThrottleRemedy
+	}
+	if h := s.halt; h != nil {
+		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy
+	}
+	return l, since, s.beat
+}
+
+// Text is the line as it is written.
+func (l Line) Text() string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // texts and times only
+	}
+	return string(text)
+}

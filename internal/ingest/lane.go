@@ -1,0 +1,113 @@
+package ingest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// lane is a sweeper's way to one shard: it alone knows where that shard's ledger should be.
+// Lanes go side by side; each is one goroutine's at a time.
+//
+// A shard that a batch has nothing for isn't written: its ledger lags. What lies between
+// where it stands and the end of the batches that are through holds nothing for it, so that
+// it may be moved there at any time, as the next piece for it does. A batch of a reading that
+// isn't for the shard doesn't count as one: it leaves out what the shard lacks.
+type lane struct {
+	*partition
+	shard     int
+	standings Standings
+	applier   *applier
+	pieces    *fold.Pieces
+	pace      *pace
+	stats     *Stats
+
+	at      ledger.Position
+	through int64 // the end of the last batch of the shard's that is through
+	// stopped: at a piece that is refused, because of refused; the position that it expects is expects.
+	stopped bool
+	refused []ledger.Refusal
+	expects ledger.Position
+}
+
+// takes reports whether a batch has anything to be written for the shard, and has it cut.
+// Alone, or where it has to come to the very end of the batch, it is written always.
+func (l *lane) takes(b *batch, always bool) bool {
+	if !b.For(l.shard, l.at) {
+		return false
+	}
+	l.pieces.Reset(b.Batch, l.Partition, l.shard, l.at)
+	return always || l.at.Sweeping() || l.pieces.Any()
+}
+
+// sweep applies what the batch has for the shard, piece by piece, until it is through or a
+// piece is refused. It stops between two pieces, never within one.
+func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
+	l.stopped, l.refused = false, nil
+	for {
+		piece, events, ok := l.pieces.Next(l.pace.width())
+		if !ok {
+			return nil
+		}
+		width := piece.Width()
+		answer, took, err := l.applier.apply(ctx, piece)
+		if err != nil {
+			return err
+		}
+		if answer.Outcome == ledger.Refusing {
+			l.stopped, l.refused, l.expects = true, answer.Refused, piece.Expected
+			return nil
+		}
+		l.pace.observe(width, took)
+		l.stats.applied(events, l.pieces.Refused(), width, took)
+		l.at = piece.Next
+		taken.Add(events)
+		if ctx.Err() != nil && l.at.Sweeping() {
+			return context.Cause(ctx) // the next owner goes on from here
+		}
+	}
+}
+
+// look compares the ledger with where it should stand, or moves it there if it lags. One that
+// nothing is read for stands where it stands.
+func (l *lane) look(ctx context.Context) error {
+	switch {
+	case l.at == beyond:
+		return nil
+	case l.lags():
+		return l.move(ctx)
+	}
+	found, err := l.standings.Position(ctx, l.Partition)
+	if err != nil {
+		return err
+	}
+	if found != l.at.String() {
+		return &movedError{l.field + l.applier.shard, l.at, found}
+	}
+	return nil
+}
+
+// lags reports whether the shard stands before the end of the batches that are through,
+// with nothing in between.
+func (l *lane) lags() bool { return !l.at.Sweeping() && l.at.From < l.through }
+
+// counted is the offset before which every event of the shard's counts, whether or not its
+// ledger says so yet.
+func (l *lane) counted() int64 {
+	if l.at.Sweeping() {
+		return l.at.From
+	}
+	return max(l.at.From, l.through)
+}
+
+// move has the ledger be where the batches that are through end.
+func (l *lane) move(ctx context.Context) error {
+	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through)}
+	if _, _, err := l.applier.apply(ctx, piece); err != nil {
+		return err
+	}
+	l.at = piece.Next
+	return nil
+}

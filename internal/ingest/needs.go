@@ -1,0 +1,71 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/periods"
+)
+
+// What a consumer needs of its topics: rights, and settings with which events last until
+// they count.
+
+// Needs are the rights that a consumer of these topics uses, as docs/security.md
+// lists them.
+func Needs(group string, topics ...string) []kafkaconn.Right {
+	all := []kafkaconn.Right{{Operation: kafka.ACLOperationTypeRead, Group: group, For: "to share the partitions and commit"}}
+	for _, t := range topics {
+		dead := event.DeadLetterTopic(t)
+		all = append(all,
+			kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: t, For: "to read events"},
+			kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: dead, For: "to write dead letters"},
+			kafkaconn.Right{Operation: kafka.ACLOperationTypeDescribeConfigs, Topic: t, For: "to check its cleanup policy and retention", Optional: true},
+			kafkaconn.Right{Operation: kafka.ACLOperationTypeAlter, Topic: dead, For: "to add partitions when its source grows", Optional: true},
+		)
+	}
+	return all
+}
+
+// CompactError says that a topic drops events whose key comes again.
+type CompactError struct{ Topic, Policy string }
+
+func (e *CompactError) Error() string {
+	return fmt.Sprintf("topic %s has cleanup.policy=%s: events with equal keys would vanish before they are counted or counted again; "+
+		"set cleanup.policy=delete", e.Topic, e.Policy)
+}
+
+// CheckCompaction is a *CompactError if the topic is compacted.
+func CheckCompaction(topic string, settings kafkaconn.TopicSettings) error {
+	if p := settings["cleanup.policy"]; strings.Contains(p, "compact") {
+		return &CompactError{topic, p}
+	}
+	return nil
+}
+
+// Forgotten is a period whose windows are open for longer than a topic keeps events.
+type Forgotten struct {
+	Period periods.Period
+	Open   time.Duration // the longest window, and its lateness
+}
+
+// Forgets are the periods of which the topic drops events while they may still
+// count: what it has dropped couldn't be rebuilt from it.
+func Forgets(settings kafkaconn.TopicSettings, rules *fold.Rules) []Forgotten {
+	retention, ok := settings.Retention()
+	if !ok {
+		return nil
+	}
+	var all []Forgotten
+	for _, p := range rules.Periods {
+		if open := p.Length() + time.Duration(rules.Lateness)*time.Millisecond; retention < open {
+			all = append(all, Forgotten{p, open})
+		}
+	}
+	return all
+}

@@ -1,0 +1,171 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
+)
+
+// pipeline reads a partition and sweeps what was read, from a position to an endpoint: it
+// puts a flow together of a reader and a sweeper, with batches between them. It is its
+// worker's goroutine's; of what it lends to a flow decoder is the reader's, and the pieces and
+// paces are the sweeper's, one a shard.
+type pipeline struct {
+	*partition
+	room
+	carried     *carried
+	shards      shards
+	stats       *Stats
+	status      *health.Status
+	lag         *health.LagTracker
+	commits     *commits
+	outbox      *deadletter.Outbox
+	rereads     *rereads
+	reconnected *atomic.Int64 // counts new connections to the standings
+
+	rules     *fold.Rules
+	events    event.Rules
+	fetch     fetchSettings
+	disorder  *disorder
+	decoder   *event.Decoder
+	pieceTime time.Duration
+	pieces    []fold.Pieces
+	paces     []pace
+}
+
+// run reads and sweeps from a position on until something ends it: errThrough, where it has
+// come to its endpoint.
+func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
+	p.status.Started(at)
+	p.lag.GoesOn(at.Lowest())
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	// An account and batches of its own: what a call that was given up still
+	// holds comes back to the account that it was taken from.
+	account := p.memory.Account()
+	batches := newHandoff(func() *batch {
+		return &batch{Batch: fold.New(p.rules, account, p.memory.Reserve()-p.maxResponse)}
+	})
+	p.carried.written.Begin(at.Next().From)
+	p.carried.writtenRefused.Refused = true
+	reader := p.reader(at, until, account, batches)
+	go func() {
+		err := reader.run(ctx, at)
+		cancel(err) // the sweeper stops after the piece in flight
+		done <- err
+	}()
+	sweeper := p.sweeper(at, until, batches)
+	swept := sweeper.run(ctx)
+	p.carried.stood, p.carried.trail = sweeper.positions(), sweeper.trail
+	cancel(swept)
+	read := <-done
+	if b := batches.open(); b != nil {
+		batches.recycle(b)
+	}
+	account.EndTurn()
+	// Whoever ended it first knows why; the other was cancelled with that cause.
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return errors.Join(swept, read)
+}
+
+func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.Account, batches *handoff) *reader {
+	letters := p.outbox.Writer(p.status.Reading)
+	letters.Memory, letters.Written, letters.Wanted = account, &p.carried.written, p.memory.Wanted
+	letters.None = until.given()
+	r := &reader{
+		partition: p.partition, decoder: p.decoder, batches: batches, letters: letters, written: &p.carried.written,
+		until: until, stats: p.stats,
+		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
+		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
+	}
+	r.times.Begin(p.carried.trail, at.Next().From)
+	fetcher := p.fetch.fetcher(p.partition, p.room, account)
+	r.turn = &turn{
+		field: p.field, budget: p.memory, account: account, fetcher: fetcher,
+		waits: p.status.Reading, drain: batches.drain, holds: r.holds,
+	}
+	r.source = p.source(fetcher, r.turn, p.status.Reading, r.written)
+	return r
+}
+
+func (p *pipeline) source(f *fetch.Fetcher, t *turn, waits func(error), written *deadletter.Written) *source {
+	return &source{
+		partition: p.partition, fetcher: f, fetchWait: p.fetch.wait, turn: t, waits: waits,
+		idle: retry.ForEver.Start(), written: written, status: p.status, lag: p.lag, stats: p.stats,
+	}
+}
+
+// sourceBesideBudget is for one who reads outside of the memory budget.
+func (p *pipeline) sourceBesideBudget() *source {
+	f := p.fetch.fetcher(p.partition, p.room, nil)
+	s := p.source(f, &turn{field: p.field, budget: p.memory, fetcher: f}, p.status.Writing, &p.carried.writtenRefused)
+	s.hurried = true
+	return s
+}
+
+func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff) *sweeper {
+	s := &sweeper{
+		partition: p.partition, batches: batches, commits: p.commits, status: p.status, lag: p.lag, stats: p.stats,
+		reconnected: p.reconnected, exact: until.given(), trail: p.carried.trail, calls: new(calls),
+		refuser: &refuser{partition: p.partition},
+	}
+	if p.pieces == nil {
+		p.pieces, p.paces = make([]fold.Pieces, len(p.shards)), make([]pace, len(p.shards))
+		for i := range p.paces {
+			p.paces[i].target = p.pieceTime
+		}
+	}
+	writing := &writing{errs: make([]error, len(p.shards)), note: p.status.Writing}
+	for i, standings := range p.shards {
+		s.lanes = append(s.lanes, &lane{
+			partition: p.partition, shard: i, standings: standings, pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, at: at[i],
+			applier: &applier{
+				partition: p.partition, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, calls: s.calls,
+				writing: func(err error) { writing.of(i, err) },
+			},
+		})
+	}
+	if until.given() {
+		s.refuser.refused = lettersOfOthers{p.partition}
+	} else {
+		s.refuser.refused = &rereader{
+			partition: p.partition, room: p.room, carried: p.carried, outbox: p.outbox, rereads: p.rereads,
+			status: p.status, events: p.events, source: p.sourceBesideBudget,
+		}
+	}
+	return s
+}
+
+// fetchSettings are how brokers are asked for records.
+type fetchSettings struct {
+	bytes int // of a response, about
+	wait  time.Duration
+}
+
+// fetcher asks for a partition's records. Their memory is m's; nil: nobody's.
+func (s fetchSettings) fetcher(p *partition, r room, m *memory.Account) *fetch.Fetcher {
+	f := &fetch.Fetcher{
+		Transport: p.kafka.Transport, Addr: p.kafka.Addr, ClientID: kafkaconn.ClientID, Topic: p.Topic, Partition: p.Number,
+		MaxWait: s.wait, MaxBytes: int32(min(int64(s.bytes), r.maxResponse/2)), MaxResponse: r.maxResponse,
+	}
+	if m != nil {
+		f.Memory = m
+	}
+	return f
+}

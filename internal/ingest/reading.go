@@ -1,0 +1,160 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// A reading: first what is left of a sweep, then step by step to the endpoint, if there is one.
+
+// run reads until the context ends or something stops it. What was folded by
+// then is swept first: the cause of a halt lies behind it.
+func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
+	defer func() {
+		r.records.Close()
+		r.letters.Forget()
+		// What a call that was given up holds comes back by itself: not waited for.
+		now, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = r.source.fetcher.Drop(now)
+		if ctx.Err() == nil {
+			err = errors.Join(err, r.batches.drain(ctx))
+		}
+	}()
+	for !r.until.reached(at) && at.Sweeping() {
+		r.begin(at)
+		if at, err = r.resume(ctx, at); err != nil {
+			return err
+		}
+	}
+	r.begin(at)
+	r.source.end = start.LogEnd{} // what a sweep has shown of the log is of another offset
+	for offset := r.reading.From; r.until.before(offset); {
+		if r.until.given() && r.source.end.Confirmed() {
+			return start.Truncated(r.field, *r.until.at, kafkaconn.Log{End: offset})
+		}
+		if offset, err = r.step(ctx, offset, r.until.limit()); err != nil {
+			return err
+		}
+	}
+	return r.finish(ctx, at)
+}
+
+// begin starts the next reading, from where the shards stand. One that goes back is of
+// shards that the one before wasn't for.
+func (r *reader) begin(at ledger.Positions) {
+	next := at.Next()
+	if r.began != nil && next.From < r.reading.From {
+		r.written.Begin(next.From)
+	}
+	r.reading, r.began, r.lettersWritten = next, at, false
+}
+
+// finish reads what lies at the endpoint itself: if that is in the middle of a sweep, the
+// sweep's records of the members who were swept by then.
+func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
+	// A batch that is closed may be swept before one that is still open.
+	if err := r.batches.drain(ctx); err != nil {
+		return err
+	}
+	if until := *r.until.at; until.Sweeping() && !r.until.reached(at) {
+		at = r.until.sweep(at)
+		r.begin(at)
+		if _, err := r.resume(ctx, at); err != nil {
+			return err
+		}
+	}
+	return errThrough
+}
+
+// resume goes on with the sweeps that another owner began, or this one before: it
+// reads [from, to) again and folds only the members from the positions' hashes on.
+// What its memory can't hold it sweeps in several readings, each of the lowest
+// hashes that fit. It returns the positions after the reading. A replay that ends in the
+// same sweep goes no further than there.
+func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
+	r.log.Info("going on with a sweep", zap.Stringer("position", at))
+	for again := true; again && !r.until.reached(at); {
+		b := r.fresh(r.reading.From, at)
+		b.Below(r.until.below(at))
+		err := r.reread(ctx, b)
+		if err != nil {
+			r.batches.recycle(b)
+			if !errors.Is(err, errNoMemory) {
+				return at, err
+			}
+			r.letters.Forget()
+			if err := r.turn.wait(ctx); err != nil {
+				return at, err
+			}
+			continue
+		}
+		b.MoveTo(r.reading.To)
+		b.trail = r.times.At(r.reading.To)
+		at = b.Ends(at)
+		if again = b.Cut(); again {
+			b.again, b.tally = true, tally{} // counted by the last reading
+		}
+		if err := r.close(ctx, b); err != nil {
+			return at, err
+		}
+		// The next reading needs the memory of this one.
+		if err := r.batches.drain(ctx); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// reread folds a sweep's range of offsets. Without memory it first asks for a
+// reserve; on one it leaves the upper half of the hashes to another reading, and
+// starts again. Where nothing was folded so far there is nothing to start again.
+//
+// Its batch can't be swept before the range is read, so it alone is held while a broker is
+// waited for, with its turn, and goes to whoever wants the memory once that has taken
+// outagePatience or throttlePatience without an answer (see turn.yields).
+func (r *reader) reread(ctx context.Context, b *batch) error {
+	r.source.end, r.sweep = start.LogEnd{}, b
+	defer func() { r.sweep = nil }()
+	for offset := r.reading.From; offset < r.reading.To; {
+		if r.source.end.Confirmed() {
+			return r.until.shortLog(r.field, offset, r.reading)
+		}
+		resp, err := r.source.fetch(ctx, offset)
+		if err == nil {
+			before := b.records
+			offset, err = r.fold(ctx, b, resp, offset, r.reading.To)
+			r.stats.Records.Add(b.records - before)
+			resp.Release()
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errFull), errors.Is(err, errNoMemory):
+			switch {
+			case !r.turn.taken && r.holds():
+				return errNoMemory
+			case !r.turn.taken:
+				if err := r.turn.wait(ctx); err != nil {
+					return err
+				}
+				continue
+			}
+			if !b.Halve() {
+				return r.tooLarge(offset)
+			}
+			b.tally, b.records = tally{}, 0
+			r.letters.Forget()
+			offset = r.reading.From
+		default:
+			return err
+		}
+	}
+	r.lettersWritten = true // further readings of the same sweep write none
+	return r.letters.Flush(ctx)
+}

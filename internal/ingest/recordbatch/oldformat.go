@@ -1,0 +1,38 @@
+package recordbatch
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// OldFormatError is a message of the formats of before Kafka 0.11, which aren't read.
+// Brokers hand out what lies in their logs in the format that it was written in.
+type OldFormatError struct {
+	Magic byte  // 0 or 1
+	Time  int64 // Unix ms, of a compressed set its latest; -1 is none, as in all of magic 0
+}
+
+func (e *OldFormatError) Error() string {
+	return fmt.Sprintf("a message of format %d, from before Kafka 0.11, and only format 2 is read", e.Magic)
+}
+
+// In messages of magic 0 and 1, whose CRC-32 is IEEE's.
+const (
+	oldCRCAt   = 12
+	oldTimeAt  = 18                           // of magic 1
+	minOldSize = prefixSize + 4 + 1 + 1 + 2*4 // CRC, magic, attributes, and the lengths of key and value
+)
+
+// old is what is wrong with a message of magic 0 or 1. Its own sum distinguishes it from a
+// batch whose magic is damaged, which no other sum covers.
+func (b *batch) old(m []byte) error {
+	if sum, want := crc32.ChecksumIEEE(m[magicAt:]), binary.BigEndian.Uint32(m[oldCRCAt:]); sum != want {
+		return b.corrupt("its magic is %d, and by that its CRC is %08x and should be %08x", m[magicAt], sum, want)
+	}
+	e := &OldFormatError{Magic: m[magicAt], Time: -1}
+	if e.Magic == 1 {
+		e.Time = int64(binary.BigEndian.Uint64(m[oldTimeAt:]))
+	}
+	return e
+}

@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
+)
+
+var (
+	// ErrWentBack says that the replay is past where it is to end: the live ledger went
+	// back. What is in can't be taken out again.
+	ErrWentBack = errors.New("the live ledger went back")
+	// ErrLogMoved says that records were deleted from the log before they were read.
+	ErrLogMoved = errors.New("the log begins later than before")
+	// ErrShadowLost says that the replay's own standings are gone.
+	ErrShadowLost = errors.New("the shadow has nothing of it any more: its lease ran out, or Redis has lost it")
+)
+
+// replayWorker reads one partition again, from where the shadow's ledger is to an endpoint:
+// by a pipeline as a consumer's, but found and ended otherwise. It is one goroutine's at a
+// time.
+type replayWorker struct {
+	*partition
+	shards   shards
+	status   *health.Status
+	pipeline *pipeline
+	short    start.Shortened
+}
+
+// run works on a partition, from the positions of the shards that it is for to an endpoint,
+// and waits out what passes. The other shards are beyond all that is read.
+func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpoint) error {
+	wait := retry.ForEver.Start()
+	for !until.reached(at) {
+		for i, p := range at {
+			if p != beyond && !Leads(p, *until.at) {
+				return fmt.Errorf("%s%s is at %v, and was to reach %v: %w", w.field, onShard(i, w.shards.count()), p, *until.at, ErrWentBack)
+			}
+		}
+		err := w.pipeline.run(ctx, at, until)
+		switch halt, halted := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); {
+		case errors.Is(err, errThrough):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case halted:
+			return halt
+		case err != nil && w.shards.Classify(err) == ledger.Refuse:
+			return err
+		case !errors.Is(err, errMoved):
+			w.status.Waiting(err)
+		}
+		if err := wait.Next(ctx); err != nil {
+			return err
+		}
+		outside := errors.Is(err, kafka.OffsetOutOfRange)
+		if at, err = w.shadowed(ctx, at, until); err != nil {
+			return err
+		}
+		if outside && !until.reached(at) {
+			if err := w.outside(ctx, at.Lowest(), *until.at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outside decides what follows if a broker doesn't have an offset, by what the leader
+// says of the log: nil to ask for it again. Past the end of what it has may be a follower
+// that still takes itself for the leader.
+func (w *replayWorker) outside(ctx context.Context, from int64, until ledger.Position) error {
+	all, err := kafkaconn.Logs(ctx, w.kafka, w.Topic, w.Number)
+	log := all[w.Number]
+	switch {
+	case err != nil:
+		w.short = start.Shortened{} // what isn't seen now may be of a new leader afterwards
+	case log.Start > from:
+		return fmt.Errorf("%w: %s at offset %d, and offset %d wasn't read yet", ErrLogMoved, w.field, log.Start, from)
+	case log.End < until.To:
+		err = w.short.Confirm(w.field, until, log)
+	default:
+		w.short = start.Shortened{}
+		return nil
+	}
+	if halt, ok := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); ok {
+		return halt
+	}
+	w.status.Waiting(err)
+	return nil
+}
+
+// shadowed is where the ledgers of the replay's standings are, once that is known, of those
+// that weren't beyond all that is read.
+func (w *replayWorker) shadowed(ctx context.Context, was ledger.Positions, until endpoint) (ledger.Positions, error) {
+	all := slices.Clone(was)
+	err := w.shards.each(func(i int, s Standings) error {
+		if was[i] == beyond {
+			return nil
+		}
+		at, err := w.shadow(ctx, s)
+		all[i] = until.place(at)
+		return err
+	})
+	return all, err
+}
+
+func (w *replayWorker) shadow(ctx context.Context, s Standings) (ledger.Position, error) {
+	wait := retry.ForEver.Start()
+	for {
+		text, err := s.Position(ctx, w.Partition)
+		if err == nil {
+			return positionOf(w.field, text)
+		}
+		if w.shards.Classify(err) != ledger.Retry {
+			return ledger.Position{}, err
+		}
+		w.status.Waiting(err)
+		if err := wait.Next(ctx); err != nil {
+			return ledger.Position{}, err
+		}
+	}
+}
+
+func positionOf(field, text string) (ledger.Position, error) {
+	if text == "" {
+		return ledger.Position{}, fmt.Errorf("%s: %w", field, ErrShadowLost)
+	}
+	at, err := ledger.Parse(text)
+	if err != nil {
+		return ledger.Position{}, fmt.Errorf("the shadow's ledger of %s: %w", field, err)
+	}
+	return at, nil
+}
+
+// Leads reports whether a sweep that is at one position can reach another.
+func Leads(from, to ledger.Position) bool {
+	switch {
+	case from == to:
+		return true
+	case from.Sweeping() && from.From == to.From && from.To == to.To:
+		return to.Hash > from.Hash
+	case from.Sweeping():
+		return to.From >= from.To
+	}
+	return to.From > from.From || to.From == from.From && to.Sweeping()
+}
+
+// waitOut has Kafka asked again until it has answered.
+func waitOut(ctx context.Context, ask func() error) error {
+	return retry.ForEver.Do(ctx, func(err error) bool {
+		if code, answered := errors.AsType[kafka.Error](err); answered {
+			return kafkaconn.Classify(code) == ledger.Retry
+		}
+		_, network := errors.AsType[net.Error](err)
+		return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	}, ask)
+}

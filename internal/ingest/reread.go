@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// rereader reads a sweeper's batch again, in its goroutine, and dead-letters the events of
+// members who are refused.
+type rereader struct {
+	*partition
+	room
+	carried *carried
+	outbox  *deadletter.Outbox
+	rereads *rereads
+	status  *health.Status
+	events  event.Rules
+	source  func() *source // outside of the memory budget
+}
+
+func (*rereader) accept(ledger.Refusal) error { return nil }
+
+// write reads the batch again and dead-letters the events of the members that were
+// marked since it was last read.
+//
+// It reads outside of the memory budget, one partition at a time, with a token for it. The
+// batch is held meanwhile, and so is bounded what is waited for with it; then the flow
+// ends, and all is let go:
+//
+//	the token                     a look every outagePatience whether anybody wants memory
+//	a leader that is away         outagePatience
+//	a quota that lets nothing in  throttleStarves
+//	the dead-letter topic         no wait at all: the flow ends at the first error
+//	its quota                     fetch.MaxThrottle a set of letters, and in all where
+//	                              anybody wants the memory, or the token
+//
+// What is left is work: a quota that lets a response through now and then makes a reading
+// as long as the first one was. Each flow gets on by a set of letters at least.
+func (r *rereader) write(ctx context.Context, b *batch) error {
+	if err := r.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer r.rereads.end()
+	// The worker's own reader goes on meanwhile: nothing of it may be touched.
+	r.carried.writtenRefused.Begin(b.From())
+	second := &rereading{
+		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec},
+		decoder: event.NewDecoder(r.events), batch: b, letters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
+		maxPoints: r.events.MaxPoints,
+	}
+	defer second.records.Close()
+	second.letters.Once = true
+	second.letters.Written = second.written
+	second.letters.Patience = fetch.MaxThrottle
+	second.letters.Wanted = func() bool { return r.memory.Wanted() || r.rereads.wanted() }
+	if err := second.read(ctx); err != nil {
+		return err
+	}
+	r.status.Writing(nil)
+	return nil
+}
+
+// takeTurn takes the token, or ends the flow where others want the memory that its batch
+// holds.
+func (r *rereader) takeTurn(ctx context.Context) error {
+	return r.rereads.await(ctx, r.status.Writing, func() error {
+		if !r.memory.Wanted() {
+			return nil
+		}
+		r.carried.lostTurn = true
+		return fmt.Errorf("%s: %w: %w", r.field, errTurn, errAgain)
+	})
+}
+
+// rereading is a second reading of a batch for the events of members that are refused.
+type rereading struct {
+	*partition
+	source    *source
+	records   recordbatch.Reader
+	decoder   *event.Decoder // the worker's own is in use by its reader
+	letters   *deadletter.Writer
+	written   *deadletter.Written
+	batch     *batch
+	event     event.Event
+	maxPoints int64
+	found     int64
+}
+
+// read ends as soon as all of their events are found.
+func (o *rereading) read(ctx context.Context) error {
+	from, to := o.batch.From(), o.batch.To()
+	for from < to && o.found < o.batch.PendingEvents() {
+		if o.source.end.Confirmed() {
+			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.field, from, o.batch.From(), to, errAgain)
+		}
+		resp, err := o.source.fetch(ctx, from)
+		if err != nil {
+			return err
+		}
+		err = o.response(ctx, resp.Records, from, resp.Aborted)
+		from = o.records.Position()
+		resp.Release()
+		if !errors.Is(err, io.EOF) {
+			return haltOfRecords(err, o.Partition, &o.records)
+		}
+	}
+	if wanted := o.batch.PendingEvents(); o.found != wanted {
+		// Without their dead letters nobody may be taken out.
+		return fmt.Errorf("%s: %d events of members who are refused were found again in [%d, %d), and %d were read at first",
+			o.field, o.found, o.batch.From(), to, wanted)
+	}
+	return o.letters.Flush(ctx)
+}
+
+// response goes through a response up to the batch's end, and ends with io.EOF.
+func (o *rereading) response(ctx context.Context, records []byte, from int64, aborted []recordbatch.Aborted) error {
+	o.records.Reset(records, from, aborted)
+	for n := 0; ; n++ {
+		if n%lookAfter == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		rec, err := o.records.Next()
+		if err != nil {
+			return err
+		}
+		if rec.Offset >= o.batch.To() {
+			return io.EOF
+		}
+		if err := o.one(ctx, rec); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
+	if rec.Value == nil || decode(o.decoder, rec, &o.event) != nil {
+		return nil
+	}
+	why := o.batch.Pending(o.event.User, rec.Offset)
+	if why == 0 {
+		return nil
+	}
+	if late, err := o.batch.Late(o.event.Time, rec.Time); err != nil || late {
+		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
+	}
+	o.found++
+	if o.written.Has(rec.Offset) {
+		return nil
+	}
+	return o.letters.Add(ctx, rec, o.decoder.ID(), refusalReasons[why],
+		fmt.Sprintf("with the events of %q from offset %d to %d %s",
+			clipped(o.event.User), o.batch.From(), o.batch.To()-1, refusalMessage(why, o.maxPoints)))
+}
+
+func refusalMessage(why ledger.Reason, maxPoints int64) string {
+	if why == ledger.WindowLimit {
+		return "a window would be opened beyond max_windows"
+	}
+	return fmt.Sprintf("a standing would leave ±%d points", maxPoints)
+}

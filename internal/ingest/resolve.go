@@ -1,0 +1,175 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
+)
+
+// resolver asks Kafka where partitions of a topic begin, and what that can prove. It writes
+// nothing. Those of a process take turns by starting; else nothing in it changes.
+type resolver struct {
+	*partition
+	room      room
+	fetcher   func() *fetch.Fetcher // outside of the memory budget
+	starting  chan struct{}         // a token for reading there
+	throttled func(time.Duration)   // is given how long a broker asks to be left alone
+	stats     *Stats
+
+	terms *start.Terms
+}
+
+// clock is Redis's, as of when it is looked at. Where nothing else bounds the times of
+// records that were deleted, it is the moment after Kafka has answered that does:
+//
+//	Redis is asked     the process sleeps            Kafka is asked
+//	its clock is T0    a record of T1 comes, and     the log begins behind it
+//	                   is deleted
+//
+// T0 would bound nothing.
+type clock func() time.Time
+
+// originOf is the origin of a partition that is read from its log's start, which what is known of
+// its times says from then on.
+func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail.Trail, clock clock) (ledger.Origin, error) {
+	if log.Start == 0 {
+		return ledger.Origin{}, nil
+	}
+	// Outside of the memory budget: one at a time. A gap may be all partitions'.
+	select {
+	case r.starting <- struct{}{}:
+		defer func() { <-r.starting }()
+	case <-ctx.Done():
+		return ledger.Origin{}, context.Cause(ctx)
+	}
+	first, err := r.firstRecord(ctx, r.Number, log)
+	if err != nil {
+		return ledger.Origin{}, err
+	}
+	j := r.terms.Judge(clock())
+	latest, _ := j.Latest(log.Start, known, first)
+	known.Add(log.Start, latest)
+	return j.Origin(log.Start, latest), nil
+}
+
+// resolveAll resolves where all partitions of the topic start, and what their trails know
+// then. Whoever comes first does it for all: partitions that were resolved one by one,
+// hours apart, would start at different times.
+func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int, committed map[int]kafkaconn.Commit, clock clock) ([]ledger.StartPosition, []trail.Trail, error) {
+	from, err := r.terms.Asked(s, clock())
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := r.beginnings(ctx, from, partitions, committed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.terms.Topic(r.Topic, s, from, all, r.terms.Judge(clock()))
+}
+
+// beginnings asks Kafka about all partitions of the topic.
+func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions int, committed map[int]kafkaconn.Commit) ([]start.Beginning, error) {
+	var logs map[int]kafkaconn.Log
+	var since map[int]int64
+	var err error
+	if from.From == start.FromWindow || from.From == start.FromTime {
+		logs, since, err = kafkaconn.LogsSince(ctx, r.kafka, r.Topic, time.UnixMilli(from.Since()), kafkaconn.UpTo(partitions)...)
+	} else {
+		logs, err = kafkaconn.Logs(ctx, r.kafka, r.Topic, kafkaconn.UpTo(partitions)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]start.Beginning, partitions)
+	for _, p := range slices.Sorted(maps.Keys(logs)) {
+		known := trailOf(committed[p])
+		b := start.Beginning{Log: logs[p], Since: -1, Trail: known.Within(logs[p].End), Committed: committed[p].Offset}
+		if at, ok := since[p]; ok {
+			b.Since = at
+		}
+		if b.First, err = r.firstRecord(ctx, p, b.Log); err != nil {
+			return nil, err
+		}
+		all[p] = b
+	}
+	return all, nil
+}
+
+// firstRecord looks at the first record of a log. Errors that pass are waited out for a
+// while: who asks about all partitions of a topic would begin with the first again.
+func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn.Log) (start.First, error) {
+	p := ledger.Partition{Topic: r.Topic, Number: partition}
+	f := r.fetcher()
+	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
+	records := recordbatch.Reader{MaxRecord: r.room.maxResponse, MaxCodec: r.room.maxCodec}
+	defer records.Close()
+	wait, shown, heard := retry.ForEver.Start(), start.LogEnd{}, time.Now()
+	for at := log.Start; at < log.End; {
+		resp, err := f.Fetch(ctx, at)
+		if err == nil {
+			err = resp.Err
+		}
+		if err = haltOfFetch(err, p.String(), at); err != nil {
+			shown.Unseen()
+			switch halt, halts := errors.AsType[*health.Halt](err); {
+			case halts:
+				return start.First{}, halt
+			case ctx.Err() != nil, !passes(err), time.Since(heard) >= outagePatience:
+				return start.First{}, fmt.Errorf("read the first record of %v: %w", p, err)
+			}
+			r.stats.KafkaTries.Add(1)
+			if err := wait.Next(ctx); err != nil {
+				return start.First{}, err
+			}
+			continue
+		}
+		heard = time.Now()
+		r.throttled(resp.Throttled)
+		if !resp.Answered() {
+			shown.Unseen()
+			if resp.Throttled == 0 {
+				return start.First{}, fmt.Errorf("read the first record of %v: the broker didn't answer for it", p)
+			}
+			continue // the next call waits for that
+		}
+		records.Reset(resp.Records, at, resp.Aborted)
+		rec, err := records.Next()
+		if err == nil {
+			found := start.First{Time: max(rec.Time, 0), Appended: records.LogAppendTime()}
+			resp.Release()
+			return found, nil
+		}
+		resp.Release()
+		if old, ok := errors.AsType[*recordbatch.OldFormatError](err); ok { // its time is known, and it halts whoever reads it
+			return start.First{Time: max(old.Time, 0)}, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return start.First{}, haltOfRecords(err, p, &records)
+		}
+		came := records.Position() > at
+		if shown.Seen(at, !came); came {
+			at = records.Position()
+			continue
+		}
+		if shown.Confirmed() {
+			return start.First{}, fmt.Errorf("read the first record of %v: nothing came", p)
+		}
+		if err := wait.Next(ctx); err != nil {
+			return start.First{}, err
+		}
+	}
+	return start.First{None: true}, nil
+}

@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Standings is where the pieces of one shard go. Its calls return within a bounded time.
+type Standings interface {
+	// Apply adds a piece, or answers why not. It also says how long the call took.
+	Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error)
+	// Check answers what Apply would, with Fits instead of Applied, and writes nothing.
+	// The ledger has to be at the piece's expected position, whatever the piece.
+	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
+	// Position is the ledger's text for a partition, empty where there is none.
+	Position(ctx context.Context, partition ledger.Partition) (string, error)
+	// State is the whole ledger and what stands beside it.
+	State(ctx context.Context) (ledger.State, error)
+	// CheckSchema says whether what State found is what this process writes.
+	CheckSchema(found string) error
+	// Begin writes where partitions start, all or none.
+	Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error)
+	// Report writes a partition's line for status, with the standings' time before its
+	// first field, and returns the line that it replaces.
+	Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error)
+	// Classify says what an error of the others asks for.
+	Classify(err error) ledger.Verdict
+}
+
+// taggedStandings are standings whose errors say that they are the standings': so that a
+// wait for them is distinguished from one for Kafka.
+type taggedStandings struct{ Standings }
+
+func (t taggedStandings) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+	a, took, err := t.Standings.Apply(ctx, p)
+	return a, took, health.StandingsError(err)
+}
+
+func (t taggedStandings) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
+	a, err := t.Standings.Check(ctx, p)
+	return a, health.StandingsError(err)
+}
+
+func (t taggedStandings) Position(ctx context.Context, partition ledger.Partition) (string, error) {
+	text, err := t.Standings.Position(ctx, partition)
+	return text, health.StandingsError(err)
+}
+
+func (t taggedStandings) State(ctx context.Context) (ledger.State, error) {
+	s, err := t.Standings.State(ctx)
+	return s, health.StandingsError(err)
+}
+
+func (t taggedStandings) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
+	b, err := t.Standings.Begin(ctx, all)
+	return b, health.StandingsError(err)
+}

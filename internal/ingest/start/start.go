@@ -1,0 +1,164 @@
+// Package start decides where a partition is read from. It is pure: facts go in (what the
+// ledger has, what the group has committed, what the log has, what is known of the times of
+// deleted records), and a decision comes out, or a halt that says what to do. Whoever has the
+// facts gathered carries it out.
+//
+//	start.go     the start table: on from the ledger, over a gap, anew, or not at all
+//	shards.go    the same for several shards: what one without the topic is
+//	resolve.go   where all partitions of a topic begin, if the ledger has none of them
+//	complete.go  what that proves: from when on no record is missing
+//	logend.go    when a log is believed to end before what was counted
+package start
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Facts are what the decision for one partition rests on.
+type Facts struct {
+	Partition ledger.Partition
+	Found     string // the ledger's text; empty where it has none
+	Others    bool   // the ledger has partitions of the topic
+	Ledger    int    // entries of the ledger
+	Windows   int    // listed windows
+	// SchemaGone: there is none. That and a ledger don't go together.
+	SchemaGone bool
+	Committed  bool // Kafka has offsets of this group for the topic
+	// Of a shard without the topic: Elsewhere, others have it, and Unread, those all stand
+	// where they began.
+	Elsewhere, Unread bool
+	Log               kafkaconn.Log
+}
+
+// FactsOf is what Redis says for the decision about a partition.
+func FactsOf(state ledger.State, p ledger.Partition) Facts {
+	return Facts{
+		Partition: p, Found: state.Ledger[p.String()], Others: HasTopic(state, p.Topic),
+		Ledger: len(state.Ledger), Windows: state.Windows, SchemaGone: state.Schema == "",
+	}
+}
+
+// HasTopic reports whether the ledger has partitions of a topic.
+func HasTopic(state ledger.State, topic string) bool {
+	for field := range state.Ledger {
+		if isOf(field, topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOf reports whether a field of the ledger is of a topic.
+func isOf(field, topic string) bool {
+	i := strings.LastIndexByte(field, '/')
+	return i >= 0 && field[:i] == topic
+}
+
+// Step is what to do.
+type Step int
+
+const (
+	// GoOn from the position.
+	GoOn Step = iota
+	// Confirm that the log ends before the position, for a while.
+	Confirm
+	// Skip a gap: the position moves over it, and an origin says so.
+	Skip
+	// Join a topic that has begun already: its partition was added.
+	Join
+	// Begin the whole topic, at what the configuration says.
+	Begin
+	// Recover the whole topic: Redis was lost.
+	Recover
+	// Copy from other shards where the whole topic begins.
+	Copy
+)
+
+// Decision is a step, and where to.
+type Decision struct {
+	Step Step
+	At   ledger.Position // for GoOn, Confirm and Skip
+}
+
+// ledgerRemedy is for what a rebuild refuses, as it can't tell what the ledger says. Without
+// it, it goes by what the group has committed.
+const ledgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger, or of several shards that shard's), " +
+	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
+
+// Decide goes through the table in its order.
+func Decide(f Facts, onGap OnGap) (Decision, error) {
+	name := f.Partition.String()
+	at, err := ledger.Parse(f.Found)
+	remedy := health.RebuildRemedy
+	if _, err := ledger.Counted(f.Found); err != nil || f.SchemaGone {
+		remedy = ledgerRemedy
+	}
+	switch {
+	case f.Found != "" && errors.Is(err, ledger.ErrTorn):
+		return Decision{}, &health.Halt{Reason: health.HaltTorn,
+			What: fmt.Sprintf("the ledger of %s is at %s: a script died in the middle of a piece", name, f.Found), Remedy: remedy}
+	case f.Found != "" && err != nil:
+		return Decision{}, &health.Halt{Reason: health.HaltTorn, What: fmt.Sprintf("the ledger of %s is not readable: %v", name, err), Remedy: ledgerRemedy}
+	case f.Ledger == 0 && f.Windows > 0:
+		return Decision{}, &health.Halt{Reason: health.HaltOrphaned,
+			What: fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.Windows), Remedy: health.RebuildRemedy}
+	case f.Ledger > 0 && f.SchemaGone:
+		return Decision{}, &health.Halt{Reason: health.HaltSchema,
+			What: "Redis has a ledger and no schema: nothing says what the scores beside it were written with", Remedy: ledgerRemedy}
+	case f.Found != "":
+		return placed(f, name, at, onGap)
+	case f.Others:
+		if f.Log.Start > 0 && onGap == GapHalts {
+			return Decision{}, gap(name, 0, f.Log.Start)
+		}
+		return Decision{Step: Join}, nil
+	case f.Elsewhere && f.Unread && !f.Committed:
+		return Decision{Step: Copy}, nil
+	case f.Elsewhere, f.Committed:
+		return Decision{Step: Recover}, nil
+	}
+	return Decision{Step: Begin}, nil
+}
+
+// placed is the decision where the ledger has a position.
+func placed(f Facts, name string, at ledger.Position, onGap OnGap) (Decision, error) {
+	switch {
+	case at.To > f.Log.End:
+		return Decision{Confirm, at}, nil
+	case at.From >= f.Log.Start:
+		return Decision{GoOn, at}, nil
+	case onGap == GapHalts:
+		return Decision{}, gap(name, at.From, f.Log.Start)
+	}
+	// What is left of a sweep is still swept: the members from its hash on.
+	if f.Log.Start < at.To {
+		at.From = f.Log.Start
+	} else {
+		at = ledger.At(f.Log.Start)
+	}
+	return Decision{Skip, at}, nil
+}
+
+func gap(name string, from, start int64) *health.Halt {
+	return &health.Halt{Reason: health.HaltGap,
+		What:   fmt.Sprintf("the events of %s from offset %d to %d are gone from the log and were never counted", name, from, start-1),
+		Remedy: "restore them if you can, or set on_gap: continue, which counts what is left and shows the windows as incomplete"}
+}
+
+// Truncated is the halt of a log that ends before the ledger's position.
+func Truncated(name string, at ledger.Position, log kafkaconn.Log) *health.Halt {
+	return &health.Halt{Reason: health.HaltTruncated,
+		What:   fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", name, log.End, at),
+		Remedy: "for a recreated topic, use another redis.prefix and group; for a truncated one, stop the consumers, delete the keys under the prefix and start them again: they read what the log has"}
+}
+
+// OtherSchema is the halt where the standings aren't what this process writes.
+func OtherSchema(err error) *health.Halt {
+	return &health.Halt{Reason: health.HaltSchema, What: err.Error(), Remedy: "a partition of this topic can't be counted here until then"}
+}

@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// endEvery is how often the ends of logs are asked for that nobody reads: a partition
+// that is halted or waits for the standings falls behind all the same.
+const endEvery = 5 * time.Second
+
+// watchEnds asks until the generation ends.
+func (c *Consumer) watchEnds(ctx context.Context, workers []*worker) {
+	tick := time.NewTicker(endEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		unread := map[string][]int{}
+		for _, w := range workers {
+			if w.lag.Stale(endEvery + 2*c.FetchWait) {
+				unread[w.Topic] = append(unread[w.Topic], w.Number)
+			}
+		}
+		for _, topic := range slices.Sorted(maps.Keys(unread)) {
+			ends, err := kafkaconn.Ends(ctx, c.kafka, topic, unread[topic]...)
+			if err != nil {
+				c.Log.Debug("couldn't ask where logs end that aren't read", zap.Error(err))
+				continue
+			}
+			for _, w := range workers {
+				if end, ok := ends[w.Number]; ok && w.Topic == topic {
+					w.lag.Ends(end)
+				}
+			}
+		}
+	}
+}

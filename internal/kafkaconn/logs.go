@@ -1,0 +1,148 @@
+package kafkaconn
+
+// What logs hold, as read_committed sees it.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Log is what Kafka holds of a partition.
+type Log struct {
+	Start int64 // the first offset
+	End   int64 // the offset after the last one, or of the first open transaction
+}
+
+// Logs asks the leaders for the start and the end of partitions.
+func Logs(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]Log, error) {
+	// The end first: a log that grows or is cut in between must not look as if
+	// it held less than it does.
+	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := listOffsets(ctx, client, topic, partitions, kafka.FirstOffsetOf)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]Log{}
+	for _, p := range partitions {
+		all[p] = Log{starts[p].FirstOffset, ends[p].LastOffset}
+	}
+	return all, nil
+}
+
+// AllLogs is Logs for all partitions of a topic, in their order, by Ask.
+func AllLogs(ctx context.Context, client *kafka.Client, topic string, partitions int) ([]Log, error) {
+	var all map[int]Log
+	err := Ask(ctx, client, func() (err error) {
+		all, err = Logs(ctx, client, topic, UpTo(partitions)...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	logs := make([]Log, partitions)
+	for p := range logs {
+		logs[p] = all[p]
+	}
+	return logs, nil
+}
+
+// Ends asks the leaders where logs end.
+func Ends(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]int64, error) {
+	found, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]int64{}
+	for p, o := range found {
+		all[p] = o.LastOffset
+	}
+	return all, nil
+}
+
+// LogsSince asks for the same, and for the first offsets of records of a time or later;
+// a partition that has none isn't in the second answer.
+//
+// In this order: the end, so that a time that finds nothing is known to have found nothing
+// before it; the time; the start, so that whatever is deleted meanwhile counts as deleted,
+// not as older than the time.
+func LogsSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]Log, map[int]int64, error) {
+	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	since, err := FirstSince(ctx, client, topic, at, partitions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	starts, err := listOffsets(ctx, client, topic, partitions, kafka.FirstOffsetOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[int]Log{}
+	for _, p := range partitions {
+		all[p] = Log{starts[p].FirstOffset, max(starts[p].FirstOffset, ends[p].LastOffset)}
+		if first, ok := since[p]; ok {
+			since[p] = max(first, starts[p].FirstOffset)
+		}
+	}
+	return all, since, nil
+}
+
+// FirstSince finds the first offsets of records of a time or later; a partition that
+// has none isn't in the answer.
+func FirstSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]int64, error) {
+	found, err := listOffsets(ctx, client, topic, partitions, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, at) })
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]int64{}
+	for p, o := range found {
+		for offset := range o.Offsets {
+			if offset >= 0 {
+				all[p] = offset
+			}
+		}
+	}
+	return all, nil
+}
+
+func listOffsets(ctx context.Context, client *kafka.Client, topic string, partitions []int, ask func(int) kafka.OffsetRequest) (map[int]kafka.PartitionOffsets, error) {
+	requests := make([]kafka.OffsetRequest, len(partitions))
+	for i, p := range partitions {
+		requests[i] = ask(p)
+	}
+	r, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic: requests}, IsolationLevel: kafka.ReadCommitted,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
+	}
+	all := map[int]kafka.PartitionOffsets{}
+	for _, o := range r.Topics[topic] {
+		if o.Error != nil {
+			return nil, fmt.Errorf("list the offsets of %s/%d: %w", topic, o.Partition, o.Error)
+		}
+		all[o.Partition] = o
+	}
+	for _, p := range partitions {
+		if _, ok := all[p]; !ok {
+			return nil, fmt.Errorf("list the offsets of %s/%d: no answer", topic, p)
+		}
+	}
+	return all, nil
+}
+
+// UpTo are the numbers of that many partitions.
+func UpTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -1,0 +1,202 @@
+package kafkaconn
+
+// What this program's user may do in Kafka: asked before anything is done, by what
+// brokers report, so that nothing has to be tried. Else the right to
+// write dead letters would be missed when the first bad event comes.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/describegroups"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+)
+
+// Right is one that this program can use. The right to Describe comes with any of
+// the others but DescribeConfigs.
+type Right struct {
+	Operation kafka.ACLOperationType
+	Topic     string // the topic, or else
+	Group     string // the group
+	For       string // what isn't possible without it: "to read events"
+	Optional  bool   // the consumer works without it
+}
+
+// Resource is what the right is about: "topic points".
+func (r Right) Resource() string {
+	if r.Topic != "" {
+		return "topic " + r.Topic
+	}
+	return "group " + r.Group
+}
+
+// Grant is what gives it, as arguments of kafka-acls beside the user's.
+func (r Right) Grant() string { return fmt.Sprintf("--operation %s --%s", r.Operation, r.Resource()) }
+
+// RightsError says which rights are missing that the program can't do without.
+type RightsError struct{ Missing []Right }
+
+func (e *RightsError) Error() string {
+	var all []string
+	for _, r := range e.Missing {
+		all = append(all, fmt.Sprintf("no right to %s %s, which is needed %s", r.Operation, r.Resource(), r.For))
+	}
+	return "Kafka's ACLs: " + strings.Join(all, "; ")
+}
+
+// CheckRights is a *RightsError if this user lacks one of the rights that isn't optional.
+func CheckRights(ctx context.Context, client *kafka.Client, rights ...Right) error {
+	missing, err := MissingRights(ctx, client, rights)
+	if err != nil {
+		return err
+	}
+	return required(missing)
+}
+
+// required is the error of rights that are missing and not optional; nil if there
+// are none.
+func required(missing []Right) error {
+	e := &RightsError{}
+	for _, r := range missing {
+		if !r.Optional {
+			e.Missing = append(e.Missing, r)
+		}
+	}
+	if len(e.Missing) == 0 {
+		return nil
+	}
+	return e
+}
+
+// MissingRights are those of the rights that this user doesn't have. Brokers without an
+// authorizer grant all. What a broker doesn't report isn't missing: rights on a topic
+// that doesn't exist, and brokers before Kafka 2.3.
+func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([]Right, error) {
+	var topics []string
+	groups := map[string]int32{}
+	for _, r := range rights {
+		if r.Topic != "" {
+			topics = append(topics, r.Topic)
+		} else {
+			groups[r.Group] = 0
+		}
+	}
+	granted, err := topicRights(ctx, client, topics)
+	if err != nil {
+		return nil, err
+	}
+	for g := range groups {
+		err := Ask(ctx, client, func() (err error) {
+			groups[g], err = groupRights(ctx, client, g)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var missing []Right
+	for _, r := range rights {
+		bits := granted[r.Topic]
+		if r.Topic == "" {
+			bits = groups[r.Group]
+		}
+		if bits&(1<<r.Operation) == 0 {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+// Rights are a set of bits by the numbers of operations (KIP-430).
+const (
+	noRight    int32 = 0
+	everything int32 = -1 // what isn't known isn't missing
+)
+
+// reported makes of a broker's answer what it says. One that leaves it out says 0, or
+// the lowest number if it knows the question; but who may see a resource has the
+// right to describe it.
+func reported(bits int32) int32 {
+	if bits&(1<<kafka.ACLOperationTypeDescribe) == 0 {
+		return everything
+	}
+	return bits
+}
+
+func topicRights(ctx context.Context, client *kafka.Client, topics []string) (map[string]int32, error) {
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
+	defer cancel()
+	q := &rightsQuestion{Request: metadata.Request{TopicNames: topics, IncludeTopicAuthorizedOperations: true}}
+	if _, err := client.Transport.RoundTrip(ctx, client.Addr, q); err != nil {
+		return nil, fmt.Errorf("ask what this user may do with %s: %w", strings.Join(topics, ", "), err)
+	}
+	granted := map[string]int32{}
+	for _, t := range topics {
+		granted[t] = everything
+	}
+	for _, t := range q.response.Topics {
+		switch code := kafka.Error(t.ErrorCode); {
+		case errors.Is(code, kafka.TopicAuthorizationFailed):
+			granted[t.Name] = noRight
+		case t.ErrorCode == 0:
+			granted[t.Name] = reported(t.TopicAuthorizedOperations)
+		}
+	}
+	return granted, nil
+}
+
+// rightsQuestion is a metadata request that the transport doesn't answer from what
+// it remembers, which holds no rights.
+type rightsQuestion struct {
+	metadata.Request
+	version  int16
+	response *metadata.Response
+}
+
+// Required says that the exchange is ours, and learns the connection's version.
+func (q *rightsQuestion) Required(versions map[protocol.ApiKey]int16) bool {
+	q.version = versions[protocol.Metadata]
+	return true
+}
+
+// RawExchange asks. It answers with the question, as the transport has its own ideas
+// of a metadata response.
+func (q *rightsQuestion) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	m, err := protocol.RoundTrip(rw, q.version, 1, ClientID, &q.Request)
+	if err != nil {
+		return nil, err
+	}
+	q.response = m.(*metadata.Response)
+	return q, nil
+}
+
+func groupRights(ctx context.Context, client *kafka.Client, group string) (int32, error) {
+	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
+	defer cancel()
+	m, err := client.Transport.RoundTrip(ctx, client.Addr, &describegroups.Request{
+		Groups: []string{group}, IncludeAuthorizedOperations: true,
+	})
+	if err != nil {
+		return noRight, fmt.Errorf("ask what this user may do with group %s: %w", group, err)
+	}
+	for _, g := range m.(*describegroups.Response).Groups {
+		switch code := kafka.Error(g.ErrorCode); {
+		case g.ErrorCode == 0:
+			return reported(g.AuthorizedOperations), nil
+		case errors.Is(code, kafka.GroupAuthorizationFailed):
+			return noRight, nil
+		case errors.Is(code, kafka.GroupIdNotFound): // never used yet
+		default:
+			return noRight, fmt.Errorf("ask what this user may do with group %s: %w", group, code)
+		}
+	}
+	return everything, nil
+}

@@ -1,0 +1,29 @@
+package ledger
+
+import "math/bits"
+
+// Shards is the number of parts into which members are cut by their hashes: shard i of n has
+// those of the i-th of n equal ranges. A sweep, which goes upwards by hash, so passes one
+// shard after another.
+type Shards int
+
+// MaxShards is the most there may be.
+const MaxShards = 256
+
+// Of is the shard of a member's hash: floor(hash * n / 2^64).
+func (n Shards) Of(hash uint64) int {
+	shard, _ := bits.Mul64(hash, uint64(n))
+	return int(shard)
+}
+
+// From is the lowest hash of a shard. That of the shard after the last is 0, as 2^64 is.
+func (n Shards) From(shard int) uint64 {
+	if shard == int(n) {
+		return 0
+	}
+	from, rest := bits.Div64(uint64(shard), 0, uint64(n))
+	if rest > 0 {
+		from++
+	}
+	return from
+}

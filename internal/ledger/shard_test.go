@@ -1,0 +1,43 @@
+package ledger
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The definition in numbers of any length: floor(hash * n / 2^64).
+func shardOf(hash uint64, n Shards) int {
+	product := new(big.Int).Mul(new(big.Int).SetUint64(hash), big.NewInt(int64(n)))
+	return int(product.Rsh(product, 64).Int64())
+}
+
+func TestAHashIsOfTheShardWhoseRangeItLiesIn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := Shards(rapid.IntRange(1, MaxShards).Draw(t, "shards"))
+		hash := rapid.Uint64().Draw(t, "hash")
+		shard := n.Of(hash)
+		require.Equal(t, shardOf(hash, n), shard)
+		require.GreaterOrEqual(t, hash, n.From(shard))
+		if end := n.From(shard + 1); end != 0 {
+			require.Less(t, hash, end)
+		} else {
+			require.Equal(t, int(n)-1, shard)
+		}
+	})
+}
+
+func TestTheRangesOfShardsMeet(t *testing.T) {
+	for n := Shards(1); n <= MaxShards; n++ {
+		require.Zero(t, n.From(0))
+		require.Zero(t, n.From(int(n)))
+		for i := 1; i < int(n); i++ {
+			require.Equal(t, i, n.Of(n.From(i)), "%d shards", n)
+			require.Equal(t, i-1, n.Of(n.From(i)-1), "%d shards", n)
+		}
+		require.Equal(t, int(n)-1, n.Of(math.MaxUint64))
+	}
+}

@@ -1,0 +1,110 @@
+// Package boards is the standings under a prefix as whoever reads a board sees them: all shards
+// together, of which each has the members of a range of hashes.
+//
+// A top is a merge of the shards' rows, and a rank is one plus the members above, summed over
+// shards. Above is who has a greater score, and of equal ones a greater id: the order in which
+// Redis keeps each shard's rows, and which every layout's scores are made for. Each shard is read
+// at a moment of its own, and those of one server in one round trip.
+//
+// With one shard every read is that shard's own, one call, and nothing else.
+package boards
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Boards is all shards of the standings under a prefix. It is safe for concurrent use.
+type Boards struct {
+	shards []*ranking.Store
+	of     ledger.Shards
+}
+
+// New makes them of what a store is made of, for every shard there is by Config.Shards; which
+// one the Config names doesn't matter. It doesn't talk to Redis.
+func New(c ranking.Config) *Boards {
+	b := &Boards{of: max(c.Shards, 1)}
+	for c.Shard = range int(b.of) {
+		b.shards = append(b.shards, ranking.New(c))
+	}
+	return b
+}
+
+// Shards are the stores of all shards, in order.
+func (b *Boards) Shards() []*ranking.Store { return b.shards }
+
+// Of is how many shards there are.
+func (b *Boards) Of() ledger.Shards { return b.of }
+
+// home is the shard that a member is on.
+func (b *Boards) home(member string) int { return b.of.Of(xxhash.Sum64String(member)) }
+
+// read reads of each shard what its query says. Where no shard has anything under the prefix the
+// error is a *ranking.SchemaError, as of one shard; one that has nothing where others have is lost.
+func (b *Boards) read(ctx context.Context, queries []ranking.Query) (parts []ranking.Part, all ranking.Board, err error) {
+	parts, errs := ranking.ReadEach(ctx, b.shards, queries)
+	var nothing error
+	empty := 0
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		if other, ok := errors.AsType[*ranking.SchemaError](err); !ok || other.Found != "" {
+			return nil, ranking.Board{}, err
+		}
+		if empty++; nothing == nil {
+			nothing = errs[i]
+		}
+	}
+	all = b.together(parts, errs)
+	if empty == len(parts) {
+		var bare *ranking.SchemaError
+		errors.As(nothing, &bare)
+		return nil, all, bare
+	}
+	return parts, all, nil
+}
+
+// together is what the parts of all shards come to, but for the standings. A shard lists a window
+// once it has a member in it: a window that some list is listed.
+func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
+	all := parts[0].Board
+	all.Standings, all.Incomplete, all.Members, all.Listed, all.Lost = nil, nil, 0, false, ""
+	for _, p := range parts {
+		all.Members += p.Members
+		all.Listed = all.Listed || p.Listed
+		all.Incomplete = append(all.Incomplete, p.Incomplete...)
+		all.Shards = append(all.Shards, p.Beside)
+	}
+	all.Incomplete = compact(all.Incomplete)
+	all.Beside = ledger.Together(all.Shards)
+	for i, p := range parts {
+		lost := p.Lost
+		if lost == "" && errs[i] != nil && all.Listed {
+			lost = ranking.LostShard
+		}
+		if lost != "" {
+			shard, of := b.shards[i].Shard()
+			all.Lost, all.LostOn = lost, ranking.ShardName(shard, of, b.shards[i].Addr())
+			break
+		}
+	}
+	return all
+}
+
+// each is the same query of every shard.
+func (b *Boards) each(q ranking.Query) []ranking.Query {
+	all := make([]ranking.Query, len(b.shards))
+	for i := range all {
+		all[i] = q
+	}
+	return all
+}
+
+// onlyOne reports whether there is one shard, which answers by itself.
+func (b *Boards) onlyOne() bool { return b.of == 1 }

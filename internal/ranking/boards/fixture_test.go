@@ -1,0 +1,129 @@
+package boards
+
+// What the tests here share: boards of some shards whose standings are written as they are, and
+// the model of them, one sorted list.
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// tester is a test, a benchmark or one run of a property.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+}
+
+type fixture struct {
+	*Boards
+	client *redis.Client
+	window periods.Window
+	layout codec.Layout
+}
+
+func configured(t tester, client redis.UniversalClient, prefix string, of ledger.Shards, kind codec.Kind) ranking.Config {
+	t.Helper()
+	layout, err := codec.New(kind, periods.Weekly.Length(), 1_000_000)
+	require.NoError(t, err)
+	return ranking.Config{
+		Client: client, Prefix: prefix, Shards: of, Cluster: "c1", Timeout: 20 * time.Second,
+		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
+	}
+}
+
+// newFixture has every shard begun at 10, with nothing in it.
+func newFixture(t tester, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
+	t.Helper()
+	c := configured(t, client, prefix, of, kind)
+	var calendar periods.Calendar
+	w, err := calendar.At(periods.Weekly, time.Now().UnixMilli())
+	require.NoError(t, err)
+	f := &fixture{Boards: New(c), client: client, window: w, layout: c.Periods[periods.Weekly].Layout}
+	for _, s := range f.Shards() {
+		begun, err := s.Begin(t.Context(), []ledger.StartPosition{{
+			Partition: ledger.Partition{Topic: "points"}, At: ledger.At(10), Origin: &ledger.Origin{},
+		}})
+		require.NoError(t, err)
+		require.Equal(t, ledger.Began, begun)
+	}
+	return f
+}
+
+// key is the board's on a shard.
+func (f *fixture) key(shard int) string {
+	return f.Shards()[shard].Keys().Listed("global:weekly:" + f.window.Name)
+}
+
+// put writes standings, each to the shard of its member.
+func (f *fixture) put(t tester, all ...ranking.Standing) {
+	t.Helper()
+	pipe := f.client.Pipeline()
+	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + strconv.FormatInt(f.window.End+int64(time.Hour/time.Millisecond), 10)
+	for _, st := range all {
+		score, err := f.layout.Encode(st.Points, f.layout.Ticks(f.window.Start, f.window.End, st.ReachedAt.UnixMilli()))
+		require.NoError(t, err)
+		home := f.home(st.Member)
+		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: score, Member: st.Member})
+		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), "global:weekly:"+f.window.Name, listing)
+	}
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+}
+
+// standing is one whose time is so many ticks after the window's start.
+func (f *fixture) standing(member string, points, ticks int64) ranking.Standing {
+	at := f.window.Start + ticks*f.layout.Tick
+	return ranking.Standing{Member: member, Points: points,
+		ReachedAt: time.UnixMilli(f.layout.Time(f.window.Start, f.window.End, f.layout.Ticks(f.window.Start, f.window.End, at))).UTC()}
+}
+
+// ranked is the model: most points first, then the earlier, then the greater id.
+func ranked(all []ranking.Standing) []ranking.Standing {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b ranking.Standing) int {
+		return cmp.Or(cmp.Compare(b.Points, a.Points), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(b.Member, a.Member))
+	})
+	for i := range all {
+		all[i].Rank = int64(i + 1)
+	}
+	return all
+}
+
+// cut is a page of the model; nil where there is none.
+func cut(all []ranking.Standing, offset, limit int) []ranking.Standing {
+	from := min(offset, len(all))
+	if to := min(from+limit, len(all)); to > from {
+		return all[from:to]
+	}
+	return nil
+}
+
+// trips counts round trips: calls, and pipelines as one.
+type trips struct{ n atomic.Int64 }
+
+func (t *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (t *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		t.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+func (t *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		t.n.Add(1)
+		return next(ctx, cmds)
+	}
+}

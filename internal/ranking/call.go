@@ -1,0 +1,142 @@
+package ranking
+
+// The one way in which scripts are called.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// Call calls a script with its keys, which all share a hash tag, and its arguments. What
+// it returns is a list.
+func (s *Store) Call(ctx context.Context, script lua.Script, keys []string, args ...any) ([]any, error) {
+	all := make([]any, head, head+len(keys)+len(args))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	return s.evaluate(ctx, script, len(keys), append(all, args...))
+}
+
+// head is what comes before a script's keys: the command, the script and the number of keys.
+const head = 3
+
+// evaluate calls a script with its keys and arguments behind room for the head. The slice
+// isn't copied and can be reused after the call. A server that doesn't know the script is
+// sent it.
+func (s *Store) evaluate(ctx context.Context, script lua.Script, keys int, args []any) ([]any, error) {
+	ctx = redisconn.Within(ctx, s.timeout)
+	args[0], args[1], args[2] = "evalsha", script.SHA, keys
+	reply, err := s.client.Do(ctx, args...).Slice()
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		args[0], args[1] = "eval", script.Source
+		reply, err = s.client.Do(ctx, args...).Slice()
+	}
+	return reply, s.explain(s.withRoom(ctx, err), script.Source)
+}
+
+// scriptCall is a script to call on a shard.
+type scriptCall struct {
+	store  *Store
+	script lua.Script
+	keys   []string
+	args   []any
+}
+
+// callEach calls scripts of shards that share a client, in one round trip to each server, and
+// returns what each resulted in.
+func callEach(ctx context.Context, calls []scriptCall) (replies [][]any, errs []error) {
+	replies, errs = make([][]any, len(calls)), make([]error, len(calls))
+	if len(calls) == 1 {
+		c := &calls[0]
+		replies[0], errs[0] = c.store.Call(ctx, c.script, c.keys, c.args...)
+		return replies, errs
+	}
+	all := make([]int, len(calls))
+	for i := range calls {
+		all[i] = i
+	}
+	for _, command := range []string{"evalsha", "eval"} { // a server that doesn't know the script is sent it
+		var again []int
+		for j, reply := range pipelined(ctx, command, calls, all) {
+			i := all[j]
+			if replies[i], errs[i] = reply.Slice(); errs[i] != nil && strings.HasPrefix(errs[i].Error(), "NOSCRIPT") {
+				again = append(again, i)
+			}
+		}
+		if all = again; len(all) == 0 {
+			break
+		}
+	}
+	for i, err := range errs {
+		errs[i] = calls[i].store.explain(err, calls[i].script.Source)
+	}
+	return replies, errs
+}
+
+// pipelined sends some of the calls, and returns what came of them.
+func pipelined(ctx context.Context, command string, calls []scriptCall, some []int) []*redis.Cmd {
+	if len(some) == 0 {
+		return nil
+	}
+	store := calls[some[0]].store
+	ctx = redisconn.Within(ctx, store.timeout)
+	pipe := store.client.Pipeline()
+	replies := make([]*redis.Cmd, len(some))
+	for j, i := range some {
+		c := &calls[i]
+		args := []any{command, c.script.SHA, len(c.keys)}
+		if command == "eval" {
+			args[1] = c.script.Source
+		}
+		for _, key := range c.keys {
+			args = append(args, key)
+		}
+		replies[j] = pipe.Do(ctx, append(args, c.args...)...)
+	}
+	_, _ = pipe.Exec(ctx) // each has its own error
+	return replies
+}
+
+// Unexpected is a reply that a script doesn't give.
+func Unexpected(script lua.Script, reply any) error {
+	return Faultf("an unexpected reply of %s: %s", script.Name, clip(fmt.Sprint(reply)))
+}
+
+// Texts reads a reply's elements as texts.
+func Texts(reply []any) ([]string, error) {
+	all := make([]string, len(reply))
+	for i, v := range reply {
+		switch v := v.(type) {
+		case string:
+			all[i] = v
+		case int64:
+			all[i] = fmt.Sprint(v)
+		default:
+			return nil, Faultf("an unexpected reply: element %d is %T", i, v)
+		}
+	}
+	return all, nil
+}
+
+// Fields reads a hash as HGETALL gives it to a script.
+func Fields(reply any) (map[string]string, error) {
+	list, ok := reply.([]any)
+	if !ok || len(list)%2 != 0 {
+		return nil, Faultf("an unexpected reply: %T for a hash", reply)
+	}
+	words, err := Texts(list)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]string, len(words)/2)
+	for i := 0; i < len(words); i += 2 {
+		m[words[i]] = words[i+1]
+	}
+	return m, nil
+}

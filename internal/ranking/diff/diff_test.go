@@ -1,0 +1,319 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestTheSameEventsAreEqualInAnyLayoutOnAnyNumberOfShards(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		windows, all := diff(t, a, b, nil)
+		require.Empty(t, all)
+		require.Len(t, windows, 3)
+		for _, w := range windows {
+			require.False(t, w.Differs(), "%+v", w)
+			require.True(t, w.Exact)
+			require.True(t, w.InA && w.InB)
+		}
+	})
+}
+
+func TestEveryKindOfDifferenceIsToldFromTheOthers(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		layout := b.config.Periods[periods.Weekly].Layout
+		w := b.windows[0]
+		score, err := layout.Encode(77, layout.Ticks(w.Start, w.End, b.now))
+		require.NoError(t, err)
+		zadd := func(member string, score float64) {
+			require.NoError(t, b.client.ZAdd(t.Context(), b.key(member), redis.Z{Score: score, Member: member}).Err())
+		}
+		zadd("m1", score)
+		zadd("more", score)
+		require.NoError(t, b.client.ZRem(t.Context(), b.key("m2"), "m2").Err())
+		zadd("m3", -1) // none that a wide layout writes
+		had := b.client.ZScore(t.Context(), b.key("m4"), "m4").Val()
+		points, ticks, err := layout.Decode(had)
+		require.NoError(t, err)
+		coarser := a.config.Periods[periods.Weekly].Layout.Tick
+		later, err := layout.Encode(points, ticks-2*coarser/layout.Tick)
+		require.NoError(t, err)
+		zadd("m4", later)
+
+		windows, all := diff(t, a, b, nil)
+		got := windows[1] // weekly, behind monthly
+		require.Equal(t, "weekly", got.Period)
+		require.Equal(t, []int{1, 1, 1, 1, 1}, []int{got.OnlyA, got.OnlyB, got.Points, got.Times, got.Foreign})
+		members := []string{}
+		for _, d := range all {
+			require.Equal(t, "weekly", d.Period)
+			members = append(members, d.Member)
+		}
+		require.Equal(t, []string{"m1", "m2", "m3", "m4", "more"}, members)
+		require.Equal(t, int64(77), all[0].B.Points)
+		require.True(t, all[2].B.Foreign)
+		for _, filter := range []func(*Prefixes){
+			func(d *Prefixes) { d.Periods = []string{"monthly", "yearly"} },
+			func(d *Prefixes) { d.Windows = []string{a.windows[2].Name} },
+		} {
+			_, all := diff(t, a, b, filter)
+			require.Empty(t, all)
+		}
+		windows, all = diff(t, a, b, func(d *Prefixes) { d.Bound = 2 })
+		require.True(t, windows[1].More)
+		require.Len(t, all, 2)
+	})
+}
+
+func TestWindowsThatAreCutOtherwiseAreNamedAndNotCompared(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		last := b.stores[m-1].Keys()
+		require.NoError(t, b.client.HSet(t.Context(), last.Windows(), a.windows[0].Listing(), "1 2 99999999999999").Err())
+		windows, all := diff(t, a, b, nil)
+		require.Empty(t, all)
+		require.Contains(t, windows[1].Why, "it is cut otherwise under the two")
+		require.True(t, windows[1].Differs())
+
+		sunday := written(t, a.client, a.config.Prefix+"3", m, codec.Readable, 99_999_999, func(c *ranking.Config) {
+			calendar, err := periods.NewCalendar("UTC", "sunday")
+			require.NoError(t, err)
+			c.Calendar = calendar
+			delete(c.Periods, periods.Yearly)
+		})
+		windows, _ = diff(t, a, sunday, nil)
+		require.Contains(t, windows[1].Why, "by another time zone or week start")
+		require.Equal(t, "yearly boards aren't kept under "+sunday.config.Prefix, windows[2].Why)
+		require.Empty(t, windows[0].Why, "a month is one under any week start")
+		require.Equal(t, 1200, windows[0].OnlyA)
+	})
+}
+
+func TestASideThatIsBehindIsNotExact(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		a.add(t, a.member("m1", 5))
+		windows, all := diff(t, a, b, nil)
+		require.Len(t, all, 3)
+		for _, w := range windows {
+			require.False(t, w.Exact)
+			require.Equal(t, 1, w.Points)
+		}
+		origin := b.stores[m-1].Keys().Origin()
+		require.NoError(t, b.client.HSet(t.Context(), origin, "events/3", fmt.Sprint("5 ", time.Now().UnixMilli())).Err())
+		windows, _ = diff(t, a, b, nil)
+		require.Equal(t, []string{"events/3"}, windows[0].IncompleteB)
+		require.Empty(t, windows[0].IncompleteA)
+	})
+}
+
+// A window is over where a shard would no longer take its events, or show it.
+func TestAWindowThatIsOverOnAShardIsLeftOut(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		w := b.windows[0]
+		listing := fmt.Sprint(w.Start, " ", w.End, " ", time.Now().UnixMilli()-1)
+		require.NoError(t, b.client.HSet(t.Context(), b.stores[m-1].Keys().Windows(), w.Listing(), listing).Err())
+		windows, _ := diff(t, a, b, nil)
+		require.Len(t, windows, 2)
+	})
+}
+
+// With one number of shards each is compared with its like; with two numbers none may lag.
+func TestAShardThatLagsOnOneSideIsNotExact(t *testing.T) {
+	a, b := two(t, 3, 3)
+	exact := func() bool {
+		windows, _ := diff(t, a, b, nil)
+		return windows[0].Exact
+	}
+	b.moveTo(t, 1, 20)
+	require.False(t, exact())
+	a.moveTo(t, 1, 20)
+	require.True(t, exact(), "both sides have the same events of its members")
+	a, b = two(t, 5, 2)
+	a.moveTo(t, 1, 20)
+	require.False(t, exact())
+	b.moveTo(t, 0, 20)
+	require.False(t, exact(), "of other members of that shard they haven't")
+}
+
+// Traffic goes to both while they are compared: what differs in between is looked at
+// again, and agrees.
+func TestTrafficToBothIsNoDifference(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		stop, ended := make(chan struct{}), make(chan error, 1)
+		go func() { ended <- traffic(t.Context(), stop, a, b) }()
+		windows, all := diff(t, a, b, func(d *Prefixes) { d.Pause = 5 * time.Millisecond })
+		close(stop)
+		require.NoError(t, <-ended)
+		require.LessOrEqual(t, len(all), 3, "one event may be on its way")
+		require.Len(t, windows, 3)
+	})
+}
+
+// traffic gives every side the same events, until it is stopped.
+func traffic(ctx context.Context, stop <-chan struct{}, sides ...*standings) error {
+	for n := 0; ; n++ {
+		for _, s := range sides {
+			if err := s.apply(ctx, s.member(fmt.Sprint("m", n%1200), 1)); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+	}
+}
+
+// Two rows are of the same event, or they aren't: ticks that share a millisecond may be.
+func TestTimesAreComparedToTheCoarserTick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]codec.Kind{codec.Readable, codec.Wide})
+		most := rapid.SampledFrom([]int64{1000, 99_999_999, 2_000_000_000})
+		la, err := codec.New(kind.Draw(t, "a"), periods.Weekly.Length(), most.Draw(t, "max a"))
+		require.NoError(t, err)
+		lb, err := codec.New(kind.Draw(t, "b"), periods.Weekly.Length(), most.Draw(t, "max b"))
+		require.NoError(t, err)
+		start := int64(1_700_000_000_000)
+		end := start + 7*day
+		at := rapid.Int64Range(start, end-1)
+		rowOf := func(l codec.Layout, at int64) ranking.Row {
+			score, err := l.Encode(5, l.Ticks(start, end, at))
+			require.NoError(t, err)
+			sets := ranking.Sets{Window: ledger.Window{Start: start, End: end}, A: ranking.Set{Layout: l}}
+			d, err := sets.Difference("m", fmt.Sprintf("%.17g", score), "")
+			require.NoError(t, err)
+			return d.A
+		}
+		x := at.Draw(t, "x")
+		require.Zero(t, kindOf(rowOf(la, x), rowOf(lb, x), la, lb, end), "one event")
+		y := at.Draw(t, "y")
+		if apart := max(x, y) - min(x, y); apart >= la.Tick+lb.Tick {
+			require.Equal(t, otherTime, kindOf(rowOf(la, x), rowOf(lb, y), la, lb, end))
+		}
+	})
+}
+
+// A member that both sides lose while they are compared, with a window that is dropped or
+// whose retention ends, is a difference of neither.
+func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
+	numbers(t, func(t *testing.T, n, m ledger.Shards) {
+		a, b := two(t, n, m)
+		for _, member := range []string{"m1", "m2"} {
+			require.NoError(t, b.client.ZRem(t.Context(), b.key(member), member).Err())
+		}
+		b.moveTo(t, int(m)-1, b.next+10) // b is elsewhere: what differs is looked at again
+		looked := 0
+		a.client.AddHook(eavesdropper(func(args []any) error {
+			var names int // where members are asked for by their names, what comes before is empty
+			switch args[1] {
+			case lua.Compare.SHA:
+				names = 6
+			case lua.Scores.SHA:
+				names = 4
+			default:
+				return nil
+			}
+			if args[names] == "" && args[3] == a.key("m1") && slices.Contains(args, any("m1")) && len(args) < 10 {
+				looked++
+				return a.client.ZRem(t.Context(), a.key("m1"), "m1").Err()
+			}
+			return nil
+		}))
+		windows, all := diff(t, a, b, nil)
+		require.Positive(t, looked)
+		require.Equal(t, "weekly", windows[1].Period)
+		require.Equal(t, 1, windows[1].OnlyA)
+		require.Len(t, all, 1)
+		require.Equal(t, "m2", all[0].Member)
+	})
+}
+
+func TestPositionsAreThoseOfTheShardsFurthestBehindAndAhead(t *testing.T) {
+	at := func(texts ...string) (shards []map[string]string) {
+		for _, text := range texts {
+			l := map[string]string{}
+			if text != "" {
+				l["points/0"] = text
+			}
+			shards = append(shards, l)
+		}
+		return shards
+	}
+	const sweep = "120..480@00000000000000ff"
+	for _, try := range []struct {
+		a, b []map[string]string
+		want Position
+	}{
+		{at("10"), at("10"), Position{"points/0", "10", "10", "10", "10", true}},
+		{at("10"), at("9"), Position{"points/0", "10", "9", "10", "9", false}},
+		{at("10"), at(""), Position{"points/0", "10", "", "10", "", false}},
+		{at("120", "480"), at("120", "480"), Position{"points/0", "120", "120", "480", "480", true}},
+		{at("120", "480"), at("480", "120"), Position{"points/0", "120", "120", "480", "480", false}},
+		{at("480", sweep, "120"), at("480"), Position{"points/0", "120", "480", "480", "480", false}},
+		{at(sweep, "torn:"+sweep), at(sweep), Position{"points/0", "torn:" + sweep, sweep, sweep, sweep, false}},
+		{at("120", "480"), at("120", "120", "480", "480"), Position{"points/0", "120", "120", "480", "480", true}},
+		{at("120", "480"), at("120", "120", "480"), Position{"points/0", "120", "120", "480", "480", false}},
+		{at("120", ""), at("120", "120"), Position{"points/0", "", "120", "120", "120", false}},
+	} {
+		got := positions(try.a, try.b)
+		require.Equal(t, []Position{{got[0].Partition, try.want.A, try.want.B, try.want.FurthestA, try.want.FurthestB, try.want.Same}}, got, "%v %v", try.a, try.b)
+	}
+}
+
+// Two shards meet if there is a member that is on both.
+func TestShardsMeetWhereTheyHaveHashesInCommon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, m := ledger.Shards(rapid.IntRange(1, ledger.MaxShards).Draw(t, "n")), ledger.Shards(rapid.IntRange(1, ledger.MaxShards).Draw(t, "m"))
+		hash := rapid.Uint64().Draw(t, "hash")
+		require.True(t, meet(n.Of(hash), int(n), m.Of(hash), int(m)))
+		i, j := rapid.IntRange(0, int(n)-1).Draw(t, "i"), rapid.IntRange(0, int(m)-1).Draw(t, "j")
+		later := max(n.From(i), m.From(j)) // the first hash that both may have
+		require.Equal(t, n.Of(later) == i && m.Of(later) == j, meet(i, int(n), j, int(m)))
+	})
+}
+
+func TestAPrefixOfSeveralNumbersOfShardsIsThatWhichIsAskedFor(t *testing.T) {
+	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
+	four := written(t, client, prefix, 4, codec.Readable, 99_999_999, nil)
+	require.Equal(t, ledger.Shards(4), four.view(t, 3).Shards, "the only one")
+	two := written(t, client, prefix, 2, codec.Readable, 99_999_999, nil)
+	four.view(t, 4)
+	two.view(t, 2)
+	_, err := ranking.NewView(t.Context(), client, prefix, 3, 20*time.Second)
+	var several *ranking.SeveralError
+	require.ErrorAs(t, err, &several)
+	require.Equal(t, []ledger.Shards{2, 4}, several.Shards)
+	one := written(t, client, prefix, 1, codec.Readable, 99_999_999, nil)
+	one.view(t, 3)
+
+	require.NoError(t, client.Del(t.Context(), four.stores[2].Keys().Schema()).Err())
+	v, err := ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	require.NotNil(t, v, "to be dropped")
+	require.ErrorContains(t, err, "shard 2 of 4 has none")
+	require.NoError(t, client.Set(t.Context(), four.stores[2].Keys().Schema(), "{}", 0).Err())
+	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	require.ErrorContains(t, err, "shard 2 of 4 has another one than the others")
+	// Where the first is lost, boards of another number aren't taken for those that are meant.
+	require.NoError(t, client.Del(t.Context(), four.stores[0].Keys().Schema()).Err())
+	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	require.ErrorContains(t, err, "shard 0 of 4 has none")
+}

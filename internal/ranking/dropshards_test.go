@@ -1,0 +1,194 @@
+package ranking
+
+// Drops of several shards.
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
+)
+
+// sharded are as many shards under a prefix as there are, with members in each but the first.
+func sharded(t *testing.T, prefix string, shards ledger.Shards) []*fixture {
+	t.Helper()
+	client := testenv.RedisClient(t)
+	var all []*fixture
+	for i := range int(shards) {
+		f := newFixture(t, client, prefix)
+		f.store = f.storeOf(t, func(c *Config) { c.Shard, c.Shards = i, shards })
+		f.begin(t)
+		eu := f.of("eu")
+		var members []ledger.Member
+		for m := 0; len(members) < 5 && i > 0; m++ {
+			if id := fmt.Sprint("m", m); shards.Of(xxhash.Sum64String(id)) == i {
+				members = append(members, f.member(id, 1))
+			}
+		}
+		f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+		f.piece.Groups = []ledger.Group{{Windows: append([]int{0, 1, 2}, eu...), Members: members}}
+		if len(members) == 0 {
+			f.piece.Groups = nil
+		}
+		f.mustApply(t)
+		all = append(all, f)
+	}
+	return all
+}
+
+func viewOf(t *testing.T, f *fixture) *View {
+	t.Helper()
+	v, err := NewView(t.Context(), f.client, f.prefix, f.store.shards, 20*time.Second)
+	require.NotNil(t, v, "%v", err)
+	return v
+}
+
+func TestADropRemovesEveryNumberOfShards(t *testing.T) {
+	prefix := testenv.Prefix(t)
+	four, two, one := sharded(t, prefix, 4), sharded(t, prefix, 2), sharded(t, prefix, 1)
+	for _, key := range []string{":{3.1}:odd", ":{1.77}:4:ledger", ":{9.0}:4:windows"} { // tags that aren't those of shards
+		require.NoError(t, one[0].client.Set(t.Context(), prefix+key, "x", time.Minute).Err())
+	}
+	require.NoError(t, one[0].client.Set(t.Context(), prefix+":{x.1}:2:y", "x", time.Minute).Err()) // not of standings
+	for _, shards := range [][]*fixture{four, two, one} {
+		v := viewOf(t, shards[0])
+		found, err := v.Survey(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found.stood, 7)
+		require.Equal(t, []int{6, 4 * 5 * 6}, []int{found.Windows, int(found.Members)})
+		require.Equal(t, []string{"eu", "global"}, found.Boards)
+		for _, f := range shards {
+			moves, err := v.Moves(t.Context(), found)
+			require.NoError(t, err)
+			require.False(t, moves)
+			f.piece.Groups = nil
+			f.mustApply(t)
+			moves, err = v.Moves(t.Context(), found)
+			require.NoError(t, err)
+			require.True(t, moves, "shard %d", f.store.shard)
+			found, err = v.Survey(t.Context())
+			require.NoError(t, err)
+		}
+	}
+	v := viewOf(t, four[0])
+	require.NoError(t, four[0].client.Set(t.Context(), four[3].store.keys.Rebuild(), "{}", time.Minute).Err())
+	four[0].client.HSet(t.Context(), four[3].store.keys.Workers(), "events/3", fmt.Sprintf(`{"owner":"host-1","at":%q}`, time.Now().Format(time.RFC3339Nano)))
+	found, err := v.Survey(t.Context())
+	require.NoError(t, err)
+	require.True(t, found.Rebuilding)
+	require.Equal(t, map[string]string{"events/3": "host-1"}, found.Used)
+	names := make([]string, len(found.keys))
+	for i, key := range found.keys {
+		names[i] = nameOf(key)
+	}
+	require.True(t, slices.IsSortedFunc(names, func(a, b string) int { return removedAt(a) - removedAt(b) }), "%v", names)
+	require.NoError(t, v.Drop(t.Context(), found, 0, nil))
+	require.Equal(t, []string{":{x.1}:2:y"}, slices.Collect(maps.Keys(contents(t, four[0].client, prefix))))
+}
+
+// removedAt is the order that drop.go documents.
+func removedAt(name string) int {
+	if at := slices.Index([]string{"ledger", "schema"}, name); at >= 0 {
+		return at
+	}
+	if name == "windows" {
+		return 3
+	}
+	return 2
+}
+
+// Wherever a drop is stopped, no shard counts on top of what is left, and one that has
+// boards halts whoever starts.
+func TestWhatIsLeftOfADropOfShardsIsNoBoardToAnybody(t *testing.T) {
+	found, err := viewOf(t, sharded(t, testenv.Prefix(t), 3)[0]).Survey(t.Context())
+	require.NoError(t, err)
+	for stop := 3; stop < found.Keys; stop++ {
+		all := sharded(t, testenv.Prefix(t)+fmt.Sprint(stop), 3)
+		v := viewOf(t, all[0])
+		found, err := v.Survey(t.Context())
+		require.NoError(t, err)
+		found.keys = found.keys[:stop]
+		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
+		orphaned := 0
+		for _, f := range all {
+			listed := f.client.HLen(t.Context(), f.store.keys.Windows()).Val()
+			f.answers(t, ledger.Answer{Outcome: ledger.Moved})
+			if listed == 0 {
+				continue
+			}
+			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "", 0, nil)})
+			require.NoError(t, err)
+			require.Equal(t, ledger.Orphaned, begun, "after %v", found.keys)
+			orphaned++
+		}
+		require.Positive(t, orphaned, "after %v", found.keys)
+		v = viewOf(t, all[0])
+		found, err = v.Survey(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
+		require.Empty(t, contents(t, all[0].client, all[0].prefix))
+	}
+}
+
+func TestBoardsAreDroppedFromEveryShard(t *testing.T) {
+	all := sharded(t, testenv.Prefix(t), 4)
+	v := viewOf(t, all[0])
+	eu := func(board string) bool { return board == "eu" }
+	found, err := v.SurveyBoards(t.Context(), eu)
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 9, 45}, []int{found.Windows, found.Keys, int(found.Members)}, "the first has none")
+
+	lock := all[2].store.keys.Rebuild()
+	require.NoError(t, all[0].client.Set(t.Context(), lock, "{}", time.Minute).Err())
+	_, err = v.DropBoards(t.Context(), found, 0, nil)
+	require.ErrorIs(t, err, ErrRebuilding)
+	all[0].del(t, lock)
+
+	// The same again finishes it, and counts each window once.
+	found, err = v.SurveyBoards(t.Context(), eu)
+	require.NoError(t, err)
+	last := 0
+	dropped, err := v.DropBoards(t.Context(), found, 0, func(done int) { last = done })
+	require.NoError(t, err)
+	require.Equal(t, int64(3), dropped)
+	require.Equal(t, found.Keys, last)
+	for i, f := range all {
+		for key := range contents(t, f.client, f.prefix) {
+			require.NotContains(t, key, ":eu:")
+		}
+		kept, listed := f.client.HLen(t.Context(), f.store.keys.Dropped()).Val(), f.client.HLen(t.Context(), f.store.keys.Windows()).Val()
+		require.Equal(t, []int64{int64(min(i, 1) * 3), int64(min(i, 1) * 3)}, []int64{kept, listed})
+	}
+	found, err = v.SurveyBoards(t.Context(), eu)
+	require.NoError(t, err)
+	require.Zero(t, found.Keys)
+}
+
+// A key says of which shard it is, and what it is there.
+func TestAKeyIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefix := rapid.StringMatching(`[A-Za-z0-9._-]{1,20}`).Draw(t, "prefix")
+		of := ledger.Shards(rapid.IntRange(1, ledger.MaxShards).Draw(t, "shards"))
+		shard := rapid.IntRange(0, int(of)-1).Draw(t, "shard")
+		name := rapid.SampledFrom([]string{"ledger", "~rebuild", "global:weekly:2026-W47", "4:weekly:2026-W47", "~id:4:weekly:x"}).Draw(t, "name")
+		key := newKeys(prefix, shard, of).Listed(name)
+		require.Equal(t, name, nameOf(key))
+		i, n, ok := shardOf(key)
+		require.True(t, ok)
+		require.Equal(t, []int{shard, int(of)}, []int{i, int(n)})
+		require.True(t, strings.HasPrefix(key, newKeys(prefix, i, n).tag))
+	})
+	for _, key := range []string{"lb:{0.0}:1:ledger", "lb:{3.1}:3:ledger", "lb:{0.1}:257:x", "lb:{1}:ledger", "lb:{0.1}:ledger", "lb:{x}:ledger", "lb"} {
+		_, _, ok := shardOf(key)
+		require.False(t, ok, key)
+	}
+}

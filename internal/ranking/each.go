@@ -1,0 +1,220 @@
+package ranking
+
+// What several shards are asked at once: they share a client, and each server is one round
+// trip. Shards that aren't asked have no query.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// ReadEach reads a window in several shards, of each what its query says. Parts and errors are
+// as those of Read.
+func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []error) {
+	parts, errs := make([]Part, len(shards)), make([]error, len(shards))
+	var all []int
+	for i := range shards {
+		all = append(all, i)
+	}
+	for range 2 { // once more where the schema that was found is one to read against
+		var calls []scriptCall
+		var called []int
+		for _, i := range all {
+			call, err := shards[i].readCall(*shards[i].readAs.Load(), &queries[i])
+			if errs[i] = err; err == nil {
+				calls, called = append(calls, call), append(called, i)
+			}
+		}
+		replies, failed := callEach(ctx, calls)
+		all = all[:0]
+		for j, i := range called {
+			schema, _ := calls[j].args[0].(string)
+			if parts[i], errs[i] = shards[i].part(schema, &queries[i], replies[j], failed[j]); shards[i].fits(errs[i]) {
+				all = append(all, i)
+			}
+		}
+		if len(all) == 0 {
+			break
+		}
+	}
+	return parts, errs
+}
+
+// StateEach reads what several shards hold beside the boards, each as of a moment of its own.
+func StateEach(ctx context.Context, shards []*Store) ([]ledger.State, []error) {
+	var calls []scriptCall
+	for _, s := range shards {
+		calls = append(calls, scriptCall{s, lua.State, s.stateKeys(), nil})
+	}
+	asked := time.Now()
+	states := make([]ledger.State, len(shards))
+	replies, errs := callEach(ctx, calls)
+	for i, s := range shards {
+		states[i], errs[i] = s.state(asked, replies[i], errs[i])
+	}
+	return states, errs
+}
+
+// PositionEach reads the places of a partition in the ledgers of several shards.
+func PositionEach(ctx context.Context, shards []*Store, partition ledger.Partition) ([]string, []error) {
+	texts, errs := make([]string, len(shards)), make([]error, len(shards))
+	pipe := shards[0].client.Pipeline()
+	replies := make([]*redis.StringCmd, len(shards))
+	for i, s := range shards {
+		replies[i] = pipe.HGet(ctx, s.keys.Ledger(), partition.String())
+	}
+	_, _ = pipe.Exec(redisconn.Within(ctx, shards[0].timeout)) // each has its own error
+	for i, s := range shards {
+		texts[i], errs[i] = s.position(partition, replies[i])
+	}
+	return texts, errs
+}
+
+// Pivot is a place in the order of a window: a score, and the id of a member who needn't be
+// there. Above it is whoever has a greater score, or the same and a greater id, by bytes.
+type Pivot struct {
+	Score  float64
+	Member string
+}
+
+// TopPivot is one above which there is nobody.
+func TopPivot() Pivot { return Pivot{Score: math.Inf(1)} }
+
+// AboveQuery is what a shard is asked about pivots.
+type AboveQuery struct {
+	Pivots []Pivot
+	// Over and From are how many rows to read above the first pivot, and from it on.
+	Over, From int
+}
+
+// Above is the answer.
+type Above struct {
+	Counts []int64 // of members above each pivot
+	Part           // the rows alone: nothing is said of the window
+}
+
+// AboveEach counts the members of a window above pivots, in several shards. Those without a
+// pivot aren't asked.
+func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Window, queries []AboveQuery) ([]Above, error) {
+	lw := listed(board, w)
+	var calls []scriptCall
+	var called []int
+	for i, q := range queries {
+		if len(q.Pivots) == 0 {
+			continue
+		}
+		args := []any{q.Over, q.From}
+		for _, p := range q.Pivots {
+			args = append(args, scoreText(p.Score), p.Member)
+		}
+		s := shards[i]
+		calls, called = append(calls, scriptCall{s, lua.Above, []string{s.keys.Window(&lw)}, args}), append(called, i)
+	}
+	answers := make([]Above, len(queries))
+	replies, errs := callEach(ctx, calls)
+	for j, i := range called {
+		err := errs[j]
+		if err == nil {
+			err = shards[i].ofShard(answers[i].read(shards[i].periods[lw.Period].Layout, w, replies[j], len(queries[i].Pivots), queries[i].Over))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("count in %s: %w", lw.Listing(), err)
+		}
+	}
+	return answers, nil
+}
+
+func (a *Above) read(l codec.Layout, w periods.Window, reply []any, pivots, over int) error {
+	a.Window = w
+	if len(reply) != 2 {
+		return Unexpected(lua.Above, reply)
+	}
+	counts, _ := reply[0].([]any)
+	for _, c := range counts {
+		n, _ := c.(int64)
+		a.Counts = append(a.Counts, n)
+	}
+	if len(a.Counts) != pivots {
+		return Unexpected(lua.Above, reply)
+	}
+	rows, err := list(reply[1])
+	if err != nil {
+		return err
+	}
+	first := max(0, a.Counts[0]-int64(over))
+	for i := 0; i+1 < len(rows); i += 2 {
+		if err := a.add(l, rows[i], rows[i+1], first+int64(i/2)+1); err != nil {
+			return err
+		}
+	}
+	a.Rows = len(a.Standings)
+	return nil
+}
+
+// RowsEach reads the rows at some ranks, from 0, of a window in several shards: of each a pivot,
+// without a member where there is no such rank. Those without a rank aren't asked.
+func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Window, ranks [][]int64) ([][]Pivot, error) {
+	lw := listed(board, w)
+	var calls []scriptCall
+	var called []int
+	for i, some := range ranks {
+		if len(some) == 0 {
+			continue
+		}
+		var args []any
+		for _, rank := range some {
+			args = append(args, rank)
+		}
+		s := shards[i]
+		calls, called = append(calls, scriptCall{s, lua.Rows, []string{s.keys.Window(&lw)}, args}), append(called, i)
+	}
+	rows := make([][]Pivot, len(ranks))
+	replies, errs := callEach(ctx, calls)
+	for j, i := range called {
+		err := errs[j]
+		if err == nil {
+			rows[i], err = pivots(replies[j], len(ranks[i]))
+			err = shards[i].ofShard(err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read rows of %s: %w", lw.Listing(), err)
+		}
+	}
+	return rows, nil
+}
+
+func pivots(reply []any, want int) ([]Pivot, error) {
+	words, err := Texts(reply)
+	if err != nil || len(words) != 2*want {
+		return nil, Unexpected(lua.Rows, reply)
+	}
+	all := make([]Pivot, want)
+	for i := range all {
+		if all[i].Member = words[2*i]; all[i].Member == "" {
+			continue
+		}
+		if all[i].Score, err = strconv.ParseFloat(words[2*i+1], 64); err != nil {
+			return nil, fmt.Errorf("score of %q: %w", all[i].Member, err)
+		}
+	}
+	return all, nil
+}
+
+// scoreText is a score as a text that reads as exactly that double: 17 digits do for any.
+func scoreText(score float64) string {
+	if math.IsInf(score, 1) {
+		return "+inf"
+	}
+	return strconv.FormatFloat(score, 'g', 17, 64)
+}

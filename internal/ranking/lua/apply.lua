@@ -1,0 +1,173 @@
+-- apply.lua adds one piece of a batch to the standings and moves the ledger, or
+-- writes nothing and says why. Without a next position it only checks the piece, which
+-- then may be any of the batch: the answer is the same, and nothing is written.
+--
+-- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped
+--       6… each window's sorted set
+-- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
+--       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
+--       6 windows that may be listed
+--       for each window, in the order of KEYS:
+--         name in the listing, start ms, end ms, retention ms,
+--         layout (readable or wide), k, tick ms, max points
+--       for each group, to the end:
+--         number of windows, their numbers (from 1), number of members,
+--         their points and their times ms (two JSON lists), their ids
+--
+-- Returns one of
+--   {applied}                     or, of a check, {fits}
+--   {moved, what the ledger holds, or ''}
+--   {schema, what it is, or ''}
+--   {held}
+--   {bounds, window, listing}     listed with another start or end
+--   {lost, window}                listed, and its key is gone
+--   {unlisted, window}            not listed, and its key exists
+--   {foreign, window, member}     a score that this layout doesn't write
+--   {refused, reason, member, …}  each once, for the first reason that was found
+--     overflow                    a standing would leave the range of points
+--     window_limit                it would open a window beyond those that may be listed
+--
+-- Everything is read and checked before the first write. The first write marks
+-- the ledger as torn, the last one moves it: a script that dies between them
+-- leaves the mark, and nobody adds anything twice. Scores go to redis.call as
+-- numbers, which Redis writes exactly; offsets stay text.
+--
+-- In a shadow all keys live as long as a lease that is renewed for all at once: a
+-- rebuild that dies leaves nothing behind.
+--
+-- Numbers are whole and below 2^53, so exact.
+
+local call, unpack, tonumber = redis.call, unpack, tonumber
+
+local DAY = 86400000  -- a key expires this long after its window's retention, ms
+local SLICE = 1000    -- members a command; unpack carries at most 8,000 values
+
+local ledger, listings, dropped = KEYS[1], KEYS[4], KEYS[5]
+local field, expected = ARGV[1], ARGV[2]
+
+local found = call('HGET', ledger, field)
+if found ~= expected then return {'moved', found or ''} end
+local schema = call('GET', KEYS[2])
+if schema ~= ARGV[4] then return {'schema', schema or ''} end
+if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
+
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
+
+-- The windows. One whose retention is over is neither read nor written, nor is one that
+-- was dropped with its board: of the rest of its events nobody could say that it is whole.
+--
+-- The same holds where a consumer far behind comes to a window that is over and was never
+-- listed, its retention is raised, and then more of its events come. So the start of the
+-- last such window of each period is kept, in dropped as over:<period>, and what isn't
+-- listed and starts no later doesn't begin any more. A shadow is read by one retention.
+--
+-- But a clock that was far ahead for a while leaves out what isn't over by any retention,
+-- and its start stays in mind. So a window that hasn't ended begins all the same: of a
+-- period's windows the one that ends later starts later, so what was kept is of one that
+-- hasn't ended either. Retire forgets it, and says that events are missing.
+local windows, room = {}, nil -- how many more may be listed
+local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
+local function leftOut(period)
+  if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
+  return left[period]
+end
+local arg = 7
+for i = 1, #KEYS - 5 do
+  local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
+  local w = {
+    key = KEYS[5 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
+    tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
+  }
+  local expires = tonumber(last) + tonumber(ARGV[arg + 3])
+  local listing = call('HGET', listings, name)
+  if listing then
+    local from, to, over = string.match(listing, '^(%S+) (%S+) (%d+)$')
+    expires = tonumber(over) or math.huge
+    w.live = now < expires
+    if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
+  else
+    w.live = now < expires
+    local period = string.match(name, '^[^:]*:([^:]*)') or ''
+    if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
+    if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
+    w.listing = string.format('%s %s %.0f', first, last, expires)
+    w.expires = string.format('%.0f', expires + DAY)
+    if w.live then
+      room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
+      w.beyond = room < 0
+    end
+  end
+  if w.live then
+    local there = call('EXISTS', w.key) == 1
+    if listing and not there then return {'lost', name} end
+    if there and not listing then return {'unlisted', name} end
+  end
+  windows[i] = w
+  arg = arg + 8
+end
+
+-- include layouts.lua
+
+local refused, named = {'refused'}, {}
+local function refuse(reason, id)
+  if not named[id] then
+    named[id] = true
+    refused[#refused + 1] = reason
+    refused[#refused + 1] = id
+  end
+end
+
+-- Read everything and work out every new score.
+local writes = {}
+while arg <= #ARGV do
+  local count = tonumber(ARGV[arg])
+  local numbers = arg -- the window's number before the first
+  arg = arg + count + 1
+  local members = tonumber(ARGV[arg])
+  assert(count >= 0 and members >= 0) -- less would never come to an end
+  local points, times = cjson.decode(ARGV[arg + 1]), cjson.decode(ARGV[arg + 2])
+  local ids = arg + 2 -- the id before the first
+  arg = ids + members + 1
+  for n = 1, count do
+    local w = windows[tonumber(ARGV[numbers + n])]
+    if w.beyond then
+      for i = 1, members do refuse('window_limit', ARGV[ids + i]) end
+    elseif w.live then
+      for from = 1, members, SLICE do
+        local to = math.min(from + SLICE - 1, members)
+        local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))
+        local out, whose = (w.wide and wide or readable)(w, old, points, times, from, to, ids, refuse)
+        if not out then return {'foreign', w.name, whose} end
+        writes[#writes + 1] = {w, out}
+        w.written = true
+      end
+    end
+  end
+end
+if #refused > 1 then return refused end
+if ARGV[3] == '' then return {'fits'} end
+
+-- Write. What is listed first is known to a rebuild if this dies before it ends: a key
+-- that nothing lists would be in its way, and it wouldn't know.
+call('HSET', ledger, field, 'torn:' .. expected)
+for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
+for _, w in ipairs(windows) do
+  if w.listing and w.written then call('HSET', listings, w.name, w.listing) end
+end
+for _, write in ipairs(writes) do
+  call('ZADD', write[1].key, unpack(write[2]))
+end
+for _, w in ipairs(windows) do
+  if w.listing and w.written then
+    if lease then
+      call('PEXPIREAT', listings, lease)
+      w.expires = lease
+    end
+    call('PEXPIREAT', w.key, w.expires)
+  end
+end
+call('HSET', ledger, field, ARGV[3])
+return {'applied'}

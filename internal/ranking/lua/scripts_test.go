@@ -1,0 +1,47 @@
+package lua
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var all = []Script{Apply, Start, State, Report, Read, Above, Rows, Lost, Retire, DropBoards, Compare, Scores, Try, Lock, Renew, Release, Both, There, Swap, TryRebuild}
+
+func TestEveryFileIsAScriptOfTheRegistryOrBuiltIntoOne(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range all {
+		used[s.Name] = true
+		for _, line := range include.FindAllStringSubmatch(read(s.Name), -1) {
+			used[line[1]] = true
+		}
+		require.NotContains(t, s.Source, "-- include ", "%s", s.Name)
+	}
+	entries, err := files.ReadDir(".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.True(t, used[e.Name()], "%s is in no script", e.Name())
+	}
+}
+
+// A head is what a reviewer, and whoever calls the script, goes by.
+func TestEveryScriptListsItsKeysAndWhatItReturns(t *testing.T) {
+	keys, args := regexp.MustCompile(`\bKEYS\b`), regexp.MustCompile(`\bARGV\b`)
+	for _, s := range all {
+		head, body := "", ""
+		for line := range strings.Lines(s.Source) {
+			if body == "" && strings.HasPrefix(line, "--") {
+				head += line
+			} else {
+				body += line
+			}
+		}
+		require.True(t, strings.HasPrefix(head, "-- "+s.Name+" "), "%s", s.Name)
+		require.Regexp(t, `(?m)^-- KEYS  1`, head, "%s", s.Name)
+		require.Regexp(t, `(?m)^-- Returns `, head, "%s", s.Name)
+		require.True(t, keys.MatchString(body), "%s", s.Name)
+		require.Equal(t, args.MatchString(body), regexp.MustCompile(`(?m)^-- ARGV  `).MatchString(head), "%s", s.Name)
+	}
+}

@@ -1,0 +1,193 @@
+package shadow
+
+// What a rebuild has lives by one lease.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// own are the keys of rebuilds, and when each expires, ms from now.
+func (f *fixture) own(t testing.TB) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for key := range contents(t, f.client, f.prefix) {
+		if strings.Contains(key, "~") {
+			all[key] = f.client.PTTL(t.Context(), f.prefix+key).Val().Milliseconds()
+		}
+	}
+	return all
+}
+
+func TestEveryKeyOfARebuildExpiresFromItsFirstMomentOn(t *testing.T) {
+	f, _ := rebuilding(t)
+	own := f.own(t)
+	require.Len(t, own, 1+4+3, "lock; ledger, schema, origin, windows; boards: %v", own)
+	for key, left := range own {
+		require.Positive(t, left, key)
+		require.LessOrEqual(t, left, lease.Milliseconds(), key)
+	}
+}
+
+func TestALeaseIsRenewedForAllAtOnce(t *testing.T) {
+	f, r := rebuilding(t)
+	for key := range f.own(t) {
+		require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 20*time.Second).Err())
+	}
+	require.NoError(t, r.Renew(t.Context()))
+	for key, left := range f.own(t) {
+		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
+	}
+	require.Positive(t, f.client.Exists(t.Context(), f.key(0)).Val())
+}
+
+func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
+	for name, lose := range map[string]func(f *fixture, r *Rebuild) string{
+		"its lock":           func(_ *fixture, r *Rebuild) string { return r.live.Keys().Rebuild() },
+		"its ledger":         func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Ledger() },
+		"its schema":         func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Schema() },
+		"its origins":        func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Origin() },
+		"one of its windows": func(f *fixture, r *Rebuild) string { return r.shadow.Keys().Window(&f.piece.Windows[1]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, r := rebuilding(t)
+			require.NoError(t, r.Renew(t.Context()))
+			f.del(t, lose(f, r))
+			for key := range f.own(t) {
+				require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 20*time.Second).Err())
+			}
+			require.ErrorIs(t, r.Renew(t.Context()), ErrLost)
+			for key, left := range f.own(t) {
+				require.LessOrEqual(t, left, (20 * time.Second).Milliseconds(), "nothing is renewed: %s", key)
+			}
+			if name == "its lock" {
+				require.ErrorIs(t, r.Hold(t.Context(), lease), ErrLost)
+			}
+		})
+	}
+}
+
+// A rebuild is paused until its lease is over, and wakes up: nothing is left of it, and
+// it changes nothing, though it doesn't know.
+func TestARebuildThatWakesUpAfterItsLeaseDoesNotSwap(t *testing.T) {
+	f := someone(t)
+	before := contents(t, f.client, f.prefix)
+	r, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	f.fold(t, r, ledger.Origin{}, f.member("u1", 7))
+	require.NoError(t, r.Renew(t.Context()))
+	require.NoError(t, r.Hold(t.Context(), lease))
+	// All of it has a lease, of which little is left now: a short one could be over before
+	// the hold is taken.
+	own := f.own(t)
+	own[strings.TrimPrefix(r.live.Keys().Hold(), f.prefix)] = f.client.PTTL(t.Context(), r.live.Keys().Hold()).Val().Milliseconds()
+	require.Len(t, own, 1+4+3+1)
+	for key, left := range own {
+		require.Positive(t, left, key)
+		require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 100*time.Millisecond).Err())
+	}
+	require.Eventually(t, func() bool {
+		return len(f.own(t)) == 0 && f.client.Exists(t.Context(), f.store.Keys().Hold()).Val() == 0
+	},
+		10*time.Second, 20*time.Millisecond, "all of it expires")
+	require.Equal(t, before, contents(t, f.client, f.prefix))
+	f.unchanged(t, func() {
+		require.ErrorIs(t, r.Renew(t.Context()), ErrLost)
+		require.ErrorIs(t, r.Hold(t.Context(), lease), ErrLost)
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorIs(t, err, ErrLost)
+		p := f.newPiece()
+		p.Expected, p.Next = ledger.At(10), ledger.At(20)
+		a, _, err := r.Shadow().Apply(t.Context(), &p)
+		require.NoError(t, err)
+		require.Equal(t, ledger.Answer{Outcome: ledger.Moved}, a, "nor does a piece that was on its way begin it anew")
+	})
+	f.mustApply(t)
+	second := f.rebuild(t, f.member("u1", 7))
+	require.ErrorIs(t, r.Hold(t.Context(), lease), ErrLost, "another's lock isn't taken for its own")
+	f.held(t, second)
+	_, err = r.Swap(t.Context(), Choice{})
+	require.Error(t, err)
+	_, err = second.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+}
+
+func TestAHoldLapsesByItselfAndIsReleasedByItsOwnerOnly(t *testing.T) {
+	f, r := rebuilding(t)
+	require.NoError(t, r.Hold(t.Context(), lease))
+	require.NoError(t, r.Hold(t.Context(), lease), "once more: the answer may have been lost")
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	f.answers(t, ledger.Answer{Outcome: ledger.Held})
+	require.NoError(t, r.Release(t.Context()))
+	f.text(t, f.store.Keys().Hold(), "another's")
+	require.ErrorIs(t, r.Hold(t.Context(), lease), ErrUnheld)
+	require.NoError(t, r.Release(t.Context()))
+	f.answers(t, ledger.Answer{Outcome: ledger.Held})
+	f.del(t, f.store.Keys().Hold())
+	require.NoError(t, r.Hold(t.Context(), 100*time.Millisecond))
+	require.Eventually(t, func() bool { return f.apply(t).Outcome == ledger.Applied }, 10*time.Second, 10*time.Millisecond)
+}
+
+// A shadow begins where its origins say, or nobody could tell what it has.
+func TestAShadowHasAnOriginOfEveryPartition(t *testing.T) {
+	f := someone(t)
+	r, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	_, err = r.Shadow().Begin(t.Context(), []ledger.StartPosition{beginning(0, "", 0, nil)})
+	require.ErrorContains(t, err, "no origin is given")
+	require.Equal(t, ledger.Halt, Classify(err))
+}
+
+// sized notes the most arguments that a call has.
+type sized struct{ most *int }
+
+func (sized) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s sized) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		*s.most = max(*s.most, len(cmd.Args()))
+		return next(ctx, cmd)
+	}
+}
+func (sized) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
+	f, r := rebuilding(t)
+	pipe := f.client.Pipeline()
+	const windows = 1200 // three pages
+	for i := range windows {
+		name := fmt.Sprintf("b%d:weekly:2026-W47", i)
+		pipe.HSet(t.Context(), r.shadow.Keys().Windows(), name, "1 2 9999999999999")
+		pipe.ZAdd(t.Context(), r.shadow.Keys().Listed(name), redisZ(1, "u"))
+		pipe.PExpire(t.Context(), r.shadow.Keys().Listed(name), 20*time.Second)
+	}
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	most := 0
+	f.client.AddHook(sized{&most})
+	require.NoError(t, r.Renew(t.Context()))
+	require.Positive(t, most)
+	require.Less(t, most, windows/2, "arguments of a call")
+	for key, left := range f.own(t) {
+		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
+	}
+}
+
+// A renewal in the midst of a removal isn't one of a shadow that is lost: it would end it.
+func TestALeaseIsRenewedWhileTheShadowIsRemoved(t *testing.T) {
+	f := someone(t)
+	r := f.rebuild(t, f.member("u1", 10))
+	require.NoError(t, r.Renew(t.Context()))
+	require.NoError(t, r.remove(t.Context(), 0))
+	require.NoError(t, r.Renew(t.Context()))
+	require.Positive(t, f.client.PTTL(t.Context(), f.store.Keys().Rebuild()).Val())
+}

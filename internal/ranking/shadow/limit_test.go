@@ -1,0 +1,129 @@
+package shadow
+
+// How many windows a rebuild may open.
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
+)
+
+// limited is a fixture whose boards may have so many windows, with the three of global.
+func limited(t testing.TB, windows int64) *fixture {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = windows })
+	f.begin(t)
+	f.add(t, f.member("u1", 10))
+	return f
+}
+
+// shadowed adds u2 to a window of each of some boards, in a shadow; where the live ledger
+// is to come there too, f.mustApply does.
+func (f *fixture) shadowed(t testing.TB, r *Rebuild, boards ...string) {
+	t.Helper()
+	p := f.newPiece()
+	week := p.Windows[0]
+	p.Windows = nil
+	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
+	for i, board := range boards {
+		week.Board = board
+		p.Windows = append(p.Windows, week)
+		p.Groups = append(p.Groups, ledger.Group{Windows: []int{i}, Members: []ledger.Member{f.member("u2", 1)}})
+	}
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
+}
+
+// actionsByBoard are the actions of a plan's windows by board.
+func actionsByBoard(p *Plan) map[string]Action {
+	all := map[string]Action{}
+	for i := range p.Windows {
+		all[p.Windows[i].Board] = p.Windows[i].Action
+	}
+	return all
+}
+
+// What is refused in a shadow has no dead letter, and who is refused is so on every board.
+func TestAShadowHasNoLimitAndASwapOpensNoWindowBeyondIt(t *testing.T) {
+	f := limited(t, 4)
+	r := f.rebuild(t, f.member("u1", 10))
+	f.shadowed(t, r, "us", "eu", "asia")
+	f.piece.Groups = nil
+	f.mustApply(t)
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]Action{"global": Replaced, "asia": Replaced, "eu": LeftOut, "us": LeftOut}, actionsByBoard(p))
+	for _, w := range p.Windows {
+		if w.Action == LeftOut {
+			require.Equal(t, "it isn't there, and would be beyond max_windows, 4", w.Why)
+		}
+	}
+	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+	week := f.newPiece().Windows[0]
+	for board, is := range map[string]int64{"global": 1, "asia": 1, "eu": 0, "us": 0} {
+		week.Board = board
+		require.Equal(t, is, f.client.Exists(t.Context(), f.store.Keys().Window(&week)).Val(), board)
+	}
+	require.Equal(t, map[string]int64{"u1": 10}, f.points(t, 0))
+}
+
+// As after max_windows was lowered.
+func TestARebuildReplacesEveryWindowThatIsListedAlsoAboveTheLimit(t *testing.T) {
+	f := limited(t, 100)
+	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = 2 })
+	r := f.rebuild(t, f.member("u1", 15))
+	f.shadowed(t, r, "us")
+	f.piece.Groups = nil
+	f.mustApply(t)
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]Action{"global": Replaced, "us": LeftOut}, actionsByBoard(p))
+	for n := range 3 {
+		require.Equal(t, map[string]int64{"u1": 15}, f.points(t, n))
+	}
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+}
+
+// It is in the log that has been read to where the live boards are that nobody is in it.
+func TestAWindowThatIsDroppedMakesRoomOnceTheLogIsRead(t *testing.T) {
+	f := limited(t, 6)
+	f.both(t, f.member("u1", 5))
+	r := f.rebuild(t, f.member("u1", 15))
+	f.shadowed(t, r, "us")
+	p, err := r.Plan(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]Action{"global": Replaced, "eu": Replaced, "us": LeftOut}, actionsByBoard(p))
+	f.piece.Groups = nil
+	f.mustApply(t)
+	f.held(t, r)
+	p, err = r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]Action{"global": Replaced, "eu": Dropped, "us": Replaced}, actionsByBoard(p))
+	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+}
+
+// The window was counted in, and its listing is what was lost: as long as its key is there
+// and it isn't listed, partitions halt.
+func TestAWindowWhoseKeyIsThereIsReplacedAlsoAboveTheLimit(t *testing.T) {
+	f := limited(t, 3)
+	week := f.newPiece().Windows[0]
+	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), week.Listing()).Err())
+	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = 1 })
+	r := f.rebuild(t, f.member("u1", 10))
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	for _, w := range p.Windows {
+		require.Equal(t, Replaced, w.Action)
+	}
+	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+	f.add(t, f.member("u1", 1))
+}

@@ -1,0 +1,323 @@
+package shadow
+
+// What a rebuild is to replace, and what it has to keep: the log doesn't reach back to the
+// beginning of every window.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+// Choice is what a rebuild was asked for.
+type Choice struct {
+	Boards []string // to be replaced; none is all
+	// AcceptIncomplete goes on where a window that is kept, or replaced in part, lacks
+	// events. It is then shown as incomplete.
+	AcceptIncomplete bool
+}
+
+// Action is what becomes of a window.
+type Action int
+
+const (
+	// Replaced by what the log says.
+	Replaced Action = iota
+	// Dropped: the log says that nobody is in it.
+	Dropped
+	// Kept as it is.
+	Kept
+	// LeftOut: it isn't there now, and won't be.
+	LeftOut
+)
+
+var actions = [...]string{"replaced", "dropped", "kept", "left out"}
+
+func (f Action) String() string { return actions[f] }
+
+// Planned is what becomes of a window, and why.
+type Planned struct {
+	ledger.Window
+
+	Action Action
+	Why    string // it isn't replaced; empty where it is
+	Lost   bool   // it is listed, and its key is gone
+	// Incomplete: it lacks events from now on that the log doesn't hold, or may.
+	Incomplete bool
+
+	listing string // to be written; empty where nothing is
+	old     bool   // kept for the log alone: what is accepted as incomplete
+	over    bool   // it lives by its listing, and not by today's retention
+	stray   bool   // its key is there, and not listed
+	opens   bool   // neither is it listed, nor has it a key
+}
+
+// Plan is what a rebuild is about to do, as of one moment.
+type Plan struct {
+	Windows []Planned // by board, period and start
+	// From is the time from which the log was read in every partition, Unix ms: windows
+	// that start earlier are kept.
+	From int64
+	// Torn are the partitions of which a piece was written in part.
+	Torn []string
+	// Orphaned: the live ledger is empty.
+	Orphaned bool
+	// Refused is why this may not be done; empty if it may.
+	Refused []string
+
+	Live   map[string]string // the live ledger
+	Shadow map[string]string // the shadow's
+
+	origins map[string]string // to be written
+	listed  int               // windows that the shadow lists
+}
+
+// Plan says what Swap would do if both ledgers stood where the live one does now. Until
+// the log is read that far, windows that only the log knows aren't in it yet, and none is
+// Dropped.
+func (r *Rebuild) Plan(ctx context.Context, c Choice) (*Plan, error) {
+	p, err := r.plan(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("plan the rebuild of %q: %w", r.live.Prefix(), err)
+	}
+	if p.apart() == nil {
+		return p, nil
+	}
+	for i := range p.Windows {
+		if p.Windows[i].Action == Dropped {
+			p.Windows[i].Action = Replaced
+		}
+	}
+	return p, nil
+}
+
+// plan is made again where Redis has gone back while it was made; not for ever.
+func (r *Rebuild) plan(ctx context.Context, c Choice) (p *Plan, err error) {
+	for range 3 {
+		if p, err = r.planned(ctx, c); !errors.Is(err, errFewer) {
+			break
+		}
+	}
+	return p, err
+}
+
+func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
+	live, shadow, now, err := r.both(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if shadow.schema == swappedMark {
+		return nil, errSwapped
+	}
+	if err := r.whole(&shadow); err != nil {
+		return nil, err
+	}
+	if live.schema == "" && len(live.ledger) > 0 {
+		k := r.live.Keys()
+		return nil, ranking.Faultf("there is a ledger, %s, and no %s: nothing says what the scores beside it were written with. "+
+			"Restore a backup of Redis, or delete %[1]s: the offsets of the consumers' group stand for it then", k.Ledger(), k.Schema())
+	}
+	if live.schema != r.live.Schema() && live.schema != "" {
+		return nil, &ranking.SchemaError{Prefix: r.live.Prefix(), Wanted: r.live.Schema(), Found: live.schema}
+	}
+	p := &Plan{Live: live.ledger, Shadow: shadow.ledger, Orphaned: len(live.ledger) == 0, listed: shadow.windows}
+	for field, text := range live.ledger {
+		if strings.HasPrefix(text, ledger.TornMark) {
+			p.Torn = append(p.Torn, field)
+		}
+	}
+	slices.Sort(p.Torn)
+	since, err := origins(shadow.origins)
+	if err != nil {
+		return nil, err
+	}
+	for field := range shadow.ledger {
+		if _, ok := since[field]; !ok {
+			return nil, ranking.Faultf("the shadow has no origin of %s", field)
+		}
+	}
+	for _, o := range since {
+		p.From = max(p.From, o.Time)
+	}
+	if err := r.decide(ctx, p, c, &live, &shadow, now); err != nil {
+		return nil, err
+	}
+	p.limit(r.live.MaxWindows(), live.windows)
+	was, err := origins(live.origins)
+	if err != nil {
+		return nil, err
+	}
+	p.origins = p.settle(c, was, since)
+	p.refuse(c)
+	return p, nil
+}
+
+// decide chooses the action of every window.
+func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *side, now int64) error {
+	all, fresh, err := r.listed(ctx, live, shadow, now)
+	if err != nil {
+		return err
+	}
+	p.listed = len(all.shadow)
+	var again []string // what becomes of it hangs on whether its key is there
+	for _, name := range all.names {
+		w, ok, err := r.actionOf(p, c, name, all.live[name], all.shadow[name], all.there, now)
+		switch {
+		case err != nil:
+			return err
+		case ok && !fresh && (w.Action == Kept || w.Action == LeftOut || w.old || all.live[name] == ""):
+			again = append(again, name)
+		case ok:
+			p.Windows = append(p.Windows, w)
+		}
+	}
+	there, err := r.there(ctx, again)
+	if err != nil {
+		return err
+	}
+	for _, name := range again {
+		w, _, err := r.actionOf(p, c, name, all.live[name], all.shadow[name], there, now)
+		if err != nil {
+			return err
+		}
+		p.Windows = append(p.Windows, w)
+	}
+	slices.SortFunc(p.Windows, func(a, b Planned) int { return a.Compare(b.Window) })
+	return nil
+}
+
+// actionOf decides on one window; ok is false for one that is over, which nothing touches.
+func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there map[string]bool, now int64) (w Planned, ok bool, err error) {
+	// The shadow's bounds are today's. Where the live ones are others, workers halt: this
+	// is how they are healed. Where they are the same, so is the window, and it lives as
+	// long as it was reported at first.
+	of := shadow
+	if of == "" {
+		of = live
+	}
+	var expires int64
+	if w.Window, expires, err = ranking.ParseListing(name, of); err != nil {
+		return w, false, err
+	}
+	if live == "" && expires <= now {
+		return w, false, nil // since the shadow began it
+	}
+	if live != "" {
+		listed, until, err := ranking.ParseListing(name, live)
+		if err == nil && until <= now {
+			return w, false, nil
+		}
+		if err == nil && listed == w.Window {
+			of = live
+		}
+	}
+	w.Lost, w.stray, w.opens = live != "" && !there[name], live == "" && there[name], live == "" && !there[name]
+	rule, configured := r.live.Period(w.Period)
+	switch {
+	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
+		w.Action, w.Why = Kept, "its board isn't to be rebuilt"
+	case !configured:
+		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
+	case live != "" && w.End+rule.Retention.Milliseconds() <= now:
+		// By its listing it lives, by today's retention not: the log was read by that.
+		w.old, w.over = true, true
+		w.Action, w.Why = Kept, "periods."+w.Period+".retention was longer when it began"
+		if c.AcceptIncomplete && w.Lost {
+			w.Action, w.Why, w.Incomplete = Replaced, "", shadow != "" && w.Start < p.From
+		}
+	case w.Start < p.From:
+		w.old = true
+		w.Action, w.Why = Kept, "it starts before "+time.UnixMilli(p.From).UTC().Format(time.RFC3339)+", from when on the log was read"
+		// Of what is gone, a part is better than nothing, if that is said.
+		if c.AcceptIncomplete && (w.Lost || live == "") {
+			w.Action, w.Why, w.Incomplete = Replaced, "", true
+		}
+	}
+	if w.Action == Kept && live == "" {
+		w.Action = LeftOut
+	}
+	if w.Action == Replaced {
+		w.listing = of
+		if shadow == "" {
+			w.Action, w.listing = Dropped, ""
+		}
+	}
+	w.Incomplete = w.Incomplete || w.Action == Kept && (w.old && (w.Lost || p.Orphaned || len(p.Torn) > 0))
+	return w, true, nil
+}
+
+// limit leaves out the windows that a swap would open beyond the most that may be listed:
+// as consumers do, those that begin last. What is listed is never left out, however many
+// there are, nor is what has a key: as long as that isn't listed, partitions halt.
+func (p *Plan) limit(most, listed int) {
+	room := most - listed
+	read := p.apart() == nil // to where the live boards are: Dropped is so
+	var opened []*Planned
+	for i := range p.Windows {
+		switch w := &p.Windows[i]; {
+		case w.Action == Dropped && read:
+			room++
+		case w.Action == Replaced && w.stray:
+			room--
+		case w.Action == Replaced && w.opens:
+			opened = append(opened, w)
+		}
+	}
+	slices.SortStableFunc(opened, func(a, b *Planned) int { return cmp.Compare(a.Start, b.Start) })
+	for _, w := range opened[min(max(room, 0), len(opened)):] {
+		w.Action, w.listing, w.Incomplete = LeftOut, "", false
+		w.Why = fmt.Sprintf("it isn't there, and would be beyond max_windows, %d", most)
+	}
+}
+
+// there says which windows have a key, by their names in the listing.
+func (r *Rebuild) there(ctx context.Context, all []string) (map[string]bool, error) {
+	there := make(map[string]bool, len(all))
+	for names := range slices.Chunk(all, 1000) {
+		var keys []string
+		for _, name := range names {
+			keys = append(keys, r.live.Keys().Listed(name))
+		}
+		reply, err := r.live.Call(ctx, lua.There, keys)
+		if err != nil {
+			return nil, err
+		}
+		if len(reply) != len(names) {
+			return nil, ranking.Unexpected(lua.There, reply)
+		}
+		for i, name := range names {
+			there[name] = reply[i] == int64(1)
+		}
+	}
+	return there, nil
+}
+
+func origins(fields map[string]string) (map[string]ledger.Origin, error) {
+	all := map[string]ledger.Origin{}
+	for field, text := range fields {
+		o, err := ledger.ParseOrigin(text)
+		if err != nil {
+			return nil, ranking.Faultf("the origin of %s: %v", field, err)
+		}
+		all[field] = o
+	}
+	return all, nil
+}
+
+func wholeNumber(v any) (int64, error) {
+	text, ok := v.(string)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return 0, ranking.Faultf("an unexpected reply: %v for a number", v)
+	}
+	return n, nil
+}

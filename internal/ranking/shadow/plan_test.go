@@ -1,0 +1,339 @@
+package shadow
+
+// What a rebuild replaces, keeps and refuses, and which windows are shown as incomplete
+// afterwards.
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
+)
+
+// since is a fixture and a rebuild whose shadow was read from a time on, in the present
+// month: the week is replaced, and the month and the year are kept.
+func since(t *testing.T) (*fixture, *Rebuild, int64) {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &ledger.Origin{}}})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+	// A week that begins later than its month does, and that than its year, whatever day it is.
+	from := f.now - 3_600_000
+	f.piece.Windows[0].Start, f.piece.Windows[0].End, f.piece.Windows[0].Name = from, from+7*day, "a-week"
+	f.piece.Windows[1].Start, f.piece.Windows[1].End = from-day, from+20*day
+	f.piece.Windows[2].Start, f.piece.Windows[2].End = from-2*day, from+300*day
+	f.add(t, f.member("u1", 10))
+	r, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	begun, err = r.Shadow().Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(5), Origin: &ledger.Origin{Offset: 5, Time: from}}})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+	p := f.piece
+	p.Expected, p.Next = ledger.At(5), ledger.At(f.next)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 7)}}}
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	return f, r, from
+}
+
+func fatesOf(p *Plan) string {
+	var all []string
+	for _, w := range p.Windows {
+		text := w.Period + " " + w.Action.String()
+		if w.Incomplete {
+			text += " incomplete"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (f *fixture) origin(t *testing.T) string {
+	t.Helper()
+	text, err := f.client.HGet(t.Context(), f.store.Keys().Origin(), "events/3").Result()
+	require.NoError(t, err)
+	return text
+}
+
+func TestWindowsThatTheLogHasNotWhollyAreKeptAndNamed(t *testing.T) {
+	f, r, from := since(t)
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, "monthly kept, weekly replaced, yearly kept", fatesOf(p))
+	require.Equal(t, from, p.From)
+	require.Equal(t, "it starts before "+time.UnixMilli(from).UTC().Format(time.RFC3339)+", from when on the log was read", p.Windows[0].Why)
+	score := func(n int) float64 { return f.client.ZScore(t.Context(), f.key(n), "u1").Val() }
+	require.InDelta(t, 7, score(0), 1)
+	require.InDelta(t, 10, score(1), 1)
+	require.InDelta(t, 10, score(2), 1)
+	require.Equal(t, "0 0", f.origin(t), "what is kept is complete, and what is replaced too")
+	f.mustApply(t)
+}
+
+func TestATornLedgerWithWindowsToBeKeptIsRefusedUnlessThatIsAccepted(t *testing.T) {
+	f, r, from := since(t)
+	f.held(t, r)
+	f.field(t, f.store, "events/3", "torn:10")
+	f.unchanged(t, func() {
+		var refused *RefusedError
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "a piece of events/3 was written in part, and the log doesn't reach back to the beginning of global:monthly:")
+		require.ErrorContains(t, err, "--accept-incomplete")
+		_, err = r.Swap(t.Context(), Choice{Boards: []string{"global"}, AcceptIncomplete: true})
+		require.ErrorContains(t, err, "can't be settled for some boards only")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
+	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+	for n, want := range []int{0, 1, 1} {
+		all, err := incomplete(map[string]string{"events/3": f.origin(t)}, f.piece.Windows[n].Start)
+		require.NoError(t, err)
+		require.Len(t, all, want, "window %d", n)
+	}
+	f.mustApply(t)
+}
+
+func TestALostLedgerIsRefusedLikewise(t *testing.T) {
+	f, r, _ := since(t)
+	f.held(t, r)
+	f.del(t, f.store.Keys().Ledger())
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "the ledger is lost, so nothing says what the boards hold")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
+	f.mustApply(t)
+}
+
+func TestALostBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
+	f, r, from := since(t)
+	f.held(t, r)
+	f.del(t, f.key(1))
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "Redis has lost global:monthly:")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
+	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
+	require.InDelta(t, 10, f.client.ZScore(t.Context(), f.key(2), "u1").Val(), 1)
+	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+	f.mustApply(t)
+}
+
+func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
+	f, r := rebuilding(t)
+	now := time.Now().UnixMilli()
+	f.list(t, f.store, "eu:weekly:x", fmt.Sprint(now-1000, " ", now+1000, " ", now+day))
+	f.list(t, f.store, "global:weekly:over", fmt.Sprint(now-100*day, " ", now-93*day, " ", now-1000))
+	// By its listing it lives, by today's retention of 60 days not.
+	f.list(t, f.store, "global:weekly:longer", fmt.Sprint(now-100*day, " ", now-93*day, " ", now+day))
+	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:longer"), redisZ(1, "u")).Err())
+	p, err := r.Plan(t.Context(), Choice{Boards: []string{"global"}})
+	require.NoError(t, err)
+	byName := map[string]Planned{}
+	for _, w := range p.Windows {
+		byName[w.Name] = w
+	}
+	require.Equal(t, "its board isn't to be rebuilt", byName["x"].Why)
+	require.Equal(t, Kept, byName["x"].Action)
+	require.NotContains(t, byName, "over")
+	require.Equal(t, "periods.weekly.retention was longer when it began", byName["longer"].Why)
+	require.Equal(t, Kept, byName["longer"].Action)
+	require.Len(t, p.Windows, 5)
+	require.Empty(t, p.Refused)
+}
+
+func TestAListingIsHealedWhereItsBoundsAreOthersAndKeptWhereTheyAreNot(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	w, v := f.piece.Windows[0], f.piece.Windows[1]
+	healed, kept := f.listing(t, w), fmt.Sprint(v.Start, " ", v.End, " ", v.End+day)
+	f.list(t, f.store, w.Listing(), fmt.Sprint(w.Start+1000, " ", w.End, " ", w.End+day))
+	f.list(t, f.store, v.Listing(), kept)
+	_, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, healed, f.listing(t, w))
+	require.Equal(t, kept, f.listing(t, v), "another retention holds for new windows")
+	f.expiresAt(t, f.key(1), v.End+2*day)
+	f.mustApply(t)
+}
+
+// longer lists a window that lives by its listing, and not by today's retention of 60
+// days, and says when it began.
+func (f *fixture) longer(t *testing.T) (name string, start int64) {
+	t.Helper()
+	now := time.Now().UnixMilli()
+	name, start = "global:weekly:longer", now-100*day
+	f.list(t, f.store, name, fmt.Sprint(start, " ", start+7*day, " ", now+day))
+	return name, start
+}
+
+// shownIncomplete reports how readers show a window that begins at a time.
+func (f *fixture) shownIncomplete(t *testing.T, start int64) bool {
+	t.Helper()
+	all, err := incomplete(map[string]string{"events/3": f.origin(t)}, start)
+	require.NoError(t, err)
+	return len(all) > 0
+}
+
+func TestWhatIsKeptForALongerRetentionStaysIncomplete(t *testing.T) {
+	f, r := rebuilding(t)
+	name, start := f.longer(t)
+	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed(name), redisZ(1, "u")).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", fmt.Sprint("5 ", start+day)).Err())
+	require.True(t, f.shownIncomplete(t, start))
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Contains(t, fatesOf(p), "weekly kept")
+	require.True(t, f.shownIncomplete(t, start))
+	require.Equal(t, fmt.Sprint("0 ", start+1), f.origin(t), "and no other is")
+}
+
+func TestWhatIsLostOfALongerRetentionIsDroppedIfThatIsAccepted(t *testing.T) {
+	f, r := rebuilding(t)
+	name, _ := f.longer(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", "0 0").Err())
+	f.held(t, r)
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "Redis has lost global:weekly:longer, and the log isn't read for what is over by today's retention: to have them dropped")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Contains(t, fatesOf(p), "weekly dropped")
+	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), name).Val())
+	require.Equal(t, "0 0", f.origin(t), "nothing else lacks anything")
+	f.mustApply(t)
+}
+
+func TestAnUnlistedBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
+	f, r, from := since(t)
+	f.held(t, r)
+	name := f.piece.Windows[1].Listing()
+	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), name).Err())
+	f.unchanged(t, func() {
+		_, err := r.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "Redis has the keys of "+name+" and doesn't list them")
+	})
+	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
+	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
+	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+	f.mustApply(t)
+}
+
+// Asked again they would be no better.
+func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testing.T) {
+	f, r := rebuilding(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", "x").Err())
+	_, err := r.Plan(t.Context(), Choice{})
+	require.ErrorContains(t, err, "the origin of events/3")
+	require.Equal(t, ledger.Halt, Classify(err))
+	f.del(t, f.store.Keys().Origin())
+	f.del(t, f.store.Keys().Schema())
+	_, err = r.Plan(t.Context(), Choice{})
+	require.ErrorContains(t, err, "or delete "+f.store.Keys().Ledger()+":")
+	require.Equal(t, ledger.Halt, Classify(err))
+}
+
+// Whatever was read since when, and however the shard is broken: what is replaced is shown
+// as complete, what was incomplete and is kept stays so, and what may lack events now is
+// shown as incomplete.
+func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
+	const kept, now = 3, 9 // ms that windows of one are kept, and the time
+	r := &Rebuild{live: newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb").storeOf(t, func(c *ranking.Config) {
+		c.Periods = map[periods.Period]ranking.Period{periods.Weekly: {Retention: kept * time.Millisecond}}
+	})}
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.Int64Range(0, 6)
+		p := &Plan{Live: map[string]string{}, Shadow: map[string]string{}}
+		was, read := map[string]ledger.Origin{}, map[string]ledger.Origin{}
+		p.Orphaned = rapid.Bool().Draw(t, "orphaned")
+		for i := range rapid.IntRange(1, 3).Draw(t, "partitions") {
+			field := fmt.Sprint("t/", i)
+			read[field] = ledger.Origin{Offset: 1, Time: at.Draw(t, "read since")}
+			p.From = max(p.From, read[field].Time)
+			if rapid.Bool().Draw(t, "has an origin") {
+				was[field] = ledger.Origin{Offset: 2, Time: at.Draw(t, "was since")}
+			}
+			if !p.Orphaned && rapid.Bool().Draw(t, "torn") {
+				p.Torn = append(p.Torn, field)
+			}
+		}
+		all := Choice{AcceptIncomplete: true}
+		for i := range rapid.IntRange(0, 4).Draw(t, "windows") {
+			start := at.Draw(t, "start")
+			name, live, shadow := fmt.Sprint("global:weekly:", i), "", ""
+			if rapid.Bool().Draw(t, "listed") {
+				live = fmt.Sprint(start, " ", start+1, " ", now+1)
+			}
+			if start+1+kept > now && (live == "" || rapid.Bool().Draw(t, "in the log")) {
+				shadow = fmt.Sprint(start, " ", start+1, " ", start+1+kept)
+			}
+			if live == "" && shadow == "" {
+				continue
+			}
+			w, ok, err := r.actionOf(p, all, name, live, shadow, map[string]bool{name: rapid.Bool().Draw(t, "there")}, now)
+			require.NoError(t, err)
+			require.True(t, ok)
+			p.Windows = append(p.Windows, w)
+		}
+		p.refuse(all)
+		require.Empty(t, p.Refused)
+		// One that is kept for a longer retention, and shown as incomplete, has those that
+		// start before it shown so too.
+		longest := int64(-1)
+		for _, w := range p.Windows {
+			if w.Action == Kept && w.over {
+				longest = max(longest, w.Start)
+			}
+		}
+		then := map[string]string{}
+		for field, o := range was {
+			then[field] = o.String()
+		}
+		before := maps.Clone(then)
+		for field, text := range p.settle(all, was, read) {
+			then[field] = text
+		}
+		for _, w := range p.Windows {
+			lacked, err := incomplete(before, w.Start)
+			require.NoError(t, err)
+			lacks, err := incomplete(then, w.Start)
+			require.NoError(t, err)
+			switch {
+			case w.Incomplete:
+				require.NotEmpty(t, lacks, "it may lack events: %+v", w)
+			case w.Action == Kept && len(lacked) > 0:
+				require.NotEmpty(t, lacks, "it lacked events before: %+v", w)
+			case w.Action == Replaced && w.Start > longest:
+				require.Empty(t, lacks, "the log had all of it: %+v", w)
+			}
+			if w.Action == Kept && slices.Equal(lacked, nil) && !w.Incomplete && len(p.Torn) == 0 && !p.Orphaned && !slices.ContainsFunc(p.Windows, func(w Planned) bool { return w.Incomplete }) {
+				require.Empty(t, lacks, "nothing has changed: %+v", w)
+			}
+		}
+	})
+}

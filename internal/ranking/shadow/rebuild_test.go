@@ -1,0 +1,117 @@
+package shadow
+
+// A rebuild's lock, its lease, its hold, and its swap: what each refuses, and that nothing
+// changed with it.
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
+)
+
+const lease = time.Minute
+
+// rebuilding is a fixture with a live board, u1 with 10 points and u2 with 5, and a
+// rebuild whose shadow has u1 with 7 at the same position: somebody has tampered with
+// the live one.
+func rebuilding(t testing.TB) (*fixture, *Rebuild) {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.begin(t)
+	f.add(t, f.member("u1", 10), f.member("u2", 5))
+	return f, f.rebuild(t, f.member("u1", 7))
+}
+
+// rebuild begins a rebuild whose shadow stands where the live ledger does.
+func (f *fixture) rebuild(t testing.TB, members ...ledger.Member) *Rebuild {
+	t.Helper()
+	r, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	f.fold(t, r, ledger.Origin{}, members...)
+	return r
+}
+
+// fold begins a shadow's partition at its log's begin, and brings it to where the live one is.
+func (f *fixture) fold(t testing.TB, r *Rebuild, origin ledger.Origin, members ...ledger.Member) {
+	t.Helper()
+	begun, err := r.Shadow().Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &origin}})
+	require.NoError(t, err)
+	require.Equal(t, ledger.Began, begun)
+	p := f.newPiece()
+	p.Expected, p.Next = ledger.At(0), ledger.At(f.next)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
+	if len(members) == 0 {
+		p.Groups = nil
+	}
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
+}
+
+// points are those of each member of the present week's board.
+func (f *fixture) points(t testing.TB, n int) map[string]int64 {
+	t.Helper()
+	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
+	require.NoError(t, err)
+	all := map[string]int64{}
+	for _, s := range b.Standings {
+		all[s.Member] = s.Points
+	}
+	return all
+}
+
+func (f *fixture) held(t testing.TB, r *Rebuild) {
+	t.Helper()
+	require.NoError(t, r.Hold(t.Context(), lease))
+}
+
+func TestASwapPutsWhatTheLogSaysInThePlaceOfTheBoards(t *testing.T) {
+	f, r := rebuilding(t)
+	before := contents(t, f.client, f.prefix)
+	expires := f.piece.Windows[0].End + retention.Milliseconds() + day
+	f.expiresAt(t, f.key(0), expires)
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Len(t, p.Windows, 3)
+	for n := range 3 {
+		require.Equal(t, map[string]int64{"u1": 7}, f.points(t, n))
+		require.Equal(t, Replaced, p.Windows[n].Action)
+	}
+	f.expiresAt(t, f.key(0), expires) // it lives as long as its window
+	f.mustApply(t)                    // the hold is gone, and the ledger is where it was
+	_, err = r.Swap(t.Context(), Choice{})
+	require.NoError(t, err, "asked again, it has swapped")
+
+	require.NoError(t, r.Unlink(t.Context(), 0))
+	require.NoError(t, r.Close(t.Context()))
+	after := contents(t, f.client, f.prefix)
+	require.Len(t, after, len(before)-4-3-1, "shadow and lock are gone, and nothing else has come: %v", after)
+}
+
+func TestASecondRebuildIsToldOfTheFirst(t *testing.T) {
+	f := someone(t)
+	before := time.Now().Add(-time.Second)
+	r, err := Lock(t.Context(), f.store, "host-1", lease)
+	require.NoError(t, err)
+	_, err = Lock(t.Context(), f.store, "host-2", lease)
+	after := time.Now().Add(time.Second)
+	var busy *BusyError
+	require.ErrorAs(t, err, &busy)
+	require.Equal(t, "host-1", busy.Owner)
+	require.WithinRange(t, busy.Began, before, after)
+	require.WithinRange(t, busy.Until, before.Add(lease), after.Add(lease))
+	require.ErrorContains(t, err, fmt.Sprintf("a rebuild of %q is under way already: by host-1, since ", f.prefix))
+	require.NoError(t, r.Close(t.Context()))
+	_, err = Lock(t.Context(), f.store, "host-2", lease)
+	require.NoError(t, err)
+	require.NoError(t, r.Close(t.Context()), "another's lock is left alone")
+	_, err = Lock(t.Context(), f.store, "host-3", lease)
+	require.ErrorAs(t, err, &busy)
+	require.Equal(t, "host-2", busy.Owner)
+}

@@ -1,0 +1,42 @@
+package shadow
+
+import (
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// A cursor is good for the server that gave it: after a call that failed, another may
+// answer, which has members elsewhere.
+func TestAScanBeginsAnewAfterACallThatFailed(t *testing.T) {
+	f, r := rebuilding(t)
+	members := make([]redis.Z, 0, 2000)
+	for n := range 2000 {
+		members = append(members, redisZ(float64(n+1), fmt.Sprint("m", n)))
+	}
+	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), members...).Err())
+	var cursors []string
+	f.client.AddHook(eavesdropper(func(a []any) error {
+		if len(a) <= 6 || a[5] != "differing" || a[3] != f.key(0) {
+			return nil
+		}
+		cursors = append(cursors, a[6].(string))
+		if len(cursors) == 2 {
+			return io.EOF
+		}
+		return nil
+	}))
+	c := f.compare(t, r)
+	require.GreaterOrEqual(t, len(cursors), 4)
+	require.Equal(t, []string{"0", "0"}, []string{cursors[0], cursors[2]})
+	require.NotEqual(t, "0", cursors[1])
+	require.Equal(t, 2000+2+2+2, func() (n int) {
+		for _, w := range c.Windows() {
+			n += w.Differ
+		}
+		return n
+	}())
+}

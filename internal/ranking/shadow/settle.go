@@ -1,0 +1,126 @@
+package shadow
+
+// What a swap does to origins, and what it asks to be accepted: a window that lacks events
+// stays shown as incomplete, and one that can't be made whole isn't replaced in silence.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// RefusedError says that a rebuild may not swap, and what would let it.
+type RefusedError struct{ Reasons []string }
+
+func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "\n") }
+
+// settle works out the origins that the swap writes, of the live ones and the shadow's.
+//
+// Whoever reads calls a window incomplete if it starts before some partition's origin. The
+// windows replaced start at From or later, which is no earlier than any of the shadow's
+// origins: all of them are complete, and stay so with any origin up to From. Those kept
+// lack what they lacked: none whose start lies before a live origin may come to lie after
+// it. They start before From, so a live origin can come down to From, and no lower; but for
+// those that today's retention alone has ended, which stop it at their start. And where
+// kept windows may lack more than they did, the partitions concerned go up to From, or to
+// behind the start of such a one. Then, and only then, a window that is complete may be
+// shown as incomplete.
+func (p *Plan) settle(c Choice, was, since map[string]ledger.Origin) map[string]string {
+	write := map[string]string{}
+	until := p.From // whatever is incomplete starts before this
+	for i := range p.Windows {
+		if w := &p.Windows[i]; w.Incomplete {
+			until = max(until, w.Start+1)
+		}
+	}
+	whole := len(c.Boards) == 0
+	for field, o := range since {
+		had, ok := was[field]
+		down := until
+		for i := range p.Windows {
+			if w := &p.Windows[i]; w.Action == Kept && w.Start < had.Time {
+				down = max(down, w.Start+1)
+			}
+		}
+		switch concerned := p.concerns(field, o); {
+		case p.Orphaned && !concerned:
+			write[field] = o.String()
+		case concerned && (!ok || had.Time < until):
+			write[field] = ledger.Origin{Offset: o.Offset, Time: until}.String()
+		case whole && ok && had.Time > down:
+			write[field] = ledger.Origin{Offset: o.Offset, Time: down}.String()
+		}
+	}
+	return write
+}
+
+// concerns reports whether a window that is kept, or replaced in part, may lack events of
+// a partition that was read since an origin.
+func (p *Plan) concerns(field string, since ledger.Origin) bool {
+	return slices.ContainsFunc(p.Windows, func(w Planned) bool {
+		switch {
+		case !w.Incomplete:
+			return false
+		case w.Action == Kept:
+			return p.Orphaned || slices.Contains(p.Torn, field)
+		}
+		return w.Start < since.Time
+	})
+}
+
+func (p *Plan) refuse(c Choice) {
+	var suspect, lost, over, stray []string
+	for i := range p.Windows {
+		w := &p.Windows[i]
+		switch {
+		case w.Action == Kept && w.over && w.Lost:
+			over = append(over, w.Listing())
+		case w.Action == Kept && w.old && w.Lost:
+			lost = append(lost, w.Listing())
+		case w.Action == LeftOut && w.old && w.stray:
+			stray = append(stray, w.Listing())
+		case w.Action == Kept && w.Incomplete:
+			suspect = append(suspect, w.Listing())
+		}
+	}
+	broken := ""
+	switch {
+	case len(p.Torn) > 0:
+		broken = "a piece of " + strings.Join(p.Torn, ", ") + " was written in part"
+	case p.Orphaned:
+		broken = "the ledger is lost, so nothing says what the boards hold"
+	}
+	if broken != "" && len(c.Boards) > 0 {
+		p.Refused = append(p.Refused, broken+": that can't be settled for some boards only, rebuild all of them")
+	}
+	if c.AcceptIncomplete {
+		return
+	}
+	if broken != "" && len(suspect) > 0 {
+		p.Refused = append(p.Refused, broken+", and the log doesn't reach back to the beginning of "+several(suspect)+
+			", which may lack events or have them twice: to keep as it is what can't be rebuilt, and have it shown as incomplete, accept that (--accept-incomplete)")
+	}
+	if len(lost) > 0 {
+		p.Refused = append(p.Refused, "Redis has lost "+several(lost)+", and the log doesn't reach back to the beginning: "+
+			"to rebuild what it has, and have it shown as incomplete, accept that (--accept-incomplete)")
+	}
+	if len(stray) > 0 {
+		p.Refused = append(p.Refused, "Redis has the keys of "+several(stray)+" and doesn't list them, and the log doesn't reach back to the beginning: "+
+			"to put what it has in their place, and have it shown as incomplete, accept that (--accept-incomplete)")
+	}
+	if len(over) > 0 {
+		p.Refused = append(p.Refused, "Redis has lost "+several(over)+", and the log isn't read for what is over by today's retention: "+
+			"to have them dropped, accept that (--accept-incomplete)")
+	}
+}
+
+// several names the first of many.
+func several(all []string) string {
+	const most = 10
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}

@@ -1,0 +1,16 @@
+package shadow
+
+import (
+	"errors"
+
+	"github.com/standings/standings/internal/ranking"
+)
+
+// ofShard names the shard of an error where there are several.
+func ofShard(live *ranking.Store, err error) error {
+	shard, of := live.Shard()
+	if _, named := errors.AsType[*ranking.ShardError](err); err == nil || of <= 1 || named {
+		return err
+	}
+	return &ranking.ShardError{Shard: shard, Of: of, Addr: live.Addr(), Err: err}
+}

@@ -1,0 +1,431 @@
+package shadow
+
+// Every refusal of swap.lua on its own, after all else said yes: that it is named, and
+// that nothing was written.
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
+	moved := func(field, live, shadow string) error {
+		return &MovedError{Field: field, Live: live, Shadow: shadow}
+	}
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, f *fixture, r *Rebuild)
+		want  error
+	}{
+		"the hold has lapsed":   {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.live.Keys().Hold()) }, ErrUnheld},
+		"the hold is another's": {func(t *testing.T, f *fixture, r *Rebuild) { f.text(t, r.live.Keys().Hold(), "other") }, ErrUnheld},
+		"the lock has lapsed":   {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.live.Keys().Rebuild()) }, ErrLost},
+		"the lock is another's": {func(t *testing.T, f *fixture, r *Rebuild) { f.text(t, r.live.Keys().Rebuild(), "other") }, ErrLost},
+
+		"the schema is another": {func(t *testing.T, f *fixture, r *Rebuild) { f.text(t, r.live.Keys().Schema(), "{}") }, &ranking.SchemaError{Found: "{}"}},
+		"the schema is gone":    {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.live.Keys().Schema()) }, &ranking.SchemaError{}},
+		"the ledger is ahead":   {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/3", "20") }, moved("events/3", "20", "10")},
+		"the ledger is behind":  {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/3", "9") }, moved("events/3", "9", "10")},
+		"the ledger sweeps": {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/3", "10..20@00000000000000ff") },
+			moved("events/3", "10..20@00000000000000ff", "10")},
+		"the ledger was torn meanwhile": {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/3", "torn:10") }, moved("events/3", "torn:10", "10")},
+		"the ledger is torn elsewhere":  {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/3", "torn:9") }, moved("events/3", "torn:9", "10")},
+		"the ledger has one more":       {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.live, "events/4", "0") }, moved("", "", "")},
+		"the ledger has one other": {func(t *testing.T, f *fixture, r *Rebuild) {
+			f.field(t, r.live, "events/4", "10")
+			f.noField(t, r.live, "events/3")
+		}, moved("events/3", "", "10")},
+		"the shadow is behind":            {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.shadow, "events/3", "9") }, moved("events/3", "10", "9")},
+		"the shadow is ahead":             {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.shadow, "events/3", "20") }, moved("events/3", "10", "20")},
+		"the shadow is torn":              {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.shadow, "events/3", "torn:10") }, moved("events/3", "10", "torn:10")},
+		"the shadow has one more":         {func(t *testing.T, f *fixture, r *Rebuild) { f.field(t, r.shadow, "events/4", "0") }, moved("", "", "")},
+		"the shadow's ledger is gone":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Ledger()) }, moved("events/3", "10", "")},
+		"the shadow's schema is gone":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Schema()) }, ErrLost},
+		"the shadow has lost a board":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Window(&f.piece.Windows[2])) }, ErrLost},
+		"the shadow has lost its listing": {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Windows()) }, ErrLost},
+		"the shadow lists one more":       {func(t *testing.T, f *fixture, r *Rebuild) { f.list(t, r.shadow, "eu:weekly:x", "1 2 9999999999999") }, ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, r := rebuilding(t)
+			f.held(t, r)
+			p, err := r.plan(t.Context(), Choice{})
+			require.NoError(t, err)
+			require.NoError(t, p.ready())
+			c.spoil(t, f, r)
+			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p)) })
+			if name == "the ledger was torn meanwhile" {
+				return // which a new plan takes into account
+			}
+			f.unchanged(t, func() {
+				_, err := r.Swap(t.Context(), Choice{})
+				require.Error(t, err)
+			})
+		})
+	}
+}
+
+// requireSame requires an error like another: of the same kind and about the same.
+func requireSame(t testing.TB, want, got error) {
+	t.Helper()
+	var moved *MovedError
+	var schema *ranking.SchemaError
+	switch {
+	case errors.As(want, &moved):
+		var is *MovedError
+		require.ErrorAs(t, got, &is)
+		require.Equal(t, moved, is)
+	case errors.As(want, &schema):
+		var is *ranking.SchemaError
+		require.ErrorAs(t, got, &is)
+		require.Equal(t, schema.Found, is.Found)
+	default:
+		require.ErrorIs(t, got, want)
+	}
+}
+
+func (f *fixture) del(t testing.TB, key string) {
+	t.Helper()
+	require.Equal(t, int64(1), f.client.Del(t.Context(), key).Val())
+}
+
+func (f *fixture) text(t testing.TB, key, text string) {
+	t.Helper()
+	require.NoError(t, f.client.Set(t.Context(), key, text, time.Minute).Err())
+}
+
+func (f *fixture) field(t testing.TB, s keyed, field, text string) {
+	t.Helper()
+	require.NoError(t, f.client.HSet(t.Context(), s.Keys().Ledger(), field, text).Err())
+}
+
+func (f *fixture) noField(t testing.TB, s keyed, field string) {
+	t.Helper()
+	require.NoError(t, f.client.HDel(t.Context(), s.Keys().Ledger(), field).Err())
+}
+
+func (f *fixture) list(t testing.TB, s keyed, name, listing string) {
+	t.Helper()
+	require.NoError(t, f.client.HSet(t.Context(), s.Keys().Windows(), name, listing).Err())
+}
+
+func TestASwapThatIsNotDueIsRefusedBeforeItIsTried(t *testing.T) {
+	f, r := rebuilding(t)
+	swap := func(want error) {
+		t.Helper()
+		f.unchanged(t, func() {
+			_, err := r.Swap(t.Context(), Choice{})
+			requireSame(t, want, err)
+		})
+	}
+	swap(ErrUnheld)
+	f.held(t, r)
+	f.field(t, f.store, "events/3", "20")
+	swap(&MovedError{Field: "events/3", Live: "20", Shadow: "10"})
+	f.field(t, f.store, "events/3", "10")
+	f.field(t, r.shadow, "events/4", "10")
+	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/4", "0 0").Err())
+	f.field(t, f.store, "events/5", "10")
+	swap(&MovedError{Field: "events/5", Live: "10", Shadow: ""})
+}
+
+// Whoever calls the script is held to the rule by the script itself.
+func TestAPlanThatIsNotDueIsRefusedByTheScriptToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, f *fixture, r *Rebuild)
+		plan  func(p *Plan)
+		want  error
+	}{
+		"the ledger is ahead": {
+			spoil: func(t *testing.T, f *fixture, _ *Rebuild) { f.field(t, f.store, "events/3", "20") },
+			want:  &MovedError{Field: "events/3", Live: "20", Shadow: "10"},
+		},
+		"the ledger is behind": {
+			spoil: func(t *testing.T, f *fixture, _ *Rebuild) { f.field(t, f.store, "events/3", "torn:0") },
+			want:  &MovedError{Field: "events/3", Live: "torn:0", Shadow: "10"},
+		},
+		"the shadow has one more": {
+			spoil: func(t *testing.T, f *fixture, r *Rebuild) {
+				f.field(t, r.shadow, "events/4", "0")
+				require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/4", "0 0").Err())
+			},
+			want: new(MovedError),
+		},
+		"nothing was read": {
+			spoil: func(t *testing.T, f *fixture, r *Rebuild) {
+				f.noField(t, r.shadow, "events/3")
+				f.del(t, f.store.Keys().Ledger())
+				r.begun = false
+			},
+			want: new(MovedError),
+		},
+		"a window that the shadow has is to be dropped": {
+			plan: func(p *Plan) { p.Windows[1].listing = "" },
+			want: ErrLost,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, r := rebuilding(t)
+			f.held(t, r)
+			if c.spoil != nil {
+				c.spoil(t, f, r)
+			}
+			p, err := r.plan(t.Context(), Choice{})
+			require.NoError(t, err)
+			if c.plan != nil {
+				c.plan(p)
+			} else {
+				require.Error(t, p.ready())
+			}
+			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p)) })
+		})
+	}
+}
+
+// Where the live ledger is lost, the shadow's is all that the caller saw.
+func TestALostLedgerIsReplacedByNoOtherThanTheCallerSaw(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	f.del(t, f.store.Keys().Ledger())
+	p, err := r.plan(t.Context(), Choice{})
+	require.NoError(t, err)
+	f.field(t, r.shadow, "events/3", "9")
+	f.unchanged(t, func() { requireSame(t, &MovedError{Field: "events/3", Shadow: "9"}, r.swap(t.Context(), p)) })
+}
+
+func TestASwapListsWhatIsNewAndDropsWhatTheLogDoesNotKnow(t *testing.T) {
+	f, r := dying(t, "hello") // which nobody needs here
+	f.piece.Windows[1].Board = "new"
+	eu := f.piece.Windows[0]
+	eu.Board = "eu"
+	require.NotEmpty(t, f.listing(t, eu))
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	actions := map[string]Action{}
+	for _, w := range p.Windows {
+		actions[w.Board+" "+w.Period] = w.Action
+	}
+	require.Equal(t, map[string]Action{"eu weekly": Dropped, "new monthly": Replaced, "global weekly": Replaced, "global monthly": Replaced, "global yearly": Replaced}, actions)
+	w := f.piece.Windows[1]
+	expires := w.End + retention.Milliseconds()
+	require.Equal(t, fmt.Sprint(w.Start, w.End, expires), f.listing(t, w))
+	f.expiresAt(t, f.key(1), expires+day)
+	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), eu.Listing()).Val())
+	require.Zero(t, f.client.Exists(t.Context(), f.store.Keys().Window(&eu)).Val())
+	f.mustApply(t)
+}
+
+func TestASwapHealsATornLedger(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	f.field(t, f.store, "events/3", "torn:10")
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"events/3"}, p.Torn)
+	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
+	f.mustApply(t)
+}
+
+func TestASwapBringsBackALedgerThatIsLost(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	f.del(t, f.store.Keys().Ledger())
+	f.del(t, f.store.Keys().Schema())
+	p, err := r.plan(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.True(t, p.Orphaned)
+	f.field(t, f.store, "events/3", "10") // somebody began meanwhile
+	f.text(t, f.store.Keys().Schema(), f.store.Schema())
+	f.unchanged(t, func() {
+		requireSame(t, &MovedError{Field: "events/3", Live: "10", Shadow: "10"}, r.swap(t.Context(), p))
+	})
+	f.del(t, f.store.Keys().Ledger())
+	f.del(t, f.store.Keys().Schema())
+	_, err = r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
+	st, err := f.store.State(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"events/3": "0 0"}, st.Origins)
+	f.mustApply(t)
+}
+
+func TestASwapWhoseAnswerIsLostHasSwappedOnce(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	p, err := r.plan(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.NoError(t, r.swap(t.Context(), p))
+	r.swapped = false // as if nobody had heard
+	f.mustApply(t)
+	f.unchanged(t, func() {
+		require.NoError(t, r.swap(t.Context(), p))
+		r.swapped = false
+		again, err := r.Swap(t.Context(), Choice{})
+		require.NoError(t, err)
+		require.Same(t, p, again)
+	})
+}
+
+// dying is a rebuild on a server of its own, of a user without a right: of its windows one
+// is new, one is dropped, and three are replaced.
+func dying(t *testing.T, command string) (*fixture, *Rebuild) {
+	t.Helper()
+	f, server := private(t)
+	f.piece.Windows[0].Board = "eu" // which the log doesn't know
+	f.add(t, f.member("u1", 10))
+	f.piece = f.newPiece()
+	r := f.rebuild(t, f.member("u1", 7))
+	p := f.newPiece()
+	a, _, err := f.store.Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	p.Windows[1].Board = "new" // which the live boards don't have
+	p.Groups = []ledger.Group{{Windows: []int{1}, Members: []ledger.Member{f.member("u1", 3)}}}
+	a, _, err = r.shadow.Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Applied, a.Outcome)
+	f.next += 10
+	f.held(t, r)
+	r.live = f.storeOf(t, func(c *ranking.Config) { c.Client = f.as(t, server, "~*", "+@all", "-"+command) })
+	return f, r
+}
+
+func TestASwapThatDiesMidwayLeavesALedgerThatSaysSoAndAnotherSettlesIt(t *testing.T) {
+	for command, torn := range map[string]bool{
+		"get": false, "hget": false, "hlen": false, "exists": false, "hset": false, "time": false, "set": false,
+		"unlink": true, "rename": true, "pexpireat": true, "hdel": true,
+	} {
+		t.Run(command, func(t *testing.T) {
+			f, r := dying(t, command)
+			before := contents(t, f.client, f.prefix)
+			_, err := r.Swap(t.Context(), Choice{})
+			require.True(t, redisconn.IsMissingRight(err), err)
+			if !torn {
+				require.Equal(t, before, contents(t, f.client, f.prefix))
+				return
+			}
+			require.True(t, r.Unsure())
+			position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
+			require.NoError(t, err)
+			require.Equal(t, ledger.Torn(ledger.At(f.next)), position)
+			f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+			require.Equal(t, ledger.Answer{Outcome: ledger.Moved, Found: position}, f.apply(t))
+			for key, text := range contents(t, f.client, f.prefix) {
+				require.True(t, !strings.Contains(key, "~") || strings.HasSuffix(text, "expires"), "what is left expires: %s", key)
+			}
+			r.live = f.store // with all rights again
+			require.NoError(t, r.Close(t.Context()))
+			second := f.rebuild(t, f.member("u1", 7))
+			f.held(t, second)
+			p, err := second.Swap(t.Context(), Choice{})
+			require.NoError(t, err)
+			require.NotEmpty(t, p.Windows)
+			for n := range 3 {
+				require.Equal(t, map[string]int64{"u1": 7}, f.points(t, n))
+			}
+			f.mustApply(t)
+		})
+	}
+}
+
+// A window that is kept has lost nothing to such a swap, but nothing tells its mark from a
+// piece's.
+func TestASwapThatDiesMidwayAndKeepsAWindowIsSettledOnceThatIsAccepted(t *testing.T) {
+	f, r := dying(t, "hdel")
+	now := time.Now().UnixMilli()
+	read := ledger.Origin{Offset: 5, Time: now}
+	for i := range f.piece.Windows {
+		read.Time = min(read.Time, f.piece.Windows[i].Start)
+	}
+	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:kept"), redisZ(3, "u")).Err())
+	f.list(t, f.store, "global:weekly:kept", fmt.Sprint(read.Time-1, " ", now-day, " ", now+50*day))
+	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/3", read.String()).Err())
+	_, err := r.Swap(t.Context(), Choice{})
+	require.True(t, redisconn.IsMissingRight(err), err)
+	r.live = f.store
+	require.NoError(t, r.Close(t.Context()))
+	second, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	f.fold(t, second, read, f.member("u1", 7))
+	f.held(t, second)
+	f.unchanged(t, func() {
+		_, err = second.Swap(t.Context(), Choice{})
+		require.ErrorContains(t, err, "the log doesn't reach back to the beginning of global:weekly:kept")
+	})
+	p, err := second.Swap(t.Context(), Choice{AcceptIncomplete: true})
+	require.NoError(t, err)
+	require.Contains(t, fatesOf(p), "weekly kept incomplete")
+	require.InDelta(t, 3, f.client.ZScore(t.Context(), f.store.Keys().Listed("global:weekly:kept"), "u").Val(), 0)
+	f.mustApply(t)
+}
+
+// A ledger without a schema would be refused by the next.
+func TestASwapOfALostLedgerAndSchemaThatDiesMidwayIsSettledByAnother(t *testing.T) {
+	f, r := dying(t, "hdel")
+	f.del(t, f.store.Keys().Ledger())
+	f.del(t, f.store.Keys().Schema())
+	_, err := r.Swap(t.Context(), Choice{})
+	require.True(t, redisconn.IsMissingRight(err), err)
+	r.live = f.store
+	require.NoError(t, r.Close(t.Context()))
+	second := f.rebuild(t, f.member("u1", 7))
+	f.held(t, second)
+	_, err = second.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
+	f.mustApply(t)
+}
+
+// Its key outlives it by a day: one that was over before that can't be put anywhere.
+func TestAWindowThatIsOverSinceTheShadowBeganItIsLeftAlone(t *testing.T) {
+	f, r := rebuilding(t)
+	now := time.Now().UnixMilli()
+	over := "global:weekly:over"
+	f.list(t, r.shadow, over, fmt.Sprint(now-70*day, " ", now-63*day, " ", now-3*day))
+	require.NoError(t, f.client.ZAdd(t.Context(), r.shadow.Keys().Listed(over), redisZ(1, "u")).Err())
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	require.Len(t, p.Windows, 3)
+	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), over).Val())
+	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
+	f.mustApply(t)
+}
+
+func TestWhatASwapHasReplacedIsGoneAfterwardsOrExpires(t *testing.T) {
+	f, r := rebuilding(t)
+	f.held(t, r)
+	live := slicesOf(contents(t, f.client, f.prefix))
+	_, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	for key, text := range contents(t, f.client, f.prefix) {
+		if strings.Contains(key, "~") {
+			require.True(t, strings.HasSuffix(text, "expires"), key)
+			require.LessOrEqual(t, f.client.PTTL(t.Context(), f.prefix+key).Val(), markFor)
+			require.NotContains(t, key, ":weekly:", "what was replaced is gone, and the shadow's is in its place")
+		}
+	}
+	require.NoError(t, r.Unlink(t.Context(), time.Millisecond))
+	require.NoError(t, r.Close(t.Context()))
+	for key := range contents(t, f.client, f.prefix) {
+		require.NotContains(t, key, "~")
+		require.Contains(t, live, key)
+	}
+}
+
+func slicesOf(m map[string]string) map[string]bool {
+	all := map[string]bool{}
+	for key := range maps.Keys(m) {
+		all[key] = true
+	}
+	return all
+}

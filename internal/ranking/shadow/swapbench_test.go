@@ -1,0 +1,80 @@
+package shadow
+
+// What a swap costs by the number of windows: its script, in which Redis answers nobody,
+// and what is done for it under the hold.
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
+)
+
+// BenchmarkSwap needs a real redis-server. It gives for each window Redis's CPU of a call to
+// Swap, and the shortest time that the script took, and that Swap did.
+//
+//	go test -run - -bench Swap -benchtime 3x ./internal/ranking
+func BenchmarkSwap(b *testing.B) {
+	for _, windows := range []int{1000, 50_000} {
+		b.Run(fmt.Sprint(windows), func(b *testing.B) {
+			server := testenv.PrivateRedis(b)
+			client := server.Client(b)
+			require.NoError(b, client.ConfigSet(b.Context(), "slowlog-log-slower-than", "0").Err())
+			f := newFixture(b, client, "bench")
+			f.begin(b)
+			f.opened(b, f.store, windows)
+			var used time.Duration
+			script, took := time.Hour, time.Hour
+			for b.Loop() {
+				r, err := Lock(b.Context(), f.store, "me", lease)
+				require.NoError(b, err)
+				f.fold(b, r, ledger.Origin{})
+				f.opened(b, r.shadow, windows)
+				f.held(b, r)
+				require.NoError(b, client.Do(b.Context(), "slowlog", "reset").Err())
+				before, began := redisCPU(b, client), time.Now()
+				_, err = r.Swap(b.Context(), Choice{})
+				took = min(took, time.Since(began))
+				used += redisCPU(b, client) - before
+				require.NoError(b, err)
+				slow, err := client.SlowLogGet(b.Context(), 1024).Result()
+				require.NoError(b, err)
+				for _, l := range slow {
+					if len(l.Args) > 3 && l.Args[3] == f.store.Keys().Hold() {
+						script = min(script, l.Duration)
+					}
+				}
+				require.NoError(b, r.Unlink(b.Context(), 0))
+				require.NoError(b, r.Close(b.Context()))
+			}
+			each := float64(windows)
+			b.ReportMetric(float64(used.Microseconds())/each/float64(b.N), "cpu-µs/window")
+			b.ReportMetric(float64(script.Microseconds())/each, "script-µs/window")
+			b.ReportMetric(float64(took.Microseconds())/each, "swap-µs/window")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// opened lists so many windows of a member each.
+func (f *fixture) opened(b *testing.B, s keyed, windows int) {
+	b.Helper()
+	w := f.piece.Windows[0]
+	listing := fmt.Sprint(w.Start, w.End, w.End+retention.Milliseconds())
+	for from := 0; from < windows; from += 1000 {
+		pipe := f.client.Pipeline()
+		for i := from; i < min(from+1000, windows); i++ {
+			w.Board = fmt.Sprintf("board-%d", i)
+			pipe.HSet(b.Context(), s.Keys().Windows(), w.Listing(), listing)
+			pipe.ZAdd(b.Context(), s.Keys().Window(&w), redis.Z{Score: 1, Member: "m"})
+			pipe.PExpire(b.Context(), s.Keys().Window(&w), time.Hour)
+		}
+		_, err := pipe.Exec(b.Context())
+		require.NoError(b, err)
+	}
+}

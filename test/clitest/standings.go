@@ -1,0 +1,148 @@
+package clitest
+
+// Standings in Redis that commands read.
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
+)
+
+// Window is the week that Add counts in.
+const Window = "2100-W10"
+
+// LineOf is a worker's line as Redis has it.
+func LineOf(l health.Line) string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// Standings is a prefix of the test's own, with the environment that leads there.
+type Standings struct {
+	Store   *ranking.Store   // shard 0
+	Shards  []*ranking.Store // all of them
+	Reader  *clients.Reader
+	Environ []string
+	At      map[int]ledger.Position
+}
+
+// StandingsOf makes a prefix that a consumer has begun to write, with the origins
+// of its partitions, in ms.
+func StandingsOf(t *testing.T, origins ...int64) *Standings {
+	t.Helper()
+	return StandingsIn(t, 1, origins...)
+}
+
+// StandingsIn is StandingsOf in a number of shards.
+func StandingsIn(t *testing.T, shards int, origins ...int64) *Standings {
+	t.Helper()
+	w := &Standings{At: map[int]ledger.Position{}, Environ: []string{
+		"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t), "STANDINGS_REDIS_SHARDS=" + strconv.Itoa(shards),
+	}}
+	l, err := config.Load("", w.Environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Reader, err = clients.OpenReader(l.Config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Reader.Close)
+	// As the consumer does, who knows the cluster.
+	known, err := clients.NewBoards(l.Config, w.Reader.Client, "some-cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Shards = known.Shards()
+	w.Store = w.Shards[0]
+	var all []ledger.StartPosition
+	for p, origin := range origins {
+		w.At[p] = ledger.At(0)
+		all = append(all, ledger.StartPosition{Partition: ledger.Partition{Topic: "points", Number: p}, At: ledger.At(0), Origin: &ledger.Origin{Time: origin}})
+	}
+	for _, s := range w.Shards {
+		if begun, err := s.Begin(t.Context(), all); err != nil || begun != ledger.Began {
+			t.Fatalf("%v %v", begun, err)
+		}
+	}
+	for p := range origins {
+		w.Reports(t, p, health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64)})
+	}
+	return w
+}
+
+// Reports writes a worker's line as of now; one that has a time is as old as that.
+func (w *Standings) Reports(t *testing.T, partition int, l health.Line) {
+	t.Helper()
+	if !l.At.IsZero() {
+		w.Finds(t, ledger.Partition{Topic: "points", Number: partition}.String(), l)
+		return
+	}
+	l.At = time.Now().UTC()
+	if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "points", Number: partition}, LineOf(l)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Finds has Redis hold a worker's line as it is.
+func (w *Standings) Finds(t *testing.T, field string, l health.Line) {
+	t.Helper()
+	if err := w.Reader.Client.HSet(t.Context(), w.Store.Keys().Workers(), field, LineOf(l)).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Add counts points of members in one window. Windows are in 2100, which live as
+// long as this code does.
+func (w *Standings) Add(t *testing.T, board string, members ...ledger.Member) {
+	t.Helper()
+	window, err := w.Reader.Calendar.Named(periods.Weekly, Window)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := ledger.Shards(len(w.Shards))
+	homes := make([][]ledger.Member, of)
+	for _, m := range members {
+		home := of.Of(xxhash.Sum64(m.ID))
+		homes[home] = append(homes[home], m)
+	}
+	next := ledger.At(w.At[0].From + 1)
+	for i, s := range w.Shards {
+		piece := &ledger.Piece{Partition: ledger.Partition{Topic: "points"}, Expected: w.At[0], Next: next}
+		if len(homes[i]) > 0 {
+			piece.Windows = []ledger.Window{{Board: board, Period: string(periods.Weekly), Name: Window, Start: window.Start, End: window.End}}
+			piece.Groups = []ledger.Group{{Windows: []int{0}, Members: homes[i]}}
+		}
+		answer, _, err := s.Apply(t.Context(), piece)
+		if err != nil || answer.Outcome != ledger.Applied {
+			t.Fatalf("%+v %v", answer, err)
+		}
+	}
+	w.At[0] = next
+}
+
+// Member is one's change, reached at an RFC 3339 time.
+func Member(id string, points int64, at string) ledger.Member {
+	m := ledger.Member{ID: []byte(id), Points: points, Time: ledger.NoTime}
+	if at != "" {
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			panic(err)
+		}
+		m.Time = t.UnixMilli()
+	}
+	return m
+}

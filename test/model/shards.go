@@ -1,0 +1,199 @@
+package model
+
+import "fmt"
+
+// shardCount is how many shards the third model has.
+const shardCount = 2
+
+// shards is one setting of two shards to search: whose the events are, the faults, and the
+// rule that is broken.
+type shards struct {
+	// members are of each event: 1 and 2 are of the first shard, by their hash in it, 3 and 4
+	// of the second; 0 is an event that carries nothing.
+	members []int8
+	faults  shardFaults
+	variant shardRule
+}
+
+// shardFaults are how often each may still happen.
+type shardFaults struct{ crash, rollback, wipe, death, forget, delete int8 }
+
+// shardRule is a rule of several shards that is broken, empty for none.
+type shardRule string
+
+const (
+	positionIgnored  shardRule = "an event counts in a shard that is past it"
+	borderCrossed    shardRule = "a piece holds members of another shard"
+	oneEnds          shardRule = "a batch is through once one shard is"
+	allMoved         shardRule = "a look moves shards that have changes in the batch, too"
+	highestCommitted shardRule = "the highest position is committed"
+	readCommitted    shardRule = "what was read is committed, though a shard lags"
+	highestRead      shardRule = "reading begins at the highest position"
+	onePositionKept  shardRule = "where one shard went back, reading goes on where it was"
+	oneLookedAt      shardRule = "a look is at the first shard alone"
+	endOfAnother     shardRule = "a sweep is finished at another shard's end"
+	alongUnread      shardRule = "a shard within another's sweep is moved to its end, and nothing is folded for it"
+	alongBelow       shardRule = "a shard below another's sweep goes along from the sweep's beginning"
+	sweepForgotten   shardRule = "of a sweep its hash is forgotten in one shard"
+	tornPassed       shardRule = "a torn shard is taken for its position"
+	begunAlone       shardRule = "a shard without the topic begins at the log's end, as the first one did"
+	copiedLate       shardRule = "a shard without the topic copies positions that aren't origins"
+	firstAgain       shardRule = "where all shards are lost, what is committed isn't asked"
+	readUncommitted  shardRule = "events are read before the start is committed"
+	gapUnnamed       shardRule = "a gap of one shard is skipped, and nobody says so"
+)
+
+// shard is all that one master holds, so all that goes back in time with it.
+type shard struct {
+	ledger position
+	torn   bool
+	origin int8
+	named  bool // that events before the origin are missing
+	window counts
+}
+
+// shardCall is a call to one shard: a piece, a move without events, or a start.
+type shardCall struct {
+	on             bool
+	expected, next position
+	events         set
+	start          bool // it writes the origin, where next is
+	named          bool
+}
+
+// shardPhase is where the worker is.
+type shardPhase uint8
+
+const (
+	knowsNothing shardPhase = iota
+	starts                  // a start is on its way
+	sweeps                  // it reads and applies
+	drops                   // it found a shard elsewhere, and waits for the other's answer
+)
+
+// shardWorker is what the owner of the partition knows.
+type shardWorker struct {
+	shardPhase
+	at        [shardCount]position
+	read, end int8 // the batch in hand is [read, end); none: end is read
+	resuming  bool // some shards are still in sweeps of others
+	committed bool // the start is
+	calls     [shardCount]shardCall
+}
+
+// shardsState is everything at one moment.
+type shardsState struct {
+	shards     [shardCount]shard
+	older      shard // what one master may go back to
+	olderOf    int8  // which; -1: none
+	worker     shardWorker
+	late       [shardCount]shardCall // of somebody who is dead
+	begin, log int8                  // the log is [begin, log)
+	committed  int8                  // -1: nothing
+	faults     shardFaults
+	first      int8 // where the topic was resolved to begin, the latest of them
+	counted    bool // events have
+	unknown    bool // Kafka forgot, and nothing was committed since: what counted may be taken for nothing
+	forgotten  bool // a first start came after that, and later
+	above      bool // what was committed was above the lowest
+}
+
+func (w *shards) space() space[shardsState] {
+	begin := shardsState{olderOf: -1, committed: -1, faults: w.faults}
+	for i := range begin.shards {
+		begin.shards[i].ledger = none
+	}
+	return space[shardsState]{begin: begin, next: w.next, wrong: w.wrong, done: w.done}
+}
+
+// done is where every event counts, and Kafka knows.
+func (w *shards) done(s shardsState) bool {
+	all := int8(len(w.members))
+	for _, sh := range s.shards {
+		if sh.torn || sh.ledger != plain(int(all)) {
+			return false
+		}
+	}
+	return s.log == all && s.committed == all
+}
+
+// of are the events of [from, end) of a shard, of members with a hash of at least low.
+func (w *shards) of(i int, from, end, low int) (events set) {
+	for e := max(0, from); e < end; e++ {
+		if m := int(w.members[e]); m > 0 && (m-1)/2 == i && (m-1)%2+1 >= low {
+			events |= 1 << e
+		}
+	}
+	return events
+}
+
+// denoted are the events that a position in a shard says are counted.
+func (w *shards) denoted(i int, p position) set {
+	if p == none {
+		return 0
+	}
+	sweep := w.of(i, p.from(), p.end(), 0) &^ w.of(i, p.from(), p.end(), p.hash())
+	return w.of(i, 0, p.from(), 0) | sweep
+}
+
+func (w *shards) wrong(s shardsState) string {
+	if s.forgotten {
+		return "all begins anew at the log's end, after events had counted"
+	}
+	if s.above {
+		return fmt.Sprintf("%d is committed, above the lowest position", s.committed)
+	}
+	for i, sh := range s.shards {
+		if sh.torn || sh.ledger == none {
+			continue
+		}
+		if !sh.named && sh.origin > s.first {
+			return fmt.Sprintf("shard %d begins at %d, the topic began at %d, and nobody says so", i, sh.origin, s.first)
+		}
+		denoted := w.denoted(i, sh.ledger)
+		for e := range w.members {
+			n, want := sh.window>>(2*e)&3, counts(0)
+			if denoted.has(e) {
+				want = 1
+			}
+			if e < int(sh.origin) && n <= 1 && w.of(i, e, e+1, 0) != 0 {
+				continue
+			}
+			if n != want {
+				return fmt.Sprintf("event %d counts %d times in shard %d, whose ledger is at %v from %d on", e, n, i, sh.ledger, sh.origin)
+			}
+		}
+	}
+	return ""
+}
+
+// next emits all that can happen in a state.
+func (w *shards) next(s shardsState, out func(shardsState, string)) {
+	w.workerSteps(s, out)
+	for i := range s.shards {
+		w.masterSteps(s, i, out)
+	}
+	if int(s.log) < len(w.members) {
+		t := s
+		t.log++
+		out(t, fmt.Sprintf("event %d is published", s.log))
+	}
+	if s.begin < s.log && s.faults.delete > 0 {
+		t := s
+		t.begin++
+		t.faults.delete--
+		out(t, fmt.Sprintf("event %d is deleted", s.begin))
+	}
+	if s.committed >= 0 && s.faults.forget > 0 {
+		t := s
+		t.faults.forget--
+		t.committed, t.counted, t.unknown = -1, false, true
+		out(t, "Kafka forgets what was committed")
+	}
+	if s.faults.wipe > 0 {
+		t := s
+		t.faults.wipe--
+		t.shards = w.space().begin.shards
+		out(t, "all of Redis is wiped")
+	}
+}

@@ -1,0 +1,60 @@
+package rediskinds
+
+// What is said of a cluster of the wrong shape: which slots, which masters, which shards.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	place := newPlace(t, c.Look(t), nil)
+	place.Settings["redis.addresses"], place.Settings["redis.assume_noeviction"] = strings.Join(c.Addresses(), ","), "true"
+	finds := func(settings map[string]string, code int, all ...string) {
+		t.Helper()
+		got := command(t, place, settings, "check")
+		flat := strings.Join(strings.Fields(got.stdout), " ") // lines are broken where they are long
+		for _, says := range all {
+			if got.code != code || !strings.Contains(flat, says) {
+				t.Errorf("check doesn't end with %d and show %q, but with %d: %s\n%s", code, says, got.code, got.stdout, got.stderr)
+			}
+		}
+	}
+	finds(nil, 0, "the cluster serves all of its slots", "one shard uses one master: redis.shards")
+
+	const of = ledger.Shards(6)
+	shardsOf(t, c.Look(t), place.Prefix, of)
+	several := map[string]string{"redis.shards": fmt.Sprint(of), "periods.monthly.enabled": "false", "periods.yearly.enabled": "false"}
+	finds(several, 1, "6, on 3 servers", "the cluster serves all of its slots") // the standings are of another Kafka
+
+	away := c.Nodes[1]
+	away.Kill()
+	finds(several, 1,
+		fmt.Sprintf("the master %s, which has slots %d-%d, doesn't answer", away.Addr(), slots/3, 2*slots/3-1),
+		fmt.Sprintf("shards 2, 3 of %d on %s: ", of, away.Addr()))
+	got := command(t, place, several, "status")
+	if says := fmt.Sprintf("shards 2, 3 of %d on %s: can't connect to Redis Cluster at ", of, away.Addr()); got.code != 1 || !strings.Contains(got.stderr, says) {
+		t.Errorf("status doesn't say %q: %s\n%s", says, got.stdout, got.stderr)
+	}
+	got = command(t, place, several, "top", "global", "weekly")
+	if says := fmt.Sprintf("shard 2 of %d on %s: can't connect to Redis Cluster at ", of, away.Addr()); got.code != 1 || !strings.Contains(got.stderr, says) {
+		t.Errorf("top doesn't say %q: %s\n%s", says, got.stdout, got.stderr)
+	}
+	away.Start()
+	for _, n := range c.Nodes {
+		n.Await(t, "cluster info", func(info string) bool { return strings.Contains(info, "cluster_state:ok") })
+	}
+
+	for _, n := range c.All() {
+		if err := n.C.Do(t.Context(), "config", "set", "cluster-require-full-coverage", "no").Err(); err != nil {
+			t.Fatal(err)
+		}
+		must(t, n.C.Do(t.Context(), "cluster", "delslotsrange", 0, 9).Err())
+	}
+	finds(several, 1, "no master has 0-9 of the cluster's slots")
+}

@@ -1,0 +1,73 @@
+package simulate
+
+// Shards that stand far apart: one was lost or cut short while the others are in the middle of
+// a sweep.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// lostMidway is a plan of three shards, of which one goes back or is wiped while the others are in a sweep:
+// what is left of that is read without it. n chooses when fetches hang then.
+func lostMidway(n int) *plan {
+	p := small()
+	p.setup.Partitions, p.setup.Shards, p.setup.Masters, p.setup.FetchBytes = 1, 3, 3, 64<<10
+	at := beginning.UnixMilli()
+	s := sending{}
+	for i := range 240 {
+		s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"u%d","points":%d,"occurred_at":%d,"board":["eu","us","global"]}`, i, 1+i%7, at-int64(i))})
+	}
+	for i := range p.sendings {
+		p.sendings[i].partition = 0
+	}
+	p.first = len(p.sendings)
+	p.sendings = append(p.sendings, s)
+	kind, atOnce := backMidway, 1<<8 // without a new connection
+	if n%3 == 0 {
+		kind = wipedMidway
+	}
+	p.events = []fault{{at: 60, kind: publish, n: p.first}, {at: 62, kind: kind, on: inSweep, n: n&^(3<<4) | atOnce}, {at: 300, kind: flush}}
+	p.events = append(p.events, fault{at: 65 + n%80, kind: silence, on: "fetch"})
+	return p
+}
+
+func TestAShardThatIsLostInTheMiddleOfASweepIsReadAgainAlone(t *testing.T) {
+	apart := 0
+	for n := range 24 {
+		w := holds(t, lostMidway(n*41))
+		apart += strings.Count(strings.Join(w.story, "\n"), "going on with a sweep")
+	}
+	if apart < 8 {
+		t.Errorf("%d sweeps were gone on with", apart)
+	}
+}
+
+// firstFailing is the first world of plans that fails, or the last.
+func firstFailing(t *testing.T, n int, plan func(int) *plan) (w *world) {
+	t.Helper()
+	for i := range n {
+		p := plan(i)
+		if p == nil {
+			continue
+		}
+		if w = live(t, p); w.failed != "" {
+			break
+		}
+	}
+	return w
+}
+
+// narrowly is a seed's plan in which a sweep is taken over by who can't hold it, of three shards.
+func narrowly(seed int) *plan {
+	p := draw(int64(seed) + 1)
+	if p.setup.Less == 0 || p.crowded() {
+		return nil
+	}
+	p.setup.Shards, p.setup.Masters, p.setup.Readers = 3, 3, 0
+	p.events = withoutRebuilds(p.events)
+	return p
+}
+
+func (p *plan) crowded() bool { return p.setup.Windows > 0 }

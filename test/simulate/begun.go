@@ -1,0 +1,140 @@
+package simulate
+
+// Starts as they are written to a shard, held against what the configuration asks for and
+// against where the other shards began.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// begun holds a start that was written against what the configuration asks for.
+func (sh *shard) begun(c *call) {
+	w, args := sh.w, arguments(c.command.Args)
+	var said []string
+	var first []int
+	for i := 2; i+4 < len(args); i += 5 {
+		field, found, position := args[i], args[i+1], args[i+2]
+		p := w.idOf(field)
+		from, _, _ := parse(position)
+		said = append(said, fmt.Sprintf("%d at %s", p, position))
+		sh.furthest[p], sh.began[p] = max(sh.furthest[p], from), max(sh.began[p], from)
+		if found != "" && found != "beside others" {
+			sh.skips(p, found, position)
+			continue
+		}
+		if found != "" && from > 0 && (!w.setup.Continue || from > w.kafka.partitions[p].start) {
+			w.failf("partition %d was added, and begins at offset %d (on_gap: continue is %v)", p, from, w.setup.Continue)
+		}
+		first = append(first, p)
+		sh.starts[p], sh.looked[p] = from, w.lately().UnixMilli()
+	}
+	w.tellf("starts are written%s: %s", sh.named(), strings.Join(said, ", "))
+	of, there, fresh := w.kafka.partitions[w.idOf(args[2])].topic, 0, ""
+	for p := range sh.ledger() {
+		if w.kafka.partitions[p].topic == of {
+			there++
+		}
+	}
+	alone := len(first) == there // nothing of the topic was there
+	if alone {
+		fresh = of
+	}
+	sh.originsRise(fresh)
+	sh.checkWhole()
+	if n := w.setup.partitions(of); alone && len(first) < n {
+		w.failf("the start of %d partitions was resolved, and the topic has %d or more: they would start at different times", len(first), n)
+	}
+	for _, p := range first {
+		sh.startsWell(p, sh.starts[p], !alone)
+	}
+	switch {
+	case !alone:
+	case w.belated && !refills(args):
+		// A first start that was on its way when Redis was lost: what it leaves out was left
+		// out before, and its sender knew of nothing to fill again.
+		sh.known = nil
+	default:
+		for _, p := range first {
+			sh.notBefore(p, sh.starts[p])
+		}
+		sh.refilled(of)
+		if len(w.shards) > 1 && w.ofTopic(w.kafka.committed, of) > 0 && sh.isBehind(first) && !refills(args) {
+			w.failf("events of %s had counted%s, which begins again, and nothing says that it is refilled", of, sh.named())
+		}
+	}
+}
+
+// lately is Redis's clock as whoever writes a start may have seen it, before it leapt.
+func (w *world) lately() time.Time {
+	const ago = 30 * time.Second
+	if w.leapt && time.Since(w.leaptAt) < ago {
+		return w.now().Add(-w.leap)
+	}
+	return w.now()
+}
+
+// isBehind reports whether a partition begins before where a piece once brought it.
+func (sh *shard) isBehind(first []int) bool {
+	return slices.ContainsFunc(first, func(p int) bool { return sh.starts[p] < sh.moved[p] })
+}
+
+// notBefore holds that a shard counts no event from before the others began: nobody asked for
+// those. Who began it may have looked at the others a while ago.
+func (sh *shard) notBefore(p int, at int64) {
+	const ago = 30 * time.Second
+	for _, o := range sh.w.shards {
+		if o != sh && !o.on.changed.IsZero() && time.Since(o.on.changed) < ago && o.on != sh.on {
+			return
+		}
+	}
+	if bound, ok := sh.othersBegan(p); ok && at < bound {
+		sh.w.failf("partition %d begins at offset %d%s, and the other shards began at %d", p, at, sh.named(), bound)
+	}
+}
+
+// othersBegan is the offset from which a partition is in one of the other shards, the lowest;
+// false where none has it.
+func (sh *shard) othersBegan(p int) (int64, bool) {
+	lowest := int64(math.MaxInt64)
+	for _, o := range sh.w.shards {
+		if o != sh && o.ledger()[p] != "" {
+			lowest = min(lowest, o.starts[p])
+		}
+	}
+	return lowest, lowest < math.MaxInt64
+}
+
+// refills reports whether a start says up to where a lost Redis is filled again.
+func refills(args []string) bool {
+	for i := 2; i+4 < len(args); i += 5 {
+		if args[i+4] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// skips notes what a partition goes over, from one position to another: of a sweep the
+// members that it hadn't come to.
+func (sh *shard) skips(partition int, found, position string) {
+	w := sh.w
+	from, to, hash := parse(found)
+	start, _, at := parse(position)
+	// Where gaps are gone over, a log's start only rises.
+	if log := w.kafka.partitions[partition]; !w.setup.Continue || from >= log.start || start > log.start {
+		w.failf("partition %d goes over a gap from %s to %s, and its log begins at offset %d (on_gap: continue is %v)", partition, found, position, log.start, w.setup.Continue)
+		return
+	}
+	w.count("events are lost in a gap, as on_gap says")
+	now := w.now().UnixMilli()
+	sh.lost = append(sh.lost, gone{partition, from, min(max(to, from), start), hash, now})
+	if start > to {
+		sh.lost = append(sh.lost, gone{partition, to, start, 0, now})
+	} else if start < to && at != hash {
+		w.failf("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
+	}
+}

@@ -1,0 +1,148 @@
+package simulate
+
+// What becomes of a shard by what is executed in it.
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+// executed is called after every command that was carried out, with what it answered.
+func (w *world) executed(c *call, r redissim.Result) {
+	w.bounded(c, r)
+	if c.kind == drops {
+		w.drops(c, r)
+		return
+	}
+	if c.kind == "swap" {
+		w.swapped(r)
+		return
+	}
+	if c.kind == "read" {
+		w.readers[c.from.id-firstReader].note(keys(c.command.Args)[5])
+		return
+	}
+	if c.kind == "state" && w.isApart() {
+		w.count(apart)
+	}
+	if c.kind != "apply" && c.kind != "begin" {
+		return
+	}
+	if r.Torn() && c.kind == "begin" {
+		return // what it wrote is written again
+	}
+	if r.Torn() {
+		// By what the ledger says: a script that left no mark has damaged nothing that
+		// anybody would know of.
+		c.shard.tears()
+		w.tellf("the ledger is %s now%s", positions(c.shard.ledger()), c.shard.named())
+		return
+	}
+	list, _ := r.Reply.([]any)
+	if len(list) == 0 {
+		return
+	}
+	w.count(fmt.Sprint(c.kind, " answers ", list[0]))
+	if list[0] != "applied" {
+		return
+	}
+	if c.kind == "begin" {
+		c.shard.begun(c)
+	} else {
+		c.shard.applied(c)
+	}
+	c.shard.on.keep()
+}
+
+// tears notes which partitions' ledgers are torn.
+func (sh *shard) tears() {
+	clear(sh.torn) // a swap may have settled what was, and died behind that
+	for field, position := range sh.hash(ledgerKey) {
+		if strings.HasPrefix(position, "torn:") {
+			sh.on.damaged, sh.torn[field] = true, true
+		}
+	}
+}
+
+// applied notes a piece that is in.
+func (sh *shard) applied(c *call) {
+	field, _, next := piece(c.command.Args)
+	sh.counted[sh.w.kafka.partitions[sh.w.idOf(field)].topic] = true
+	if width := len(keys(c.command.Args)) - 5; width == 0 && len(sh.w.shards) > 1 && !c.inSweep() {
+		sh.w.count(lagging)
+	}
+	sh.mended(field, c.command.Args)
+	sh.w.goesOn(c)
+	if !strings.Contains(next, "@") {
+		sh.reached(field, next)
+	}
+}
+
+// mended holds that a piece didn't hide what is wrong with Redis: it neither counts on a
+// torn ledger, nor begins a listed board anew that was evicted.
+func (sh *shard) mended(field string, args []string) {
+	if sh.torn[field] {
+		sh.w.failf("a piece counts on the torn ledger of %s%s", field, sh.named())
+	}
+	if sh.evicted[sh.key(windowsKey)] {
+		return // nothing says any more which boards there were
+	}
+	for _, key := range keys(args)[5:] {
+		if sh.evicted[key] && sh.exists(strings.TrimPrefix(key, sh.tag)) {
+			sh.w.failf("a piece begins %s anew, which was evicted", key)
+		}
+	}
+}
+
+// reached notes how far a partition's ledger has ever stood.
+func (sh *shard) reached(field, position string) {
+	p := sh.w.idOf(field)
+	at, err := strconv.ParseInt(position, 10, 64)
+	if err != nil {
+		sh.w.failf("the ledger of %d stands at %q%s", p, position, sh.named())
+		return
+	}
+	sh.furthest[p], sh.moved[p] = max(sh.furthest[p], at), max(sh.moved[p], at)
+}
+
+// committedUpTo holds that nothing is committed before it counts, in every shard.
+func (w *world) committedUpTo(partition int, offset int64) {
+	for _, sh := range w.shards {
+		if offset > sh.furthest[partition] {
+			w.failf("offset %d of partition %d is committed, and its ledger never stood past %d%s", offset, partition, sh.furthest[partition], sh.named())
+		}
+	}
+}
+
+// parse reads a position: 480, or 120..480@hash.
+func parse(position string) (from, to int64, hash uint64) {
+	bounds, h, sweeping := strings.Cut(position, "@")
+	first, last, _ := strings.Cut(bounds, "..")
+	from, _ = strconv.ParseInt(first, 10, 64)
+	to = from
+	if sweeping {
+		to, _ = strconv.ParseInt(last, 10, 64)
+		hash, _ = strconv.ParseUint(h, 16, 64)
+	}
+	return from, to, hash
+}
+
+func hashOf(user string) uint64 { return fold.Hash([]byte(user)) }
+
+// positions are a map's, sorted.
+func positions[V any](all map[int]V) string {
+	var said []string
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		said = append(said, fmt.Sprintf("%d: %v", p, all[p]))
+	}
+	if len(said) == 0 {
+		return "empty"
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,216 @@
+package simulate
+
+// Faults of Redis itself. One master goes back, is lost or is away, while the others go on;
+// at times all of them.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/standings/standings/test/simulate/redissim"
+)
+
+// struck are the masters that a fault is about: one, mostly.
+func (w *world) struck(n int) []*master {
+	if i := n % (6 * len(w.masters)); i < len(w.masters)*5 {
+		return w.masters[i%len(w.masters):][:1]
+	}
+	return w.masters
+}
+
+// happenToRedis reports whether a fault of Redis itself took effect.
+func (w *world) happenToRedis(f fault) bool {
+	switch f.kind {
+	case rollback:
+		return w.goesBack(f.n)
+	case wipe:
+		return w.wipes(f.n)
+	case evict:
+		return w.evicts(f.n)
+	case hold:
+		sh := w.shards[f.n%len(w.shards)]
+		sh.on.redis.Do("SET", sh.key(holdKey), "somebody", "PX", fmt.Sprint(1000+f.n%4000))
+		w.tellf("somebody holds the boards%s", sh.named())
+	case clock:
+		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
+		w.skew.Add(int64(jump))
+		w.tellf("Redis's clock jumps by %v", jump)
+	case leap:
+		return w.leaps(f.n)
+	case flush:
+		m := w.struck(f.n)[0]
+		if m.redis.FlushScripts() == 0 {
+			return false
+		}
+		w.tellf("%s forgets its scripts", m.named())
+	case masterAway, masterSlow, masterFull:
+		return w.ail(f)
+	case reunite:
+		for _, p := range w.processes {
+			if p.id == f.n {
+				w.reunite(p)
+			}
+		}
+		return true
+	default:
+		panic("simulate: nothing happens by " + f.kind)
+	}
+	return true
+}
+
+// goesBack has masters go back, each to a state of its own, and reports whether a ledger did.
+func (w *world) goesBack(n int) bool {
+	idle, went := w.atEnds(), false
+	for _, m := range w.struck(n) {
+		went = m.goesBack(n) || went
+	}
+	if went && idle && w.allRead() {
+		w.count(rollback + ", and nothing comes after")
+	}
+	if went && len(w.masters) > 1 {
+		w.count(oneGoesBack)
+	}
+	return went
+}
+
+func (m *master) goesBack(n int) bool {
+	h := m.histories[n%len(m.histories)]
+	now, was := m.redis.Dump(), m.ledgers().String()
+	m.restore(h)
+	for _, sh := range m.shards {
+		sh.known = nil // which nothing in Redis tells
+	}
+	if m.redis.Dump() == now {
+		return false
+	}
+	m.w.tellf("%s goes back %.1f s: the ledger is %s", m.named(), time.Since(h.at).Seconds(), m.ledgers())
+	m.reconnects(n)
+	return m.ledgers().String() != was // else it was workers' lines that went back, or a rebuild's
+}
+
+// ledgers are those of its shards.
+func (m *master) ledgers() (all stands) {
+	for _, sh := range m.shards {
+		all = append(all, sh.ledger())
+	}
+	return all
+}
+
+// wipes has masters lose all that they have, and reports whether that was anything.
+func (w *world) wipes(n int) (some bool) {
+	for _, m := range w.struck(n) {
+		if !slices.ContainsFunc(m.ledgers(), func(one map[int]string) bool { return len(one) > 0 }) {
+			continue
+		}
+		some = true
+		for _, sh := range m.shards {
+			sh.loses()
+		}
+		m.restore(m.histories[0])
+		w.tellf("%s is wiped", m.named())
+		m.reconnects(n)
+	}
+	if some && len(w.masters) > 1 {
+		w.count(oneWiped)
+	}
+	return some
+}
+
+func (w *world) evicts(n int) bool {
+	m := w.struck(n)[0]
+	for _, sh := range m.shards {
+		sh.known = nil // the ledger may be gone
+	}
+	keys := m.redis.Keys()
+	if len(keys) == 0 {
+		return false
+	}
+	key := keys[n%len(keys)]
+	sh := m.has(key)
+	// Without the origins nobody knows that a topic wasn't read from its beginning, and
+	// a rebuild counts what came before: nothing notices, and nothing could.
+	if name := strings.TrimPrefix(key, sh.tag); name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" {
+		return false
+	}
+	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()
+	if key == sh.key(ledgerKey) {
+		clear(sh.torn) // nothing says so any more
+	}
+	m.redis.Evict(key)
+	w.tellf("%s evicts %s", m.named(), key)
+	return true
+}
+
+// leaps reports whether the clock went over the end of a listed window's life. It does so
+// once: what is gone then doesn't come back.
+func (w *world) leaps(n int) bool {
+	if w.leapt {
+		return false
+	}
+	w.leapt = true
+	lived := w.living()
+	jump := time.Duration(15+n%76)*day + 12*time.Hour
+	w.skew.Add(int64(jump))
+	w.leap, w.leaptAt = jump, time.Now()
+	w.tellf("Redis's clock leaps ahead by %v", jump)
+	return w.living() < lived
+}
+
+// living is the number of listed windows whose life isn't over.
+func (w *world) living() (n int) {
+	for _, sh := range w.shards {
+		for _, listing := range sh.hash(windowsKey) {
+			if !w.over(listing) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// reconnects cuts everybody's connections to a master, as a failover does; a dump that was
+// restored in place does not.
+func (m *master) reconnects(n int) {
+	if n>>8&1 == 1 {
+		return
+	}
+	for _, c := range m.w.calls {
+		if c.command != nil && c.shard.on == m && !c.taken {
+			c.reply(redissim.Answer{Cut: true}, nil)
+		}
+	}
+	m.redis.Cut("")
+	if n>>9&1 == 1 {
+		m.refusing.Store(time.Now().Add(time.Duration(n>>10%4000) * time.Millisecond).UnixNano())
+		m.w.tellf("and takes no connections for a while")
+	}
+}
+
+// refuseDial is asked before a connection to the master opens.
+func (m *master) refuseDial(string) error {
+	if time.Now().UnixNano() < m.refusing.Load() {
+		m.w.refusals.Add(1)
+		return syscall.ECONNREFUSED
+	}
+	return nil
+}
+
+// atEnds reports whether every ledger stands at its log's end.
+func (w *world) atEnds() bool {
+	ledgers := w.ledgers()
+	return !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return !ledgers.at(p.id, p.stable()) })
+}
+
+// allRead reports whether all that will be published has been: what comes now is seen by
+// who looks without being called.
+func (w *world) allRead() bool {
+	for _, f := range w.events {
+		if f.kind == publish || f.kind == endOpen {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,165 @@
+package simulate
+
+// Two topics in one group: of different numbers of partitions, one of which may come later,
+// and has a start of its own then. What goes wrong with one is no matter of the other.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
+)
+
+var topics = []string{topic, "extra"}
+
+// later is when the second topic comes.
+type later int
+
+const (
+	fromTheBeginning later = iota
+	createdLater           // processes wait for it
+	configuredLater        // to whom comes from then on
+)
+
+const (
+	topicMade = "a topic is made beside the other"
+	twoTopics = "a topic counts on while the other's dead-letter topic is away"
+)
+
+// topics makes it a plan with a second topic, to which some of what is sent goes.
+func (d *drawer) topics(p *plan) {
+	s := &p.setup
+	s.Second, s.Later = d.pick(1, 2, 4), later(d.IntN(3))
+	for i := range p.sendings {
+		if d.IntN(2) == 0 {
+			p.sendings[i].partition = s.Partitions + d.IntN(s.Second)
+		}
+	}
+	if s.Later != fromTheBeginning {
+		p.events = append(p.events, fault{at: d.IntN(120), kind: topicMade})
+	}
+}
+
+func (s *setup) topics() int { return 1 + min(1, s.Second) }
+
+// partitions is how many a topic has as the world begins.
+func (s *setup) partitions(of string) int {
+	if of == topic {
+		return s.Partitions
+	}
+	return s.Second
+}
+
+func (p *partition) field() string { return fmt.Sprintf("%s/%d", p.topic, p.number) }
+
+// add adds a partition to a topic.
+func (k *brokers) add(of string) *partition {
+	p := &partition{id: len(k.partitions), topic: of, number: k.size(of)}
+	k.partitions = append(k.partitions, p)
+	return p
+}
+
+// size is how many partitions a topic has.
+func (k *brokers) size(of string) (n int) {
+	for _, p := range k.partitions {
+		if p.topic == of {
+			n++
+		}
+	}
+	return n
+}
+
+// partition is one of a topic; nil is that there is none.
+func (k *brokers) partition(of string, number int32) *partition {
+	for _, p := range k.partitions {
+		if p.topic == of && p.number == int(number) {
+			return p
+		}
+	}
+	return nil
+}
+
+// idOf is the partition of a field of the ledger.
+func (w *world) idOf(field string) int {
+	for _, p := range w.kafka.partitions {
+		if p.field() == field {
+			return p.id
+		}
+	}
+	panic("simulate: no partition is " + field)
+}
+
+// ofTopic is how many of a map's partitions are of a topic.
+func (w *world) ofTopic(all map[int]int64, of string) (n int) {
+	for p := range all {
+		if w.kafka.partitions[p].topic == of {
+			n++
+		}
+	}
+	return n
+}
+
+// sourceOf is the topic whose dead letters a topic has.
+func sourceOf(deadLetters string) string {
+	return strings.TrimSuffix(deadLetters, event.DeadLetterTopic(""))
+}
+
+// otherwise names a topic in a story, unless it is the first.
+func otherwise(of string) string {
+	if of == topic {
+		return ""
+	}
+	return of + " "
+}
+
+// makes reports whether the second topic comes into being: from now on there are processes
+// that are configured with it.
+func (w *world) makes() bool {
+	if w.kafka.absent == "" {
+		return false
+	}
+	w.mu.Lock()
+	w.tellf("topic %s is made", w.kafka.absent)
+	w.kafka.absent = ""
+	w.mu.Unlock()
+	if w.topics = topics; w.setup.Later == configuredLater {
+		w.launch(w.another(0))
+	}
+	return true
+}
+
+// withoutLetters has nobody write dead letters of a topic.
+func (w *world) withoutLetters(of string) {
+	l := w.kafka.deadLetters[event.DeadLetterTopic(of)]
+	l.wrong, l.in, l.until = lettersNoLeader, -1, time.Now().Add(time.Hour)
+}
+
+// othersGoOn holds that one topic gets through, or is halted for reasons of its own, while
+// nobody can write dead letters of the other.
+func (w *world) othersGoOn() {
+	if w.setup.Second == 0 {
+		return
+	}
+	away := topics[int(w.plan.seed)%2]
+	w.withoutLetters(away)
+	w.tellf("nobody can write dead letters of %s", away)
+	for began := time.Now(); w.failed == ""; w.advance() {
+		left := 0
+		ledgers, lines := w.ledgers(), w.lines()
+		for _, p := range w.kafka.partitions {
+			if p.topic != away && !ledgers.at(p.id, p.stable()) && lines[p.field()].State != health.StateHalted {
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+		if time.Since(began) > settlesIn {
+			w.failf("a topic starves while the other's dead letters wait: %s", w.standing())
+		}
+	}
+	w.count(twoTopics)
+	w.kafka.deadLetters[event.DeadLetterTopic(away)].until = time.Time{}
+}
