@@ -94,12 +94,7 @@ func TestARedisThatGoesBackInTimeUnderTrafficLosesNothing(t *testing.T) {
 	place.Start(t)
 	events := traffic(t, place, 2)
 	for range 3 {
-		harness.Eventually(t, within, func() string {
-			if len(place.Ledger(t)) < 2 {
-				return "nothing has begun"
-			}
-			return ""
-		})
+		place.AwaitBegun(t, within)
 		older := place.Redis.Dump()
 		events.more(t, 1000)
 		place.Redis.Restart(older)

@@ -66,7 +66,7 @@ func (p *Place) hash(ctx context.Context, name string) (map[string]string, error
 }
 
 // Ledger is the text of the topic's positions, by partition: of several shards the one
-// furthest behind.
+// furthest behind, empty where a shard has none yet.
 func (p *Place) Ledger(t testing.TB) map[int]string {
 	t.Helper()
 	positions, err := p.ledger(t.Context())
@@ -93,6 +93,20 @@ func (p *Place) ledger(ctx context.Context) (map[int]string, error) {
 		}
 	}
 	return positions, nil
+}
+
+// AwaitBegun waits until every partition of the topic has a position, in every shard.
+func (p *Place) AwaitBegun(t testing.TB, within time.Duration) {
+	t.Helper()
+	Eventually(t, within, func() string {
+		positions := p.Ledger(t)
+		for partition := range p.Ends(t) {
+			if positions[partition] == "" {
+				return fmt.Sprintf("partition %d hasn't begun in every shard: %v", partition, positions)
+			}
+		}
+		return ""
+	})
 }
 
 // Counting is how many offsets the topic's ledger has come past, over all partitions.

@@ -187,12 +187,7 @@ func TestARebuildBeginsWhereItIsTold(t *testing.T) {
 	place := newPlace(t, harness.Options{Partitions: 2, Settings: map[string]string{"start": "latest"}})
 	place.Produce(t, earned(61, 500, 100, 2)...) // nobody counts them
 	place.Start(t)
-	harness.Eventually(t, within, func() string {
-		if n := len(place.Ledger(t)); n != 2 {
-			return fmt.Sprintf("the ledger has %d partitions", n)
-		}
-		return ""
-	})
+	place.AwaitBegun(t, within)
 	begun := place.Ledger(t)
 	place.Publish(t, earned(62, 500, 100, 2)...)
 	place.AwaitCaughtUp(t, within)
