@@ -1,4 +1,4 @@
-// Command measure takes the figures of docs/performance.md: what the built
+// Command measure takes the figures of docs/performance.md and docs/scaling.md: what the built
 // consumer does end to end, on the Kafka and the Redis that it is given.
 //
 //	go build -o bin/ ./cmd/consumer ./test/measure ./test/testenv/cmd/testenv
@@ -25,6 +25,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 )
 
 func main() {
@@ -44,7 +47,13 @@ type measurement struct {
 	rate     int
 	client   *kgo.Client
 	admin    *kadm.Client
-	redis    *redis.Client
+	redis    redis.UniversalClient
+	masters  []*redis.Client // each master of redis
+	prefix   string
+	shards   int
+	each     bool   // rate and events are those of each master
+	hot      string // what all events have in common: nothing, member or partition
+	producer string // the built consumer that publishes
 	env      []string
 }
 
@@ -56,6 +65,12 @@ func run() error {
 	flag.IntVar(&m.members, "members", 1_000_000, "members, skewed by Zipf 1.1")
 	flag.IntVar(&m.rate, "rate", 20_000, "events a second of the live load")
 	boards := flag.Int("boards", 50_000, "boards of the events of boards")
+	flag.StringVar(&m.hot, "hot", "", "shards: all events have one \"member\", or one \"partition\"")
+	flag.BoolVar(&m.each, "each", false, "shards, live: -rate and -events are for each master")
+	numbers := flag.String("shards", "1,2,4", "shards: the numbers to compare, each on as many masters, or shards:masters")
+	load := flag.String("load", "backlog", "shards: backlog or live")
+	rounds := flag.Int("rounds", 3, "shards: how often each has its turn")
+	against := flag.String("against", "", "shards: another build of the consumer, with one shard")
 	flag.Parse()
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
 	if kafkaAt == "" || redisAt == "" {
@@ -67,14 +82,15 @@ func run() error {
 	}
 	defer m.client.Close()
 	m.admin = kadm.NewClient(m.client)
-	m.redis = redis.NewClient(&redis.Options{Addr: redisAt})
-	defer m.redis.Close() //nolint:errcheck // the process ends
+	single := redis.NewClient(&redis.Options{Addr: redisAt})
+	defer single.Close() //nolint:errcheck // the process ends
+	m.redis, m.masters, m.prefix, m.shards, m.producer = single, []*redis.Client{single}, m.topic, 1, m.consumer
 	m.env = append(os.Environ(), "STANDINGS_KAFKA_BROKERS="+kafkaAt, "STANDINGS_REDIS_ADDRESSES="+redisAt,
 		"STANDINGS_KAFKA_TOPICS="+m.topic, "STANDINGS_KAFKA_GROUP="+m.topic, "STANDINGS_REDIS_PREFIX="+m.topic, "STANDINGS_LOG_FORMAT=json")
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
-	if _, err := m.admin.CreateTopic(ctx, int32(m.parts), 1, nil, m.topic); err != nil {
-		return fmt.Errorf("create %s: %w", m.topic, err)
+	if err := m.createTopic(ctx); err != nil {
+		return err
 	}
 	switch flag.Arg(0) {
 	case "backlog":
@@ -87,8 +103,17 @@ func run() error {
 		return m.rebuild(ctx)
 	case "boards":
 		return m.boards(ctx, *boards)
+	case "shards":
+		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild or boards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, boards or shards")
+}
+
+func (m *measurement) createTopic(ctx context.Context) error {
+	if _, err := m.admin.CreateTopic(ctx, int32(m.parts), 1, nil, m.topic); err != nil {
+		return fmt.Errorf("create %s: %w", m.topic, err)
+	}
+	return nil
 }
 
 // backlog publishes everything first, and then has it consumed.
@@ -100,7 +125,7 @@ func (m *measurement) backlog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.moved(ctx); err != nil { // joining the group isn't what is measured
+	if err := m.begun(ctx); err != nil { // joining the group isn't what is measured
 		return err
 	}
 	begun, before := time.Now(), c.usage()
@@ -108,14 +133,10 @@ func (m *measurement) backlog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, err := m.counted(ctx)
-	if err != nil {
-		return err
-	}
 	if err := m.caughtUp(ctx); err != nil {
 		return err
 	}
-	return m.report(ctx, c, int64(m.events)-first, time.Since(begun), before, redisBefore)
+	return m.report(ctx, c, int64(m.events), time.Since(begun), before, redisBefore)
 }
 
 // live consumes while events come at a steady rate.
@@ -188,10 +209,10 @@ func (m *measurement) produce(ctx context.Context, args ...string) error {
 	// Members that are written here are others' to produce; one of an older version, which is
 	// measured for comparison, doesn't ask.
 	const among = "--among-real-events"
-	if help, err := exec.CommandContext(ctx, m.consumer, "produce", "--help").Output(); err == nil && bytes.Contains(help, []byte(among)) {
+	if help, err := exec.CommandContext(ctx, m.producer, "produce", "--help").Output(); err == nil && bytes.Contains(help, []byte(among)) {
 		args = append(args, among)
 	}
-	cmd := exec.CommandContext(ctx, m.consumer, args...)
+	cmd := exec.CommandContext(ctx, m.producer, args...)
 	cmd.Env = m.env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
@@ -252,48 +273,58 @@ func (p *process) status(name string) string {
 	return ""
 }
 
+// redisCPU is the processor time of all masters so far, in seconds.
 func (m *measurement) redisCPU(ctx context.Context) (float64, error) {
-	info, err := m.redis.Info(ctx, "cpu").Result()
-	if err != nil {
-		return 0, fmt.Errorf("ask Redis for its processor time: %w", err)
-	}
+	all, err := worked(ctx, m.masters)
 	sum := 0.0
-	for line := range strings.Lines(info) {
-		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
-			if v, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
-				n, err := strconv.ParseFloat(v, 64)
-				if err != nil {
-					return 0, fmt.Errorf("Redis's %s %w", name, err)
-				}
-				sum += n
+	for _, one := range all {
+		sum += one.seconds
+	}
+	return sum, err
+}
+
+// ledger is the ledger's key of a shard.
+func (m *measurement) ledger(shard int) string {
+	if m.shards == 1 {
+		return m.prefix + ":{0}:ledger"
+	}
+	return fmt.Sprintf("%s:{%s}:%d:ledger", m.prefix, ranking.Tag(shard, ledger.Shards(m.shards)), m.shards)
+}
+
+// counted is, summed over partitions, the offset before which every event counts in all
+// shards, and in how many partitions all shards have a position.
+func (m *measurement) counted(ctx context.Context) (sum int64, begun int, err error) {
+	lowest, have := map[string]int64{}, map[string]int{}
+	for shard := range m.shards {
+		all, err := m.redis.HGetAll(ctx, m.ledger(shard)).Result()
+		if err != nil {
+			return 0, 0, fmt.Errorf("read the ledger: %w", err)
+		}
+		for field, position := range all {
+			from, _, _ := strings.Cut(position, ".")
+			n, err := strconv.ParseInt(from, 10, 64)
+			if err != nil {
+				return 0, 0, fmt.Errorf("position %q: %w", position, err)
+			}
+			if have[field]++; have[field] == 1 || n < lowest[field] {
+				lowest[field] = n
 			}
 		}
 	}
-	return sum, nil
-}
-
-// counted is the sum of the ledger's offsets.
-func (m *measurement) counted(ctx context.Context) (int64, error) {
-	all, err := m.redis.HGetAll(ctx, m.topic+":{0}:ledger").Result()
-	if err != nil {
-		return 0, fmt.Errorf("read the ledger: %w", err)
-	}
-	sum := int64(0)
-	for _, position := range all {
-		from, _, _ := strings.Cut(position, ".")
-		n, err := strconv.ParseInt(from, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("position %q: %w", position, err)
+	for field, n := range lowest {
+		if have[field] == m.shards {
+			sum += n
+			begun++
 		}
-		sum += n
 	}
-	return sum, nil
+	return sum, begun, nil
 }
 
-func (m *measurement) moved(ctx context.Context) error {
-	return m.until(ctx, func() (bool, error) {
-		n, err := m.counted(ctx)
-		return n > 0, err
+// begun waits until the ledger has every partition, which comes before the first read.
+func (m *measurement) begun(ctx context.Context) error {
+	return until(ctx, func() (bool, error) {
+		_, n, err := m.counted(ctx)
+		return n == m.parts, err
 	})
 }
 
@@ -304,13 +335,13 @@ func (m *measurement) caughtUp(ctx context.Context) error {
 	}
 	sum := int64(0)
 	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
-	return m.until(ctx, func() (bool, error) {
-		n, err := m.counted(ctx)
-		return n >= sum, err
+	return until(ctx, func() (bool, error) {
+		n, begun, err := m.counted(ctx)
+		return n >= sum && begun == m.parts, err
 	})
 }
 
-func (m *measurement) until(ctx context.Context, done func() (bool, error)) error {
+func until(ctx context.Context, done func() (bool, error)) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
