@@ -38,7 +38,7 @@ import (
 var (
 	duration = flag.Duration("duration", 20*time.Second, "how long things go wrong, over all modes")
 	seed     = flag.Uint64("seed", 1, "what chooses the faults and the events")
-	modes    = flag.String("modes", plain, "which Redis: "+strings.Join([]string{plain, sentinel, rdb}, ", "))
+	modes    = flag.String("modes", plain, "which Redis: "+strings.Join(allModes, ", "))
 	only     = flag.String("faults", "", "a regular expression: faults of these kinds alone")
 	file     = flag.String("report", "", "a file for the report as JSON")
 )
@@ -139,7 +139,7 @@ type deck []fault
 
 func (d *deck) next(w *world, plan *rand.Rand) fault {
 	for deadline := time.Now().Add(outlives); ; {
-		locked := time.Now().Before(deadline) && w.lock(w.t.Context()) != ""
+		locked := time.Now().Before(deadline) && w.lock(w.t.Context())
 		i := slices.IndexFunc(*d, func(f fault) bool { return !locked || f.group != ofRebuilds })
 		if i >= 0 {
 			next := (*d)[i]
@@ -171,7 +171,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	together := []fault{first}
 	others := of(w.mode, *only)
 	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) &&
-		(second.group != ofRebuilds || w.lock(w.t.Context()) == "") {
+		(second.group != ofRebuilds || !w.lock(w.t.Context())) {
 		together = append(together, second)
 	}
 	effects, wrong := make([]func() string, len(together)), make([]error, len(together))

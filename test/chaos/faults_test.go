@@ -39,7 +39,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, boardFaults, kafkaFaults, quotaFaults, letterFaults, networkFaults, rebuildFaults)
+}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, letterFaults, networkFaults, rebuildFaults)
 
 // beside reports whether two faults may be on at once.
 func (f fault) beside(g fault) bool {
@@ -63,7 +63,7 @@ func chosen(modes, kinds string) ([]string, error) {
 	var all []string
 	for _, mode := range strings.Split(modes, ",") {
 		switch {
-		case mode != plain && mode != sentinel && mode != rdb:
+		case !slices.Contains(allModes, mode):
 			return nil, fmt.Errorf("there is no mode %q", mode)
 		case len(of(mode, kinds)) == 0:
 			fmt.Printf("chaos: the mode %s is left out: it has no fault of a kind that %q fits\n", mode, kinds)
@@ -118,7 +118,7 @@ func killInSweep(w *world, r *rand.Rand) (func() string, error) {
 	for _, s := range all {
 		s.consumer.Kill()
 	}
-	at := w.store.master(ctx).sweep(ctx, w.place)
+	at := w.store.sweep(ctx, w.place)
 	for _, s := range all {
 		w.giveBack(s)
 	}
@@ -183,18 +183,19 @@ func terminateConsumer(w *world, r *rand.Rand) (func() string, error) {
 
 func TestAModeWithoutAFaultThatWasAskedForIsLeftOut(t *testing.T) {
 	t.Parallel()
-	all := strings.Join([]string{plain, sentinel, rdb}, ",")
+	all := strings.Join(allModes, ",")
 	for _, c := range []struct {
 		modes, kinds, want string
 		wrong              string
 	}{
 		{modes: all, want: all},
 		{modes: all, kinds: "rebuild|kill -9", want: all},
-		{modes: all, kinds: "the master dies", want: sentinel},
+		{modes: all, kinds: "the master dies", want: "sentinel,cluster"},
+		{modes: all, kinds: "a slot", want: cluster},
 		{modes: "rdb,plain", kinds: "AOF|old RDB", want: "rdb,plain"},
 		{modes: "plain,rdb", kinds: "the master dies", wrong: `no fault of plain,rdb is of a kind that "the master dies" fits`},
 		{modes: plain, kinds: "(", wrong: "the kinds of faults: "},
-		{modes: "plain,cluster", wrong: `there is no mode "cluster"`},
+		{modes: "plain,clusters", wrong: `there is no mode "clusters"`},
 	} {
 		got, err := chosen(c.modes, c.kinds)
 		switch {

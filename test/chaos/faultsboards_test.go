@@ -27,13 +27,16 @@ var boardFaults = []fault{
 
 func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	unlocked := w.lock(ctx) == ""
-	n := w.store.master(ctx)
-	board, err := w.liveBoard(ctx, n, r)
+	unlocked := !w.lock(ctx)
+	shard := 0
+	if n := w.place.Shards(); n > 1 {
+		shard = r.IntN(n)
+	}
+	board, err := w.liveBoard(ctx, shard, r)
 	if err != nil || board == "" {
 		return nothing, err
 	}
-	if gone, err := n.direct.Del(ctx, w.place.Key(board)).Result(); err != nil || gone == 0 {
+	if gone, err := w.store.at(ctx).Del(ctx, w.place.KeyIn(shard, board)).Result(); err != nil || gone == 0 {
 		return nothing, err
 	}
 	text, err := w.toldLost(ctx, board)
@@ -66,9 +69,9 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%s", text), nil
 }
 
-// liveBoard is a listed board of now, which events are going to; none: "".
-func (w *world) liveBoard(ctx context.Context, n *node, r *rand.Rand) (string, error) {
-	windows, err := n.direct.HGetAll(ctx, w.place.Key("windows")).Result()
+// liveBoard is a board of now that a shard lists, which events are going to; none: "".
+func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string, error) {
+	windows, err := w.store.at(ctx).HGetAll(ctx, w.place.KeyIn(shard, "windows")).Result()
 	if err != nil {
 		return "", fmt.Errorf("list windows: %w", err)
 	}

@@ -70,7 +70,7 @@ func addPartition(w *world, _ *rand.Rand) (func() string, error) {
 	w.producers.grew(total)
 	field := fmt.Sprintf("%s/%d", w.place.Topic, total-1)
 	return func() string {
-		at, found := w.store.master(w.t.Context()).ledger(w.t.Context(), w.place)[field]
+		at, found := w.store.positions(w.t.Context(), w.place)[field]
 		if !found {
 			return ""
 		}

@@ -20,7 +20,7 @@ var networkFaults = []fault{
 // cutRedis ends every connection, for a moment or longer.
 func cutRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	n := w.store.master(ctx)
+	n := w.store.target(ctx, w.place, r)
 	before := n.clients(ctx)
 	n.network.cut()
 	time.Sleep(between(r, 0, 3*time.Second))
@@ -52,7 +52,7 @@ func (n *network) slow(r *rand.Rand, least, most time.Duration) (delay time.Dura
 
 func slowRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	n := w.store.master(ctx)
+	n := w.store.target(ctx, w.place, r)
 	delay, err := n.network.slow(r, 20*time.Millisecond, 1500*time.Millisecond)
 	defer n.network.heal()
 	if err != nil {
@@ -97,15 +97,17 @@ func halfOpen(r *rand.Rand, n *network) (direction string, err error) {
 var lostWords = map[string]string{"upstream": "requests", "downstream": "answers"}
 
 func halfOpenRedis(w *world, r *rand.Rand) (func() string, error) {
-	n := w.store.master(w.t.Context())
-	return stoodStill(w, r, n.network)
+	n := w.store.target(w.t.Context(), w.place, r)
+	return stoodStill(w, r, n.network, n)
 }
 
-func halfOpenKafka(w *world, r *rand.Rand) (func() string, error) { return stoodStill(w, r, w.toKafka) }
+func halfOpenKafka(w *world, r *rand.Rand) (func() string, error) {
+	return stoodStill(w, r, w.toKafka, w.store.target(w.t.Context(), w.place, r))
+}
 
-// stoodStill makes a network half-open, and sees from the server's side that nothing was
-// counted meanwhile, and from the network's that clients gave their connections up.
-func stoodStill(w *world, r *rand.Rand, n *network) (func() string, error) {
+// stoodStill makes a network half-open, and sees that a server counted nothing meanwhile, or
+// from the network's side that clients gave their connections up.
+func stoodStill(w *world, r *rand.Rand, n *network, server *node) (func() string, error) {
 	ctx := w.t.Context()
 	hold := between(r, 2*time.Second, 6*time.Second)
 	direction, err := halfOpen(r, n)
@@ -116,9 +118,9 @@ func stoodStill(w *world, r *rand.Rand, n *network) (func() string, error) {
 	const inFlight = 700 * time.Millisecond
 	time.Sleep(inFlight)
 	opened := n.accepted.Load()
-	before, told := w.counting(ctx)
+	before, told := w.counting(ctx, server)
 	time.Sleep(hold - inFlight)
-	after, stillTold := w.counting(ctx)
+	after, stillTold := w.counting(ctx, server)
 	again := n.accepted.Load() - opened
 	still := told && stillTold && before == after
 	if !still && again == 0 {

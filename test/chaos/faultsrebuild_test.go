@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -48,7 +50,8 @@ type rebuilding struct {
 }
 
 func (w *world) startRebuild() (*rebuilding, error) {
-	b := &rebuilding{others: w.leftovers(w.t.Context())}
+	b := &rebuilding{}
+	b.others, _ = w.leftovers(w.t.Context()) // what isn't known to be another's may be taken for its own
 	cmd := exec.Command(harness.Binary(w.t), "rebuild", "--json")
 	cmd.Env = w.place.Environment(w.place.Settings)
 	cmd.Stdout, cmd.Stderr = &b.stdout, &b.stderr
@@ -105,7 +108,7 @@ func (b *rebuilding) running() bool {
 
 // rebuild has to come to its end where nothing else is wrong, or was a moment ago.
 func rebuild(w *world, _ *rand.Rand) (func() string, error) {
-	alone := w.alone() && w.lock(w.t.Context()) == ""
+	alone := w.alone() && !w.lock(w.t.Context())
 	b, err := w.startRebuild()
 	if err != nil {
 		return nothing, err
@@ -127,7 +130,7 @@ func rebuild(w *world, _ *rand.Rand) (func() string, error) {
 func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 	part := r.Float64()
 	for deadline := time.Now().Add(lockedWithin); time.Now().Before(deadline); {
-		was := w.lock(w.t.Context())
+		was := w.locked(w.t.Context())
 		b, err := w.startRebuild()
 		if err != nil {
 			return nil, err
@@ -151,10 +154,12 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 
 // locks waits until a rebuild has the lock, which was held by another or by nobody before.
 // One that has ended, or hasn't got it by the deadline, is gone.
-func (w *world) locks(b *rebuilding, was string, deadline time.Time) bool {
+func (w *world) locks(b *rebuilding, was []string, deadline time.Time) bool {
 	for b.running() {
-		if now := w.lock(w.t.Context()); now != "" && now != was {
-			return true
+		for shard, now := range w.locked(w.t.Context()) {
+			if now != "" && now != was[shard] {
+				return true
+			}
 		}
 		if time.Now().After(deadline) {
 			b.process.Kill()
@@ -175,7 +180,7 @@ func killRebuild(w *world, r *rand.Rand) (func() string, error) {
 	if !ran || len(keys) == 0 {
 		return nothing, nil
 	}
-	redis := w.store.master(w.t.Context()).direct
+	redis := w.store.at(w.t.Context())
 	if slices.ContainsFunc(keys, func(key string) bool {
 		return strings.HasSuffix(key, ":schema") && redis.Get(w.t.Context(), key).Val() == "swapped"
 	}) {
@@ -209,27 +214,42 @@ func pauseRebuild(w *world, r *rand.Rand) (func() string, error) {
 	return saw("it slept for %s; %s", seconds(slept), swapped), nil
 }
 
-// leftovers are the keys that rebuilds have in Redis.
-func (w *world) leftovers(ctx context.Context) []string {
-	var all []string
-	keys := w.store.master(ctx).direct.Scan(ctx, 0, w.place.Key("~*"), 1000).Iterator()
-	for keys.Next(ctx) {
-		if !strings.HasPrefix(keys.Val(), w.place.Key("~try:")) {
-			all = append(all, keys.Val())
+// leftovers are the keys that rebuilds have in Redis, as far as it answers.
+func (w *world) leftovers(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	found := map[string]bool{} // a key may come twice
+	err := w.place.EachName(ctx, func(key, name string) {
+		if strings.HasPrefix(name, "~") && !strings.HasPrefix(name, "~try:") {
+			found[key] = true
 		}
-	}
-	return all
+	})
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // left are those of one that runs, or was killed.
 func (w *world) left(b *rebuilding) []string {
-	return slices.DeleteFunc(w.leftovers(w.t.Context()), func(key string) bool { return slices.Contains(b.others, key) })
+	all, _ := w.leftovers(w.t.Context()) // what isn't seen has no effect
+	return slices.DeleteFunc(all, func(key string) bool { return slices.Contains(b.others, key) })
 }
 
-// lock is what the lock of rebuilds holds; empty where there is none. One that was killed
-// keeps it for its lease, and so may a past that came back.
-func (w *world) lock(ctx context.Context) string {
-	return w.store.master(ctx).direct.Get(ctx, w.place.Key("~rebuild")).Val()
+// lock reports whether a lock of rebuilds is there, as far as Redis answers. One that was
+// killed keeps it for its lease, and so may a past that came back.
+func (w *world) lock(ctx context.Context) bool {
+	return slices.ContainsFunc(w.locked(ctx), func(text string) bool { return text != "" })
+}
+
+// locked is what the lock of each shard holds; empty where there is none, or isn't known.
+func (w *world) locked(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	all, redis := make([]string, w.place.Shards()), w.store.at(ctx)
+	var asked sync.WaitGroup
+	for shard := range all {
+		asked.Go(func() { all[shard] = redis.Get(ctx, w.place.KeyIn(shard, "~rebuild")).Val() })
+	}
+	asked.Wait()
+	return all
 }
 
 // nothingStays sees that all that killed rebuilds have left is about to expire, and
@@ -237,8 +257,12 @@ func (w *world) lock(ctx context.Context) string {
 func (w *world) nothingStays(t testing.TB) {
 	t.Helper()
 	ctx := t.Context()
-	redis := w.store.master(ctx).direct
-	for _, key := range w.leftovers(ctx) {
+	redis := w.store.at(ctx)
+	keys, err := w.leftovers(ctx)
+	if err != nil {
+		t.Errorf("look for what rebuilds have left: %v", err)
+	}
+	for _, key := range keys {
 		left, err := redis.PTTL(ctx, key).Result()
 		if err != nil || left > staysFor(key, redis.Get(ctx, key).Val()) || left == -1 {
 			t.Errorf("a rebuild's key stays: %s has %v to live (%v)", key, left, err)

@@ -184,11 +184,11 @@ func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, erro
 	return saw("the replica, behind by %d offsets, is the master after %.1f s", back, after.Seconds()), nil
 }
 
-// pauseRedis has it hang. Where Sentinels watch, the replica takes over, and the old
-// master wakes up with calls that it was sent before.
+// pauseRedis has it hang. Where Sentinels or a cluster watch, the replica takes over, and the
+// old master wakes up with calls that it was sent before.
 func pauseRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	master := w.store.master(ctx)
+	master := w.store.target(ctx, w.place, r)
 	master.server.Pause()
 	time.Sleep(between(r, 1500*time.Millisecond, 6*time.Second))
 	hangs, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -198,8 +198,13 @@ func pauseRedis(w *world, r *rand.Rand) (func() string, error) {
 	if err == nil {
 		return nothing, nil
 	}
+	if w.store.mode == cluster {
+		if err := w.store.heal(ctx); err != nil {
+			return nothing, err
+		}
+	}
 	return func() string {
-		if w.store.master(ctx) != master {
+		if w.store.mode == cluster && !w.store.isMaster(ctx, master) || w.store.mode != cluster && w.store.master(ctx) != master {
 			return "it didn't answer, and the replica took over"
 		}
 		return "it didn't answer"
@@ -209,7 +214,7 @@ func pauseRedis(w *world, r *rand.Rand) (func() string, error) {
 // fillRedis has every write refused.
 func fillRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	n := w.store.master(ctx)
+	n := w.store.target(ctx, w.place, r)
 	before := n.errors(ctx, "OOM")
 	if err := n.direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		return nothing, fmt.Errorf("set maxmemory: %w", err)
@@ -225,9 +230,9 @@ func fillRedis(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d calls were refused for memory", refused), nil
 }
 
-func flushScripts(w *world, _ *rand.Rand) (func() string, error) {
+func flushScripts(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
-	n := w.store.master(ctx)
+	n := w.store.target(ctx, w.place, r)
 	before := n.errors(ctx, "NOSCRIPT")
 	if err := n.direct.ScriptFlush(ctx).Err(); err != nil {
 		return nothing, fmt.Errorf("flush scripts: %w", err)
@@ -244,7 +249,7 @@ func killClients(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	killed := int64(0)
 	for range 1 + r.IntN(5) {
-		n, err := w.store.master(ctx).direct.ClientKillByFilter(ctx, "TYPE", "normal").Result()
+		n, err := w.store.target(ctx, w.place, r).direct.ClientKillByFilter(ctx, "TYPE", "normal").Result()
 		if err != nil {
 			return nothing, fmt.Errorf("kill clients: %w", err)
 		}

@@ -1,14 +1,16 @@
 package chaos
 
 // The Redis of a mode: one server that keeps a log of its writes, one whose past comes
-// back, or a master and a replica with Sentinels. Consumers and Sentinels reach every
-// server through a network of its own; the test itself goes past it.
+// back, a master and a replica with Sentinels, or a cluster (cluster_test.go). Consumers,
+// Sentinels and replicas reach every server through a network of its own; the test itself
+// goes past it.
 
 import (
 	"bufio"
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -29,7 +31,11 @@ const (
 	plain    = "plain"    // AOF: a crash loses the end of it, of the process what waits for the disk
 	sentinel = "sentinel" // a replica that may be behind takes over
 	rdb      = "rdb"      // nothing but dumps of some time ago
+	cluster  = "cluster"  // shards on three masters, each with a replica
 )
+
+// allModes are all that there are.
+var allModes = []string{plain, sentinel, rdb, cluster}
 
 // masterName is what Sentinels call the master.
 const masterName = "points"
@@ -40,6 +46,8 @@ type node struct {
 	network *network
 	direct  *redis.Client
 	dir     string // of its AOF
+	id      string // in a cluster
+	bus     string // the port of a cluster's bus
 }
 
 // store is a mode's Redis.
@@ -58,7 +66,7 @@ type dump struct {
 	ledger map[string]int64 // then, or a moment later
 }
 
-func newStore(t *testing.T, mode string) *store {
+func newStore(t *testing.T, mode string, seed uint64) *store {
 	t.Helper()
 	s := &store{mode: mode}
 	switch mode {
@@ -72,6 +80,9 @@ func newStore(t *testing.T, mode string) *store {
 	case sentinel:
 		s.watched(t)
 		return s
+	case cluster:
+		s.clustered(t, seed)
+		return s
 	}
 	s.settings = map[string]string{"redis.addresses": s.nodes[0].network.address}
 	s.look = s.nodes[0].direct
@@ -83,11 +94,21 @@ func newNode(t *testing.T, name string, args ...string) *node {
 	t.Helper()
 	address := freeAddress(t)
 	_, port, _ := strings.Cut(address, ":")
-	server := testenv.LocalRedis(t, append([]string{"--replica-announce-ip", "127.0.0.1", "--replica-announce-port", port}, args...)...)
+	inCluster, as := slices.Contains(args, clusterEnabled), "replica"
+	if inCluster {
+		as = "cluster"
+	}
+	server := testenv.LocalRedis(t, append([]string{"--" + as + "-announce-ip", "127.0.0.1", "--" + as + "-announce-port", port}, args...)...)
 	direct := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: 5 * time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
 		PoolSize: 1000, // after so many failed dials it would answer nothing for a second
+		OnConnect: func(ctx context.Context, c *redis.Conn) error {
+			if inCluster {
+				return c.ReadOnly(ctx).Err() // a replica shows what it has
+			}
+			return nil
+		},
 	})
 	t.Cleanup(func() { _ = direct.Close() })
 	return &node{server: server, direct: direct, network: newNetwork(t, name, address, server.Addr())}
@@ -110,6 +131,45 @@ func (s *store) watched(t *testing.T) {
 	s.look = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: addresses, MaxRetries: -1, ReadTimeout: 30 * time.Second})
 	t.Cleanup(func() { _ = s.look.Close() })
 	harness.Eventually(t, time.Minute, func() string { return s.unready(t.Context()) })
+}
+
+// target is a server for a fault: the one that holds the standings now, or of a cluster one
+// of those that hold shards.
+func (s *store) target(ctx context.Context, place *harness.Place, r *rand.Rand) *node {
+	if s.mode == cluster {
+		return s.clusterTarget(ctx, place, r)
+	}
+	return s.master(ctx)
+}
+
+// at is where the standings are read and written past all networks.
+func (s *store) at(ctx context.Context) redis.UniversalClient {
+	if s.mode == cluster {
+		return s.look
+	}
+	return s.master(ctx).direct
+}
+
+// positions are where each partition stands, of several shards in the one furthest behind;
+// one that a shard has no position of is left out. nil: somebody doesn't answer.
+func (s *store) positions(ctx context.Context, place *harness.Place) map[string]int64 {
+	if s.mode == cluster {
+		return s.lowest(ctx, place)
+	}
+	return s.master(ctx).ledger(ctx, place)
+}
+
+// sweep is a position in the middle of a sweep; none: "".
+func (s *store) sweep(ctx context.Context, place *harness.Place) string {
+	if s.mode == cluster {
+		for _, n := range s.nodes {
+			if at := n.sweep(ctx, place); at != "" {
+				return at
+			}
+		}
+		return ""
+	}
+	return s.master(ctx).sweep(ctx, place)
 }
 
 // master is the server that holds the standings now: the one that the Sentinels name.
@@ -208,26 +268,67 @@ func (n *node) clients(ctx context.Context) map[string]bool {
 	return ids
 }
 
-// ledger is what a server itself has of the ledger: where each partition stands. nil:
-// it doesn't answer.
+// ledgers are the fields of the ledger that a server itself has, by shard. Of a cluster's
+// node they are those of the slots that it has, or its master. nil: it doesn't answer.
+func (n *node) ledgers(ctx context.Context, place *harness.Place) map[int]map[string]string {
+	shards := make([]*redis.MapStringStringCmd, place.Shards())
+	_, _ = n.direct.Pipelined(ctx, func(p redis.Pipeliner) error { // each has its own error
+		for shard := range shards {
+			shards[shard] = p.HGetAll(ctx, place.KeyIn(shard, "ledger"))
+		}
+		return nil
+	})
+	all := map[int]map[string]string{}
+	for shard, answer := range shards {
+		fields, err := answer.Result()
+		switch {
+		case err == nil:
+			all[shard] = fields
+		case !redis.HasErrorPrefix(err, "MOVED"):
+			return nil
+		}
+	}
+	return all
+}
+
+// ledger is what a server itself has of the ledger: where each partition stands, and of
+// several shards in each. nil: it doesn't answer.
 func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int64 {
-	fields, err := n.direct.HGetAll(ctx, place.Key("ledger")).Result()
-	if err != nil {
+	shards := n.ledgers(ctx, place)
+	if shards == nil {
 		return nil
 	}
 	at := map[string]int64{}
-	for field, position := range fields {
-		from, _, _ := strings.Cut(strings.TrimPrefix(position, "torn:"), "..")
-		at[field], _ = strconv.ParseInt(from, 10, 64)
+	for shard, fields := range shards {
+		for field, position := range fields {
+			at[inShard(place, shard, field)] = from(position)
+		}
 	}
 	return at
 }
 
+// inShard is a name of a ledger's field, which tells the shard where there are several.
+func inShard(place *harness.Place, shard int, field string) string {
+	if place.Shards() == 1 {
+		return field
+	}
+	return fmt.Sprintf("%d: %s", shard, field)
+}
+
+// from is the offset up to which everything counts by a position.
+func from(position string) int64 {
+	offset, _, _ := strings.Cut(strings.TrimPrefix(position, "torn:"), "..")
+	n, _ := strconv.ParseInt(offset, 10, 64)
+	return n
+}
+
 // sweep is a position in the middle of a sweep that a server's ledger has; none: "".
 func (n *node) sweep(ctx context.Context, place *harness.Place) string {
-	for field, position := range n.direct.HGetAll(ctx, place.Key("ledger")).Val() {
-		if strings.Contains(position, "..") {
-			return strings.TrimPrefix(field, place.Topic) + " " + position
+	for shard, fields := range n.ledgers(ctx, place) {
+		for field, position := range fields {
+			if strings.Contains(position, "..") {
+				return inShard(place, shard, strings.TrimPrefix(field, place.Topic)) + " " + position
+			}
 		}
 	}
 	return ""

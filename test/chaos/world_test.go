@@ -75,7 +75,7 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.rebuildTook.Store(300) // of a log that has just begun
 	w.disturbed.Store(1)
 	w.startKafka(t)
-	w.store = newStore(t, mode)
+	w.store = newStore(t, mode, seed)
 	w.place = harness.New(t, harness.Options{
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
 		Settings: with(quick, w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
@@ -164,9 +164,8 @@ func (w *world) takeAll(r *rand.Rand) []*slot {
 // what a fault meets isn't promised.
 func (w *world) sweeping(ctx context.Context) {
 	w.producers.burst()
-	n := w.store.master(ctx)
 	for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if n.sweep(ctx, w.place) != "" {
+		if w.store.sweep(ctx, w.place) != "" {
 			return
 		}
 	}
@@ -262,19 +261,18 @@ func (w *world) recovered() (time.Duration, error) {
 
 // short says which partition's ledger is short of these ends.
 func (w *world) short(ctx context.Context, ends map[int]int64) string {
-	master := w.store.master(ctx)
-	ledger := master.ledger(ctx, w.place)
+	ledger := w.store.positions(ctx, w.place)
 	for partition, end := range ends {
 		if at, found := ledger[fmt.Sprintf("%s/%d", w.place.Topic, partition)]; !found || at < end {
-			return fmt.Sprintf("the ledger at %s has %v, and %s/%d was to reach %d", master.server.Addr(), ledger, w.place.Topic, partition, end)
+			return fmt.Sprintf("the ledger has %v, and %s/%d was to reach %d", ledger, w.place.Topic, partition, end)
 		}
 	}
 	return ""
 }
 
-// counting is the sum of the ledger's positions on the server that holds it now.
-func (w *world) counting(ctx context.Context) (int64, bool) {
-	ledger := w.store.master(ctx).ledger(ctx, w.place)
+// counting is the sum of the ledger's positions that a server has.
+func (w *world) counting(ctx context.Context, n *node) (int64, bool) {
+	ledger := n.ledger(ctx, w.place)
 	sum := int64(0)
 	for _, at := range ledger {
 		sum += at

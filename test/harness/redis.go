@@ -42,6 +42,16 @@ func (p *Place) eachKey(ctx context.Context, do func(key string)) error {
 	})
 }
 
+// EachName calls do with every key of the place's shards and its name in its shard, on every
+// master of a cluster. A key may come twice.
+func (p *Place) EachName(ctx context.Context, do func(key, name string)) error {
+	return p.eachKey(ctx, func(key string) {
+		if name, ours := p.inAShard(key); ours {
+			do(key, name)
+		}
+	})
+}
+
 // Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47"). Of several shards
 // it is the first one's.
 func (p *Place) Key(name string) string { return p.KeyIn(0, name) }

@@ -55,6 +55,14 @@ func (p *Place) KeyIn(shard int, name string) string {
 	return fmt.Sprintf("%s:{%s}:%d:%s", p.Prefix, tag(shard, n), n, name)
 }
 
+// Slot is the slot of a cluster that a shard's keys are in.
+func (p *Place) Slot(shard int) int {
+	if n := p.Shards(); n > 1 {
+		return slot(tag(shard, n))
+	}
+	return slot("0")
+}
+
 // ShardOf is the shard that a member is on.
 func (p *Place) ShardOf(member string) int { return shardOf(member, p.Shards()) }
 

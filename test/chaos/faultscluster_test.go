@@ -1,0 +1,338 @@
+package chaos
+
+// What goes wrong in a cluster: masters that die, hang, lose what they had or go back in time,
+// while others have what they had; and slots that move while they are written to.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+var clusterFaults = []fault{
+	{kind: "cluster: an orderly failover", group: ofRedis, modes: []string{cluster}, do: clusterFailOver},
+	{kind: "cluster: a replica takes over by force", group: ofRedis, modes: []string{cluster}, do: clusterTakeOver},
+	{kind: "cluster: the master dies", group: ofRedis, modes: []string{cluster}, do: killClusterMaster},
+	{kind: "cluster: the master dies, its replica was behind", group: ofRedis, modes: []string{cluster}, do: killClusterMasterAhead},
+	{kind: "cluster: two masters die", group: ofRedis, modes: []string{cluster}, do: killTwoMasters},
+	{kind: "cluster: a master is killed, starts empty", group: ofRedis, modes: []string{cluster}, do: wipeMaster},
+	{kind: "cluster: a master is killed, starts with an old RDB", group: ofRedis, modes: []string{cluster}, do: masterGoesBack},
+	{kind: "cluster: FLUSHALL of a master", group: ofRedis, modes: []string{cluster}, do: flushMaster},
+	{kind: "cluster: a slot moves", group: ofRedis, modes: []string{cluster}, do: moveSlots},
+	{kind: "cluster: a slot stops half way, then moves", group: ofRedis, modes: []string{cluster}, do: moveHalf},
+}
+
+// pair is a master, of a cluster in which a failover is possible, and its replica.
+func (w *world) pair(r *rand.Rand) (master, replica *node, err error) {
+	ctx := w.t.Context()
+	if err := w.store.heal(ctx); err != nil {
+		return nil, nil, err
+	}
+	master = w.store.target(ctx, w.place, r)
+	if replica = w.store.follower(ctx, master); replica == nil {
+		return nil, nil, fmt.Errorf("%s has no replica", master.server.Addr())
+	}
+	return master, replica, nil
+}
+
+// tookOver waits until a node is a master.
+func (w *world) tookOver(n *node) (time.Duration, error) {
+	begun := time.Now()
+	for time.Since(begun) < 40*time.Second {
+		if w.store.isMaster(w.t.Context(), n) {
+			return time.Since(begun), nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return 0, fmt.Errorf("%s isn't a master after %v", n.server.Addr(), time.Since(begun))
+}
+
+func clusterFailOver(w *world, r *rand.Rand) (func() string, error) {
+	return w.failOverBy(r, "")
+}
+
+// clusterTakeOver has a replica take a living master's place without asking anybody: what it
+// hasn't received is lost.
+func clusterTakeOver(w *world, r *rand.Rand) (func() string, error) {
+	return w.failOverBy(r, []string{"FORCE", "TAKEOVER"}[r.IntN(2)])
+}
+
+func (w *world) failOverBy(r *rand.Rand, how string) (func() string, error) {
+	_, replica, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	command := []any{"cluster", "failover"}
+	if how != "" {
+		command = append(command, how)
+	}
+	if err := replica.direct.Do(w.t.Context(), command...).Err(); err != nil {
+		return nothing, fmt.Errorf("%v: %w", command, err)
+	}
+	after, err := w.tookOver(replica)
+	if err = errors.Join(err, w.store.heal(w.t.Context())); err != nil {
+		return nothing, err
+	}
+	return saw("the replica is the master after %.1f s", after.Seconds()), nil
+}
+
+func killClusterMaster(w *world, r *rand.Rand) (func() string, error) {
+	return w.clusterMasterDies(r, 0)
+}
+
+func killClusterMasterAhead(w *world, r *rand.Rand) (func() string, error) {
+	return w.clusterMasterDies(r, between(r, 500*time.Millisecond, 2500*time.Millisecond))
+}
+
+// clusterMasterDies kills a master, whose replica has heard nothing for a while, and starts
+// it again, empty, once its successor is in office.
+func (w *world) clusterMasterDies(r *rand.Rand, deaf time.Duration) (func() string, error) {
+	master, next, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	ctx, back := w.t.Context(), int64(0)
+	if deaf > 0 {
+		// It is asleep, and what it is sent is lost with the connection.
+		next.server.Pause()
+		if _, err := master.direct.ClientKillByFilter(ctx, "TYPE", "replica").Result(); err != nil {
+			next.server.Resume()
+			return nothing, fmt.Errorf("end the replica's connection: %w", err)
+		}
+		before := master.ledger(ctx, w.place) // it has no more than that
+		time.Sleep(deaf)
+		back = awaitBehind(func() int64 { return behind(before, master.ledger(ctx, w.place)) })
+	}
+	master.server.Kill()
+	if deaf > 0 {
+		next.server.Resume()
+	}
+	after, err := w.tookOver(next)
+	time.Sleep(between(r, 0, 2*time.Second))
+	master.server.Restart(nil)
+	if err = errors.Join(err, w.store.heal(ctx)); err != nil {
+		return nothing, err
+	}
+	if deaf > 0 && back == 0 {
+		return nothing, nil
+	}
+	return saw("the replica, behind by %d offsets, is the master after %.1f s", back, after.Seconds()), nil
+}
+
+// killTwoMasters leaves the cluster without a majority of masters: no replica is elected, and
+// nobody serves anything until one of the two is there again.
+func killTwoMasters(w *world, r *rand.Rand) (func() string, error) {
+	first, _, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	ctx := w.t.Context()
+	var others []*node
+	for _, n := range w.store.nodes {
+		if n != first && w.store.isMaster(ctx, n) {
+			others = append(others, n)
+		}
+	}
+	second := others[r.IntN(len(others))]
+	replicas := []*node{w.store.follower(ctx, first), w.store.follower(ctx, second)}
+	dump := first.server.Dump()
+	first.server.Kill()
+	second.server.Kill()
+	time.Sleep(nodeTimeout + between(r, 0, 4*time.Second))
+	elected := 0
+	for _, n := range replicas {
+		if n != nil && w.store.isMaster(ctx, n) {
+			elected++
+		}
+	}
+	// The first comes back with what it had, and goes on; the other's replica takes over.
+	first.server.Restart(dump)
+	_, err = w.tookOver(replicas[1])
+	second.server.Restart(nil)
+	if err = errors.Join(err, w.store.heal(ctx)); err != nil {
+		return nothing, err
+	}
+	if elected > 0 {
+		return nothing, nil
+	}
+	return saw("nobody was elected until one was there again"), nil
+}
+
+// startsWith kills a master and starts it with a dump before its replica takes over, out of
+// the consumers' reach until what it has is known.
+func (w *world) startsWith(r *rand.Rand, n *node, dump []byte) (func() string, error) {
+	ctx := w.t.Context()
+	n.network.cut()
+	ledger := w.store.all(ctx, w.place)
+	n.server.Kill()
+	time.Sleep(between(r, 0, nodeTimeout/4))
+	n.server.Restart(dump)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if at := n.ledger(ctx, w.place); at != nil { // it takes part again
+			break
+		}
+	}
+	back, stays := behind(w.store.all(ctx, w.place), ledger), w.store.isMaster(ctx, n)
+	if err := errors.Join(n.network.mend(), w.store.heal(ctx)); err != nil {
+		return nothing, err
+	}
+	if back == 0 {
+		return nothing, nil
+	}
+	if !stays {
+		return saw("its replica took over, the ledger went back by %d offsets", back), nil
+	}
+	return saw("it is the master still, the ledger went back by %d offsets", back), nil
+}
+
+func wipeMaster(w *world, r *rand.Rand) (func() string, error) {
+	master, _, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	return w.startsWith(r, master, nil)
+}
+
+func masterGoesBack(w *world, r *rand.Rand) (func() string, error) {
+	master, _, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	ctx := w.t.Context()
+	if r.IntN(2) == 0 { // into a sweep
+		w.sweeping(ctx)
+	}
+	then, dump := master.ledger(ctx, w.place), master.server.Dump()
+	time.Sleep(between(r, 0, 3*time.Second))
+	awaitBehind(func() int64 { return behind(then, master.ledger(ctx, w.place)) })
+	return w.startsWith(r, master, dump)
+}
+
+// flushMaster takes what a master and its replica have, while the others keep theirs.
+func flushMaster(w *world, r *rand.Rand) (func() string, error) {
+	master, _, err := w.pair(r)
+	if err != nil {
+		return nothing, err
+	}
+	ctx := w.t.Context()
+	before := master.ledger(ctx, w.place)
+	if err := master.direct.FlushAll(ctx).Err(); err != nil {
+		return nothing, fmt.Errorf("FLUSHALL: %w", err)
+	}
+	return wentBack(behind(map[string]int64{}, before), nil)
+}
+
+// moveSlots moves the slots of some shards under traffic, one after another.
+func moveSlots(w *world, r *rand.Rand) (func() string, error) {
+	if err := w.store.heal(w.t.Context()); err != nil {
+		return nothing, err
+	}
+	slots := 1 + r.IntN(3)
+	moved := 0
+	for range slots {
+		keys, err := w.move(r, 0)
+		if err != nil {
+			return nothing, err
+		}
+		moved += keys
+	}
+	if moved == 0 {
+		return nothing, nil
+	}
+	return saw("%d slots with %d keys", slots, moved), nil
+}
+
+// moveHalf stops when half of the keys are where they go, and goes on after a while.
+func moveHalf(w *world, r *rand.Rand) (func() string, error) {
+	if err := w.store.heal(w.t.Context()); err != nil {
+		return nothing, err
+	}
+	stop := between(r, 500*time.Millisecond, 6*time.Second)
+	keys, err := w.move(r, stop)
+	if err != nil || keys == 0 {
+		return nothing, err
+	}
+	return saw("half of its %d keys were elsewhere for %.1f s", keys, stop.Seconds()), nil
+}
+
+// move moves a shard's slot from the master that has it to another, as redis-cli's reshard
+// does, and stops half way for a while. It returns how many keys it moved.
+func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
+	ctx := w.t.Context()
+	slot := w.place.Slot(r.IntN(w.place.Shards()))
+	views := w.store.views(ctx, nil)
+	is := owner(views, slot)
+	var others []*node
+	for _, v := range views {
+		if v.master && v != is {
+			others = append(others, v.node)
+		}
+	}
+	if is == nil || len(others) == 0 {
+		return 0, fmt.Errorf("nobody has the slot %d, or nobody else could", slot)
+	}
+	from, to := is.node, others[r.IntN(len(others))]
+	if err := open(ctx, slot, from, to); err != nil {
+		return 0, err
+	}
+	all, err := from.direct.ClusterCountKeysInSlot(ctx, slot).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count the keys in the slot %d: %w", slot, err)
+	}
+	if keys, err = migrate(ctx, r, slot, from, to, int(all+1)/2); err != nil {
+		return keys, err
+	}
+	time.Sleep(stop)
+	more, err := migrate(ctx, r, slot, from, to, -1)
+	if err != nil {
+		return keys, err
+	}
+	for _, n := range append([]*node{to, from}, others...) {
+		if err := n.direct.Do(ctx, "cluster", "setslot", slot, "node", to.id).Err(); err != nil {
+			return 0, fmt.Errorf("tell %s who has the slot %d: %w", n.server.Addr(), slot, err)
+		}
+	}
+	return keys + more, nil
+}
+
+// open has two masters know of a slot that is on its way.
+func open(ctx context.Context, slot int, from, to *node) error {
+	if err := to.direct.Do(ctx, "cluster", "setslot", slot, "importing", from.id).Err(); err != nil {
+		return fmt.Errorf("begin to import the slot %d: %w", slot, err)
+	}
+	if err := from.direct.Do(ctx, "cluster", "setslot", slot, "migrating", to.id).Err(); err != nil {
+		return fmt.Errorf("begin to migrate the slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// migrate moves keys of a slot, some at a time; most of them, or all where that is negative.
+func migrate(ctx context.Context, r *rand.Rand, slot int, from, to *node, most int) (moved int, err error) {
+	host, port, _ := net.SplitHostPort(to.server.Addr())
+	for most < 0 || moved < most {
+		n := 1 + r.IntN(5)
+		if most >= 0 {
+			n = min(n, most-moved)
+		}
+		keys, err := from.direct.ClusterGetKeysInSlot(ctx, slot, n).Result()
+		if err != nil {
+			return moved, fmt.Errorf("list keys in the slot %d: %w", slot, err)
+		}
+		if len(keys) == 0 {
+			return moved, nil
+		}
+		command := []any{"migrate", host, port, "", 0, 5000, "keys"}
+		for _, key := range keys {
+			command = append(command, key)
+		}
+		if err := from.direct.Do(ctx, command...).Err(); err != nil {
+			return moved, fmt.Errorf("migrate %v: %w", keys, err)
+		}
+		moved += len(keys)
+		time.Sleep(between(r, 0, 40*time.Millisecond))
+	}
+	return moved, nil
+}
