@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 N ?= 10000
 DURATION ?= 10m
 SEED ?= $(shell date +%s)
-MODES ?= plain,sentinel,rdb
+MODES ?= plain,sentinel,rdb,cluster
 
 # Pinned: what a linter says must not change from one day to the next. So the one
 # on the PATH isn't taken, but the one that .ci/run has built, or go run builds.

@@ -3,10 +3,18 @@ package chaos
 // A run in which little happened shows little: it mustn't look like one that passed.
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/test/testenv"
 )
 
 // many is how often a kind has to have been tried before the share that took effect says
@@ -74,5 +82,65 @@ func TestARunInWhichNothingHappenedFails(t *testing.T) {
 		if !strings.Contains(lacks, c.lacks) {
 			t.Errorf("%s: it lacks %q, want %q", name, lacks, c.lacks)
 		}
+	}
+}
+
+// The verdict on a cluster is worth as much as what it notices in one of its shards.
+func TestAWrongBoardInAShardOfAClusterIsNoticed(t *testing.T) {
+	testenv.Slow(t)
+	w := newWorld(t, cluster, 1)
+	if _, err := w.recovered(); err != nil {
+		t.Fatal(err)
+	}
+	m := ModeReport{Mode: cluster}
+	w.judge(&m)
+	if len(m.Differences) > 0 || m.Standings == 0 {
+		t.Fatalf("%d standings, and where nothing was wrong: %q", m.Standings, m.Differences)
+	}
+	const shard, other = 0, 1
+	board, err := w.liveBoard(t.Context(), shard, rand.New(rand.NewPCG(1, 0)))
+	if err != nil || board == "" {
+		t.Fatalf("no board: %v", err)
+	}
+	key, ledger, windows := w.place.KeyIn(shard, board), w.place.KeyIn(shard, "ledger"), w.place.KeyIn(shard, "windows")
+	elsewhere := w.place.KeyIn(other, board)
+	c := w.store.look
+	first := c.ZRangeWithScores(t.Context(), key, 0, 0).Val()
+	if len(first) == 0 {
+		t.Fatalf("nobody is in %s", key)
+	}
+	member, score := first[0].Member.(string), first[0].Score
+	with := func(score float64) redis.Z { return redis.Z{Member: member, Score: score} }
+	its := fmt.Sprintf("%s: %q", board, member)
+	for name, tamper := range map[string]struct {
+		key  string
+		do   func(context.Context) error
+		says string
+	}{
+		"a point more": {key, func(ctx context.Context) error { return c.ZAdd(ctx, key, with(score+1)).Err() }, its + ": want"},
+		"another last bit": {key, func(ctx context.Context) error {
+			return c.ZAdd(ctx, key, with(math.Nextafter(score, math.Inf(1)))).Err()
+		}, its + ": want"},
+		"somebody missing":     {key, func(ctx context.Context) error { return c.ZRem(ctx, key, member).Err() }, its + " is missing"},
+		"on another shard too": {elsewhere, func(ctx context.Context) error { return c.ZAdd(ctx, elsewhere, with(score)).Err() }, "belongs on 0 of"},
+		"no sorted set":        {key, func(ctx context.Context) error { return c.Del(ctx, key).Err() }, board + ": \""},
+		"one that never goes":  {key, func(ctx context.Context) error { return c.Persist(ctx, key).Err() }, board + ": goes at"},
+		"not listed":           {windows, func(ctx context.Context) error { return c.HDel(ctx, windows, board).Err() }, board + ": shard 0 has 1 of it, and lists it as"},
+		"not all counted":      {ledger, func(ctx context.Context) error { return c.HSet(ctx, ledger, w.place.Topic+"/0", "1").Err() }, "not caught up"},
+	} {
+		was, err1 := c.Dump(t.Context(), tamper.key).Result()
+		left, err2 := c.PTTL(t.Context(), tamper.key).Result()
+		if err := errors.Join(err1, err2, tamper.do(t.Context())); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if found := strings.Join(w.compare(), "\n"); !strings.Contains(found, tamper.says) {
+			t.Errorf("%s: the verdict doesn't say %q, but: %s", name, tamper.says, found)
+		}
+		if err := c.RestoreReplace(t.Context(), tamper.key, max(left, 0), was).Err(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if found := w.compare(); len(found) > 0 {
+		t.Errorf("nothing is wrong any more, and the verdict says %q", found)
 	}
 }

@@ -71,10 +71,17 @@ func (w *world) judge(m *ModeReport) {
 		s.mu.Unlock()
 	}
 	found(w.place.TerminateAll)
-	found(w.nothingStays)
-	found(w.place.Check)
-	found(w.accounted)
+	m.Differences = append(m.Differences, w.compare()...)
 	w.sum(m)
+}
+
+// compare holds all that there is against the oracle, once nobody changes it any more.
+func (w *world) compare() []string {
+	var all []string
+	for _, check := range []func(testing.TB){w.nothingStays, w.place.Check, w.accounted} {
+		all = append(all, differences(w.t, check)...)
+	}
+	return all
 }
 
 // settle waits until every transaction has ended.

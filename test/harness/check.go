@@ -48,8 +48,32 @@ func (p *Place) CheckBoards(t testing.TB) {
 	d.Texts("listed windows", want.Windows, p.Hash(t, "windows"))
 	d.Boards(want.Boards, p.Boards(t))
 	p.expiries(t, d, want.Expires)
+	p.listings(t, d, want)
 	if text := d.String(); text != "" {
 		t.Errorf("Redis isn't what the published records come to:\n%s", text)
+	}
+}
+
+// listings holds what each of several shards lists against the sorted sets that it has.
+func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expected) {
+	t.Helper()
+	if p.Shards() == 1 {
+		return
+	}
+	shards, err := p.hashes(t.Context(), "windows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range want.Boards {
+		for shard, listed := range shards {
+			there, err := p.redis.Exists(t.Context(), p.KeyIn(shard, name)).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, ok := listed[name]; ok != (there > 0) || ok && text != want.Windows[name] {
+				d.Addf("%s: shard %d has %d of it, and lists it as %q, want %q", name, shard, there, text, want.Windows[name])
+			}
+		}
 	}
 }
 
