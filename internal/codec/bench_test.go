@@ -69,3 +69,35 @@ func TestCodingAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkTuple packs a tuple into a score, and reads it back, beside the single field that
+// points are.
+func BenchmarkTuple(b *testing.B) {
+	for name, list := range map[string][]Field{"points": points, "arena": arena, "medals": medals} {
+		for _, kind := range kinds {
+			l := mustTupleLayout(b, kind, weekly, mustFields(b, list...))
+			b.Run(name+"/"+string(kind)+"/encode", func(b *testing.B) {
+				b.ReportAllocs()
+				n := int64(0)
+				for b.Loop() {
+					if _, err := l.Encode(Tuple{n & 511, n & 63}, n&0xfff); err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+			})
+			b.Run(name+"/"+string(kind)+"/decode", func(b *testing.B) {
+				score, err := l.Encode(Tuple{42, 3}, 1234)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := l.Decode(score); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

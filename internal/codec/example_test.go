@@ -37,3 +37,28 @@ func ExampleNew_refused() {
 	// Output:
 	// layout readable: points within ±10000000000000000: out of range: ±1 to ±4503599627370495 fits, and up to ±268435455 keeps the tick of a 8796h0m0s window within a second
 }
+
+// A board of stages, of equal ones the fewest revives first.
+func ExampleTupleLayout() {
+	fields, err := codec.NewFields(codec.Field{Name: "stage", Max: 999}, codec.Field{Name: "revives", Max: 99, Fewest: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	weekly, err := codec.NewTupleLayout(codec.Readable, 180*time.Hour, fields)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(weekly)
+
+	score, err := weekly.Encode(codec.Tuple{42, 3}, 1<<29)
+	fmt.Println(score, err)
+	tuple, ticks, err := weekly.Decode(score)
+	fmt.Println(tuple[:fields.Len()], ticks, err)
+
+	// Output:
+	// readable: k 30, tick 1ms, stage 0 to 999; revives 0 to 99, fewest first; packed 0 to 99999
+	// 4296.5 <nil>
+	// [42 3] 536870912 <nil>
+}

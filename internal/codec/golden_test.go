@@ -249,7 +249,7 @@ func TestTheGoldenVectorsAreWhatExactArithmeticSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from what math/big says; go test -run Golden -update writes it anew", goldenPath)
+		t.Errorf("%s differs from what math/big says; go test . -run Golden -update writes it anew", goldenPath)
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package codec turns a member's points and the time they were reached into the
-// one float64 that Redis sorts by, and back. It is pure.
+// one float64 that Redis sorts by, and back. Where a board has several fields in place of
+// points, their tuple is packed into one whole number first (Packing). It is pure.
 //
 // The promise: Encode is strictly increasing in points, then in ticks, and Decode
 // returns both exactly. So a sorted set's order is "most points, earliest first",
@@ -57,6 +58,8 @@ const (
 	// widest is the largest range: it leaves readable one bit of ticks, and keeps
 	// wide's points+max below 2^53, where Lua's numbers are exact.
 	widest = 1<<52 - 1
+	// widestUnsigned is the largest range of wide from 0 on, for the same reason.
+	widestUnsigned = 1<<53 - 1
 	// coarse is the tick, in ms, above which a configuration gets a warning.
 	coarse = 1000
 )
@@ -66,20 +69,28 @@ const (
 // than a tick of 1 ms can use. What can't fit is ErrRange, and the error says
 // what would.
 func New(kind Kind, length time.Duration, limit int64) (Layout, error) {
-	if kind != Readable && kind != Wide {
-		return Layout{}, fmt.Errorf("layout %q: must be %q or %q", kind, Readable, Wide)
+	ms, err := checked(kind, length)
+	if err != nil {
+		return Layout{}, err
 	}
-	if length <= 0 {
-		return Layout{}, fmt.Errorf("layout %s: windows of %v: %w: at least 1ms fits", kind, length, ErrRange)
-	}
-	ms := ceilDiv(int64(length), int64(time.Millisecond))
 	if limit < 1 || limit > widest {
 		return Layout{}, fmt.Errorf(
 			"layout %s: points within ±%d: %w: ±1 to ±%d fits, and up to ±%d keeps the tick of a %v window within a second",
 			kind, limit, ErrRange, int64(widest), largest(kind, bitsFor(ceilDiv(ms, coarse))), length)
 	}
-	k := min(room(kind, limit), bitsFor(ms))
+	k := min(room(kind, limit, -limit), bitsFor(ms))
 	return Layout{Kind: kind, K: k, Tick: ceilDiv(ms, 1<<k), Max: limit}, nil
+}
+
+// checked is the length in ms, rounded up, if there are layouts of the kind for it.
+func checked(kind Kind, length time.Duration) (ms int64, err error) {
+	if kind != Readable && kind != Wide {
+		return 0, fmt.Errorf("layout %q: must be %q or %q", kind, Readable, Wide)
+	}
+	if length <= 0 {
+		return 0, fmt.Errorf("layout %s: windows of %v: %w: at least 1ms fits", kind, length, ErrRange)
+	}
+	return ceilDiv(int64(length), int64(time.Millisecond)), nil
 }
 
 // Coarse reports whether the tick is above a second, so that people would notice
@@ -93,12 +104,12 @@ func (l Layout) String() string {
 		l.Kind, l.K, time.Duration(l.Tick)*time.Millisecond, l.Max)
 }
 
-// room is how many bits of ticks a range leaves.
-func room(kind Kind, limit int64) int {
+// room is how many bits of ticks a range of low to limit leaves; low is 0 or -limit.
+func room(kind Kind, limit, low int64) int {
 	if kind == Readable {
 		return readableBits - bits.Len64(uint64(limit))
 	}
-	return bits.Len64(wideCodes/uint64(2*limit+1)) - 1
+	return bits.Len64(wideCodes/uint64(limit-low+1)) - 1
 }
 
 // largest is the largest range that leaves k bits of ticks.

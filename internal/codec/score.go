@@ -21,9 +21,9 @@ func (l Layout) Encode(points, ticks int64) (float64, error) {
 	}
 	switch l.Kind {
 	case Readable:
-		return float64(points<<l.K+ticks) * power(-l.K), nil
+		return readableScore(points, l.K, ticks), nil
 	case Wide:
-		return math.Float64frombits(firstNormal + uint64(points+l.Max)<<l.K + uint64(ticks)), nil
+		return wideScore(points+l.Max, l.K, ticks), nil
 	}
 	return 0, l.rangeError(points, ticks)
 }
@@ -36,16 +36,13 @@ func (l Layout) Decode(score float64) (points, ticks int64, err error) {
 	var code int64
 	switch l.Kind {
 	case Readable:
-		v := score * power(l.K)
-		if v < -widestCode || v > widestCode || v != math.Floor(v) { // NaN isn't even itself
+		var ok bool
+		if code, ok = readableCode(score, l.K); !ok {
 			return 0, 0, l.scoreError(score)
 		}
-		code = int64(v)
 		points = code >> l.K // rounds down, also below zero
 	case Wide:
-		// What isn't a positive normal double comes out above or below the range:
-		// subnormals and numbers with a sign are negative here, or past all codes.
-		code = int64(math.Float64bits(score) - firstNormal)
+		code = wideCode(score)
 		points = code>>l.K - l.Max
 	default:
 		return 0, 0, l.scoreError(score)
@@ -55,6 +52,26 @@ func (l Layout) Decode(score float64) (points, ticks int64, err error) {
 	}
 	return points, code & (1<<l.K - 1), nil
 }
+
+func readableScore(points int64, k int, ticks int64) float64 {
+	return float64(points<<k+ticks) * power(-k)
+}
+
+// readableCode is points and ticks side by side; ok is false where there are more digits than
+// a score has.
+func readableCode(score float64, k int) (code int64, ok bool) {
+	v := score * power(k)
+	return int64(v), v >= -widestCode && v <= widestCode && v == math.Floor(v) // NaN isn't even itself
+}
+
+func wideScore(biased int64, k int, ticks int64) float64 {
+	return math.Float64frombits(firstNormal + uint64(biased)<<k + uint64(ticks))
+}
+
+// wideCode is biased points and ticks side by side. What isn't a positive normal double comes
+// out above or below the range: subnormals and numbers with a sign are negative here, or past
+// all codes.
+func wideCode(score float64) int64 { return int64(math.Float64bits(score) - firstNormal) }
 
 // widestCode is past every readable score, scaled: up to it doubles are exact.
 const widestCode = 1 << readableBits

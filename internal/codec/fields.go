@@ -1,0 +1,146 @@
+// What a board counts: the numbers that make up a standing, most significant first.
+
+package codec
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxFields is how many fields a board may have.
+const MaxFields = 5
+
+// Tuple is a standing's numbers, or a change of them, in the order of its board's fields.
+// Those past the last field are 0.
+type Tuple [MaxFields]int64
+
+// Field is a whole number that counts on a board.
+type Field struct {
+	Name   string // as events and answers have it: [A-Za-z_][A-Za-z0-9_]{0,63}
+	Max    int64  // its values are 0 to Max; at least 1
+	Signed bool   // its values are within ±Max: for a board's only field
+	Fewest bool   // the smaller is the better
+}
+
+// String is the field and its range: revives 0 to 99, fewest first.
+func (f Field) String() string {
+	text := fmt.Sprintf("%s 0 to %d", f.Name, f.Max)
+	if f.Signed {
+		text = fmt.Sprintf("%s within ±%d", f.Name, f.Max)
+	}
+	if f.Fewest {
+		text += ", fewest first"
+	}
+	return text
+}
+
+// Holds reports whether the field has a value.
+func (f *Field) Holds(value int64) bool {
+	return value <= f.Max && (value >= 0 || f.Signed && value >= -f.Max)
+}
+
+// ranked is a value's digit in a packed tuple: the better, the greater. It is its own
+// inverse.
+func (f *Field) ranked(value int64) int64 {
+	switch {
+	case !f.Fewest:
+		return value
+	case f.Signed:
+		return -value
+	}
+	return f.Max - value
+}
+
+// Fields are the fields of a board. Only NewFields makes one; the zero Fields has none.
+type Fields struct {
+	of [MaxFields]Field
+	n  int
+}
+
+// NewFields checks the fields of a board, the most significant first: 1 to MaxFields, each
+// with a name of its own and a range of more than one value, and more than one only from 0
+// on. Whether they fit a layout is for NewTupleLayout to say.
+func NewFields(list ...Field) (Fields, error) {
+	if len(list) == 0 || len(list) > MaxFields {
+		return Fields{}, fmt.Errorf("%d fields: a board has 1 to %d", len(list), MaxFields)
+	}
+	var f Fields
+	f.n = copy(f.of[:], list)
+	for i, field := range list {
+		switch {
+		case !named(field.Name):
+			return Fields{}, fmt.Errorf("field %.40q: a name has 1 to 64 letters, digits and underscores, and no digit first", field.Name)
+		case field.Max < 1:
+			return Fields{}, fmt.Errorf("field %s: max %d: at least 1 is needed", field.Name, field.Max)
+		case field.Signed && len(list) > 1:
+			return Fields{}, fmt.Errorf("field %s: only a board's single field goes below 0", field.Name)
+		case f.Index(field.Name) < i:
+			return Fields{}, fmt.Errorf("field %s: there are two of that name", field.Name)
+		}
+	}
+	return f, nil
+}
+
+func named(name string) bool {
+	if name == "" || len(name) > 64 {
+		return false
+	}
+	for i, c := range []byte(name) {
+		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// Len is the number of fields.
+func (f *Fields) Len() int { return f.n }
+
+// At is the field at a place of the tuple, from 0.
+func (f *Fields) At(i int) Field { return f.of[i] }
+
+// List returns the fields, most significant first.
+func (f *Fields) List() []Field { return append([]Field(nil), f.of[:f.n]...) }
+
+// Index is the place of a field in the tuple, or -1.
+func (f *Fields) Index(name string) int {
+	for i := range f.n {
+		if f.of[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Holds reports whether every field has the tuple's value.
+func (f *Fields) Holds(t Tuple) bool {
+	for i := range f.n {
+		if !f.of[i].Holds(t[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f Fields) String() string {
+	parts := make([]string, f.n)
+	for i := range parts {
+		parts[i] = f.of[i].String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// withMax are the same fields, one of them with another max.
+func (f Fields) withMax(i int, limit int64) Fields {
+	f.of[i].Max = limit
+	return f
+}
+
+// capped are the same fields, none of them with a max above limit.
+func (f Fields) capped(limit int64) Fields {
+	for i := range f.n {
+		f.of[i].Max = min(f.of[i].Max, limit)
+	}
+	return f
+}
