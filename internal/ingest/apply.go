@@ -31,6 +31,7 @@ type applier struct {
 	standings Standings
 	writing   func(error) // is given what it waits for, nil once it goes on
 	stats     *Stats
+	counts    *ShardStats // of the shard
 	calls     *calls
 }
 
@@ -101,6 +102,7 @@ func (a *applier) failing(ctx context.Context, err error, wait *retry.Backoff) e
 		return err
 	}
 	a.stats.Retries.Add(1)
+	a.counts.Retries.Add(1)
 	a.writing(err)
 	return wait.Next(ctx)
 }

@@ -50,6 +50,9 @@ type Consumer struct {
 // New makes a consumer. Nothing is read or written until Run.
 func New(c Config) *Consumer {
 	all := tagged(c.Standings)
+	for i := range all {
+		c.Stats.Shard(i) // so that it is shown before its first call
+	}
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: kafkaconn.Robust(c.Transport), Timeout: c.Timeout}
 	return &Consumer{
 		Config: c,

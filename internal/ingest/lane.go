@@ -23,6 +23,7 @@ type lane struct {
 	pieces    *fold.Pieces
 	pace      *pace
 	stats     *Stats
+	counts    *ShardStats // of the shard
 
 	at      ledger.Position
 	through int64 // the end of the last batch of the shard's that is through
@@ -62,6 +63,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 		}
 		l.pace.observe(width, took)
 		l.stats.applied(events, l.pieces.Refused(), width, took)
+		l.counts.applied(width, took)
 		l.at = piece.Next
 		taken.Add(events)
 		if ctx.Err() != nil && l.at.Sweeping() {

@@ -133,10 +133,11 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 	}
 	writing := &writing{errs: make([]error, len(p.shards)), note: p.status.Writing}
 	for i, standings := range p.shards {
+		counts := p.stats.Shard(i)
 		s.lanes = append(s.lanes, &lane{
-			partition: p.partition, shard: i, standings: standings, pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, at: at[i],
+			partition: p.partition, shard: i, standings: standings, pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
 			applier: &applier{
-				partition: p.partition, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, calls: s.calls,
+				partition: p.partition, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
 				writing: func(err error) { writing.of(i, err) },
 			},
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -18,7 +19,8 @@ func (all shards) count() ledger.Shards { return ledger.Shards(len(all)) }
 func (all shards) Classify(err error) ledger.Verdict { return all[0].Classify(err) }
 
 // each does the same for every shard, side by side, and returns once all are through. Of
-// several errors it is the gravest, and of those of the first shard.
+// several errors it is the gravest, and of those of the first shard; of errors that may pass it
+// says of which shards they are.
 func (all shards) each(do func(shard int, s Standings) error) error {
 	if len(all) == 1 {
 		return do(0, all[0])
@@ -29,13 +31,12 @@ func (all shards) each(do func(shard int, s Standings) error) error {
 		together.Go(func() { errs[i] = do(i, s) })
 	}
 	together.Wait()
-	var first error
 	for _, err := range errs {
-		if err != nil && (first == nil || all.Classify(first) == ledger.Retry && all.Classify(err) != ledger.Retry) {
-			first = err
+		if err != nil && all.Classify(err) != ledger.Retry {
+			return err
 		}
 	}
-	return first
+	return health.WaitsForShards(errs)
 }
 
 // states are what stands beside the scores of every shard, each as of one moment of its own.
@@ -93,7 +94,7 @@ func lowestOf(texts []string) (int64, bool) {
 func tagged(all []Standings) shards {
 	tagged := slices.Clone(all)
 	for i, s := range tagged {
-		tagged[i] = taggedStandings{s}
+		tagged[i] = taggedStandings{s, i}
 	}
 	return tagged
 }

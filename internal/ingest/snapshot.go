@@ -34,6 +34,8 @@ type PartitionSnapshot struct {
 	// Beat is when its sweeping last came round. A worker that runs does so every
 	// second, or once a call that it waits for has ended: each has a deadline.
 	Beat time.Time
+	// Shards are the shards that it waits for.
+	Shards []health.ShardWait
 }
 
 // Snapshot is the state of the consumer. It answers at once.
@@ -47,7 +49,7 @@ func (c *Consumer) Snapshot() Snapshot {
 	for _, w := range c.workers {
 		p := PartitionSnapshot{Topic: w.Topic, Partition: w.Number, Field: w.field, Lag: w.lag.Lag()}
 		p.Line, p.Since, p.Beat = w.status.Shown()
-		p.Refill = w.lag.Refilling()
+		p.Refill, p.Shards = w.lag.Refilling(), w.status.Shards()
 		s.Partitions = append(s.Partitions, p)
 	}
 	return s

@@ -80,8 +80,8 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	t.Parallel()
 	w, _ := quiet()
 	ctx := t.Context()
-	require.True(t, w.ended(ctx, health.StandingsError(errLost), retry.ForEver.Start(), 0))
-	require.True(t, w.ended(ctx, health.StandingsError(errLost), retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, health.StandingsError(0, errLost), retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, health.StandingsError(0, errLost), retry.ForEver.Start(), 0))
 	require.True(t, w.ended(ctx, errors.New("a connection to a broker is gone"), retry.ForEver.Start(), 0))
 	require.Equal(t, int64(2), w.stats.Retries.Load())
 	require.Equal(t, int64(1), w.stats.KafkaTries.Load())
@@ -89,9 +89,9 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	require.True(t, w.ended(ctx, &movedError{"events/0", ledger.At(5), ""}, retry.ForEver.Start(), 0))
 	require.Equal(t, int64(1), w.stats.Moves(MoveEmptied))
 	require.Equal(t, int64(3), w.stats.Retries.Load()+w.stats.KafkaTries.Load(), "neither is a retry")
-	require.ErrorIs(t, health.StandingsError(errLost), errLost)
-	require.NoError(t, health.StandingsError(nil))
-	require.Equal(t, errLost.Error(), health.StandingsError(errLost).Error())
+	require.ErrorIs(t, health.StandingsError(0, errLost), errLost)
+	require.NoError(t, health.StandingsError(0, nil))
+	require.Equal(t, errLost.Error(), health.StandingsError(0, errLost).Error())
 }
 
 // An idle worker that loses the standings doesn't read any more.

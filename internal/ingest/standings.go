@@ -30,31 +30,35 @@ type Standings interface {
 	Classify(err error) ledger.Verdict
 }
 
-// taggedStandings are standings whose errors say that they are the standings': so that a
-// wait for them is distinguished from one for Kafka.
-type taggedStandings struct{ Standings }
+// taggedStandings are standings whose errors say that they are a shard's of the standings: so
+// that a wait for it is distinguished from one for Kafka, and from one for another shard.
+type taggedStandings struct {
+	Standings
+
+	shard int
+}
 
 func (t taggedStandings) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	a, took, err := t.Standings.Apply(ctx, p)
-	return a, took, health.StandingsError(err)
+	return a, took, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
 	a, err := t.Standings.Check(ctx, p)
-	return a, health.StandingsError(err)
+	return a, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) Position(ctx context.Context, partition ledger.Partition) (string, error) {
 	text, err := t.Standings.Position(ctx, partition)
-	return text, health.StandingsError(err)
+	return text, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) State(ctx context.Context) (ledger.State, error) {
 	s, err := t.Standings.State(ctx)
-	return s, health.StandingsError(err)
+	return s, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	b, err := t.Standings.Begin(ctx, all)
-	return b, health.StandingsError(err)
+	return b, health.StandingsError(t.shard, err)
 }

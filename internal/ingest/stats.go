@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,38 @@ type Stats struct {
 	pieceUpdates histogram // member-windows of a piece
 	applyTime    histogram // ns that the call of a piece took
 	standingTime histogram // ns from the newest record of a batch to its last piece
+
+	shards []*ShardStats // guarded by together; what they count isn't
+}
+
+// ShardStats counts the calls to one shard. Summed over all shards they are the same in Stats.
+type ShardStats struct {
+	Pieces, Updates, Retries atomic.Int64
+	ApplyTime                atomic.Int64 // ns that the calls of its pieces took
+}
+
+// applied counts a piece.
+func (s *ShardStats) applied(width int, took time.Duration) {
+	s.Pieces.Add(1)
+	s.Updates.Add(int64(width))
+	s.ApplyTime.Add(int64(took))
+}
+
+// Shard counts the calls to a shard.
+func (s *Stats) Shard(shard int) *ShardStats {
+	s.together.Lock()
+	defer s.together.Unlock()
+	for len(s.shards) <= shard {
+		s.shards = append(s.shards, new(ShardStats))
+	}
+	return s.shards[shard]
+}
+
+// Shards are the counts of all shards, in their order.
+func (s *Stats) Shards() []*ShardStats {
+	s.together.Lock()
+	defer s.together.Unlock()
+	return slices.Clone(s.shards)
 }
 
 const reasons = 6

@@ -68,6 +68,7 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		w.status.Waiting(err)
 		if health.IsStandings(err) {
 			w.stats.Retries.Add(1)
+			w.stats.Shard(health.ShardOf(err)).Retries.Add(1)
 		} else {
 			w.stats.KafkaTries.Add(1)
 		}

@@ -1,9 +1,12 @@
 package ingest
 
-import "sync"
+import (
+	"sync"
 
-// writing is what the shards of a sweeper wait for, as one: what the first of them does that
-// waits for anything.
+	"github.com/standings/standings/internal/ingest/health"
+)
+
+// writing is what the shards of a sweeper wait for, as one.
 type writing struct {
 	note func(error)
 
@@ -16,11 +19,5 @@ func (w *writing) of(shard int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.errs[shard] = err
-	for _, err := range w.errs {
-		if err != nil {
-			w.note(err)
-			return
-		}
-	}
-	w.note(nil)
+	w.note(health.WaitsForShards(w.errs))
 }

@@ -107,6 +107,7 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	if err != nil {
 		return err
 	}
+	ops.has.of(all)
 	if err := awaitRedis(ctx, cfg, client, all, log, ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
@@ -35,13 +36,20 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: health.Line{State: health.StateRunning}, Lag: health.Lag{Known: true}}},
 		}
 	}
-	points, boards, memory := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax)
+	points, boards, memory, shards := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax), new(masters)
 	points.set(gauge(pointsUsed, 0.5, "weekly"))
 	boards.set(gauge(windowsListed, 60), gauge(boardsListed, 5))
 	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
-	return newRegistry(config.Defaults(), new(ingest.Stats), now, func() []api.Reason { return nil }, client, points, boards, memory)
+	cfg, stats := config.Defaults(), new(ingest.Stats)
+	stats.Shard(0)
+	all, err := clients.NewBoards(cfg, client, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards.of(all)
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, shards)
 }
 
 // families are our own metrics, by name.

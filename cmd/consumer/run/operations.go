@@ -29,6 +29,7 @@ type operations struct {
 	points *reported
 	boards *reported
 	memory *reported
+	has    *masters
 	ended  sync.WaitGroup
 	stop   context.CancelFunc
 	log    *zap.Logger
@@ -38,12 +39,12 @@ type operations struct {
 // is an error; one that breaks later is logged, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), stop: func() {}}
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), has: new(masters), stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, o.points, o.boards, o.memory), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, o.points, o.boards, o.memory, o.has), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -82,13 +83,12 @@ func (o *operations) close() {
 }
 
 // newRegistry has everything that /metrics shows.
-func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, points, boards, memory prometheus.Collector) *prometheus.Registry {
+func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.New(stats, now),
-		poolCollector{client}, points, boards, memory,
-		gaugeOf("windows_max", "max_windows: an event that would open one more is a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
+		poolCollector{client}, gaugeOf("windows_max", "max_windows: an event that would open one more is a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
 		gaugeOf("ready", "1 while /readyz reports ready, else 0.", func() float64 {
 			if len(notReady()) > 0 {
 				return 0
@@ -97,6 +97,7 @@ func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snap
 		}),
 		buildInfo(),
 	)
+	all.MustRegister(beside...)
 	return all
 }
 

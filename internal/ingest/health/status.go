@@ -3,6 +3,7 @@ package health
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,7 @@ type Status struct {
 	halt   *Halt
 	wait   [3]error // what reading, writing and everything between them wait for
 	since  [3]time.Time
+	shards []ShardWait    // that are waited for, on any side
 	logged retry.LogLimit // that a wait goes on
 	newest time.Time
 	// When a broker last asked to be left alone, and for how long.
@@ -147,6 +149,9 @@ func (s *Status) note(side int, err error) {
 	if before == nil {
 		s.since[side] = time.Now()
 	}
+	if before != nil || err != nil {
+		s.noteShards()
+	}
 	switch {
 	case err == nil && before != nil:
 		s.log.Info("going on", zap.NamedError("after", before))
@@ -157,6 +162,33 @@ func (s *Status) note(side int, err error) {
 		reason, _ := ClassifyWait(err)
 		s.log.Warn("waiting, and trying again", zap.String("reason", reason), zap.Error(err))
 	}
+}
+
+// noteShards notes the shards that any side waits for, each since it has been waited for without
+// a break.
+func (s *Status) noteShards() {
+	known := s.shards
+	s.shards = nil
+	for _, err := range s.wait {
+		for _, w := range shardWaits(err) {
+			same := func(other ShardWait) bool { return other.Shard == w.Shard }
+			if slices.ContainsFunc(s.shards, same) {
+				continue
+			}
+			w.Since = time.Now()
+			if i := slices.IndexFunc(known, same); i >= 0 {
+				w.Since = known[i].Since
+			}
+			s.shards = append(s.shards, w)
+		}
+	}
+}
+
+// Shards are the shards that the partition waits for, in no order.
+func (s *Status) Shards() []ShardWait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.shards)
 }
 
 // Halted logs a halt, once, and reports whether it was logged before.

@@ -56,10 +56,10 @@ func TestALineHasTheReasonOfAWait(t *testing.T) {
 	s, _ := quietStatus()
 	for reason, err := range map[string]error{
 		WaitsKafka:     errors.New("connection refused"),
-		WaitsRedis:     StandingsError(errors.New("connection refused")),
+		WaitsRedis:     StandingsError(0, errors.New("connection refused")),
 		WaitsRebuild:   &Waiting{WaitsRebuild, errors.New("held"), "none is needed"},
-		WaitsRedisFull: StandingsError(fmt.Errorf("apply points/0: %w", &ledger.FullError{Used: 61_000_000, Max: 60_000_000, Err: errors.New("OOM command not allowed")})),
-		WaitsMemory:    fmt.Errorf("points/0: %w", StandingsError(&Waiting{WaitsMemory, errors.New("none is left"), "raise it"})),
+		WaitsRedisFull: StandingsError(0, fmt.Errorf("apply points/0: %w", &ledger.FullError{Used: 61_000_000, Max: 60_000_000, Err: errors.New("OOM command not allowed")})),
+		WaitsMemory:    fmt.Errorf("points/0: %w", StandingsError(0, &Waiting{WaitsMemory, errors.New("none is left"), "raise it"})),
 	} {
 		s.Writing(err)
 		l := s.Line()

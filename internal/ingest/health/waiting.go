@@ -60,22 +60,3 @@ func roomRemedy(full *ledger.FullError) string {
 	return "raise Redis's maxmemory (" + of + "), by CONFIG SET maxmemory for instance, or remove what isn't needed (consumer drop); " +
 		"nothing is lost or counted meanwhile, and it goes on by itself once there is room"
 }
-
-// standingsError is an error of the standings: a wait for them is distinguished from one for Kafka.
-type standingsError struct{ error }
-
-func (e standingsError) Unwrap() error { return e.error }
-
-// StandingsError has an error be one of the standings, nil of nil.
-func StandingsError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return standingsError{err}
-}
-
-// IsStandings reports whether an error came from the standings.
-func IsStandings(err error) bool {
-	_, ok := errors.AsType[standingsError](err)
-	return ok
-}

@@ -52,6 +52,16 @@ var (
 	standing = desc("record_to_standing_seconds", "From the newest record of a batch until all of the batch counts, by the record's time and this machine's clock. Of a replay it is how old the records are.")
 )
 
+// The work by shard, of which there is one unless redis.shards says otherwise. By shard alone, and
+// not by partition too, so that they are no more than a few hundred.
+var (
+	shardUpdates = desc("shard_updates_total", "Member-windows written to a shard. Over all shards they are standings_updates_total.", "shard")
+	shardApply   = desc("shard_apply_seconds", "How long the calls took that applied a piece to a shard, as standings_apply_seconds: their sum, and how many pieces.", "shard")
+	shardRetries = desc("shard_retries_total", "Calls to a shard that were tried again. Over all shards they are standings_retries_total of redis.", "shard")
+	shardWaiting = desc("shard_waiting_partitions", "Partitions of this process that wait for a shard, by reason: redis (its server doesn't answer, or doesn't serve it), redis_full, rebuild (one holds it). A partition that waits for several shards is in each.", "shard", "reason")
+	shardWaits   = desc("shard_waiting_seconds", "For how long a shard has been waited for, by the partition of this process that has waited longest, whatever the reason; 0 if none waits.", "shard")
+)
+
 // What went otherwise.
 var (
 	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
@@ -82,6 +92,7 @@ var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
 	moves, broken, retries, throttled, halted, waiting, refilling, state,
+	shardUpdates, shardApply, shardRetries, shardWaiting, shardWaits,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
 
@@ -101,7 +112,9 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	out := sender(to)
 	out.events(c.stats.Count())
 	out.work(c.stats)
-	out.stands(c.now(), time.Now())
+	now := c.now()
+	out.stands(now, time.Now())
+	out.shards(c.stats.Shards(), now, time.Now())
 }
 
 type sender chan<- prometheus.Metric
@@ -180,6 +193,33 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	}
 	for _, r := range health.WaitReasons() {
 		to.gauge(waiting, float64(reasons[why{health.StateWaiting, r}]), r)
+	}
+}
+
+// shards sends what is known of each shard.
+func (to sender) shards(all []*ingest.ShardStats, s ingest.Snapshot, now time.Time) {
+	type why struct {
+		shard  int
+		reason string
+	}
+	waits, longest := map[why]int{}, make([]time.Duration, len(all))
+	for i := range s.Partitions {
+		for _, w := range s.Partitions[i].Shards {
+			waits[why{w.Shard, w.Reason}]++
+			if w.Shard < len(all) {
+				longest[w.Shard] = max(longest[w.Shard], now.Sub(w.Since))
+			}
+		}
+	}
+	for i, shard := range all {
+		number := strconv.Itoa(i)
+		to.count(shardUpdates, shard.Updates.Load(), number)
+		to <- prometheus.MustNewConstSummary(shardApply, uint64(shard.Pieces.Load()), time.Duration(shard.ApplyTime.Load()).Seconds(), nil, number)
+		to.count(shardRetries, shard.Retries.Load(), number)
+		to.gauge(shardWaits, longest[i].Seconds(), number)
+		for _, reason := range health.ShardReasons() {
+			to.gauge(shardWaiting, float64(waits[why{i, reason}]), number, reason)
+		}
 	}
 }
 

@@ -64,7 +64,9 @@ func TestNamesUnitsAndHelpAreAsPrometheusAsks(t *testing.T) {
 }
 
 func TestEverythingThatIsDescribedIsShown(t *testing.T) {
-	found := gather(t, new(ingest.Stats), aConsumer)
+	stats := new(ingest.Stats)
+	stats.Shard(0)
+	found := gather(t, stats, aConsumer)
 	require.Len(t, found, len(all), "%v", slices.Sorted(maps.Keys(found)))
 }
 
@@ -119,5 +121,42 @@ func TestEveryCounterStandsAtZeroBeforeItsFirst(t *testing.T) {
 		"standings_events_total": 5, "standings_events_dead_lettered_total": 6, "standings_ledger_moves_total": 5, "standings_retries_total": 2,
 	} {
 		require.Len(t, values(found[name]), n, name)
+	}
+}
+
+// Shard 1 is away for two partitions and full for another, and a rebuild holds shard 2.
+func TestAShardThatIsWaitedForIsShownWithTheReasonAndTheLongestWait(t *testing.T) {
+	stats := new(ingest.Stats)
+	for i, updates := range []int64{100, 200, 300} {
+		of := stats.Shard(i)
+		of.Updates.Add(updates)
+		of.Pieces.Add(int64(i))
+		of.ApplyTime.Add(int64(i) * int64(time.Second))
+		of.Retries.Add(int64(i))
+	}
+	waits := func(shard int, reason string, since time.Duration) health.ShardWait {
+		return health.ShardWait{Shard: shard, Reason: reason, Since: time.Now().Add(-since)}
+	}
+	c := aConsumer()
+	c.Partitions[0].Shards = []health.ShardWait{waits(1, health.WaitsRedis, time.Second), waits(2, health.WaitsRebuild, time.Minute)}
+	c.Partitions[1].Shards = []health.ShardWait{waits(1, health.WaitsRedis, time.Hour)}
+	c.Partitions[2].Shards = []health.ShardWait{waits(1, health.WaitsRedisFull, time.Minute)}
+	began := time.Now()
+	found := gather(t, stats, func() ingest.Snapshot { return c })
+	took := time.Since(began)
+	require.Equal(t, map[string]float64{
+		"redis 0 ": 0, "redis_full 0 ": 0, "rebuild 0 ": 0,
+		"redis 1 ": 2, "redis_full 1 ": 1, "rebuild 1 ": 0,
+		"redis 2 ": 0, "redis_full 2 ": 0, "rebuild 2 ": 1,
+	}, values(found["standings_shard_waiting_partitions"]))
+	seconds := values(found["standings_shard_waiting_seconds"])
+	require.Zero(t, seconds["0 "])
+	require.InDelta(t, time.Hour.Seconds(), seconds["1 "], 1+took.Seconds())
+	require.InDelta(t, time.Minute.Seconds(), seconds["2 "], 1+took.Seconds())
+	require.Equal(t, map[string]float64{"0 ": 100, "1 ": 200, "2 ": 300}, values(found["standings_shard_updates_total"]))
+	require.Equal(t, map[string]float64{"0 ": 0, "1 ": 1, "2 ": 2}, values(found["standings_shard_retries_total"]))
+	for i, m := range found["standings_shard_apply_seconds"].GetMetric() {
+		require.Equal(t, uint64(i), m.GetSummary().GetSampleCount())
+		require.InDelta(t, float64(i), m.GetSummary().GetSampleSum(), 1e-9)
 	}
 }

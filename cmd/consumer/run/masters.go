@@ -1,0 +1,35 @@
+package run
+
+// Which master has which shard, for the metrics.
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+var shardInfo = prometheus.NewDesc("standings_shard_info",
+	"1; the labels have a shard and its master, as this process knows it: host:port, empty where that isn't known, as behind Sentinels.", []string{"shard", "master"}, nil)
+
+// masters shows the master of each shard: nothing before the boards are known.
+type masters struct{ boards atomic.Pointer[boards.Boards] }
+
+// of is called once the boards are known.
+func (m *masters) of(all *boards.Boards) { m.boards.Store(all) }
+
+// Describe names what is reported.
+func (m *masters) Describe(to chan<- *prometheus.Desc) { to <- shardInfo }
+
+// Collect asks the client, which answers from memory.
+func (m *masters) Collect(to chan<- prometheus.Metric) {
+	all := m.boards.Load()
+	if all == nil {
+		return
+	}
+	for i, shard := range all.Shards() {
+		to <- gauge(shardInfo, 1, strconv.Itoa(i), shard.Addr())
+	}
+}

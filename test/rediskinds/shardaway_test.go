@@ -1,0 +1,159 @@
+package rediskinds
+
+// A master of a cluster that is away, with its shards: what an operator sees of it, in every
+// place that there is to look.
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/test/harness"
+)
+
+const shards = 12
+
+// shardsOfMaster are the shards that a master of three has at first.
+func shardsOfMaster(master int) []int {
+	var all []int
+	for i := master * shards / 3; i < (master+1)*shards/3; i++ {
+		all = append(all, i)
+	}
+	return all
+}
+
+// masterOf is the master of a shard by the metrics.
+func masterOf(m harness.Metrics, shard int) string {
+	for series := range m {
+		if rest, ok := strings.CutPrefix(series, `standings_shard_info{master="`); ok && strings.HasSuffix(rest, fmt.Sprintf(`",shard="%d"}`, shard)) {
+			return strings.Split(rest, `"`)[0]
+		}
+	}
+	return ""
+}
+
+// waitedFor says what is wrong with the metrics where these shards are waited for, and no others.
+func waitedFor(t *testing.T, c *harness.Consumer, some ...int) string {
+	t.Helper()
+	m, err := c.Scrape(t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	away := map[int]bool{}
+	for _, shard := range some {
+		away[shard] = true
+	}
+	for shard := range shards {
+		partitions := fmt.Sprintf(`standings_shard_waiting_partitions{reason="redis",shard="%d"}`, shard)
+		seconds := fmt.Sprintf(`standings_shard_waiting_seconds{shard="%d"}`, shard)
+		n, ok := m[partitions]
+		waits, known := m[seconds]
+		if !ok || !known || (n > 0) != away[shard] || (waits > 0) != away[shard] {
+			return fmt.Sprintf("shard %d is waited for by %v partitions for %v s", shard, n, waits)
+		}
+	}
+	return ""
+}
+
+func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *testing.T) {
+	t.Parallel()
+	cluster := newCluster(t)
+	for _, n := range cluster.All() { // the other masters go on serving
+		must(t, n.C.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+	}
+	place := cluster.place(t, map[string]string{"redis.addresses": strings.Join(cluster.Addresses(), ","), "redis.shards": fmt.Sprint(shards)})
+	consumer := place.Start(t)
+	place.Publish(t, earned(1, 1000)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.AwaitReady(t, within)
+
+	m, err := consumer.Scrape(t.Context())
+	must(t, err)
+	updates := 0.0
+	for shard := range shards {
+		of := m[fmt.Sprintf(`standings_shard_updates_total{shard="%d"}`, shard)]
+		pieces := m[fmt.Sprintf(`standings_shard_apply_seconds_count{shard="%d"}`, shard)]
+		took := m[fmt.Sprintf(`standings_shard_apply_seconds_sum{shard="%d"}`, shard)]
+		if of == 0 || pieces == 0 || took == 0 || masterOf(m, shard) != cluster.Nodes[shard*3/shards].Addr() {
+			t.Errorf("shard %d on %q: %v updates, %v pieces, %v s", shard, masterOf(m, shard), of, pieces, took)
+		}
+		updates += of
+	}
+	if updates != m["standings_updates_total"] {
+		t.Errorf("%v updates over all shards, and %v together", updates, m["standings_updates_total"])
+	}
+	if wrong := waitedFor(t, consumer); wrong != "" {
+		t.Error(wrong)
+	}
+
+	for name, load := range map[string]func(*testing.T, *harness.Place) func(){
+		"nothing is published": func(*testing.T, *harness.Place) func() { return func() {} },
+		"under traffic":        traffic,
+	} {
+		t.Log("the second master hangs: " + name)
+		away, some := cluster.Nodes[1], shardsOfMaster(1)
+		stop := load(t, place)
+		away.Pause()
+		paused := time.Now()
+		harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
+		t.Logf("the metrics have all of its shards after %v", time.Since(paused).Round(time.Millisecond))
+		reason := consumer.AwaitNotReady(t, within, "waiting", fmt.Sprintf("shard %d of %d on %s: ", some[0], shards, away.Addr()))
+		t.Logf("/readyz after %v: %s: %s", time.Since(paused).Round(time.Millisecond), reason.What, reason.Remedy)
+		if others := fmt.Sprintf("waited for as well: shards %d to %d", some[1], some[len(some)-1]); reason.Cause != "redis" || !strings.Contains(reason.What, others) {
+			t.Errorf("/readyz: %+v", reason)
+		}
+		line := consumer.Log.Await(t, within, fmt.Sprintf("shard %d of %d on %s", some[0], shards, away.Addr()))
+		t.Logf("the log: %v", line)
+		statusNames(t, place, away, some)
+		away.Resume()
+		harness.Eventually(t, within, func() string { return waitedFor(t, consumer) })
+		consumer.AwaitReady(t, within)
+		stop()
+		place.AwaitCaughtUp(t, within)
+		if got := command(t, place, nil, "status"); got.code != 0 || strings.Contains(got.stdout, "can't") || strings.Contains(got.stdout, "waiting") {
+			t.Errorf("exit code %d: %s\n%s", got.code, got.stdout, got.stderr)
+		}
+	}
+
+	t.Log("the third master dies, and its replica takes over")
+	dead, some := cluster.Nodes[2], shardsOfMaster(2)
+	stop := traffic(t, place)
+	dead.Kill()
+	harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
+	cluster.AwaitMaster(t, cluster.Replica, cluster.Nodes[0], cluster.Nodes[1], cluster.Replica)
+	harness.Eventually(t, within, func() string {
+		m, err := consumer.Scrape(t.Context())
+		must(t, err)
+		for _, shard := range some {
+			if at := masterOf(m, shard); at != cluster.Replica.Addr() {
+				return fmt.Sprintf("the master of shard %d is %q by the metrics", shard, at)
+			}
+		}
+		return waitedFor(t, consumer)
+	})
+	stop()
+	consumer.AwaitReady(t, within)
+	finish(t, place)
+}
+
+// statusNames has `status` name a master that is away, and its shards, in both of its forms.
+func statusNames(t *testing.T, place *harness.Place, away *harness.Node, some []int) {
+	t.Helper()
+	got := command(t, place, nil, "status")
+	t.Logf("status:\n%s%s", got.stdout, got.stderr)
+	named := map[string]bool{}
+	for line := range strings.Lines(got.stdout) {
+		if f := strings.Fields(line); len(f) > 4 && f[1] == away.Addr() && f[2] == "-" {
+			named[f[0]] = true
+		}
+	}
+	want := map[string]bool{}
+	for _, shard := range some {
+		want[fmt.Sprint(shard)] = true
+	}
+	if got.code != 1 || !maps.Equal(named, want) || !strings.Contains(got.stderr, "on "+away.Addr()) {
+		t.Errorf("consumer status ends with %d and names %v as away:\n%s%s", got.code, named, got.stdout, got.stderr)
+	}
+}
