@@ -95,6 +95,9 @@ func NewClient(s Settings) redis.UniversalClient {
 
 // hook gives a server's client its hooks, the outermost first.
 func (s *Settings) hook(c *redis.Client) {
+	if s.clustered() {
+		c.AddHook(slotsInHalf{s.Timeout})
+	}
 	c.AddHook(s.calls)
 	if s.ReadsOnly {
 		c.AddHook(newReadsAgain(s.Timeout))

@@ -88,28 +88,36 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 		t.Error(wrong)
 	}
 
-	for name, load := range map[string]func(*testing.T, *harness.Place) func(){
-		"nothing is published": func(*testing.T, *harness.Place) func() { return func() {} },
-		"under traffic":        traffic,
-	} {
-		t.Log("the second master hangs: " + name)
+	for _, published := range []bool{false, true} {
+		t.Logf("the second master hangs, under traffic: %v", published)
 		away, some := cluster.Nodes[1], shardsOfMaster(1)
-		stop := load(t, place)
+		stop := func() {}
+		if published {
+			stop = traffic(t, place)
+		}
+		name := fmt.Sprintf("shard %d of %d on %s: ", some[0], shards, away.Addr())
+		logged := waitsLogged(consumer, name)
 		away.Pause()
 		paused := time.Now()
 		harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
 		t.Logf("the metrics have all of its shards after %v", time.Since(paused).Round(time.Millisecond))
-		reason := consumer.AwaitNotReady(t, within, "waiting", fmt.Sprintf("shard %d of %d on %s: ", some[0], shards, away.Addr()))
+		reason := consumer.AwaitNotReady(t, within, "waiting", name)
 		t.Logf("/readyz after %v: %s: %s", time.Since(paused).Round(time.Millisecond), reason.What, reason.Remedy)
 		if others := fmt.Sprintf("waited for as well: shards %d to %d", some[1], some[len(some)-1]); reason.Cause != "redis" || !strings.Contains(reason.What, others) {
 			t.Errorf("/readyz: %+v", reason)
 		}
-		line := consumer.Log.Await(t, within, fmt.Sprintf("shard %d of %d on %s", some[0], shards, away.Addr()))
-		t.Logf("the log: %v", line)
+		harness.Eventually(t, within, func() string {
+			if waitsLogged(consumer, name) == logged {
+				return "the log doesn't name " + name
+			}
+			return ""
+		})
 		statusNames(t, place, away, some)
 		away.Resume()
+		resumed := time.Now()
 		harness.Eventually(t, within, func() string { return waitedFor(t, consumer) })
 		consumer.AwaitReady(t, within)
+		t.Logf("taken back after %v", time.Since(resumed).Round(time.Millisecond))
 		stop()
 		place.AwaitCaughtUp(t, within)
 		if got := command(t, place, nil, "status"); got.code != 0 || strings.Contains(got.stdout, "can't") || strings.Contains(got.stdout, "waiting") {
@@ -121,6 +129,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	dead, some := cluster.Nodes[2], shardsOfMaster(2)
 	stop := traffic(t, place)
 	dead.Kill()
+	died := time.Now()
 	harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
 	cluster.AwaitMaster(t, cluster.Replica, cluster.Nodes[0], cluster.Nodes[1], cluster.Replica)
 	harness.Eventually(t, within, func() string {
@@ -133,9 +142,21 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 		}
 		return waitedFor(t, consumer)
 	})
+	t.Logf("the replica's shards are taken back after %v", time.Since(died).Round(time.Millisecond))
 	stop()
 	consumer.AwaitReady(t, within)
 	finish(t, place)
+}
+
+// waitsLogged is how many lines of the log say that something is waited for.
+func waitsLogged(c *harness.Consumer, what string) int {
+	n := 0
+	for _, line := range c.Log.Lines() {
+		if line.Message == "waiting, and trying again" && strings.Contains(fmt.Sprint(line.Fields["error"]), what) {
+			n++
+		}
+	}
+	return n
 }
 
 // statusNames has `status` name a master that is away, and its shards, in both of its forms.
