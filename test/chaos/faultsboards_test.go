@@ -40,23 +40,11 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 		return nothing, err
 	}
 	text, err := w.toldLost(ctx, board)
-	// The remedy helps in any case: what else is on in this round may keep it from being told.
-	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
-		var b *rebuilding
-		b, failed := w.startRebuild()
-		if failed != nil {
-			return nothing, failed
-		}
-		swapped, failed := w.await(b)
-		if failed == nil {
-			w.rebuildTook.Store(b.took)
-			text += ", then " + swapped
-			break
-		}
-		if unlocked && w.single.Load() || time.Since(begun) > rebuildWithin {
-			return nothing, errors.Join(err, fmt.Errorf("rebuild %s, which was deleted: %w", board, failed))
-		}
+	swapped, failed := w.remedy(unlocked)
+	if failed != nil {
+		return nothing, errors.Join(err, fmt.Errorf("rebuild %s, which was deleted: %w", board, failed))
 	}
+	text += ", then " + swapped
 	if failed := w.store.persist(ctx); failed != nil {
 		return nothing, errors.Join(err, failed)
 	}
@@ -67,6 +55,24 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 		return nothing, nil
 	}
 	return saw("%s", text), nil
+}
+
+// remedy rebuilds as an operator does, again where it is refused for what else is wrong in
+// this round. It helps in any case: what else is on may keep a halt from being told.
+func (w *world) remedy(unlocked bool) (swapped string, err error) {
+	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		b, err := w.startRebuild()
+		if err != nil {
+			return "", err
+		}
+		if swapped, err = w.await(b); err == nil {
+			w.rebuildTook.Store(b.took)
+			return swapped, nil
+		}
+		if unlocked && w.single.Load() || time.Since(begun) > rebuildWithin {
+			return "", err
+		}
+	}
 }
 
 // liveBoard is a board of now that a shard lists, which events are going to; none: "".

@@ -23,6 +23,7 @@ var clusterFaults = []fault{
 	{kind: "cluster: FLUSHALL of a master", group: ofRedis, modes: []string{cluster}, do: flushMaster},
 	{kind: "cluster: a slot moves", group: ofRedis, modes: []string{cluster}, do: moveSlots},
 	{kind: "cluster: a slot stops half way, then moves", group: ofRedis, modes: []string{cluster}, do: moveHalf},
+	{kind: "cluster: a master dies with a slot half way, fixed, rebuilt", group: ofRebuilds, apart: ofRedis, modes: []string{cluster}, do: dieHalfWay},
 }
 
 // pair is a master, of a cluster in which a failover is possible, and its replica.
@@ -258,59 +259,127 @@ func moveHalf(w *world, r *rand.Rand) (func() string, error) {
 	return saw("half of its %d keys were elsewhere for %.1f s", keys, stop.Seconds()), nil
 }
 
+// moving is a slot on its way from the master that has it to another.
+type moving struct {
+	slot     int
+	from, to *node
+	others   []*node // masters, to among them
+	keys     int     // that were in it when it was opened
+}
+
+// opened opens a shard's slot for a move.
+func (w *world) opened(r *rand.Rand) (*moving, error) {
+	ctx := w.t.Context()
+	m := &moving{slot: w.place.Slot(r.IntN(w.place.Shards()))}
+	views := w.store.views(ctx, nil)
+	is := owner(views, m.slot)
+	for _, v := range views {
+		if v.master && v != is {
+			m.others = append(m.others, v.node)
+		}
+	}
+	if is == nil || len(m.others) == 0 {
+		return nil, fmt.Errorf("nobody has the slot %d, or nobody else could", m.slot)
+	}
+	m.from, m.to = is.node, m.others[r.IntN(len(m.others))]
+	if err := m.to.direct.Do(ctx, "cluster", "setslot", m.slot, "importing", m.from.id).Err(); err != nil {
+		return nil, fmt.Errorf("begin to import the slot %d: %w", m.slot, err)
+	}
+	if err := m.from.direct.Do(ctx, "cluster", "setslot", m.slot, "migrating", m.to.id).Err(); err != nil {
+		return nil, fmt.Errorf("begin to migrate the slot %d: %w", m.slot, err)
+	}
+	all, err := m.from.direct.ClusterCountKeysInSlot(ctx, m.slot).Result()
+	if err != nil {
+		return nil, fmt.Errorf("count the keys in the slot %d: %w", m.slot, err)
+	}
+	m.keys = int(all)
+	return m, nil
+}
+
 // move moves a shard's slot from the master that has it to another, as redis-cli's reshard
 // does, and stops half way for a while. It returns how many keys it moved.
 func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
 	ctx := w.t.Context()
-	slot := w.place.Slot(r.IntN(w.place.Shards()))
-	views := w.store.views(ctx, nil)
-	is := owner(views, slot)
-	var others []*node
-	for _, v := range views {
-		if v.master && v != is {
-			others = append(others, v.node)
-		}
-	}
-	if is == nil || len(others) == 0 {
-		return 0, fmt.Errorf("nobody has the slot %d, or nobody else could", slot)
-	}
-	from, to := is.node, others[r.IntN(len(others))]
-	if err := open(ctx, slot, from, to); err != nil {
+	m, err := w.opened(r)
+	if err != nil {
 		return 0, err
 	}
-	all, err := from.direct.ClusterCountKeysInSlot(ctx, slot).Result()
-	if err != nil {
-		return 0, fmt.Errorf("count the keys in the slot %d: %w", slot, err)
-	}
-	if keys, err = migrate(ctx, r, slot, from, to, int(all+1)/2); err != nil {
-		return keys, err
+	if keys, err = migrate(ctx, r, m.slot, m.from, m.to, (m.keys+1)/2); err != nil {
+		return 0, err
 	}
 	time.Sleep(stop)
-	more, err := migrate(ctx, r, slot, from, to, -1)
+	more, err := migrate(ctx, r, m.slot, m.from, m.to, -1)
 	if err != nil {
-		return keys, err
+		return 0, err
 	}
-	for _, n := range append([]*node{to, from}, others...) {
-		if err := n.direct.Do(ctx, "cluster", "setslot", slot, "node", to.id).Err(); err != nil {
-			return 0, fmt.Errorf("tell %s who has the slot %d: %w", n.server.Addr(), slot, err)
+	for _, n := range append([]*node{m.to, m.from}, m.others...) {
+		if err := n.direct.Do(ctx, "cluster", "setslot", m.slot, "node", m.to.id).Err(); err != nil {
+			return 0, fmt.Errorf("tell %s who has the slot %d: %w", n.server.Addr(), m.slot, err)
 		}
 	}
 	return keys + more, nil
 }
 
-// open has two masters know of a slot that is on its way.
-func open(ctx context.Context, slot int, from, to *node) error {
-	if err := to.direct.Do(ctx, "cluster", "setslot", slot, "importing", from.id).Err(); err != nil {
-		return fmt.Errorf("begin to import the slot %d: %w", slot, err)
+// dieHalfWay kills a master when half of a shard's keys are elsewhere, of which its replica
+// knows nothing: consumers find some of them gone, and may write others anew. An operator
+// brings back what is elsewhere, as redis-cli's fix does with --cluster-replace, and rebuilds.
+func dieHalfWay(w *world, r *rand.Rand) (func() string, error) {
+	ctx := w.t.Context()
+	if err := w.store.heal(ctx); err != nil {
+		return nothing, err
 	}
-	if err := from.direct.Do(ctx, "cluster", "setslot", slot, "migrating", to.id).Err(); err != nil {
-		return fmt.Errorf("begin to migrate the slot %d: %w", slot, err)
+	unlocked := !w.lock(ctx)
+	m, err := w.opened(r)
+	if err != nil {
+		return nothing, err
 	}
-	return nil
+	next := w.store.follower(ctx, m.from)
+	if next == nil {
+		return nothing, fmt.Errorf("%s has no replica", m.from.server.Addr())
+	}
+	there, err := migrate(ctx, r, m.slot, m.from, m.to, 1+r.IntN(max(m.keys-1, 1)))
+	if err != nil {
+		return nothing, err
+	}
+	m.from.server.Kill()
+	_, err = w.tookOver(next)
+	m.from.server.Restart(nil)
+	time.Sleep(between(r, 0, 4*time.Second))
+	if err != nil {
+		return nothing, err
+	}
+	// Who was to have the slot believes nobody about it until somebody says whose it is.
+	if err := m.to.direct.Do(ctx, "cluster", "setslot", m.slot, "node", next.id).Err(); err != nil {
+		return nothing, fmt.Errorf("tell %s who has the slot %d: %w", m.to.server.Addr(), m.slot, err)
+	}
+	// It serves what it has a moment later.
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, err = migrate(ctx, r, m.slot, m.to, next, -1, "replace"); err == nil {
+			break
+		}
+		if time.Since(begun) > healedWithin {
+			return nothing, err
+		}
+	}
+	if err := m.to.direct.Do(ctx, "cluster", "setslot", m.slot, "stable").Err(); err != nil {
+		return nothing, fmt.Errorf("close the slot %d: %w", m.slot, err)
+	}
+	if err := w.store.heal(ctx); err != nil {
+		return nothing, err
+	}
+	swapped, err := w.remedy(unlocked)
+	if err != nil {
+		return nothing, fmt.Errorf("rebuild a shard that was in two places: %w", err)
+	}
+	if there == m.keys {
+		return nothing, nil
+	}
+	return saw("%d of %d keys were elsewhere and came back, then %s", there, m.keys, swapped), nil
 }
 
-// migrate moves keys of a slot, some at a time; most of them, or all where that is negative.
-func migrate(ctx context.Context, r *rand.Rand, slot int, from, to *node, most int) (moved int, err error) {
+// migrate moves so many keys of a slot, some at a time, or all where most is negative. more is
+// for MIGRATE.
+func migrate(ctx context.Context, r *rand.Rand, slot int, from, to *node, most int, more ...any) (moved int, err error) {
 	host, port, _ := net.SplitHostPort(to.server.Addr())
 	for most < 0 || moved < most {
 		n := 1 + r.IntN(5)
@@ -324,7 +393,8 @@ func migrate(ctx context.Context, r *rand.Rand, slot int, from, to *node, most i
 		if len(keys) == 0 {
 			return moved, nil
 		}
-		command := []any{"migrate", host, port, "", 0, 5000, "keys"}
+		command := []any{"migrate", host, port, "", 0, 5000}
+		command = append(append(command, more...), "keys")
 		for _, key := range keys {
 			command = append(command, key)
 		}
