@@ -10,6 +10,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // Apply adds a piece in one atomic call, or writes nothing and answers why. An
@@ -17,8 +18,8 @@ import (
 // ledger that is already at its next position is the answer Applied.
 //
 // The second result is the time that the call itself took: without waiting for its
-// turn here, and with no more than its share of the time in which Redis had two calls
-// of ours at hand, of which it executes one at a time.
+// turn here, and with no more than its share of the time in which the server had two calls
+// of ours at hand, of this shard or another, of which it executes one at a time.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	a, took, err := s.send(ctx, p, p.Next.String())
 	if a.Outcome == ledger.Moved && a.Found == p.Next.String() {
@@ -49,10 +50,12 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	began, flying := time.Now(), s.flying.Add(1)
-	reply, err := s.evaluate(ctx, lua.Apply, keys, e.args)
-	took := time.Since(began) / time.Duration(flying)
-	s.flying.Add(-1)
+	var took time.Duration
+	began := time.Now()
+	reply, err := s.evaluate(redisconn.InTurn(ctx, &took), lua.Apply, keys, e.args)
+	if took == 0 { // no client of redisconn's
+		took = time.Since(began)
+	}
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
 	}

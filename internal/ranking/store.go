@@ -67,10 +67,9 @@ type Store struct {
 	// boards, whose keys live as long as their windows.
 	lease string
 	// encoders are as many as there may be applies on their way: with two, one is
-	// being executed while the next is being sent, and a call's time is its own.
+	// being executed while the next is being sent, and a call's time is its own. Shards
+	// on one server take turns besides: see redisconn.InTurn.
 	encoders chan *encoder
-
-	flying atomic.Int32 // applies on their way
 
 	trusted atomic.Bool // see Trusted
 
@@ -81,7 +80,7 @@ type Store struct {
 }
 
 const (
-	callsInFlight = 2
+	callsInFlight = redisconn.CallsInTurn
 	noLimit       = math.MaxInt32 // of windows
 )
 

@@ -3,6 +3,7 @@
 //
 // What it promises whoever calls:
 //
+//   - few of the calls that take long are on their way to a server at once (turns.go);
 //   - a call ends with its context, also while Redis is silent (calls.go), and only a client
 //     that does nothing but read tries again by itself (reads.go);
 //   - an answer never shows a password (passwords.go);
@@ -98,6 +99,7 @@ func (s *Settings) hook(c *redis.Client) {
 	if s.clustered() {
 		c.AddHook(slotsInHalf{s.Timeout})
 	}
+	c.AddHook(newTurns())
 	c.AddHook(s.calls)
 	if s.ReadsOnly {
 		c.AddHook(newReadsAgain(s.Timeout))
