@@ -176,6 +176,21 @@ func TestTuplesAndTicksComeBackExactlyAndInOrder(t *testing.T) {
 	})
 }
 
+func TestTicksThatALayoutHasNoRoomForAreRefused(t *testing.T) {
+	for _, kind := range kinds {
+		l := mustTupleLayout(t, kind, weekly, mustFields(t, arena...))
+		for ticks, fits := range map[int64]bool{-1: false, 0: true, 1<<l.K - 1: true, 1 << l.K: false, math.MaxInt64: false, math.MinInt64: false} {
+			if score, err := l.Encode(Tuple{1, 1}, ticks); fits != (err == nil) || !fits && (!errors.Is(err, ErrRange) || score != 0) {
+				t.Errorf("%v: Encode(1/1, %d) = %v, %v; fits: %v", l, ticks, score, err, fits)
+			}
+		}
+		start, end := int64(0), int64(1_000_000)
+		if l.Ticks(start, end, 5) != l.layout().Ticks(start, end, 5) || l.Time(start, end, 7) != l.layout().Time(start, end, 7) || l.Coarse() {
+			t.Errorf("%v has another time than its layout", l)
+		}
+	}
+}
+
 // checkDecodeTuple holds Decode to exact arithmetic: what it takes is a score, and what it
 // refuses is a double that is none, or has a digit past its field's max.
 func checkDecodeTuple(t rapid.TB, l TupleLayout, score float64) {

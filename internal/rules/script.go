@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"encoding/json"
+
+	"github.com/standings/standings/internal/codec"
+)
+
+// Script is the rule as tuples.lua reads it, for windows whose layout packs tuples as p does:
+// a JSON object of
+//
+//	score    sum, best or last
+//	weight   by field, what one more of its digit adds to a packed tuple
+//	top      by field, its greatest digit; the least is 0
+//	zero     by field, the digit that a sum begins with
+//	bias     what a signed field's digits are above its values, so that none is below 0
+//
+// Every number is below 2^53, so that Lua has it exactly. Digits are what goes with it.
+func (r *Rule) Script(p *codec.Packing) string {
+	text := struct {
+		Score  Score   `json:"score"`
+		Weight []int64 `json:"weight"`
+		Top    []int64 `json:"top"`
+		Zero   []int64 `json:"zero"`
+		Bias   int64   `json:"bias"`
+	}{Score: r.Score, Bias: -p.Min()}
+	zero := r.Fields.Digits(codec.Tuple{})
+	for i := range r.n {
+		text.Weight = append(text.Weight, p.Weight(i))
+		text.Top = append(text.Top, r.limit[i]+text.Bias)
+		text.Zero = append(text.Zero, zero[i]+text.Bias)
+	}
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // text and integers only
+	}
+	return string(out)
+}
