@@ -5,6 +5,7 @@ import "fmt"
 // log is one setting to search of what says which windows are complete: what a partition is
 // appended, what happens to it and to Redis, and the rule that is broken.
 type log struct {
+	narrator
 	records []record
 	regrown []record // what takes their place where the log was cut
 	from    startFrom
@@ -129,7 +130,10 @@ type completeState struct {
 func (l *log) space() space[completeState] {
 	return space[completeState]{
 		begin: completeState{clock: 1, cut: -1, committed: -1, boards: boards{ledger: -1}, mishaps: l.faults},
-		next:  l.next,
+		next: func(s completeState, telling bool, emit func(completeState, string)) {
+			l.telling = telling
+			l.next(s, emit)
+		},
 		wrong: l.wrong,
 		done: func(s completeState) bool {
 			return s.ledger == int8(len(l.records)) && s.end == s.ledger || s.reader.work == halted
@@ -167,7 +171,7 @@ func (l *log) next(s completeState, out func(completeState, string)) {
 	if s.clock < l.last {
 		t := s
 		t.clock++
-		out(t, fmt.Sprintf("it is %d", t.clock))
+		out(t, l.say("it is %d", t.clock))
 	}
 	l.kafkaSteps(s, out)
 	l.readerSteps(s, out)
@@ -180,20 +184,20 @@ func (l *log) kafkaSteps(s completeState, out func(completeState, string)) {
 		if r := l.record(&s, s.end); max(r.time, r.event) <= s.clock {
 			t := s
 			t.end++
-			out(t, fmt.Sprintf("record %d is appended, of time %d", s.end, r.time))
+			out(t, l.say("record %d is appended, of time %d", s.end, r.time))
 		}
 	}
 	if s.begin < s.end {
 		t := s
 		t.begin++
-		out(t, fmt.Sprintf("record %d is deleted", s.begin))
+		out(t, l.say("record %d is deleted", s.begin))
 	}
 	if s.mishaps.cut > 0 {
 		for end := s.begin; end < s.end; end++ {
 			t := s
 			t.mishaps.cut--
 			t.end, t.cut, t.unseen, t.reader.saw = end, end, true, false
-			out(t, fmt.Sprintf("the log is cut at %d", end))
+			out(t, l.say("the log is cut at %d", end))
 		}
 	}
 }
@@ -219,7 +223,7 @@ func (l *log) redisSteps(s completeState, out func(completeState, string)) {
 		t := s
 		t.boards, t.older, t.hasOlder = s.older, boards{}, false
 		t.mishaps.rollback--
-		out(t, fmt.Sprintf("Redis goes back to %d", t.ledger))
+		out(t, l.say("Redis goes back to %d", t.ledger))
 	}
 	if s.mishaps.wipe > 0 || s.reader.work == halted && s.ledger > s.end {
 		t := s
@@ -255,7 +259,7 @@ func (l *log) rebuild(s completeState, out func(completeState, string)) {
 	if t.origin.time > lowest {
 		t.origin = origin{from.offset, lowest}
 	}
-	out(t, fmt.Sprintf("a rebuild replaces the windows from %d on", from.time))
+	out(t, l.say("a rebuild replaces the windows from %d on", from.time))
 }
 
 // apply counts up to an offset.

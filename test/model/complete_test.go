@@ -29,6 +29,7 @@ func (l *log) String() string {
 }
 
 func TestAWindowShownAsCompleteIsWhateverHappens(t *testing.T) {
+	t.Parallel()
 	late := timed(2, 1, 2)
 	logs := []*log{
 		{records: late, from: fromWindow, last: 3, halts: true, disorder: -1, faults: mishaps{crash: 1, wipe: 1}},
@@ -52,6 +53,7 @@ func TestAWindowShownAsCompleteIsWhateverHappens(t *testing.T) {
 	}
 	for _, l := range logs {
 		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
 			f, v := search(l.space())
 			if v != nil {
 				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
@@ -62,6 +64,7 @@ func TestAWindowShownAsCompleteIsWhateverHappens(t *testing.T) {
 }
 
 func TestEveryBrokenRuleOfCompleteIsCaught(t *testing.T) {
+	t.Parallel()
 	late := timed(2, 1, 2)
 	for variant, l := range map[brokenRule]*log{
 		firstRemaining: {records: late, from: fromEarliest, last: 2, disorder: -1},

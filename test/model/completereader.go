@@ -1,7 +1,5 @@
 package model
 
-import "fmt"
-
 // latest bounds the times of the records before an offset where the log begins, or ends
 // with nothing behind; 0 if there is none.
 func (l *log) latest(s *completeState, offset, end, now int8, t trail) int8 {
@@ -58,13 +56,13 @@ func (l *log) readerSteps(s completeState, out func(completeState, string)) {
 	switch r.work {
 	case away, halted:
 		t.reader = reader{work: asking, now: s.clock, found: s.ledger, trail: r.trail}
-		out(t, fmt.Sprintf("the consumer reads the ledger: %d", s.ledger))
+		out(t, l.say("the consumer reads the ledger: %d", s.ledger))
 	case asking:
 		l.locate(s, out)
 	case begins:
 		if l.write(&t, r.start) {
 			t.reader.work = wrote
-			out(t, fmt.Sprintf("it writes where it begins: %d, the origin's time is %d", r.start.at, t.origin.time))
+			out(t, l.say("it writes where it begins: %d, the origin's time is %d", r.start.at, t.origin.time))
 		} else {
 			t.reader = reader{trail: r.trail}
 			out(t, "it finds the ledger moved")
@@ -76,7 +74,7 @@ func (l *log) readerSteps(s completeState, out func(completeState, string)) {
 			bound, _ := l.known(r.trail, r.start.at)
 			t.reader = reader{work: works, at: r.start.at, read: r.start.at, bound: bound, trail: r.trail, saw: r.saw}
 		}
-		out(t, fmt.Sprintf("it commits %d with %v", r.start.at, r.start.trail))
+		out(t, l.say("it commits %d with %v", r.start.at, r.start.trail))
 	case works:
 		l.count(s, out)
 	}
@@ -91,7 +89,7 @@ func (l *log) readerSteps(s completeState, out func(completeState, string)) {
 		}
 		if r.work == works && r.at < r.read {
 			t.late = lateCall{on: true, from: r.at, to: r.read}
-			out(t, fmt.Sprintf("the consumer dies with %d to %d on the way, another takes its place", r.at, r.read))
+			out(t, l.say("the consumer dies with %d to %d on the way, another takes its place", r.at, r.read))
 		}
 	}
 }
@@ -113,7 +111,7 @@ func (l *log) locate(s completeState, out func(completeState, string)) {
 	if l.variant != beyondBelieved {
 		known = known.within(s.end)
 	}
-	what := fmt.Sprintf("it asks Kafka: the log has %d to %d, %d is committed with %v", s.begin, s.end, s.committed, s.memory)
+	what := l.say("it asks Kafka: the log has %d to %d, %d is committed with %v", s.begin, s.end, s.committed, s.memory)
 	t := s
 	t.reader = reader{work: halted, found: r.found, trail: known, saw: s.unseen}
 	switch {
@@ -130,7 +128,7 @@ func (l *log) locate(s completeState, out func(completeState, string)) {
 		if s.committed < 0 {
 			t.commit(r.found, known)
 		}
-		out(t, fmt.Sprintf("%s, and goes on from %d with %v", what, r.found, known))
+		out(t, l.say("%s, and goes on from %d with %v", what, r.found, known))
 	case r.found >= 0 && l.halts:
 		out(t, what+": events are gone, it halts")
 	case r.found >= 0:
@@ -185,7 +183,7 @@ func (l *log) start(s, t completeState, now int8, what string, out func(complete
 	}
 	b.trail = known.add(at, latest, false)
 	t.reader.work, t.reader.start = begins, b
-	out(t, fmt.Sprintf("%s, and will begin at %d", what, at))
+	out(t, l.say("%s, and will begin at %d", what, at))
 }
 
 // count is reading, applying, committing, and looking whether the ledger is where it was.
@@ -209,7 +207,7 @@ func (l *log) count(s completeState, out func(completeState, string)) {
 		if t.reader.bound = max(r.bound, rec.time); rec.time == 0 && l.variant != untimedIgnored {
 			t.reader.bound = max(r.bound, s.clock)
 		}
-		out(t, fmt.Sprintf("it reads record %d", r.read))
+		out(t, l.say("it reads record %d", r.read))
 	}
 	if s.unseen && !r.saw {
 		lost("it is given its partition again")
@@ -220,7 +218,7 @@ func (l *log) count(s completeState, out func(completeState, string)) {
 	if s.committed != r.at || s.memory != r.trail || s.unseen && r.saw {
 		t := s
 		t.commit(r.at, r.trail)
-		out(t, fmt.Sprintf("it commits %d with %v", r.at, r.trail))
+		out(t, l.say("it commits %d with %v", r.at, r.trail))
 	}
 	if r.at < r.read {
 		t := s
@@ -231,7 +229,7 @@ func (l *log) count(s completeState, out func(completeState, string)) {
 		} else {
 			t.reader.at = r.read
 			t.apply(r.read)
-			out(t, fmt.Sprintf("it applies %d to %d, and has %v", r.at, r.read, r.trail))
+			out(t, l.say("it applies %d to %d, and has %v", r.at, r.read, r.trail))
 		}
 	}
 }

@@ -8,7 +8,7 @@ func (w *world) consumerSteps(s state, k int, out func(state, string)) {
 	if !c.waiting && !c.stopped {
 		// Reading the ledger, choosing a piece and sending it are one step: whatever
 		// happens in between could as well happen while the call is on its way.
-		w.goOn(s, k, s.ledger, s.torn, fmt.Sprintf("consumer %d reads the ledger: %v", k, s.ledger), out)
+		w.goOn(s, k, s.ledger, s.torn, w.say("consumer %d reads the ledger: %v", k, s.ledger), out)
 	}
 	if c.waiting {
 		w.sendAgain(s, k, out)
@@ -18,7 +18,7 @@ func (w *world) consumerSteps(s state, k int, out func(state, string)) {
 		t.budget.crash--
 		t.giveUp(k)
 		t.consumers[k] = consumer{}
-		out(t, fmt.Sprintf("consumer %d crashes, another takes its place", k))
+		out(t, w.say("consumer %d crashes, another takes its place", k))
 	}
 }
 
@@ -35,7 +35,7 @@ func (w *world) sendAgain(s state, k int, out func(state, string)) {
 	}
 	c := s.consumers[k]
 	if t.send(call{waiter: int8(k), resent: w.variant == resentUnfenced, expected: c.expected, next: c.next, events: c.events}) {
-		out(t, fmt.Sprintf("consumer %d has no answer, and sends %v to %v again", k, c.expected, c.next))
+		out(t, w.say("consumer %d has no answer, and sends %v to %v again", k, c.expected, c.next))
 	}
 }
 
@@ -64,7 +64,7 @@ func (w *world) goOn(s state, k int, at position, torn bool, what string, out fu
 		}
 		t.consumers[k] = consumer{waiting: true, expected: at, next: next, events: events}
 		if t.send(call{waiter: int8(k), expected: at, next: next, events: events}) {
-			out(t, fmt.Sprintf("%s, consumer %d sends %v to %v with %v", what, k, at, next, events))
+			out(t, w.say("%s, consumer %d sends %v to %v with %v", what, k, at, next, events))
 		}
 	})
 }
@@ -115,9 +115,9 @@ func (w *world) execute(s state, i int, out func(state, string)) {
 	found, torn := s.ledger, s.torn
 	applied := w.fenceOpens(s, c)
 	s.network[i] = call{waiter: nobody}
-	what := fmt.Sprintf("Redis finds %v", found)
+	what := w.say("Redis finds %v", found)
 	if applied {
-		what = fmt.Sprintf("Redis applies %v to %v with %v", c.expected, c.next, c.events)
+		what = w.say("Redis applies %v to %v with %v", c.expected, c.next, c.events)
 		if s.budget.death > 0 && c.events != 0 {
 			t := s
 			t.budget.death--

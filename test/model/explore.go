@@ -6,12 +6,22 @@ import "fmt"
 // what must hold.
 type space[S comparable] struct {
 	begin S
-	// next emits every state that can follow, each with what happened.
-	next func(s S, emit func(S, string))
+	// next emits every state that can follow, each with what happened if that is to be told.
+	next func(s S, telling bool, emit func(S, string))
 	// wrong says what is wrong with a state, or nothing.
 	wrong func(S) string
 	// done reports whether all is counted. From every state one such can be reached.
 	done func(S) bool
+}
+
+// narrator words what happens, which millions of states are searched without.
+type narrator struct{ telling bool }
+
+func (n *narrator) say(format string, args ...any) string {
+	if !n.telling {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // found is the result of a search that came to its end.
@@ -49,7 +59,7 @@ func search[S comparable](sp space[S]) (found, *violation) {
 		if what := sp.wrong(states[i]); what != "" {
 			return found{}, &violation{what, story(int32(i)), len(states)}
 		}
-		sp.next(states[i], func(s S, _ string) {
+		sp.next(states[i], false, func(s S, _ string) {
 			j, known := index[s]
 			if !known {
 				j = int32(len(states))
@@ -71,7 +81,7 @@ func search[S comparable](sp space[S]) (found, *violation) {
 
 // step is what happened between two states.
 func step[S comparable](sp space[S], before, after S) (what string) {
-	sp.next(before, func(s S, w string) {
+	sp.next(before, true, func(s S, w string) {
 		if s == after && what == "" {
 			what = w
 		}

@@ -18,6 +18,7 @@ func (w *world) String() string {
 }
 
 func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
+	t.Parallel()
 	worlds := []*world{
 		{hashes: []int{2, 1}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
 		{hashes: []int{2, 0, 1}, faults: budget{crash: 1, wipe: 1}},
@@ -36,6 +37,7 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
+			t.Parallel()
 			f, v := search(w.space())
 			if v != nil {
 				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
@@ -47,6 +49,7 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 
 // Each broken rule with the smallest world that shows what it is for.
 func TestEveryBrokenRuleIsCaught(t *testing.T) {
+	t.Parallel()
 	two := []int{2, 1}
 	for variant, w := range map[variant]*world{
 		notCompared:     {hashes: two, faults: budget{timeout: 1}},

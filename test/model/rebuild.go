@@ -1,7 +1,5 @@
 package model
 
-import "fmt"
-
 // rebuildSteps are a rebuild beside the live consumers: it folds the log into a shadow,
 // never past the live ledger, and swaps where both stand at the very same position.
 func (w *world) rebuildSteps(s state, out func(state, string)) {
@@ -41,7 +39,7 @@ func (w *world) rebuildSteps(s state, out func(state, string)) {
 // kept window holds nobody knows what of the piece that was torn: that is refused, unless
 // whoever asked accepts that it is shown as incomplete from then on.
 func (w *world) swap(s state, out func(state, string)) {
-	what, accepted := fmt.Sprintf("the rebuild swaps at %v, over %v", s.shadow, s.ledger), s.damaged
+	what, accepted := w.say("the rebuild swaps at %v, over %v", s.shadow, s.ledger), s.damaged
 	if s.torn && w.kept && w.variant != keptUnnamed {
 		what, accepted = what+", torn, and names the window that it keeps", true
 	}
@@ -74,7 +72,7 @@ func (w *world) rebuildFolds(s state, out func(state, string)) {
 			events = w.between(s.shadow.from(), next.end(), s.shadow.hash(), next.hash())
 		}
 		t.shadow, t.shadowWindow = next, s.shadowWindow.add(events)
-		out(t, fmt.Sprintf("the rebuild folds %v to %v, the live ledger is at %v", s.shadow, next, s.ledger))
+		out(t, w.say("the rebuild folds %v to %v, the live ledger is at %v", s.shadow, next, s.ledger))
 	}
 	live, at := s.ledger, s.shadow
 	if live == none {

@@ -8,6 +8,7 @@ const shardCount = 2
 // shards is one setting of two shards to search: whose the events are, the faults, and the
 // rule that is broken.
 type shards struct {
+	narrator
 	// members are of each event: 1 and 2 are of the first shard, by their hash in it, 3 and 4
 	// of the second; 0 is an event that carries nothing.
 	members []int8
@@ -103,7 +104,15 @@ func (w *shards) space() space[shardsState] {
 	for i := range begin.shards {
 		begin.shards[i].ledger = none
 	}
-	return space[shardsState]{begin: begin, next: w.next, wrong: w.wrong, done: w.done}
+	return space[shardsState]{
+		begin: begin,
+		next: func(s shardsState, telling bool, emit func(shardsState, string)) {
+			w.telling = telling
+			w.next(s, emit)
+		},
+		wrong: w.wrong,
+		done:  w.done,
+	}
 }
 
 // done is where every event counts, and Kafka knows.
@@ -176,13 +185,13 @@ func (w *shards) next(s shardsState, out func(shardsState, string)) {
 	if int(s.log) < len(w.members) {
 		t := s
 		t.log++
-		out(t, fmt.Sprintf("event %d is published", s.log))
+		out(t, w.say("event %d is published", s.log))
 	}
 	if s.begin < s.log && s.faults.delete > 0 {
 		t := s
 		t.begin++
 		t.faults.delete--
-		out(t, fmt.Sprintf("event %d is deleted", s.begin))
+		out(t, w.say("event %d is deleted", s.begin))
 	}
 	if s.committed >= 0 && s.faults.forget > 0 {
 		t := s

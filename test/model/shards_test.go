@@ -11,6 +11,7 @@ func (w *shards) String() string {
 }
 
 func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
+	t.Parallel()
 	worlds := []*shards{
 		{members: []int8{1, 3, 0, 2, 4}, faults: shardFaults{crash: 2}},
 		{members: []int8{3, 1, 4}, faults: shardFaults{crash: 1, rollback: 1}},
@@ -28,6 +29,7 @@ func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
+			t.Parallel()
 			f, v := search(w.space())
 			if v != nil {
 				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
@@ -39,6 +41,7 @@ func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 
 // Each broken rule with the smallest world that shows what it is for.
 func TestEveryBrokenRuleOfShardsIsCaught(t *testing.T) {
+	t.Parallel()
 	of := []int8{1, 3}
 	for variant, w := range map[shardRule]*shards{
 		positionIgnored:  {members: of, faults: shardFaults{crash: 1}},

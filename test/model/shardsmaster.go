@@ -1,7 +1,5 @@
 package model
 
-import "fmt"
-
 // masterSteps are what happens in shard i: calls are executed, now or late, and its master
 // goes back, is wiped or is rebuilt, without the other's.
 func (w *shards) masterSteps(s shardsState, i int, out func(shardsState, string)) {
@@ -16,29 +14,29 @@ func (w *shards) masterSteps(s shardsState, i int, out func(shardsState, string)
 	if s.faults.rollback > 0 && s.olderOf < 0 {
 		t := s
 		t.older, t.olderOf = s.shards[i], int8(i)
-		out(t, fmt.Sprintf("the master of shard %d saves itself", i))
+		out(t, w.say("the master of shard %d saves itself", i))
 	}
 	if s.olderOf == int8(i) {
 		t := s
 		t.shards[i], t.older, t.olderOf = s.older, shard{}, -1
 		t.faults.rollback--
-		out(t, fmt.Sprintf("the master of shard %d goes back to %v", i, t.shards[i].ledger))
+		out(t, w.say("the master of shard %d goes back to %v", i, t.shards[i].ledger))
 	}
 	if s.faults.wipe > 0 {
 		t := s
 		t.faults.wipe--
 		t.shards[i] = shard{ledger: none}
-		out(t, fmt.Sprintf("shard %d is wiped", i))
+		out(t, w.say("shard %d is wiped", i))
 	}
 	if s.shards[i].torn {
-		out(w.rebuilt(s, i), fmt.Sprintf("shard %d is rebuilt", i))
+		out(w.rebuilt(s, i), w.say("shard %d is rebuilt", i))
 	}
 }
 
 // execute is apply.lua, or start.lua: it compares, and writes all or nothing, or dies midway.
 func (w *shards) execute(s shardsState, i int, c shardCall, out func(shardsState, string), answer func(*shardsState, bool)) {
 	sh := &s.shards[i]
-	what := fmt.Sprintf("shard %d, at %v, is sent %v to %v with %v", i, sh.ledger, c.expected, c.next, c.events)
+	what := w.say("shard %d, at %v, is sent %v to %v with %v", i, sh.ledger, c.expected, c.next, c.events)
 	if sh.ledger != c.expected || sh.torn && w.variant != tornPassed {
 		answer(&s, false)
 		out(s, what+": it is elsewhere")

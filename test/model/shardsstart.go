@@ -1,13 +1,11 @@
 package model
 
-import "fmt"
-
 // readLedgers is where a worker starts: over a gap, at a start, or on from what it found.
 func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 	k := shardWorker{shardPhase: starts}
 	what := "the consumer reads the ledgers:"
 	for i, sh := range s.shards {
-		what += fmt.Sprintf(" %v", sh.ledger)
+		what += w.say(" %v", sh.ledger)
 		k.at[i] = sh.ledger
 		if sh.torn && w.variant != tornPassed {
 			return // it halts, and looks again
@@ -31,7 +29,7 @@ func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 		// One after the other: each is read again once it is there.
 		k.calls[i] = c
 		s.worker = k
-		out(s, fmt.Sprintf("%s, and starts shard %d at %v", what, i, c.next))
+		out(s, w.say("%s, and starts shard %d at %v", what, i, c.next))
 		return
 	}
 	k.shardPhase = sweeps

@@ -1,7 +1,5 @@
 package model
 
-import "fmt"
-
 // workerSteps are what the partition's owner can do, and that it dies.
 func (w *shards) workerSteps(s shardsState, out func(shardsState, string)) {
 	k := s.worker
@@ -83,7 +81,7 @@ func (w *shards) beginBatch(s shardsState, out func(shardsState, string)) {
 	for end := first; end <= last; end++ {
 		t := s
 		t.worker.end = end
-		out(t, fmt.Sprintf("the consumer folds [%d, %d)", k.read, end))
+		out(t, w.say("the consumer folds [%d, %d)", k.read, end))
 	}
 }
 
@@ -138,7 +136,7 @@ func (w *shards) sweep(s shardsState, out func(shardsState, string)) {
 		send := func(next position, events set) {
 			t := s
 			t.worker.calls[i] = shardCall{on: true, expected: k.at[i], next: next, events: events}
-			out(t, fmt.Sprintf("the consumer sends shard %d %v to %v with %v", i, k.at[i], next, events))
+			out(t, w.say("the consumer sends shard %d %v to %v with %v", i, k.at[i], next, events))
 		}
 		send(plain(int(k.end)), events)
 		lower := events &^ w.of(i, 0, len(w.members), 2)
@@ -150,7 +148,7 @@ func (w *shards) sweep(s shardsState, out func(shardsState, string)) {
 		t := s
 		t.worker.read = k.end
 		t.worker.goOn(w)
-		out(t, fmt.Sprintf("the batch to %d is through", k.end))
+		out(t, w.say("the batch to %d is through", k.end))
 	}
 }
 
@@ -167,7 +165,7 @@ func (w *shards) lag(s shardsState, out func(shardsState, string)) {
 		}
 		t := s
 		t.worker.calls[i] = shardCall{on: true, expected: at, next: plain(int(to))}
-		out(t, fmt.Sprintf("the consumer moves shard %d from %v to %d", i, at, to))
+		out(t, w.say("the consumer moves shard %d from %v to %d", i, at, to))
 	}
 }
 
@@ -193,7 +191,7 @@ func (w *shards) commit(s shardsState, out func(shardsState, string)) {
 	}
 	s.above = low < at && s.faults.rollback == w.faults.rollback && s.faults.wipe == w.faults.wipe
 	s.committed, s.worker.committed = at, true
-	out(s, fmt.Sprintf("%d is committed", at))
+	out(s, w.say("%d is committed", at))
 }
 
 // look finds a shard elsewhere while nothing is sent: with it, all that was folded is dropped.
@@ -204,7 +202,7 @@ func (w *shards) look(s shardsState, out func(shardsState, string)) {
 	for i, sh := range s.shards {
 		if sh.ledger != s.worker.at[i] || sh.torn {
 			s.worker = shardWorker{}
-			out(s, fmt.Sprintf("a look finds shard %d at %v", i, sh.ledger))
+			out(s, w.say("a look finds shard %d at %v", i, sh.ledger))
 			return
 		}
 		if w.variant == oneLookedAt {

@@ -4,6 +4,7 @@ import "fmt"
 
 // world is one setting to search: the events, the faults, and the rule that is broken.
 type world struct {
+	narrator
 	hashes  []int // of each event's member, 1 to maxHash; 0: a bad event, without one
 	faults  budget
 	kept    bool // a window exists that a rebuild keeps
@@ -40,7 +41,7 @@ func (w *world) space() space[state] {
 	}
 	return space[state]{
 		begin: canonical(begin),
-		next:  func(s state, emit func(state, string)) { w.next(s, emit) },
+		next:  func(s state, telling bool, emit func(state, string)) { w.telling = telling; w.next(s, emit) },
 		wrong: w.wrong,
 		done:  func(s state) bool { return s.ledger == w.all() && !s.torn },
 	}
@@ -97,7 +98,7 @@ func (w *world) next(s state, emit func(state, string)) {
 			w.execute(s, i, out)
 			t := s
 			t.network[i] = call{waiter: nobody}
-			out(t, fmt.Sprintf("the call %v is lost", s.network[i]))
+			out(t, w.say("the call %v is lost", s.network[i]))
 		}
 	}
 	w.redisSteps(s, out)
@@ -118,7 +119,7 @@ func (w *world) redisSteps(s state, out func(state, string)) {
 		if w.variant == twoHistories {
 			t.ledger = s.ledger
 		}
-		out(t, fmt.Sprintf("Redis goes back to %v", t.ledger))
+		out(t, w.say("Redis goes back to %v", t.ledger))
 	}
 	if s.budget.wipe > 0 {
 		t := s
