@@ -52,4 +52,4 @@ chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m 
 		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))
 
 simulate: ## worlds in which everything goes wrong; N=10000, or the one of SEED= as a story
-	go test -run=WhateverHappens -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))
+	go test -run='WhateverHappens|TheSameEveryTime' -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))

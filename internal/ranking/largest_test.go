@@ -84,14 +84,17 @@ func TestScoresOfAnotherSchemaAreNotGuessedAt(t *testing.T) {
 func TestManyWindowsAreLookedAtPageByPageUntilTheContextEnds(t *testing.T) {
 	f := fixed(t)
 	const boards = 1500 // more than a page
-	for i := range boards {
-		p := f.newPiece()
-		p.Windows = p.Windows[:1]
-		p.Windows[0].Board = fmt.Sprintf("board-%d", i)
-		p.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{{ID: []byte("m"), Points: int64(1 + i), Time: f.now}}}}
-		_, _, err := f.store.Apply(t.Context(), &p)
-		require.NoError(t, err)
-		f.next += 10
+	week := f.newPiece().Windows[0]
+	for first := 0; first < boards; first += 100 {
+		f.piece.Windows, f.piece.Groups = nil, nil
+		for i := range 100 {
+			week.Board = fmt.Sprintf("board-%d", first+i)
+			f.piece.Windows = append(f.piece.Windows, week)
+			f.piece.Groups = append(f.piece.Groups, ledger.Group{
+				Windows: []int{i}, Members: []ledger.Member{{ID: []byte("m"), Points: int64(1 + first + i), Time: f.now}},
+			})
+		}
+		f.mustApply(t)
 	}
 	got, err := f.store.Largest(t.Context(), lateness, time.Millisecond)
 	require.NoError(t, err)

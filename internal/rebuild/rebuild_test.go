@@ -380,6 +380,7 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 }
 
 func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, 1, 20)
 	was := p.boards()
 	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has two calls at least
@@ -393,7 +394,9 @@ func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
 }
 
 func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
+	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
+		t.Parallel()
 		p := newPlace(t, of, 20)
 		p.job.Lease = 5 * time.Second
 		const others = 7 * time.Second // longer than the lease
@@ -490,7 +493,9 @@ func TestALedgerThatSaysNothingIsRebuiltOnceItIsDeleted(t *testing.T) {
 }
 
 func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *testing.T) {
+	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
+		t.Parallel()
 		p := newPlace(t, of, 20)
 		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 0}}
 		p.job.Watch.Planned = func(*Plan) {
