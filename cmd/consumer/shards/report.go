@@ -36,9 +36,9 @@ func Reports(stores []*ranking.Store, states []ledger.State, errs []error) []Rep
 		return nil
 	}
 	furthest := map[string]int64{}
-	begun := false
+	counted := false
 	for _, st := range states {
-		begun = begun || st.Schema != ""
+		counted = counted || hasCounted(&st)
 		for field, text := range st.Ledger {
 			if at, err := ledger.Counted(text); err == nil {
 				furthest[field] = max(furthest[field], at.From)
@@ -54,7 +54,7 @@ func Reports(stores []*ranking.Store, states []ledger.State, errs []error) []Rep
 		if err := errs[i]; err != nil {
 			r.Problem = new(problemOf(err))
 		} else {
-			r.add(&states[i], furthest, begun)
+			r.add(&states[i], furthest, counted)
 		}
 		all = append(all, r)
 	}
@@ -70,8 +70,8 @@ func problemOf(err error) string {
 }
 
 // add adds what a shard holds. Furthest is the furthest that a shard has come, by partition;
-// begun is whether any has a schema.
-func (r *Report) add(st *ledger.State, furthest map[string]int64, begun bool) {
+// counted is whether any has counted something.
+func (r *Report) add(st *ledger.State, furthest map[string]int64, counted bool) {
 	r.Ledger, r.Windows, r.Held, r.Behind = st.Ledger, &st.Windows, &st.Held, new(int64)
 	for _, field := range slices.SortedFunc(maps.Keys(furthest), ledger.CompareFields) {
 		text, there := st.Ledger[field]
@@ -84,9 +84,24 @@ func (r *Report) add(st *ledger.State, furthest map[string]int64, begun bool) {
 		}
 		*r.Behind += furthest[field] - at.From
 	}
-	if begun && st.Schema == "" {
+	if counted && st.Schema == "" {
 		r.Problem = new("it holds nothing, while other shards do")
 	}
+}
+
+// hasCounted reports whether a shard has gone on from where it began. Shards begin one after
+// another, and nothing is read before all of them have.
+func hasCounted(st *ledger.State) bool {
+	if st.Windows > 0 {
+		return true
+	}
+	for field, text := range st.Ledger {
+		origin, err := ledger.ParseOrigin(st.Origins[field])
+		if err != nil || text != ledger.At(origin.Offset).String() {
+			return true
+		}
+	}
+	return false
 }
 
 // Brief leaves out most of a sweep's hash, which says nothing to a person.

@@ -42,6 +42,9 @@ the id is as it is.`,
 			if limit < 1 || offset < 0 || offset > math.MaxInt32 || limit > 1_000_000 {
 				return cli.Usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
 			}
+			if shards && !asJSON {
+				return cli.Usagef("--shards is for --json")
+			}
 			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
 				b, err := r.top(c.Context(), args[0], w, offset, limit)
 				if err != nil {

@@ -34,6 +34,9 @@ is missing is said below the rows, as by top. An id that begins with a dash goes
 			if around < 0 || around > 1000 {
 				return cli.Usagef("--around has to be 0 to 1000")
 			}
+			if shards && !asJSON {
+				return cli.Usagef("--shards is for --json")
+			}
 			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
 				b, err := r.rank(c.Context(), args[0], w, member, around)
 				if err != nil {

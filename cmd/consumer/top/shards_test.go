@@ -64,6 +64,14 @@ func TestTheLedgerOfEachShardIsShownWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestTheLedgersOfShardsAreForPrograms(t *testing.T) {
+	for _, command := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}} {
+		if code, _, stderr := execute(t, nil, append(command, "--shards")...); code != 2 || !strings.Contains(stderr, "--shards is for --json") {
+			t.Errorf("%s: code %d, %s", command[0], code, stderr)
+		}
+	}
+}
+
 func TestABoardThatOneShardHasLostIsAnErrorThatNamesIt(t *testing.T) {
 	w := inShards(t, 3)
 	w.Reader.Client.Del(t.Context(), w.Shards[1].Keys().Listed("global:weekly:2100-W10"))

@@ -11,7 +11,8 @@ local call = redis.call
 local function side(i)
   return {
     call('GET', KEYS[i + 1]) or '',
-    call('HGETALL', KEYS[i]), call('HGETALL', KEYS[i + 2]), call('HLEN', KEYS[i + 3]),
+    call('HGETALL', KEYS[i]), call('HGETALL', KEYS[i + 2]),
+    call('HLEN', KEYS[i + 3]),
   }
 end
 

@@ -23,7 +23,10 @@ local said = string.format('%.0f', now)
 
 local schema = call('GET', KEYS[1])
 if schema ~= ARGV[1] then
-  return {'schema', schema or '', said, call('HGETALL', KEYS[5]), call('HGETALL', KEYS[4]), call('HLEN', KEYS[2])}
+  return {
+    'schema', schema or '', said, call('HGETALL', KEYS[5]), call('HGETALL', KEYS[4]),
+    call('HLEN', KEYS[2]),
+  }
 end
 
 local listing = call('HGET', KEYS[2], ARGV[2])

@@ -19,7 +19,8 @@ for i = 2, #KEYS do
   local name, listing = ARGV[2 * i - 3], ARGV[2 * i - 2]
   local expires = tonumber(string.match(listing, ' (%d+)$'))
   if expires and now >= expires + TWO_DAYS
-      and call('HGET', KEYS[1], name) == listing and call('EXISTS', KEYS[i]) == 0 then
+      and call('HGET', KEYS[1], name) == listing
+      and call('EXISTS', KEYS[i]) == 0 then
     dropped = dropped + call('HDEL', KEYS[1], name)
   end
 end

@@ -45,3 +45,18 @@ func TestEveryScriptListsItsKeysAndWhatItReturns(t *testing.T) {
 		require.Equal(t, args.MatchString(body), regexp.MustCompile(`(?m)^-- ARGV  `).MatchString(head), "%s", s.Name)
 	}
 }
+
+// Before Redis 7.2 a right that is missing is named by the line of the script alone
+// (redisconn.NameRight).
+func TestALineOfAScriptCallsOneCommand(t *testing.T) {
+	called := regexp.MustCompile(`\bcall\('([A-Z]+)'`)
+	for _, s := range all {
+		for line := range strings.Lines(s.Source) {
+			commands := map[string]bool{}
+			for _, c := range called.FindAllStringSubmatch(line, -1) {
+				commands[c[1]] = true
+			}
+			require.LessOrEqual(t, len(commands), 1, "%s: %s", s.Name, line)
+		}
+	}
+}
