@@ -59,6 +59,7 @@ func ExampleSpanOf() {
 func TestEachKindOfPeriodHasItsWindows(t *testing.T) {
 	sprint := stretches(t, "sprint", 72*time.Hour, "2026-01-01T00:00:00Z")
 	shift := stretches(t, "shift", 8*time.Hour, "2026-01-01T06:00:00Z")
+	morning := stretches(t, "morning", 24*time.Hour, "2026-01-01T06:00:00Z")
 	odd := stretches(t, "odd", 61*time.Second, "2026-01-01T00:00:07Z")
 	four := season(t, "season-4", "2026-12-01T00:00:00Z", "2027-03-01T00:00:00Z")
 	us := byCalendar(t, "weekly-us", periods.Weekly, "America/New_York", "sunday")
@@ -80,6 +81,7 @@ func TestEachKindOfPeriodHasItsWindows(t *testing.T) {
 		{sprint, "2026-01-04T00:00:00Z", periods.Inside, "2026-01-04", "2026-01-04T00:00:00Z", "2026-01-07T00:00:00Z"},
 		{shift, "2026-01-01T06:00:00Z", periods.Inside, "2026-01-01T0600Z", "2026-01-01T06:00:00Z", "2026-01-01T14:00:00Z"},
 		{shift, "2026-11-21T08:15:30Z", periods.Inside, "2026-11-21T0600Z", "2026-11-21T06:00:00Z", "2026-11-21T14:00:00Z"},
+		{morning, "2026-11-21T05:59:59.999Z", periods.Inside, "2026-11-20T0600Z", "2026-11-20T06:00:00Z", "2026-11-21T06:00:00Z"},
 		{odd, "2026-01-01T00:01:08Z", periods.Inside, "2026-01-01T000108Z", "2026-01-01T00:01:08Z", "2026-01-01T00:02:09Z"},
 	} {
 		w, place, err := c.rule.At(instant(t, c.at))
@@ -151,7 +153,7 @@ func TestAPeriodThatCantBeIsRefusedWithWhatCould(t *testing.T) {
 		`period "a:b": a name has`:                                                stretchesOf("a:b", time.Hour, from),
 		`period "A": a name has`:                                                  calendarOf("A", periods.Weekly),
 		`period "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": a name has`:                  calendarOf(periods.Period(strings.Repeat("a", 33)), periods.Weekly),
-		"period \"mine\": no period is called \"fortnightly\"":                        calendarOf("mine", "fortnightly"),
+		"period \"mine\": no period is called \"fortnightly\"":                    calendarOf("mine", "fortnightly"),
 		"a season starts and ends on a whole second":                              seasonOf("a", from+1, from+hour),
 		"period b: a season starts and ends on a whole second":                    seasonOf("b", from, from+hour+1),
 		"its end 2027-01-15T08:00:00Z isn't after its start 2027-01-15T08:00:00Z": seasonOf("a", from, from),
@@ -192,6 +194,7 @@ func drawnRule(t *rapid.T) (r periods.Rule, ms int64) {
 	case 2:
 		unit := rapid.SampledFrom([]int64{1, 60, 86_400}).Draw(t, "unit")
 		every := max(60, unit*rapid.Int64Range(1, 100).Draw(t, "every"))
+		unit = rapid.SampledFrom([]int64{1, 60, 3600, unit}).Draw(t, "unit of from")
 		from := rapid.Int64Range(0, (1<<32-1)/unit).Draw(t, "from") * unit
 		r, err = periods.Stretches("mine", time.Duration(every)*time.Second, from*1000)
 	}

@@ -1,0 +1,172 @@
+package rules
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+)
+
+// Set is everything that decides what a record comes to. Two consumers with the same set make
+// the same of every record; a sweep that was begun by one set is finished by it.
+//
+// Retention isn't in it, as it decides what is kept, nor are layouts, which the schema has.
+type Set struct {
+	Boards  map[string]Board // by name; AnyBoard is for those that aren't named
+	Periods map[periods.Period]Period
+	// Fields are where an event has what isn't under its own name: name -> path.
+	Fields        map[string]string
+	MaxEventBytes int64
+	MaxFuture     int64 // ms
+	Duplicates    int64 // records to look back; 0: repeats count
+}
+
+// AnyBoard is the name of the boards that aren't named.
+const AnyBoard = "*"
+
+// Board is a board's rule, and the periods it has, in the order of their configuration.
+type Board struct {
+	Rule    Rule
+	Periods []periods.Period
+}
+
+// Period is a period and how long its windows take events after their end, in ms.
+type Period struct {
+	Rule     periods.Rule
+	Lateness int64
+}
+
+const setVersion = 1
+
+// The text's form. Its keys are sorted, as those of maps are.
+type (
+	setText struct {
+		Boards        map[string]boardText          `json:"boards"`
+		Duplicates    int64                         `json:"duplicates"`
+		Fields        map[string]string             `json:"fields"`
+		MaxEventBytes int64                         `json:"max_event_bytes"`
+		MaxFuture     int64                         `json:"max_future_ms"`
+		Periods       map[periods.Period]periodText `json:"periods"`
+		Version       int                           `json:"v"`
+	}
+	boardText struct {
+		Fields  []fieldText      `json:"fields"`
+		Periods []periods.Period `json:"periods"`
+		Score   Score            `json:"score"`
+	}
+	fieldText struct {
+		Fewest bool   `json:"fewest,omitempty"`
+		Max    int64  `json:"max"`
+		Name   string `json:"name"`
+		Signed bool   `json:"signed,omitempty"`
+	}
+	periodText struct {
+		Lateness int64         `json:"lateness_ms"`
+		Of       periods.Parts `json:"of"`
+	}
+)
+
+// Text is the set as canonical JSON: equal sets have equal texts, byte by byte.
+func (s *Set) Text() string {
+	text := setText{
+		Boards: map[string]boardText{}, Duplicates: s.Duplicates, Fields: map[string]string{},
+		MaxEventBytes: s.MaxEventBytes, MaxFuture: s.MaxFuture, Periods: map[periods.Period]periodText{}, Version: setVersion,
+	}
+	for name, b := range s.Boards {
+		board := boardText{Score: b.Rule.Score, Fields: []fieldText{}, Periods: append([]periods.Period{}, b.Periods...)}
+		for _, f := range b.Rule.Fields.List() {
+			board.Fields = append(board.Fields, fieldText{Fewest: f.Fewest, Max: f.Max, Name: f.Name, Signed: f.Signed})
+		}
+		text.Boards[name] = board
+	}
+	for name, p := range s.Periods {
+		text.Periods[name] = periodText{p.Lateness, p.Rule.Parts()}
+	}
+	for name, path := range s.Fields {
+		text.Fields[name] = path
+	}
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // texts and integers only
+	}
+	return string(out)
+}
+
+// Fingerprint tells sets apart in a position: 16 hex digits of the text's SHA-256.
+func (s *Set) Fingerprint() string { return Fingerprint(s.Text()) }
+
+// Fingerprint is that of a text.
+func Fingerprint(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Parse reads a text of a set. It takes only what Text writes, of this version, so that
+// nobody goes on by rules that it knows in part.
+func Parse(text string) (Set, error) {
+	s, err := parse(text)
+	if err != nil {
+		return Set{}, fmt.Errorf("read rules %s: %w", Fingerprint(text), err)
+	}
+	return s, nil
+}
+
+func parse(text string) (Set, error) {
+	var t setText
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return Set{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Set{}, errors.New("something follows them")
+	}
+	if t.Version != setVersion {
+		return Set{}, fmt.Errorf("version %d: this program knows %d", t.Version, setVersion)
+	}
+	s := Set{
+		Boards: map[string]Board{}, Periods: map[periods.Period]Period{}, Fields: t.Fields,
+		MaxEventBytes: t.MaxEventBytes, MaxFuture: t.MaxFuture, Duplicates: t.Duplicates,
+	}
+	for name, p := range t.Periods {
+		rule, err := periods.Of(name, p.Of)
+		if err != nil {
+			return Set{}, err
+		}
+		s.Periods[name] = Period{rule, p.Lateness}
+	}
+	for name, b := range t.Boards {
+		rule, err := b.rule()
+		if err != nil {
+			return Set{}, fmt.Errorf("board %.70q: %w", name, err)
+		}
+		for _, p := range b.Periods {
+			if _, ok := s.Periods[p]; !ok {
+				return Set{}, fmt.Errorf("board %.70q: there is no period %.40q", name, p)
+			}
+		}
+		s.Boards[name] = Board{rule, b.Periods}
+	}
+	if s.Text() != text {
+		return Set{}, errors.New("they aren't written as this program writes them")
+	}
+	return s, nil
+}
+
+func (b *boardText) rule() (Rule, error) {
+	list := make([]codec.Field, len(b.Fields))
+	for i, f := range b.Fields {
+		list[i] = codec.Field{Name: f.Name, Max: f.Max, Signed: f.Signed, Fewest: f.Fewest}
+	}
+	fields, err := codec.NewFields(list...)
+	if err != nil {
+		return Rule{}, err
+	}
+	return New(b.Score, fields)
+}
