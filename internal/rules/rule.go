@@ -54,9 +54,12 @@ type Rule struct {
 	// A change of a sum of several fields is packed so that each field's change can be told:
 	// a digit has all values within ±max.
 	several bool
-	weight  codec.Tuple // of its digits
-	limit   codec.Tuple // the fields' max
-	n       int         // fields
+	// A sum of one field, as the default rule is, is added as it is: sign is 1, or -1 where
+	// fewest counts. 0 for the others.
+	sign   int64
+	weight codec.Tuple // of its digits
+	limit  codec.Tuple // the fields' max
+	n      int         // fields
 }
 
 // Default is the rule of a board that has none of its own: points within ±maxPoints, summed.
@@ -79,6 +82,9 @@ func New(score Score, fields codec.Fields) (Rule, error) {
 		return Rule{}, fmt.Errorf("score %s: %w", score, err)
 	}
 	r := Rule{Score: score, Fields: fields, packing: packing, several: score == Sum && fields.Len() > 1, n: fields.Len()}
+	if score == Sum && !r.several {
+		r.sign = fields.Turned(codec.Tuple{1})[0]
+	}
 	// The fields' radices come to at most 2^53, so these to 2^5 times that.
 	weight := int64(1)
 	for i := r.n - 1; i >= 0; i-- {
@@ -132,6 +138,18 @@ func (r *Rule) Takes(values *codec.Tuple) int {
 // Value is the value of one event with values that Takes takes, at a time in Unix
 // milliseconds.
 func (r *Rule) Value(values *codec.Tuple, time int64) Value {
+	if r.sign == 0 {
+		return r.value(values, time)
+	}
+	packed := values[0] * r.sign
+	if packed <= 0 {
+		time = NoTime
+	}
+	return Value{packed, time}
+}
+
+// value is Value where it takes more than a sign.
+func (r *Rule) value(values *codec.Tuple, time int64) Value {
 	if r.Score != Sum {
 		packed := int64(0)
 		digits := r.Fields.Digits(*values)
@@ -140,7 +158,10 @@ func (r *Rule) Value(values *codec.Tuple, time int64) Value {
 		}
 		return Value{packed, time}
 	}
-	packed := r.join(r.Fields.Turned(*values))
+	packed := int64(0)
+	for i, digit := range r.Fields.Turned(*values) {
+		packed += digit * r.weight[i]
+	}
 	if packed <= 0 {
 		time = NoTime
 	}
@@ -153,15 +174,21 @@ func (r *Rule) Value(values *codec.Tuple, time int64) Value {
 // (Cut), so that a value belongs to one window. The values of sum and best are the same for
 // all windows, however long their ticks.
 func (r *Rule) Merge(a, b Value) Value {
-	switch {
-	case r.Score == Best:
-		return best(a, b)
-	case r.Score == Last:
-		return last(a, b)
-	case r.several:
-		return Value{r.add(a.Packed, b.Packed), max(a.Time, b.Time)}
+	if r.sign != 0 {
+		return Value{add(a.Packed, b.Packed), max(a.Time, b.Time)}
 	}
-	return Value{add(a.Packed, b.Packed), max(a.Time, b.Time)}
+	return r.merge(a, b)
+}
+
+// merge is Merge where it takes more than an addition.
+func (r *Rule) merge(a, b Value) Value {
+	switch r.Score {
+	case Best:
+		return best(a, b)
+	case Last:
+		return last(a, b)
+	}
+	return Value{r.add(a.Packed, b.Packed), max(a.Time, b.Time)}
 }
 
 func best(a, b Value) Value {
@@ -205,18 +232,6 @@ func (r *Rule) add(a, b int64) int64 {
 		}
 	}
 	return a + b // packing is linear
-}
-
-// join packs the digits of a change.
-func (r *Rule) join(digits codec.Tuple) int64 {
-	if !r.several {
-		return digits[0]
-	}
-	packed := int64(0)
-	for i := range r.n {
-		packed += digits[i] * r.weight[i]
-	}
-	return packed
 }
 
 // split is the digits of a packed change: each within ±max, so what is left of one is the
