@@ -124,7 +124,7 @@ func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker
 		rereads: c.rereads, reconnected: &c.reconnected,
 		rules: &c.Rules, events: c.Events, fetch: c.fetchSettings(),
 		disorder: &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
-		decoder:  event.NewDecoder(c.Events), pieceTime: c.PieceTime,
+		decoder:  event.NewDecoder(c.Events), pieceTime: c.PieceTime, pause: c.Pause,
 	}
 }
 

@@ -47,7 +47,8 @@
 //	Kafka: an answer, a quota                source.fetch
 //	memory: a turn, holding nothing          turn.wait
 //	dead letters: for a moment               deadletter.Writer
-//	Redis, room in Redis, a rebuild's hold   applier.failing, applier.held
+//	Redis, room in Redis, a hold             applier.failing, applier.held
+//	a pause, between two batches             sweeper.paused
 //
 // # Where to begin
 //
@@ -112,6 +113,7 @@ type Config struct {
 	PieceTime  time.Duration
 
 	Standings []Standings // one a shard, in their order
+	Pause     *Pause      // nil: there is none
 	Log       *zap.Logger
 	Stats     *Stats
 }

@@ -42,6 +42,7 @@ type pipeline struct {
 	disorder  *disorder
 	decoder   *event.Decoder
 	pieceTime time.Duration
+	pause     *Pause
 	pieces    []fold.Pieces
 	paces     []pace
 }
@@ -123,6 +124,7 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 	s := &sweeper{
 		partition: p.partition, batches: batches, commits: p.commits, status: p.status, lag: p.lag, stats: p.stats,
 		reconnected: p.reconnected, exact: until.given(), trail: p.carried.trail, calls: new(calls),
+		pause:   p.pause,
 		refuser: &refuser{partition: p.partition},
 	}
 	if p.pieces == nil {

@@ -28,6 +28,7 @@ type sweeper struct {
 	stats       *Stats
 	reconnected *atomic.Int64 // counts new connections to the standings
 	exact       bool          // every shard is brought to the end of every batch
+	pause       *Pause
 
 	trail trail.Trail  // as far as it was swept, or further
 	taken atomic.Int64 // events of the sweep's pieces so far: already counted as consumed
@@ -58,7 +59,10 @@ func (s *sweeper) run(ctx context.Context) error {
 	s.calls.ctx = calls
 	connections := s.reconnected.Load()
 	for ctx.Err() == nil {
-		err := s.next(ctx, look.C)
+		err := s.paused(ctx, look.C)
+		if err == nil {
+			err = s.next(ctx, look.C)
+		}
 		if err == nil && s.reconnected.Load() != connections {
 			// Behind a new connection there may be another Redis.
 			connections = s.reconnected.Load()

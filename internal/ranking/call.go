@@ -40,21 +40,21 @@ func (s *Store) evaluate(ctx context.Context, script lua.Script, keys int, args 
 	return reply, s.explain(s.withRoom(ctx, err), script.Source)
 }
 
-// scriptCall is a script to call on a shard.
-type scriptCall struct {
-	store  *Store
-	script lua.Script
-	keys   []string
-	args   []any
+// ScriptCall is a script to call on a shard.
+type ScriptCall struct {
+	Store  *Store
+	Script lua.Script
+	Keys   []string
+	Args   []any
 }
 
-// callEach calls scripts of shards that share a client, in one round trip to each server, and
+// CallEach calls scripts of shards that share a client, in one round trip to each server, and
 // returns what each resulted in.
-func callEach(ctx context.Context, calls []scriptCall) (replies [][]any, errs []error) {
+func CallEach(ctx context.Context, calls []ScriptCall) (replies [][]any, errs []error) {
 	replies, errs = make([][]any, len(calls)), make([]error, len(calls))
 	if len(calls) == 1 {
 		c := &calls[0]
-		replies[0], errs[0] = c.store.Call(ctx, c.script, c.keys, c.args...)
+		replies[0], errs[0] = c.Store.Call(ctx, c.Script, c.Keys, c.Args...)
 		return replies, errs
 	}
 	all := make([]int, len(calls))
@@ -74,30 +74,30 @@ func callEach(ctx context.Context, calls []scriptCall) (replies [][]any, errs []
 		}
 	}
 	for i, err := range errs {
-		errs[i] = calls[i].store.explain(err, calls[i].script.Source)
+		errs[i] = calls[i].Store.explain(err, calls[i].Script.Source)
 	}
 	return replies, errs
 }
 
 // pipelined sends some of the calls, and returns what came of them.
-func pipelined(ctx context.Context, command string, calls []scriptCall, some []int) []*redis.Cmd {
+func pipelined(ctx context.Context, command string, calls []ScriptCall, some []int) []*redis.Cmd {
 	if len(some) == 0 {
 		return nil
 	}
-	store := calls[some[0]].store
+	store := calls[some[0]].Store
 	ctx = redisconn.Within(ctx, store.timeout)
 	pipe := store.client.Pipeline()
 	replies := make([]*redis.Cmd, len(some))
 	for j, i := range some {
 		c := &calls[i]
-		args := []any{command, c.script.SHA, len(c.keys)}
+		args := []any{command, c.Script.SHA, len(c.Keys)}
 		if command == "eval" {
-			args[1] = c.script.Source
+			args[1] = c.Script.Source
 		}
-		for _, key := range c.keys {
+		for _, key := range c.Keys {
 			args = append(args, key)
 		}
-		replies[j] = pipe.Do(ctx, append(args, c.args...)...)
+		replies[j] = pipe.Do(ctx, append(args, c.Args...)...)
 	}
 	_, _ = pipe.Exec(ctx) // each has its own error
 	return replies

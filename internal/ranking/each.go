@@ -28,7 +28,7 @@ func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []
 		all = append(all, i)
 	}
 	for range 2 { // once more where the schema that was found is one to read against
-		var calls []scriptCall
+		var calls []ScriptCall
 		var called []int
 		for _, i := range all {
 			call, err := shards[i].readCall(*shards[i].readAs.Load(), &queries[i])
@@ -36,10 +36,10 @@ func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []
 				calls, called = append(calls, call), append(called, i)
 			}
 		}
-		replies, failed := callEach(ctx, calls)
+		replies, failed := CallEach(ctx, calls)
 		all = all[:0]
 		for j, i := range called {
-			schema, _ := calls[j].args[0].(string)
+			schema, _ := calls[j].Args[0].(string)
 			if parts[i], errs[i] = shards[i].part(schema, &queries[i], replies[j], failed[j]); shards[i].fits(errs[i]) {
 				all = append(all, i)
 			}
@@ -53,13 +53,13 @@ func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []
 
 // StateEach reads what several shards hold beside the boards, each as of a moment of its own.
 func StateEach(ctx context.Context, shards []*Store) ([]ledger.State, []error) {
-	var calls []scriptCall
+	var calls []ScriptCall
 	for _, s := range shards {
-		calls = append(calls, scriptCall{s, lua.State, s.stateKeys(), nil})
+		calls = append(calls, ScriptCall{s, lua.State, s.stateKeys(), nil})
 	}
 	asked := time.Now()
 	states := make([]ledger.State, len(shards))
-	replies, errs := callEach(ctx, calls)
+	replies, errs := CallEach(ctx, calls)
 	for i, s := range shards {
 		states[i], errs[i] = s.state(asked, replies[i], errs[i])
 	}
@@ -108,7 +108,7 @@ type Above struct {
 // pivot aren't asked.
 func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Window, queries []AboveQuery) ([]Above, error) {
 	lw := listed(board, w)
-	var calls []scriptCall
+	var calls []ScriptCall
 	var called []int
 	for i, q := range queries {
 		if len(q.Pivots) == 0 {
@@ -119,10 +119,10 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 			args = append(args, scoreText(p.Score), p.Member)
 		}
 		s := shards[i]
-		calls, called = append(calls, scriptCall{s, lua.Above, []string{s.keys.Window(&lw)}, args}), append(called, i)
+		calls, called = append(calls, ScriptCall{s, lua.Above, []string{s.keys.Window(&lw)}, args}), append(called, i)
 	}
 	answers := make([]Above, len(queries))
-	replies, errs := callEach(ctx, calls)
+	replies, errs := CallEach(ctx, calls)
 	for j, i := range called {
 		err := errs[j]
 		if err == nil {
@@ -166,7 +166,7 @@ func (a *Above) read(l codec.Layout, w periods.Window, reply []any, pivots, over
 // without a member where there is no such rank. Those without a rank aren't asked.
 func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Window, ranks [][]int64) ([][]Pivot, error) {
 	lw := listed(board, w)
-	var calls []scriptCall
+	var calls []ScriptCall
 	var called []int
 	for i, some := range ranks {
 		if len(some) == 0 {
@@ -177,10 +177,10 @@ func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Wind
 			args = append(args, rank)
 		}
 		s := shards[i]
-		calls, called = append(calls, scriptCall{s, lua.Rows, []string{s.keys.Window(&lw)}, args}), append(called, i)
+		calls, called = append(calls, ScriptCall{s, lua.Rows, []string{s.keys.Window(&lw)}, args}), append(called, i)
 	}
 	rows := make([][]Pivot, len(ranks))
-	replies, errs := callEach(ctx, calls)
+	replies, errs := CallEach(ctx, calls)
 	for j, i := range called {
 		err := errs[j]
 		if err == nil {

@@ -46,6 +46,16 @@ func (k Keys) Hold() string { return k.tag + "hold" }
 // Rebuild is whose rebuild is under way.
 func (k Keys) Rebuild() string { return k.tag + "~rebuild" }
 
+// Copy is whose copy a shard is that a reshard writes.
+func (k Keys) Copy() string { return k.tag + "~copy" }
+
+// NumberKey has how many shards a prefix has, once a reshard has changed that. It is the same
+// key whatever the number.
+func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shards" }
+
+// ReshardKey is whose reshard of a prefix is under way.
+func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
+
 // shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }
 

@@ -140,14 +140,14 @@ func (s *Store) readAgainst(ctx context.Context, schema string, q *Query) (Part,
 	if err != nil {
 		return Part{}, err
 	}
-	reply, err := s.Call(ctx, call.script, call.keys, call.args...)
+	reply, err := s.Call(ctx, call.Script, call.Keys, call.Args...)
 	return s.part(schema, q, reply, err)
 }
 
 // readCall is the call that a query is.
-func (s *Store) readCall(schema string, q *Query) (scriptCall, error) {
+func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	if _, ok := s.periods[string(q.Window.Period)]; !ok {
-		return scriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
+		return ScriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
 	}
 	lw := listed(q.Board, q.Window)
 	args := []any{schema, lw.Listing()}
@@ -163,7 +163,7 @@ func (s *Store) readCall(schema string, q *Query) (scriptCall, error) {
 		args = append(args, m)
 	}
 	k := s.keys
-	return scriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), k.Window(&lw)}, args}, nil
+	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), k.Window(&lw)}, args}, nil
 }
 
 // part reads the reply to a query that was made against a schema. Where that differs the part

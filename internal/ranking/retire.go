@@ -11,6 +11,9 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
+// KeyOutlives is how long a window's key outlives its retention.
+const KeyOutlives = 24 * time.Hour
+
 // RetireAfter is how long after a window's expiry its listing is dropped. Its key
 // goes a day earlier.
 const RetireAfter = 48 * time.Hour

@@ -50,6 +50,9 @@ func (e *SchemaError) Error() string {
 	if e.Found == "" {
 		return fmt.Sprintf("no standings under the prefix %q: nothing was written there yet, or Redis has lost it", e.Prefix)
 	}
+	if n := LeftFor(e.Found); n > 0 {
+		return fmt.Sprintf("the standings under the prefix %q have been copied to %d shards: redis.shards has to be %d", e.Prefix, int(n), int(n))
+	}
 	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
 		e.Prefix, strings.Join(e.Differences(), "; "))

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,8 @@ type View struct {
 	Schema string        // as it was found; empty where there is none
 
 	Zone, WeekStart, Cluster string
+
+	recorded bool // the number of shards, by a reshard
 
 	layouts map[string]codec.Layout // by period
 	client  redis.UniversalClient
@@ -61,6 +64,11 @@ func NewView(ctx context.Context, client redis.UniversalClient, prefix string, s
 		return v, fmt.Errorf("the schema under the prefix %q: %w", prefix, err)
 	}
 	return v, nil
+}
+
+// Number is how many shards the prefix has by now.
+func (v *View) Number(ctx context.Context) (Number, error) {
+	return ReadNumber(ctx, v.client, v.Prefix, v.timeout)
 }
 
 // Stores are the shards.
@@ -102,6 +110,27 @@ func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, contex
 // askedAtOnce is how many shards are asked at once.
 const askedAtOnce = 32
 
+// Sibling are the stores of another number of shards under the same prefix, whether or not
+// anything is there.
+func (v *View) Sibling(shards ledger.Shards) []*Store {
+	other := *v
+	other.use(shards)
+	return other.stores
+}
+
+// SchemaFor is the view's schema for another number of shards.
+func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
+	text := map[string]any{}
+	d := json.NewDecoder(strings.NewReader(v.Schema))
+	d.UseNumber()
+	if err := d.Decode(&text); err != nil {
+		return "", Faultf("%q is no schema", clip(v.Schema))
+	}
+	text["shards"] = int(shards)
+	schema, err := json.Marshal(text)
+	return string(schema), err
+}
+
 // shard is a store that knows nothing of how scores are written.
 func (v *View) shard(shard int, of ledger.Shards) *Store {
 	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: newKeys(v.Prefix, shard, of), timeout: v.timeout}
@@ -115,8 +144,19 @@ func (v *View) use(shards ledger.Shards) {
 	}
 }
 
-// find finds how many shards there are: those that are expected, or one, or others.
+// find finds how many shards there are: by the record, or those that are expected, or one, or
+// others.
 func (v *View) find(ctx context.Context, expected ledger.Shards) error {
+	number, err := ReadNumber(ctx, v.client, v.Prefix, v.timeout)
+	if err != nil {
+		return err
+	}
+	if number.Shards > 0 {
+		v.recorded = true
+		v.use(number.Shards)
+		all, err := v.begun(ctx, v.stores)
+		return v.takeSchema(ctx, all, err)
+	}
 	v.use(expected)
 	if expected > 1 {
 		all, err := v.begun(ctx, v.stores) // its first may be the one that Redis has lost
@@ -124,15 +164,10 @@ func (v *View) find(ctx context.Context, expected ledger.Shards) error {
 			return v.takeSchema(ctx, all, err)
 		}
 	}
-	one := v.shard(0, 1)
-	st, err := one.State(ctx)
-	if err != nil {
-		return err
-	}
-	if st.Schema != "" {
+	one, err := v.begun(ctx, []*Store{v.shard(0, 1)})
+	if err != nil || len(one) > 0 {
 		v.use(1)
-		v.Schema = st.Schema
-		return nil
+		return v.takeSchema(ctx, one, err)
 	}
 	found, err := numbers(ctx, v.client, v.Prefix, v.timeout)
 	switch {
@@ -155,20 +190,21 @@ func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error
 	return err
 }
 
-// begun are those of some shards that have a schema, asked for in one go.
+// begun are those of some shards that have a schema, asked for in one go. Without a record of
+// their number, what a reshard is copying isn't there yet.
 func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	pipe := v.client.Pipeline()
-	asked := make([]*redis.IntCmd, len(shards))
+	schemas, copies := make([]*redis.IntCmd, len(shards)), make([]*redis.IntCmd, len(shards))
 	for i, s := range shards {
-		asked[i] = pipe.Exists(ctx, s.keys.Schema())
+		schemas[i], copies[i] = pipe.Exists(ctx, s.keys.Schema()), pipe.Exists(ctx, s.keys.Copy())
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("look for boards of any number of shards under %q: %w", v.Prefix, redisconn.NameRight(err, "", v.Prefix))
 	}
 	for i, s := range shards {
-		if asked[i].Val() == 1 {
+		if schemas[i].Val() == 1 && (v.recorded || copies[i].Val() == 0) {
 			there = append(there, s)
 		}
 	}

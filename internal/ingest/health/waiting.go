@@ -23,6 +23,7 @@ const (
 	WaitsRedisFull   = "redis_full"   // Redis is at its maxmemory
 	WaitsThrottled   = "throttled"    // a quota of Kafka's
 	WaitsRebuild     = "rebuild"      // a rebuild holds the boards
+	WaitsReshard     = "reshard"      // a reshard copies them
 	WaitsKafka       = "kafka"        // Kafka doesn't answer, or not with what was asked for
 	WaitsRedis       = "redis"        // Redis doesn't
 )
@@ -30,7 +31,7 @@ const (
 // WaitReasons lists all of them, so that every gauge can be at zero before the first
 // wait.
 func WaitReasons() []string {
-	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsKafka, WaitsRedis}
+	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsReshard, WaitsKafka, WaitsRedis}
 }
 
 func (w *Waiting) Error() string { return w.Err.Error() }

@@ -69,7 +69,7 @@ var (
 	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
 	throttled = desc("kafka_throttle_seconds_total", "Time for which brokers throttled fetches by a quota (consumer_byte_rate, request_percentage), summed over partitions: with many of them it may grow by many seconds a second.")
 	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz reports what to do.", "reason")
-	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), kafka and redis (that doesn't answer).", "reason")
+	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), reshard (one copies them), kafka and redis (that doesn't answer).", "reason")
 	refilling = desc("refilling_partitions", "Partitions of this process that are read again since Redis was lost: until they are where they were, boards lack points and members. /readyz reports how many records are left.")
 	state     = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )

@@ -48,6 +48,19 @@ var (
 	TryRebuild = load("tryrebuild.lua")
 )
 
+// How many shards there are, and what changes it.
+var (
+	Number   = load("number.lua")
+	Prolong  = load("prolong.lua")
+	Page     = load("page.lua")
+	Paste    = load("paste.lua")
+	Renumber = load("renumber.lua")
+	Keep     = load("keep.lua")
+	Leave    = load("leave.lua")
+
+	TryReshard = load("tryreshard.lua")
+)
+
 // include is the line in a script that stands for the text of another file.
 var include = regexp.MustCompile(`(?m)^-- include ([a-z]+\.lua)\n`)
 

@@ -1,0 +1,163 @@
+package reshard
+
+// What stands beside the scores of the copy's shards: each has of the shards whose members it
+// takes what claims least.
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+// overlaps are the shards of n that have members of a shard of others.
+func overlaps(n ledger.Shards, shard int, of ledger.Shards) (all []int) {
+	for i := range int(n) {
+		if i*int(of) < (shard+1)*int(n) && (i+1)*int(of) > shard*int(n) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// finish writes what stands beside the scores, the schema last, compares that, and looks whether
+// the old shards are as they were: what is switched to then is what they are.
+func (c *copier) finish(ctx context.Context) error {
+	dropped := make([]map[string]string, len(c.from))
+	for i, s := range c.from {
+		if err := tries(ctx, func() (err error) { dropped[i], err = s.Dropped(ctx); return err }); err != nil {
+			return err
+		}
+	}
+	want := make([]ledger.State, len(c.to))
+	for i, s := range c.to {
+		want[i] = c.beside(i)
+		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped)); err != nil {
+			return err
+		}
+	}
+	got, err := c.run.states(ctx, c.to)
+	if err != nil {
+		return err
+	}
+	for i := range want {
+		if !maps.Equal(got[i].Ledger, want[i].Ledger) || !maps.Equal(got[i].Origins, want[i].Origins) || !maps.Equal(got[i].Refills, want[i].Refills) || got[i].Schema != c.schema {
+			return ranking.Faultf("shard %d of the copy doesn't have the positions that were written there", i)
+		}
+	}
+	return c.stillHeld(ctx)
+}
+
+// stillHeld looks whether nothing has happened to the old shards since they were held.
+func (c *copier) stillHeld(ctx context.Context) error {
+	if err := tries(ctx, func() error { return c.lease.prolong(ctx) }); err != nil {
+		return err
+	}
+	now, err := c.run.states(ctx, c.from)
+	if err != nil {
+		return err
+	}
+	for i := range now {
+		if !maps.Equal(now[i].Ledger, c.states[i].Ledger) || now[i].Schema != c.states[i].Schema || now[i].Windows != c.states[i].Windows {
+			return ranking.Faultf("shard %d has changed while it was held: Redis has gone back, or something else writes there", i)
+		}
+	}
+	return nil
+}
+
+// beside is what stands beside the scores of a shard of the copy.
+func (c *copier) beside(shard int) ledger.State {
+	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Refills: map[string]int64{}} // they are level
+	for _, i := range overlaps(c.View.Shards, shard, c.To) {
+		for field, origin := range c.states[i].Origins {
+			st.Origins[field] = later(st.Origins[field], origin)
+		}
+		for field, refill := range c.states[i].Refills {
+			st.Refills[field] = max(st.Refills[field], refill)
+		}
+	}
+	return st
+}
+
+// later is the later offset and the later time of two origins: of what two shards have, whole is
+// what both have.
+func later(a, b string) string {
+	as, bs := strings.Fields(a), strings.Fields(b)
+	if len(as) != 2 || len(bs) != 2 {
+		return cmp.Or(b, a) // one alone; what can't be read stays so
+	}
+	return laterOf(as[0], bs[0]) + " " + laterOf(as[1], bs[1])
+}
+
+// laterOf is the greater of two whole numbers, as text.
+func laterOf(a, b string) string {
+	if len(a) > len(b) || len(a) == len(b) && a > b {
+		return a
+	}
+	return b
+}
+
+// droppedOf is what nothing opens any more in a shard of the copy: what any of its shards says.
+func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, i := range overlaps(c.View.Shards, shard, c.To) {
+		for name, until := range dropped[i] {
+			all[name] = laterTime(all[name], until)
+		}
+	}
+	return all
+}
+
+// laterTime is the later of two times in Unix ms, which may be before 1970.
+func laterTime(a, b string) string {
+	x, err1 := strconv.ParseInt(a, 10, 64)
+	y, err2 := strconv.ParseInt(b, 10, 64)
+	if err2 != nil || err1 == nil && x > y {
+		return cmp.Or(a, b)
+	}
+	return b
+}
+
+// valuesAtOnce is how many values of hashes are written a call.
+const valuesAtOnce = 2000
+
+// writeBeside writes it: windows that are over and have no members, what was dropped, origins
+// and refills, and last positions and schema.
+func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped map[string]string) error {
+	k := s.Keys()
+	over, refills := map[string]string{}, map[string]string{}
+	for name, l := range c.listings {
+		if l.over {
+			over[name] = l.text
+		}
+	}
+	for field, refill := range st.Refills {
+		refills["refill:"+field] = strconv.FormatInt(refill, 10)
+	}
+	for _, h := range []struct {
+		key    string
+		fields map[string]string
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Origin(), st.Origins}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+		var values []any
+		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
+			values = append(values, name, h.fields[name])
+		}
+		for some := range slices.Chunk(values, valuesAtOnce) {
+			if err := c.pasteOne(ctx, s, h.key, "hash", some); err != nil {
+				return err
+			}
+		}
+	}
+	return c.pasteOne(ctx, s, k.Schema(), "text", []any{c.schema})
+}
+
+func (c *copier) pasteOne(ctx context.Context, s *ranking.Store, key, kind string, values []any) error {
+	args := append([]any{c.lease.text, copyLives.Milliseconds(), kind, len(values)}, values...)
+	return c.pasted(ctx, []ranking.ScriptCall{{Store: s, Script: lua.Paste, Keys: []string{s.Keys().Copy(), key}, Args: args}})
+}

@@ -1,0 +1,117 @@
+package reshard
+
+// The copy is read again, all of it, and compared with what was read of the old shards: how many
+// members each window has, and a sum over its members and scores that doesn't depend on their
+// order.
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// sum is what a window's rows come to.
+type sum struct {
+	members int64
+	hash    uint64 // the sum of those of the rows, modulo 2^64
+}
+
+// add adds a page's rows, and returns how many they are.
+func (c *copier) add(to map[string]sum, page []span, rows [][]row) (n int64) {
+	var b []byte
+	sums := make([]sum, len(page))
+	for i, p := range page {
+		for _, r := range rows[i] {
+			// The score first: its length is known, so that no two rows read alike.
+			b = binary.LittleEndian.AppendUint64(b[:0], r.bits)
+			b = append(append(append(b, p.window...), 0), r.member...)
+			sums[i].hash += xxhash.Sum64(b)
+		}
+		sums[i].members = int64(len(rows[i]))
+		n += sums[i].members
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, p := range page {
+		of := to[p.window]
+		to[p.window] = sum{of.members + sums[i].members, of.hash + sums[i].hash}
+	}
+	return n
+}
+
+// compare reads the copy.
+func (c *copier) compare(ctx context.Context) error {
+	var all [][][]span
+	for i, s := range c.to {
+		pages, err := c.listed(ctx, i, s)
+		if err != nil {
+			return err
+		}
+		all = append(all, pages)
+	}
+	sums := map[string]sum{}
+	c.copied.Store(0)
+	err := c.eachPage(ctx, c.to, all, func(ctx context.Context, s *ranking.Store, page []span) error {
+		rows, err := c.read(ctx, s, s.Keys().Copy(), page)
+		if err != nil {
+			return err
+		}
+		shard, _ := s.Shard()
+		for i := range rows {
+			for _, r := range rows[i] {
+				if c.To.Of(r.hash) != shard {
+					return ranking.Faultf("%q of %s was copied to shard %d, which it isn't of", r.member, page[i].window, shard)
+				}
+			}
+		}
+		c.Watch.Copied(c.copied.Add(c.add(sums, page, rows)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.sums)) {
+		if is, want := sums[name], c.sums[name]; is != want {
+			return ranking.Faultf("the copy of %s has %d members with the checksum %016x, and the window %d with %016x", name, is.members, is.hash, want.members, want.hash)
+		}
+		c.result.Checksum += c.sums[name].hash
+	}
+	if len(sums) != len(c.sums) {
+		return ranking.Faultf("the copy has %d windows with members in place of %d", len(sums), len(c.sums))
+	}
+	return nil
+}
+
+// listed are the pages of what a shard of the copy lists, which has to be as it was copied.
+func (c *copier) listed(ctx context.Context, shard int, s *ranking.Store) ([][]span, error) {
+	var names map[string]string
+	if err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err }); err != nil {
+		return nil, err
+	}
+	var windows []ledger.Window
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		l, ok := c.listings[name]
+		if !ok || names[name] != l.text {
+			return nil, ranking.Faultf("shard %d of the copy lists %s as %q in place of %q", shard, name, names[name], l.text)
+		}
+		windows = append(windows, l.window)
+	}
+	var counts []int64
+	if err := tries(ctx, func() (err error) { counts, err = s.MembersOf(ctx, windows); return err }); err != nil {
+		return nil, err
+	}
+	was := c.result.Standings
+	defer func() { c.result.Standings = was }()
+	pages, err := c.cut(shard, windows, counts)
+	if err != nil {
+		return nil, fmt.Errorf("the copy: %w", err)
+	}
+	return pages, nil
+}

@@ -1,0 +1,282 @@
+package reshard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+const (
+	// copyLives is how long the keys of a copy live that never becomes what is read.
+	copyLives = 24 * time.Hour
+	// pagesAtOnce is how many pages of a shard are on their way, and most how many in all.
+	pagesAtOnce, most = 3, 24
+)
+
+// pageRows and pageWindows are what is read a call: a few milliseconds of Redis's time.
+var pageRows, pageWindows = int64(2000), 200 // tests have less
+
+// listing is a window as it is listed, the same for all shards of the copy.
+type listing struct {
+	text    string
+	window  ledger.Window
+	expires int64
+	over    bool // its retention is: its key may be gone
+}
+
+// span is a range of a window's rows.
+type span struct {
+	window      string
+	first, last int64
+}
+
+// copier copies what is held.
+type copier struct {
+	*run
+	states   []ledger.State // of the old shards
+	listings map[string]listing
+	pages    [][][]span // by old shard
+
+	copied atomic.Int64
+	mu     sync.Mutex
+	sums   map[string]sum // by window, of what was read
+}
+
+// newCopier reads what is listed.
+func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, error) {
+	c := &copier{run: r, states: states, listings: map[string]listing{}, sums: map[string]sum{}}
+	for i, s := range r.from {
+		var names map[string]string
+		err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err })
+		if err != nil {
+			return nil, err
+		}
+		var windows []ledger.Window
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			w, err := c.list(name, names[name], states[i].Now)
+			if err != nil {
+				return nil, err
+			}
+			windows = append(windows, w)
+		}
+		var counts []int64
+		if err := tries(ctx, func() (err error) { counts, err = s.MembersOf(ctx, windows); return err }); err != nil {
+			return nil, err
+		}
+		pages, err := c.cut(i, windows, counts)
+		if err != nil {
+			return nil, err
+		}
+		c.pages = append(c.pages, pages)
+	}
+	r.result.Windows = len(c.listings)
+	return c, nil
+}
+
+// list notes what a shard lists. Shards may differ in how long a window can be read: the longest
+// counts, since nothing of it may go before.
+func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
+	w, expires, err := ranking.ParseListing(name, text)
+	if err != nil {
+		return w, err
+	}
+	if l, ok := c.listings[name]; ok {
+		if l.window != w {
+			return w, ranking.Faultf("%s is listed with other bounds on one shard than on another: consumer rebuild settles it", name)
+		}
+		expires = max(expires, l.expires)
+	}
+	c.listings[name] = listing{
+		text: fmt.Sprintf("%d %d %d", w.Start, w.End, expires), window: w, expires: expires, over: expires <= now.UnixMilli(),
+	}
+	return w, nil
+}
+
+// cut cuts the windows of a shard into pages.
+func (c *copier) cut(shard int, windows []ledger.Window, counts []int64) (pages [][]span, err error) {
+	var page []span
+	rows := int64(0)
+	for i, w := range windows {
+		name := w.Listing()
+		if counts[i] == 0 && !c.listings[name].over {
+			return nil, ranking.Faultf("%s is listed on shard %d, and its key is gone: consumer rebuild settles it", name, shard)
+		}
+		c.result.Standings += counts[i]
+		for first := int64(0); first < counts[i]; {
+			last := min(counts[i], first+pageRows-rows)
+			page = append(page, span{name, first, last - 1})
+			rows += last - first
+			first = last
+			if rows == pageRows || len(page) == pageWindows {
+				pages, page, rows = append(pages, page), nil, 0
+			}
+		}
+	}
+	if len(page) > 0 {
+		pages = append(pages, page)
+	}
+	return pages, nil
+}
+
+// copy copies all pages.
+func (c *copier) copy(ctx context.Context) error {
+	return c.eachPage(ctx, c.from, c.pages, func(ctx context.Context, from *ranking.Store, page []span) error {
+		rows, err := c.read(ctx, from, from.Keys().Hold(), page)
+		if err != nil {
+			return err
+		}
+		if err := c.paste(ctx, page, rows); err != nil {
+			return err
+		}
+		n := c.add(c.sums, page, rows)
+		c.Watch.Copied(c.copied.Add(n))
+		return nil
+	})
+}
+
+// eachPage does something with every page, some at once.
+func (c *copier) eachPage(ctx context.Context, stores []*ranking.Store, pages [][][]span, do func(context.Context, *ranking.Store, []span) error) error {
+	group, going := errgroup.WithContext(ctx)
+	group.SetLimit(min(most, pagesAtOnce*len(stores)))
+	for n := 0; ; n++ {
+		left := false
+		for i, all := range pages { // of every shard in turn
+			if n < len(all) && going.Err() == nil {
+				left = true
+				group.Go(func() error { return do(going, stores[i], all[n]) })
+			}
+		}
+		if !left {
+			break
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// row is a member's score, as Redis writes it.
+type row struct {
+	member, score string
+	bits          uint64 // of the score
+	hash          uint64 // of the member
+}
+
+// read reads a page while a lock is ours.
+func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page []span) ([][]row, error) {
+	keys, args := []string{lock}, []any{c.lease.text}
+	for _, p := range page {
+		keys, args = append(keys, s.Keys().Listed(p.window)), append(args, p.first, p.last)
+	}
+	var reply []any
+	err := tries(ctx, func() (err error) { reply, err = s.Call(ctx, lua.Page, keys, args...); return err })
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read a page: %w", err)
+	case len(reply) == 1 && reply[0] == "lost":
+		return nil, fmt.Errorf("%w (%s)", ErrHeld, lock)
+	case len(reply) != len(page)+1 || reply[0] != "rows":
+		return nil, ranking.Unexpected(lua.Page, reply)
+	}
+	all := make([][]row, len(page))
+	for i, p := range page {
+		words, ok := reply[i+1].([]any)
+		if !ok || int64(len(words)) != 2*(p.last-p.first+1) {
+			return nil, ranking.Faultf("%s has other rows than were counted", p.window)
+		}
+		rows := make([]row, len(words)/2)
+		for j := range rows {
+			member, _ := words[2*j].(string)
+			score, _ := words[2*j+1].(string)
+			value, err := strconv.ParseFloat(score, 64)
+			if err != nil {
+				return nil, fmt.Errorf("score of %q in %s: %w", member, p.window, err)
+			}
+			rows[j] = row{member, score, math.Float64bits(value), xxhash.Sum64String(member)}
+		}
+		all[i] = rows
+	}
+	return all, nil
+}
+
+// paste adds rows to the copy: to each shard its own, and what lists their windows there, in one
+// call.
+func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
+	type part struct {
+		keys   []string
+		args   []any
+		listed []any
+	}
+	parts := make([]part, len(c.to))
+	cut := make([][]any, len(c.to))
+	for i, p := range page {
+		for shard := range cut {
+			cut[shard] = cut[shard][:0]
+		}
+		for _, r := range rows[i] {
+			shard := c.To.Of(r.hash)
+			cut[shard] = append(cut[shard], r.score, r.member)
+		}
+		for shard, values := range cut {
+			if len(values) == 0 {
+				continue
+			}
+			to := &parts[shard]
+			to.keys = append(to.keys, c.to[shard].Keys().Listed(p.window))
+			to.args = append(append(to.args, "set", len(values)), values...)
+			to.listed = append(to.listed, p.window, c.listings[p.window].text)
+		}
+	}
+	var calls []ranking.ScriptCall
+	for shard, p := range parts {
+		if len(p.keys) == 0 {
+			continue
+		}
+		k := c.to[shard].Keys()
+		args := append([]any{c.lease.text, copyLives.Milliseconds(), "hash", len(p.listed)}, p.listed...)
+		calls = append(calls, ranking.ScriptCall{
+			Store: c.to[shard], Script: lua.Paste, Keys: append([]string{k.Copy(), k.Windows()}, p.keys...), Args: append(args, p.args...),
+		})
+	}
+	return c.pasted(ctx, calls)
+}
+
+// pasted sends calls of paste.lua. To send one again changes nothing.
+func (c *copier) pasted(ctx context.Context, calls []ranking.ScriptCall) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	err := tries(ctx, func() error {
+		replies, errs := ranking.CallEach(ctx, calls)
+		for i, err := range errs {
+			switch {
+			case err != nil:
+				return err
+			case len(replies[i]) == 1 && replies[i][0] == "pasted":
+			case len(replies[i]) == 1 && replies[i][0] == "lost":
+				return fmt.Errorf("%w (%s)", ErrHeld, calls[i].Keys[0])
+			default:
+				return ranking.Unexpected(lua.Paste, replies[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write a page: %w", full(err))
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package reshard
+
+// What keeps others out while the standings are copied: the lock that makes it the only reshard,
+// by which consumers pause; the lock of rebuilds on every shard; and on every shard the hold,
+// while which nothing is applied. All of them expire together.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+// BusyError says that another reshard, or a rebuild, is under way.
+type BusyError struct {
+	What  string // a reshard, a rebuild
+	Owner string
+	Left  time.Duration // until its lock ends, unless it is renewed
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s is under way already, by %s; if that one is gone, its lock ends in %v", e.What, e.Owner, e.Left.Round(time.Second))
+}
+
+// lease is all that a reshard holds, renewed until its end.
+type lease struct {
+	prefix string
+	shards []*ranking.Store
+	text   string // what every lock holds
+	length time.Duration
+	ctx    context.Context //nolint:containedctx // ends where the lease is lost
+	cancel context.CancelCauseFunc
+	ended  sync.WaitGroup
+
+	mu   sync.Mutex
+	held bool
+}
+
+// take takes the locks, and renews them from then on. *BusyError says that one can't be had.
+func take(ctx context.Context, j *Job, shards []*ranking.Store) (*lease, error) {
+	text, err := json.Marshal(ranking.Reshard{
+		Token: strings.ToLower(rand.Text()), Owner: j.Owner, Began: time.Now().UTC().Truncate(time.Millisecond), From: j.View.Shards, To: j.To,
+	})
+	if err != nil {
+		panic(err) // texts, numbers and a time
+	}
+	l := &lease{prefix: j.View.Prefix, shards: shards, text: string(text), length: j.Lease}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	if err := l.lock(); err != nil {
+		l.end()
+		return nil, err
+	}
+	l.ended.Go(l.renew)
+	return l, nil
+}
+
+func (l *lease) lock() error {
+	if err := l.one(l.ctx, l.home(), ranking.ReshardKey(l.prefix), "a reshard"); err != nil {
+		return err
+	}
+	for _, s := range l.shards {
+		if err := l.one(l.ctx, s, s.Keys().Rebuild(), "a rebuild"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// home is a store for keys that are the prefix's, whatever the number of shards.
+func (l *lease) home() *ranking.Store { return l.shards[0] }
+
+// one takes a lock, also if it is ours already.
+func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) error {
+	reply, err := s.Call(ctx, lua.Lock, []string{key, key}, l.text, l.length.Milliseconds(), "")
+	if err != nil {
+		return fmt.Errorf("take the lock of %s: %w", what, err)
+	}
+	if len(reply) == 1 && reply[0] == "taken" {
+		return nil
+	}
+	if len(reply) != 3 || reply[0] != "busy" {
+		return ranking.Unexpected(lua.Lock, reply)
+	}
+	busy := &BusyError{What: what, Owner: "someone"}
+	text, _ := reply[1].(string)
+	ms, _ := reply[2].(int64)
+	busy.Left = time.Duration(max(ms, 0)) * time.Millisecond
+	var other ranking.Reshard
+	if json.Unmarshal([]byte(text), &other) == nil && other.Owner != "" {
+		busy.Owner = other.Owner
+	}
+	return busy
+}
+
+// hold has nothing be applied any more, in any shard, until release. It returns a *BusyError
+// where a shard is held by another.
+func (l *lease) hold(ctx context.Context) error {
+	for _, s := range l.shards {
+		if err := l.one(ctx, s, s.Keys().Hold(), "a rebuild's swap"); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = true
+	return nil
+}
+
+// release ends the hold.
+func (l *lease) release(ctx context.Context) error {
+	l.mu.Lock()
+	l.held = false
+	l.mu.Unlock()
+	var errs []error
+	for _, s := range l.shards {
+		_, err := s.Call(ctx, lua.Release, []string{s.Keys().Hold()}, l.text)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// renew lets everything live on, until the context ends.
+func (l *lease) renew() {
+	tick := time.NewTicker(l.length / 5)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-l.ctx.Done():
+			return
+		}
+		began := time.Now()
+		err := l.prolong(l.ctx)
+		switch {
+		case err == nil:
+			last = began
+		case errors.Is(err, ErrHeld), ranking.Classify(err) != ledger.Retry, time.Since(last) > l.length:
+			l.cancel(err)
+			return
+		}
+	}
+}
+
+// prolong is ErrHeld where anything isn't ours any more.
+func (l *lease) prolong(ctx context.Context) error {
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	calls := []ranking.ScriptCall{{Store: l.home(), Script: lua.Prolong, Keys: []string{ranking.ReshardKey(l.prefix)}, Args: []any{l.length.Milliseconds(), l.text}}}
+	for _, s := range l.shards {
+		c := ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Rebuild()}, Args: []any{l.length.Milliseconds(), l.text}}
+		if held {
+			c.Keys, c.Args = append(c.Keys, s.Keys().Hold()), append(c.Args, l.text)
+		}
+		calls = append(calls, c)
+	}
+	replies, errs := ranking.CallEach(ctx, calls)
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("renew the reshard's lease: %w", err)
+		}
+		if len(replies[i]) == 2 && replies[i][0] == "lost" {
+			l.mu.Lock()
+			released := held && !l.held // meanwhile
+			l.mu.Unlock()
+			if !released {
+				return fmt.Errorf("%w (%v)", ErrHeld, replies[i][1])
+			}
+		}
+	}
+	return nil
+}
+
+// leaveTime is how long the end tries to let go; what it can't expires.
+const leaveTime = 5 * time.Second
+
+// end lets go of everything.
+func (l *lease) end() {
+	l.cancel(nil)
+	l.ended.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), leaveTime)
+	defer cancel()
+	calls := []ranking.ScriptCall{}
+	for _, s := range l.shards {
+		for _, key := range []string{s.Keys().Hold(), s.Keys().Rebuild()} {
+			calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Release, Keys: []string{key}, Args: []any{l.text}})
+		}
+	}
+	ranking.CallEach(ctx, calls)
+	// The last: whoever pauses for it finds nothing held any more.
+	_, _ = l.home().Call(ctx, lua.Release, []string{ranking.ReshardKey(l.prefix)}, l.text)
+}
