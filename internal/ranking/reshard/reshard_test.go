@@ -111,7 +111,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 	for _, executed := range []bool{false, true} {
 		calls, unswitched, switched, step := 0, 0, 0, 1
 		if testing.Short() {
-			step = 5
+			step = 16
 		}
 		for after := 1; ; after += step {
 			f := fixed(t, from, codec.Readable)
