@@ -61,6 +61,7 @@ type board struct {
 	key    string
 	start  int64
 	end    int64
+	script *redis.Script
 }
 
 var boards int
@@ -81,7 +82,7 @@ func server(t *testing.T) *redis.Client {
 func newBoard(client *redis.Client, r rules.Rule, l codec.TupleLayout) *board {
 	boards++
 	end := int64(1_800_000_000_000)
-	return &board{client, r, l, fmt.Sprint("tuples:", boards), end - l.Tick<<l.K, end}
+	return &board{client, r, l, fmt.Sprint("tuples:", boards), end - l.Tick<<l.K, end, put}
 }
 
 type change struct {
@@ -110,7 +111,7 @@ func (b *board) put(t require.TestingT, changes ...change) []any {
 	require.NoError(t, err)
 	args[2], err = json.Marshal(times)
 	require.NoError(t, err)
-	reply, err := put.Run(background, b.client, []string{b.key}, args...).Slice()
+	reply, err := b.script.Run(background, b.client, []string{b.key}, args...).Slice()
 	require.NoError(t, err)
 	return reply
 }
@@ -309,4 +310,74 @@ func TestTheScriptRefusesASumByItsFields(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []float64{want}, b.scores(t, "u"))
 	}
+}
+
+// BenchmarkTuples merges pieces of a thousand members into a window of as many, by ways of
+// counting, in turn; points/layouts is layouts.lua, which the default rule has.
+//
+//	go test -run - -bench Tuples -benchtime 300x ./internal/ranking/lua/tuples
+func BenchmarkTuples(b *testing.B) {
+	client := testenv.RealRedis(b, "miniredis measures nothing").Client(b)
+	layouts, err := os.ReadFile("../layouts.lua")
+	require.NoError(b, err)
+	plain := redis.NewScript(string(layouts) + `
+local w = cjson.decode(ARGV[1])
+w.max = w.rule.top[1] - w.rule.bias
+local old = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 4))
+redis.call('ZADD', KEYS[1], unpack(readable(w, old, cjson.decode(ARGV[2])[1], cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, error)))
+return {'put'}
+`)
+	points := []codec.Field{{Name: "points", Max: 99_999_999, Signed: true}}
+	medals := []codec.Field{{Name: "gold", Max: 9999}, {Name: "silver", Max: 9999}, {Name: "bronze", Max: 9999}}
+	ways := []struct {
+		name   string
+		score  rules.Score
+		list   []codec.Field
+		script *redis.Script
+	}{{"points/layouts", rules.Sum, points, plain}, {"points", rules.Sum, points, put}, {"medals", rules.Sum, medals, put}, {"medals/best", rules.Best, medals, put}}
+	used := make([]time.Duration, len(ways))
+	var all []*board
+	for _, w := range ways {
+		fields, err := codec.NewFields(w.list...)
+		require.NoError(b, err)
+		l, err := codec.NewTupleLayout(codec.Readable, 180*time.Hour, fields)
+		require.NoError(b, err)
+		board := newBoard(client, newRule(b, w.score, fields), l)
+		board.script = w.script
+		all = append(all, board)
+		b.Cleanup(func() { require.NoError(b, client.Unlink(background, board.key).Err()) })
+	}
+	for n := range b.N {
+		for i, w := range ways {
+			var changes []change
+			for m := range 1000 {
+				tuple := codec.Tuple{int64(n+m) % 3, int64(m) % 2}
+				if len(w.list) == 1 {
+					tuple[1] = 0
+				}
+				changes = append(changes, change{fmt.Sprint("player-", m), event(&all[i].rule, tuple, all[i].at(int64(n*1000+m)))})
+			}
+			before := redisCPU(b, client)
+			require.Equal(b, []any{"put"}, all[i].put(b, changes...))
+			used[i] += redisCPU(b, client) - before
+		}
+	}
+	for i, w := range ways {
+		b.ReportMetric(float64(used[i].Nanoseconds())/float64(b.N*1000), w.name+"-ns/member")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// redisCPU is what the server's process has used so far.
+func redisCPU(b *testing.B, client *redis.Client) time.Duration {
+	b.Helper()
+	info, err := client.InfoMap(background, "cpu").Result()
+	require.NoError(b, err)
+	var sum float64
+	for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
+		seconds, err := strconv.ParseFloat(info["CPU"][name], 64)
+		require.NoError(b, err)
+		sum += seconds
+	}
+	return time.Duration(sum * float64(time.Second))
 }
