@@ -297,13 +297,32 @@ func (w *world) opened(r *rand.Rand) (*moving, error) {
 }
 
 // move moves a shard's slot from the master that has it to another, as redis-cli's reshard
-// does, and stops half way for a while. It returns how many keys it moved.
+// does, and stops half way for a while. It returns how many keys it moved: none where a master
+// has lost its place meanwhile, as it does on a machine that is too busy.
 func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
-	ctx := w.t.Context()
 	m, err := w.opened(r)
 	if err != nil {
 		return 0, err
 	}
+	if keys, err = w.moves(r, m, stop); err == nil {
+		return keys, nil
+	}
+	ctx := w.t.Context()
+	if w.store.isMaster(ctx, m.from) && w.store.isMaster(ctx, m.to) {
+		return 0, err
+	}
+	if failed := w.fix(r, m); failed != nil {
+		return 0, errors.Join(err, failed)
+	}
+	_, failed := w.remedy(false)
+	if failed != nil {
+		return 0, errors.Join(err, failed)
+	}
+	return 0, nil
+}
+
+func (w *world) moves(r *rand.Rand, m *moving, stop time.Duration) (keys int, err error) {
+	ctx := w.t.Context()
 	if keys, err = migrate(ctx, r, m.slot, m.from, m.to, (m.keys+1)/2); err != nil {
 		return 0, err
 	}
@@ -311,6 +330,12 @@ func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
 	more, err := migrate(ctx, r, m.slot, m.from, m.to, -1)
 	if err != nil {
 		return 0, err
+	}
+	// A replica may show no keys because it has none yet.
+	for _, n := range []*node{m.from, m.to} {
+		if !w.store.isMaster(ctx, n) {
+			return 0, fmt.Errorf("%s isn't a master any more", n.server.Addr())
+		}
 	}
 	for _, n := range append([]*node{m.to, m.from}, m.others...) {
 		if err := n.direct.Do(ctx, "cluster", "setslot", m.slot, "node", m.to.id).Err(); err != nil {
@@ -320,9 +345,55 @@ func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
 	return keys + more, nil
 }
 
-// dieHalfWay kills a master when half of a shard's keys are elsewhere, of which its replica
-// knows nothing: consumers find some of them gone, and may write others anew. An operator
-// brings back what is elsewhere, as redis-cli's fix does with --cluster-replace, and rebuilds.
+// fix brings the keys of a slot whose move was broken off to the master that has it, as
+// redis-cli's fix does with --cluster-replace.
+func (w *world) fix(r *rand.Rand, m *moving) error {
+	ctx := w.t.Context()
+	var last error
+	for begun := time.Now(); time.Since(begun) < healedWithin; time.Sleep(50 * time.Millisecond) {
+		if last = w.fixOnce(ctx, r, m); last == nil {
+			return w.store.heal(ctx)
+		}
+	}
+	return fmt.Errorf("fix the slot %d: %w", m.slot, last)
+}
+
+func (w *world) fixOnce(ctx context.Context, r *rand.Rand, m *moving) error {
+	views := w.store.views(ctx, nil)
+	is := owner(views, m.slot)
+	if is == nil {
+		return errors.New("no master has it")
+	}
+	command := func(n *node, words ...any) error {
+		if err := n.direct.Do(ctx, append([]any{"cluster", "setslot", m.slot}, words...)...).Err(); err != nil {
+			return fmt.Errorf("setslot %v at %s: %w", words, n.server.Addr(), err)
+		}
+		return nil
+	}
+	if err := command(is.node, "stable"); err != nil {
+		return err
+	}
+	for _, v := range views {
+		if !v.master || v == is {
+			continue
+		}
+		// Who was to have it believes nobody about it until somebody says whose it is.
+		if err := errors.Join(command(v.node, "node", is.node.id), command(v.node, "importing", is.node.id)); err != nil {
+			return err
+		}
+		if _, err := migrate(ctx, r, m.slot, v.node, is.node, -1, "replace"); err != nil {
+			return err
+		}
+		if err := command(v.node, "stable"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dieHalfWay kills a master when some of a shard's keys are elsewhere, of which its replica
+// knows nothing: consumers find them gone, and may write others anew. An operator brings back
+// what is elsewhere, and rebuilds.
 func dieHalfWay(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	if err := w.store.heal(ctx); err != nil {
@@ -345,26 +416,7 @@ func dieHalfWay(w *world, r *rand.Rand) (func() string, error) {
 	_, err = w.tookOver(next)
 	m.from.server.Restart(nil)
 	time.Sleep(between(r, 0, 4*time.Second))
-	if err != nil {
-		return nothing, err
-	}
-	// Who was to have the slot believes nobody about it until somebody says whose it is.
-	if err := m.to.direct.Do(ctx, "cluster", "setslot", m.slot, "node", next.id).Err(); err != nil {
-		return nothing, fmt.Errorf("tell %s who has the slot %d: %w", m.to.server.Addr(), m.slot, err)
-	}
-	// It serves what it has a moment later.
-	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		if _, err = migrate(ctx, r, m.slot, m.to, next, -1, "replace"); err == nil {
-			break
-		}
-		if time.Since(begun) > healedWithin {
-			return nothing, err
-		}
-	}
-	if err := m.to.direct.Do(ctx, "cluster", "setslot", m.slot, "stable").Err(); err != nil {
-		return nothing, fmt.Errorf("close the slot %d: %w", m.slot, err)
-	}
-	if err := w.store.heal(ctx); err != nil {
+	if err = errors.Join(err, w.fix(r, m)); err != nil {
 		return nothing, err
 	}
 	swapped, err := w.remedy(unlocked)
