@@ -35,13 +35,13 @@ func (f Field) String() string {
 }
 
 // Holds reports whether the field has a value.
-func (f *Field) Holds(value int64) bool {
+func (f Field) Holds(value int64) bool {
 	return value <= f.Max && (value >= 0 || f.Signed && value >= -f.Max)
 }
 
 // ranked is a value's digit in a packed tuple: the better, the greater. It is its own
 // inverse.
-func (f *Field) ranked(value int64) int64 {
+func (f Field) ranked(value int64) int64 {
 	switch {
 	case !f.Fewest:
 		return value
@@ -95,16 +95,16 @@ func named(name string) bool {
 }
 
 // Len is the number of fields.
-func (f *Fields) Len() int { return f.n }
+func (f Fields) Len() int { return f.n }
 
 // At is the field at a place of the tuple, from 0.
-func (f *Fields) At(i int) Field { return f.of[i] }
+func (f Fields) At(i int) Field { return f.of[i] }
 
 // List returns the fields, most significant first.
-func (f *Fields) List() []Field { return append([]Field(nil), f.of[:f.n]...) }
+func (f Fields) List() []Field { return append([]Field(nil), f.of[:f.n]...) }
 
 // Index is the place of a field in the tuple, or -1.
-func (f *Fields) Index(name string) int {
+func (f Fields) Index(name string) int {
 	for i := range f.n {
 		if f.of[i].Name == name {
 			return i
@@ -114,7 +114,7 @@ func (f *Fields) Index(name string) int {
 }
 
 // Holds reports whether every field has the tuple's value.
-func (f *Fields) Holds(t Tuple) bool {
+func (f Fields) Holds(t Tuple) bool {
 	for i := range f.n {
 		if !f.of[i].Holds(t[i]) {
 			return false

@@ -146,7 +146,7 @@ func (p *Packing) Delta(change Tuple) int64 {
 }
 
 // turned is what a change of the value changes its digit by. It is its own inverse.
-func (f *Field) turned(change int64) int64 {
+func (f Field) turned(change int64) int64 {
 	if f.Fewest {
 		return -change
 	}
@@ -155,7 +155,7 @@ func (f *Field) turned(change int64) int64 {
 
 // Digits is a tuple as the digits that packing has for it, the better the greater. Values
 // and digits turn into each other: Digits of digits is the tuple.
-func (f *Fields) Digits(t Tuple) Tuple {
+func (f Fields) Digits(t Tuple) Tuple {
 	for i := range f.n {
 		t[i] = f.of[i].ranked(t[i])
 	}
@@ -163,7 +163,7 @@ func (f *Fields) Digits(t Tuple) Tuple {
 }
 
 // Turned is a change of a tuple as the change of its digits, and the other way round.
-func (f *Fields) Turned(change Tuple) Tuple {
+func (f Fields) Turned(change Tuple) Tuple {
 	for i := range f.n {
 		change[i] = f.of[i].turned(change[i])
 	}

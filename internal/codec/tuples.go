@@ -95,7 +95,7 @@ func largestMax(kind Kind, ms int64, fine bool, fields func(limit int64) Fields)
 }
 
 // Encode is the score of a tuple and of ticks (0 to 2^K-1). What is out of range is ErrRange.
-func (l *TupleLayout) Encode(t Tuple, ticks int64) (float64, error) {
+func (l TupleLayout) Encode(t Tuple, ticks int64) (float64, error) {
 	packed, err := l.Packing.Pack(t)
 	if err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (l *TupleLayout) Encode(t Tuple, ticks int64) (float64, error) {
 
 // Decode returns the tuple and the ticks that Encode made score of, both exactly. What
 // Encode never writes is ErrScore: for readable also a digit past its field's max.
-func (l *TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
+func (l TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
 	var code, packed int64
 	ok := true
 	if l.Packing.Kind == Readable {
@@ -131,18 +131,18 @@ func (l *TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
 }
 
 // layout has the time of the scores.
-func (l *TupleLayout) layout() Layout {
+func (l TupleLayout) layout() Layout {
 	return Layout{Kind: l.Packing.Kind, K: l.K, Tick: l.Tick, Max: l.Packing.Max}
 }
 
 // Coarse is that of Layout.
-func (l *TupleLayout) Coarse() bool { return l.layout().Coarse() }
+func (l TupleLayout) Coarse() bool { return l.layout().Coarse() }
 
 // Ticks are those of Layout.
-func (l *TupleLayout) Ticks(start, end, at int64) int64 { return l.layout().Ticks(start, end, at) }
+func (l TupleLayout) Ticks(start, end, at int64) int64 { return l.layout().Ticks(start, end, at) }
 
 // Time is that of Layout.
-func (l *TupleLayout) Time(start, end, ticks int64) int64 { return l.layout().Time(start, end, ticks) }
+func (l TupleLayout) Time(start, end, ticks int64) int64 { return l.layout().Time(start, end, ticks) }
 
 // String says all that a configuration came to: readable: k 30, tick 1ms, stage 0 to 999;
 // revives 0 to 99, fewest first; packed 0 to 99999.

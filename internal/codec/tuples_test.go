@@ -127,7 +127,7 @@ func TestWhatARefusalSaysWouldFitFitsAndNoMoreDoes(t *testing.T) {
 		for _, fine := range []bool{false, true} {
 			fits := func(f Fields) bool {
 				l, err := NewTupleLayout(kind, weekly, f)
-				return err == nil && !(fine && l.Coarse())
+				return err == nil && (!fine || !l.Coarse())
 			}
 			most := largestMax(kind, ms, fine, f.capped)
 			if most < 1 && !fine || most > 0 && !fits(f.capped(most)) || !fits(f) && fits(f.capped(most+1)) {
