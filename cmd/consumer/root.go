@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/healthcheck"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/rebuild"
+	"github.com/standings/standings/cmd/consumer/reshard"
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
@@ -41,6 +42,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		status.Command(p),
 		deadletters.Command(p),
 		rebuild.Command(p),
+		reshard.Command(p),
 		diff.Command(p),
 		drop.Command(p),
 		healthcheck.Command(p),

@@ -57,7 +57,7 @@ func StandingsIn(t *testing.T, shards int, origins ...int64) *Standings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Reader, err = clients.OpenReader(l.Config); err != nil {
+	if w.Reader, err = clients.OpenReader(t.Context(), l.Config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Reader.Close)

@@ -171,7 +171,7 @@ func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := clients.OpenReader(loaded.Config)
+	r, err := clients.OpenReader(t.Context(), loaded.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

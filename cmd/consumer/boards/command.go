@@ -82,7 +82,7 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 	if err != nil {
 		return err
 	}
-	r, err := clients.OpenReader(l.Config)
+	r, err := clients.OpenReader(ctx, l.Config)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := clients.OpenReader(cfg)
+	reader, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -160,5 +160,5 @@ func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*inge
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return clients.NewConsumer(cfg, settings, transport, all, zap.NewNop(), new(ingest.Stats))
+	return clients.NewConsumer(cfg, settings, transport, all, nil, zap.NewNop(), new(ingest.Stats))
 }

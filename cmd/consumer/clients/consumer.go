@@ -26,8 +26,8 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// NewConsumer is the consumer. It doesn't run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+// NewConsumer is the consumer, which pauses while it is told to. It doesn't run yet.
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, pause *ingest.Pause, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	var standings []ingest.Standings
 	for _, s := range all.Shards() {
 		standings = append(standings, redisStandings{s})
@@ -36,6 +36,7 @@ func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kaf
 	if err != nil {
 		return nil, err
 	}
+	c.Pause = pause
 	return ingest.New(c), nil
 }
 

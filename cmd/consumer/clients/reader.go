@@ -3,6 +3,7 @@ package clients
 // The standings of a configuration, for those who read them.
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -23,8 +24,9 @@ type Reader struct {
 	Calendar periods.Calendar
 }
 
-// OpenReader dials Redis. It is closed by Close.
-func OpenReader(cfg *config.Config) (*Reader, error) {
+// OpenReader dials Redis, and asks it how many shards there are. Where that isn't answered, nor
+// is what comes after it. It is closed by Close.
+func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	calendar, err := cfg.Calendar()
 	if err != nil {
 		return nil, err
@@ -33,6 +35,7 @@ func OpenReader(cfg *config.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg = Numbered(ctx, cfg, client)
 	all, err := NewBoards(cfg, client, "")
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

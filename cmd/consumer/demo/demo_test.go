@@ -258,7 +258,7 @@ func frameOf(t *testing.T, trouble string) *frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch, err := newWatcher(stage.cfg, game)
+	watch, err := newWatcher(t.Context(), stage.cfg, game)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ const (
 // show shows the game until ctx ends. The terminal is as it was before when it
 // returns, whatever comes after.
 func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *players) error {
-	watch, err := newWatcher(stage.cfg, game)
+	watch, err := newWatcher(ctx, stage.cfg, game)
 	if err != nil {
 		return err
 	}

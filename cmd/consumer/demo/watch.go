@@ -53,7 +53,7 @@ const (
 	patience = 2 * time.Second
 )
 
-func newWatcher(cfg *config.Config, game *players) (*watcher, error) {
+func newWatcher(ctx context.Context, cfg *config.Config, game *players) (*watcher, error) {
 	own := *cfg
 	own.Redis.Timeout = min(cfg.Redis.Timeout, patience)
 	own.Kafka.Timeout = min(cfg.Kafka.Timeout, patience)
@@ -61,7 +61,7 @@ func newWatcher(cfg *config.Config, game *players) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := top.Open(&own)
+	reader, err := top.Open(ctx, &own)
 	if err != nil {
 		return nil, err
 	}

@@ -103,32 +103,13 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		return err
 	}
 	clients.LimitMemory(cfg, partitions, log)
-	all, err := clients.NewBoards(cfg, client, cluster)
-	if err != nil {
-		return err
+	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: &consumer}
+	for {
+		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
+			break
+		}
+		log.Info("the boards have another number of shards; going on with that", zap.Error(err))
 	}
-	ops.has.of(all)
-	if err := awaitRedis(ctx, cfg, client, all, log, ops.waitsForRedis); err != nil || ctx.Err() != nil {
-		return err
-	}
-	c, err := clients.NewConsumer(cfg, settings, transport, all, log, stats)
-	if err != nil {
-		return err
-	}
-	consumer.Store(c)
-	ops.runs(c)
-	if ready != nil {
-		ready(c)
-	}
-	log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
-		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix))
-	running, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { retire(running, all, log) })
-	beside.Go(func() { ops.watch(running, all) })
-	err = c.Run(ctx)
-	stop()
-	beside.Wait()
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
@@ -136,6 +117,60 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	if _, answered := errors.AsType[kafka.Error](err); answered {
 		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	}
+	return err
+}
+
+// process is what a consumer has as long as it lives, whatever becomes of the number of shards.
+type process struct {
+	log       *zap.Logger
+	stats     *ingest.Stats
+	ready     func(*ingest.Consumer)
+	client    redis.UniversalClient
+	ops       *operations
+	settings  kafkaconn.Settings
+	transport *kafka.Transport
+	cluster   string
+	consumer  *atomic.Pointer[ingest.Consumer]
+}
+
+// consume consumes with the number of shards that there is, until the context ends or, with
+// errRenumbered, that changes.
+func (p *process) consume(ctx context.Context, configured *config.Config) error {
+	cfg, recorded, err := p.numbered(ctx, configured)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	all, err := clients.NewBoards(cfg, p.client, p.cluster)
+	if err != nil {
+		return err
+	}
+	p.ops.has.of(all)
+	if err := awaitRedis(ctx, cfg, p.client, all, recorded, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
+		return err
+	}
+	pause := new(ingest.Pause)
+	c, err := clients.NewConsumer(cfg, p.settings, p.transport, all, pause, p.log, p.stats)
+	if err != nil {
+		return err
+	}
+	p.consumer.Store(c)
+	p.ops.runs(c)
+	if p.ready != nil {
+		p.ready(c)
+	}
+	p.log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
+		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix), zap.Int64("shards", cfg.Redis.Shards))
+	running, stop := context.WithCancelCause(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { retire(running, all, p.log) })
+	beside.Go(func() { p.ops.watch(running, all) })
+	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
+	err = c.Run(running)
+	stop(nil)
+	beside.Wait()
+	if renumbered := context.Cause(running); err == nil && ctx.Err() == nil && errors.Is(renumbered, errRenumbered) {
+		return renumbered
 	}
 	return err
 }
@@ -235,8 +270,9 @@ func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Sett
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
 // whose standings were written with another configuration: a member of the group with that
-// would halt the partitions that it is given, which others would count.
-func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, log *zap.Logger, waits func(error)) error {
+// would halt the partitions that it is given, which others would count. A number of shards that
+// Redis has recorded isn't looked for.
+func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, recorded bool, log *zap.Logger, waits func(error)) error {
 	err := await(ctx, log, "Redis", ranking.Classify, waits, func() error {
 		if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 			return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
@@ -249,6 +285,9 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 		}
 		if err := all.CheckSchemas(states); err != nil {
 			return err
+		}
+		if recorded {
+			return nil
 		}
 		return all.CheckNumber(ctx, states)
 	})

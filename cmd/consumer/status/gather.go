@@ -28,7 +28,7 @@ import (
 // gather asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
 func gather(ctx context.Context, cfg *config.Config) (*report, error) {
-	r, err := clients.OpenReader(cfg)
+	r, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 type Reader struct{ *clients.Reader }
 
 // Open dials Redis. Close closes it.
-func Open(cfg *config.Config) (*Reader, error) {
-	r, err := clients.OpenReader(cfg)
+func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
+	r, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 	if err != nil {
 		return err
 	}
-	r, err := Open(l.Config)
+	r, err := Open(ctx, l.Config)
 	if err != nil {
 		return err
 	}

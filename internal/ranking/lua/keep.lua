@@ -8,6 +8,10 @@
 local call = redis.call
 
 for i = 1, #KEYS do
-  if ARGV[i] == '' then call('PERSIST', KEYS[i]) else call('PEXPIREAT', KEYS[i], ARGV[i]) end
+  if ARGV[i] == '' then
+    call('PERSIST', KEYS[i])
+  else
+    call('PEXPIREAT', KEYS[i], ARGV[i])
+  end
 end
 return {'kept'}

@@ -5,4 +5,8 @@
 --
 -- Returns {the record or '', what the lock holds or ''}.
 
-return {redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[2]) or ''}
+local call = redis.call
+
+local record = call('GET', KEYS[1]) or ''
+local lock = call('GET', KEYS[2]) or ''
+return {record, lock}

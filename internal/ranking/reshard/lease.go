@@ -199,3 +199,13 @@ func (l *lease) end() {
 	// The last: whoever pauses for it finds nothing held any more.
 	_, _ = l.home().Call(ctx, lua.Release, []string{ranking.ReshardKey(l.prefix)}, l.text)
 }
+
+// TryCommands checks that this user may run all that a reshard runs, on every shard.
+func TryCommands(ctx context.Context, v *ranking.View) error {
+	for _, s := range v.Stores() {
+		if err := s.TryScript(ctx, lua.TryReshard, "hash", "set", "text"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

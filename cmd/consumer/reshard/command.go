@@ -1,0 +1,246 @@
+// Package reshard is the command reshard: it has the standings copied to another number of
+// shards, and shows how that goes.
+package reshard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/reshard"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+const (
+	// lease is how long consumers wait for a reshard that was killed.
+	lease = 30 * time.Second
+	// linger is how long the old shards stay for those who are reading them.
+	linger = 5 * time.Second
+	// rate is how many standings a second it copies and compares, as measured on one small machine
+	// (docs/scaling.md): what it says before is an estimate.
+	rate = 100_000
+)
+
+// flags are the command line of a reshard.
+type flags struct {
+	to     int
+	dryRun bool
+	level  time.Duration
+	asJSON bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "reshard",
+		Short: "Copy the boards to another number of shards, and switch over",
+		Long: `Copies all boards to --to shards beside the ones there are, reads the copy again and
+compares it, and switches over in one step. Ingestion waits meanwhile: consumers pause
+once they are between two batches, and catch up afterwards. Readers read the old shards
+until the switch. Consumers and commands take up the new number by themselves, whatever
+redis.shards says; set it to the new number at the next occasion.
+
+It needs as much memory again as all boards have, on the masters of the new shards. It
+can be stopped, or killed, at any time: until the switch the old shards are as they were,
+consumers go on within half a minute, and what was copied expires within a day. Started
+again it begins anew; after the switch it finishes what was left to be done.
+
+The exit code is 0 if it has switched, or had, 1 if it hasn't, or Redis never said
+whether it has, and 2 if the command line or the configuration is wrong.`,
+		Example: `  consumer reshard --to 12 --dry-run
+  consumer reshard --to 12`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.to < 1 || f.to > ledger.MaxShards {
+				return cli.Usagef("--to has to be 1 to %d", ledger.MaxShards)
+			}
+			if f.level < time.Second || f.level > time.Hour {
+				return cli.Usagef("--wait has to be 1s to 1h")
+			}
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			return run(c.Context(), p, l.Config, &f)
+		},
+	}
+	c.Flags().IntVar(&f.to, "to", 0, "the `number` of shards that there are to be")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what there is to be copied, and about how long that takes")
+	c.Flags().DurationVar(&f.level, "wait", time.Minute, "wait so `long` for consumers to come to the end of their batches")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+// report is what came of it. docs/json.md has its fields.
+type report struct {
+	Switched  bool    `json:"switched"`
+	DryRun    bool    `json:"dry_run"`
+	From      int     `json:"from"`
+	To        int     `json:"to"`
+	Windows   int     `json:"windows"`
+	Standings int64   `json:"standings"`
+	Checksum  *string `json:"checksum"` // null where nothing was compared
+	HeldMS    int64   `json:"held_ms"`
+	TookMS    int64   `json:"took_ms"`
+	Removed   int     `json:"removed"`
+}
+
+// run does it, and says how it goes on stderr and what came of it on stdout.
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
+	client, err := clients.NewRedis(cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	v, err := ranking.NewView(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	if err != nil {
+		return untouched(ctx, err, cfg)
+	}
+	to := ledger.Shards(f.to)
+	plan := &reshard.Plan{From: v.Shards, To: to}
+	if v.Shards != to {
+		if err := ready(ctx, cfg, v); err != nil {
+			return untouched(ctx, err, cfg)
+		}
+		if plan, err = reshard.Survey(ctx, v, to); err != nil {
+			return untouched(ctx, err, cfg)
+		}
+		fmt.Fprintf(p.Stderr, "%s in %s, from %s to %d. Ingestion waits meanwhile, about %s.\n",
+			units.Plural(plan.Standings, "standing"), units.Plural(int64(plan.Windows), "window"), units.Plural(int64(plan.From), "shard"), f.to, about(plan.Standings))
+	}
+	if f.dryRun {
+		return write(p.Stdout, f, &reshard.Result{Plan: *plan})
+	}
+	shown := &show{w: p.Stderr, standings: plan.Standings}
+	job := &reshard.Job{
+		View: v, To: to, Owner: clients.Owner(), Lease: lease, Level: f.level, Linger: linger,
+		Watch: reshard.Watch{Step: shown.step, Copied: shown.copied.Store, Note: shown.note},
+	}
+	result, err := job.Run(ctx)
+	shown.ended()
+	switch {
+	case errors.Is(err, reshard.ErrSame):
+		return fmt.Errorf("there is nothing to do: the prefix %s has %s already", cfg.Redis.Prefix, units.Plural(int64(to), "shard"))
+	case err != nil && result.Unsure:
+		return fmt.Errorf("it isn't known whether it has switched over; the same command again finds out: %w", err)
+	case err != nil && result.Switched:
+		return errors.Join(clients.ExplainRedis(ctx, err, cfg), write(p.Stdout, f, result))
+	case err != nil:
+		return untouched(ctx, err, cfg)
+	}
+	return write(p.Stdout, f, result)
+}
+
+// ready checks what it needs of Redis before anything is held up.
+func ready(ctx context.Context, cfg *config.Config, v *ranking.View) error {
+	if err := v.Stores()[0].TryEviction(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+		return err
+	}
+	return reshard.TryCommands(ctx, v)
+}
+
+// untouched is an error while the old shards are as they were.
+func untouched(ctx context.Context, err error, cfg *config.Config) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted: the boards are as they were")
+	}
+	if redisconn.Unreachable(err) {
+		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	return err
+}
+
+// about is how long so many standings take.
+func about(standings int64) string {
+	return units.FormatDuration(max(time.Second, time.Duration(standings)*time.Second/rate).Round(time.Second))
+}
+
+// show shows a person how it goes.
+type show struct {
+	w         io.Writer
+	standings int64
+	copied    atomic.Int64
+	progress  atomic.Pointer[terminal.Progress] // while there is one
+}
+
+func (s *show) note(line string) {
+	if bar := s.progress.Load(); bar != nil {
+		bar.Note(line)
+		return
+	}
+	fmt.Fprintln(s.w, terminal.OneLine(line))
+}
+
+// step shows what begins now.
+func (s *show) step(step reshard.Step) {
+	s.ended()
+	s.copied.Store(0)
+	switch step {
+	case reshard.Leveling:
+		s.note("waiting for consumers to come to the end of their batches")
+	case reshard.Copying:
+		s.bar("copying")
+	case reshard.Comparing:
+		s.bar("comparing")
+	case reshard.Switching:
+	case reshard.Removing:
+		s.note("switched; removing what was copied")
+	}
+}
+
+func (s *show) bar(what string) {
+	s.progress.Store(terminal.ShowProgress(s.w, what, "standings", s.standings, s.copied.Load))
+}
+
+// ended takes the bar away.
+func (s *show) ended() {
+	if bar := s.progress.Swap(nil); bar != nil {
+		bar.Stop()
+	}
+}
+
+// write writes what came of it.
+func write(w io.Writer, f *flags, r *reshard.Result) error {
+	if f.asJSON {
+		all := report{
+			Switched: r.Switched, DryRun: f.dryRun, From: int(r.From), To: int(r.To), Windows: r.Windows, Standings: r.Standings,
+			HeldMS: r.Held.Milliseconds(), TookMS: r.Took.Milliseconds(), Removed: r.Removed,
+		}
+		if r.Switched {
+			all.Checksum = new(checksum(r))
+		}
+		return cli.WriteJSON(w, all)
+	}
+	var b strings.Builder
+	switch {
+	case f.dryRun:
+		fmt.Fprintln(&b, "Nothing was changed.")
+	case !r.Switched:
+		fmt.Fprintf(&b, "It had switched to %s before; %s of the old ones were removed.\n", units.Plural(int64(r.To), "shard"), units.Plural(int64(r.Removed), "key"))
+	default:
+		fmt.Fprintf(&b, "The boards are on %s now: %s in %s, with the checksum %s on both sides. Ingestion waited for %s.\n",
+			units.Plural(int64(r.To), "shard"), units.Plural(r.Standings, "standing"), units.Plural(int64(r.Windows), "window"), checksum(r), units.FormatDuration(r.Held.Round(time.Millisecond)))
+		fmt.Fprintf(&b, "Set redis.shards to %d: until then consumers and commands go by what Redis says, and warn.\n", int(r.To))
+	}
+	return terminal.Write(w, b.String())
+}
+
+func checksum(r *reshard.Result) string {
+	text := strconv.FormatUint(r.Checksum, 16)
+	return strings.Repeat("0", 16-len(text)) + text
+}
