@@ -110,6 +110,9 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		}
 		log.Info("the boards have another number of shards; going on with that", zap.Error(err))
 	}
+	if consumer.Load() == nil {
+		return err
+	}
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),

@@ -29,7 +29,7 @@ func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
 	}
 	code, stdout, stderr = clitest.Execute(t, Command, append(environ, "STANDINGS_REDIS_SHARDS=5", "STANDINGS_LISTEN=off",
 		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run")
-	want = "have another number of shards: redis.shards is 1 in Redis, 5 here. Set it back, or use another redis.prefix"
+	want = "have another number of shards: redis.shards is 1 in Redis, 5 here. Set it back, or have consumer reshard copy them to 5 shards"
 	if code != 1 || stdout != "" || !strings.Contains(stderr, want) {
 		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
 	}

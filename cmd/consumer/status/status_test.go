@@ -33,7 +33,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafka
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := clients.OpenReader(ctx, l.Config)
+	r, err := clients.OpenReader(t.Context(), l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
