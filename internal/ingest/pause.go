@@ -34,31 +34,31 @@ func (p *Pause) End() {
 	p.ended = nil
 }
 
-// underWay is why, and what is closed when it ends; nil where there is none.
-func (p *Pause) underWay() (why error, ended <-chan struct{}) {
+// underWay is what is closed when it ends, nil where there is none, and why it is.
+func (p *Pause) underWay() (ended <-chan struct{}, why error) {
 	if p == nil {
 		return nil, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.why, p.ended
+	return p.ended, p.why
 }
 
 // paused waits while there is a pause. A partition goes on until its shards are level, so that
 // a sweep that is taken over is finished first, and looks at its ledgers while it waits.
 func (s *sweeper) paused(ctx context.Context, look <-chan time.Time) error {
 	for waited := false; ; waited = true {
-		why, ended := s.pause.underWay()
+		ended, why := s.pause.underWay()
 		if ended == nil || !s.level() {
 			if waited {
 				s.status.Writing(nil)
 			}
 			return nil
 		}
-		s.status.Writing(why)
-		if err := s.look(ctx); err != nil { // moves those that lag
+		if err := s.compare(ctx); err != nil { // moves those that lag
 			return err
 		}
+		s.status.Writing(why)
 		select {
 		case <-ended:
 		case <-look:

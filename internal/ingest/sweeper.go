@@ -101,8 +101,17 @@ func (s *sweeper) next(ctx context.Context, look <-chan time.Time) error {
 	}
 }
 
-// look compares every ledger with where it should stand, and moves those that lag.
+// look is done where there is nothing else to do, and now and then beside it.
 func (s *sweeper) look(ctx context.Context) error {
+	if err := s.compare(ctx); err != nil {
+		return err
+	}
+	s.status.Looked()
+	return nil
+}
+
+// compare compares every ledger with where it should stand, and moves those that lag.
+func (s *sweeper) compare(ctx context.Context) error {
 	lagged := s.lags()
 	if err := s.each(ctx, s.lanes, func(ctx context.Context, l *lane) error { return l.look(ctx) }); err != nil {
 		return err
@@ -114,7 +123,6 @@ func (s *sweeper) look(ctx context.Context) error {
 			s.commits.still(s.Topic, s.Number, at.Lowest(), s.trail)
 		}
 	}
-	s.status.Looked()
 	return nil
 }
 

@@ -101,12 +101,14 @@ func run() error {
 		return m.delay(ctx)
 	case "rebuild":
 		return m.rebuild(ctx)
+	case "reshard":
+		return m.reshard(ctx)
 	case "boards":
 		return m.boards(ctx, *boards)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, boards or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {

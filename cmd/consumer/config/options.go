@@ -115,7 +115,7 @@ func redisOptions(c *Redis) []option {
 		{Key: "redis.prefix", def: "lb", value: textValue(&c.Prefix, "1 to 64 letters, digits, `.`, `_`, `-`", CheckPrefix),
 			doc: "What every key begins with: consumers with different prefixes can share a Redis."},
 		{Key: "redis.shards", Fixed: true, def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
-			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters."},
+			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters. `consumer reshard` changes it."},
 		{Key: "redis.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 10*time.Minute),
 			doc: "The deadline of one call to Redis."},
 		{Key: "redis.assume_noeviction", def: "false", value: boolValue(&c.AssumeNoeviction),

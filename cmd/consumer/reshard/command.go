@@ -32,7 +32,7 @@ const (
 	linger = 5 * time.Second
 	// rate is how many standings a second it copies and compares, as measured on one small machine
 	// (docs/scaling.md): what it says before is an estimate.
-	rate = 100_000
+	rate = 200_000
 )
 
 // flags are the command line of a reshard.

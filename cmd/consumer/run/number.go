@@ -57,9 +57,9 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boar
 		switch {
 		case err != nil:
 		case number.Shards > 0 && int64(number.Shards) != cfg.Redis.Shards:
-			end(fmt.Errorf("%w: there are %d shards", errRenumbered, int(number.Shards)))
+			end(fmt.Errorf("%w to %s", errRenumbered, shards(number.Shards)))
 			return
-		case number.Reshard != nil:
+		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards:
 			pause.Begin(resharding(number.Reshard))
 		default:
 			pause.End()

@@ -109,7 +109,8 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 	const from, to = 2, 3
 	random := rand.New(rand.NewPCG(5, 5))
 	for _, executed := range []bool{false, true} {
-		calls, unswitched, switched, step := 0, 0, 0, 1
+		var calls, unswitched, switched int
+		step := 1
 		if testing.Short() {
 			step = 16
 		}

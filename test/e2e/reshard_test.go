@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// reshards changes the number of shards, and returns what the command says of it.
+func reshards(t *testing.T, place *harness.Place, to int) (said struct {
+	Switched         bool
+	From, To         int
+	Standings        int64
+	HeldMS           int64 `json:"held_ms"`
+	Windows, Removed int
+	Checksum         string
+}) {
+	t.Helper()
+	if err := json.Unmarshal(place.Command(t, "reshard", "--to", fmt.Sprint(to), "--json"), &said); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// Replicas are there all the time, of the old configuration and of the new one; a reshard is
+// killed while it copies, and members earn points meanwhile.
+func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
+	t.Parallel()
+	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"redis.shards": "1"}})
+	ctx, stop := context.WithCancel(t.Context())
+	var traffic sync.WaitGroup
+	traffic.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			for i := range 60 {
+				place.Stream(context.WithoutCancel(ctx), t, harness.Record(i%3, fmt.Sprintf(`{"user_id":"u%d","points":%d,"board":["global","b%d"]}`, (i*13+n*7)%500, i%9-1, i%5)))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	ended := func() {
+		stop()
+		traffic.Wait()
+		place.Await()
+	}
+	defer ended()
+	old := place.Start(t)
+	place.AwaitBegun(t, within)
+
+	switches := 0
+	for _, to := range []int{3, 2, 1, 4} {
+		place.Settings["redis.shards"] = fmt.Sprint(to) // a configuration that is ahead of Redis
+		if to != 3 {
+			// Redis says how many there are, so this one goes by that.
+			place.Start(t).Log.Await(t, within, "redis.shards is")
+		}
+		if to == 2 {
+			killed(t, place, to)
+		}
+		said := reshards(t, place, to)
+		if !said.Switched || said.To != to || said.Standings == 0 || said.Windows == 0 || said.Removed == 0 || len(said.Checksum) != 16 {
+			t.Errorf("it says %+v", said)
+		}
+		t.Logf("%d to %d shards: %d standings, held for %d ms", said.From, to, said.Standings, said.HeldMS)
+		switches++
+		harness.Eventually(t, within, func() string {
+			if n := old.Log.Count("the boards have another number of shards; going on with that"); n != switches {
+				return fmt.Sprintf("it has taken up %d numbers of shards, of %d", n, switches)
+			}
+			return ""
+		})
+		if out := string(place.Command(t, "top", "global", "weekly")); !strings.Contains(out, "u") {
+			t.Errorf("after the switch:\n%s", out)
+		}
+		harness.Eventually(t, within, func() string { // it goes on
+			for partition, text := range place.Ledger(t) {
+				if text == "" {
+					return fmt.Sprintf("partition %d isn't counted", partition)
+				}
+			}
+			return ""
+		})
+	}
+	ended()
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
+// killed is a reshard that dies while it copies. Nothing of the old shards changes by it.
+func killed(t *testing.T, place *harness.Place, to int) {
+	t.Helper()
+	var said syncedBuffer
+	cmd := exec.CommandContext(t.Context(), harness.Binary(t), "reshard", "--to", fmt.Sprint(to))
+	cmd.Env = place.Environment(place.Settings)
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, within, func() string {
+		if !strings.Contains(said.String(), "waiting for consumers") {
+			return "it hasn't begun: " + said.String()
+		}
+		return ""
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	// Its lock is over within half a minute; until then another is refused.
+	harness.Eventually(t, within, func() string {
+		code, out := says(t, place, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, out)
+		}
+		client := place.RedisClient()
+		if n := client.Exists(t.Context(), place.Prefix+":{0}:~reshard").Val(); n > 0 {
+			return "its lock is still there"
+		}
+		return ""
+	})
+}
+
+// syncedBuffer is what a process writes, read meanwhile.
+type syncedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncedBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncedBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
