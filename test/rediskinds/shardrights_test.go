@@ -17,6 +17,7 @@ import (
 var optionalRights = map[string][]string{
 	"run":     {"+info", "+client|setname"},
 	"rebuild": {"+info", "+client|setname"},
+	"reshard": {"+info", "+client|setname"},
 	"top":     {"+client|setname"}, "rank": {"+client|setname"}, "boards": {"+client|setname"}, "status": {"+client|setname"},
 	"diff": {"+info", "+client|setname"},
 	"drop": {"+info", "+client|setname"},
@@ -116,6 +117,8 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 	run(comparer, comparer, "diff", "--with", other)
 	rebuilder := append(consumer, leastRights(t, "rebuild")...)
 	run(rebuilder, rebuilder, "rebuild", "--diff")
+	resharder := append(consumer, leastRights(t, "reshard")...)
+	run(resharder, leastRights(t, "reshard"), "reshard", "--to", "5")
 	checker := append(consumer, "+config|get")
 	run(checker, []string{"~lb:*", "+zadd", "+hscan"}, "check")
 	// What is removed without a right that it takes only later is gone: so of those alone
