@@ -1,0 +1,96 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// A worker that pauses leaves all shards at the same position, those too that a batch had nothing
+// for; it says so, counts nothing, and goes on afterwards.
+func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	fakes := []*fake{newFake(), newFake(), newFake()}
+	pause := new(Pause)
+	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = []Standings{fakes[0], fakes[1], fakes[2]}, pause })
+	at := func() (all []string) {
+		for _, f := range fakes {
+			all = append(all, f.at(0))
+		}
+		return all
+	}
+	all := func(offset int) func() bool {
+		return func() bool { return slices.Equal(at(), slices.Repeat([]string{strconv.Itoa(offset)}, 3)) }
+	}
+	send := func(n int, members int) {
+		for i := range n {
+			w.send(0, earned{User: "u" + strconv.Itoa(i%members), Points: 1, At: time.Now().UnixMilli()})
+		}
+	}
+	send(60, 20)
+	eventually(t, "they have come to the end", all(60))
+
+	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard")})
+	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard by another")}) // it is the same pause
+	eventually(t, "it says that it waits", func() bool {
+		send(1, 1) // whatever was taken before the pause was seen
+		return r.status.Line().Reason == health.WaitsReshard
+	})
+	stood := at()
+	require.Equal(t, slices.Repeat(stood[:1], 3), stood, "level, though one member's events are of one shard")
+	send(40, 20)
+	for range 3 { // looks
+		time.Sleep(lookEvery)
+		require.Equal(t, stood, at())
+		require.Equal(t, health.WaitsReshard, r.status.Line().Reason)
+	}
+
+	pause.End()
+	pause.End()
+	end := int(w.end(topic, 0))
+	eventually(t, "it goes on", all(end))
+	require.Empty(t, r.status.Line().Reason)
+	merged := board{}
+	for _, f := range fakes {
+		for listing, members := range f.boards {
+			for member, sum := range members {
+				if merged[listing] == nil {
+					merged[listing] = map[string]total{}
+				}
+				merged[listing][member] = sum
+			}
+		}
+	}
+	require.Empty(t, differences(w.want, merged))
+}
+
+// A sweep that another owner has left is finished first: in its middle nothing could be copied.
+func TestAPauseBeginsOnceASweepThatIsTakenOverIsThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	for i := range 100 {
+		w.send(0, earned{User: fmt.Sprint("u", i), Points: 1, At: time.Now().UnixMilli()})
+	}
+	fakes := []*fake{newFake(), newFake()}
+	for i, text := range []string{"50", ledger.Position{From: 0, To: 100, Hash: 0x9000000000000000}.String()} {
+		fakes[i].schema, fakes[i].ledger["events/0"] = ourSchema, text
+	}
+	pause := new(Pause)
+	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard")})
+	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = []Standings{fakes[0], fakes[1]}, pause })
+	eventually(t, "it waits", func() bool { return r.status.Line().Reason == health.WaitsReshard })
+	require.Equal(t, fakes[0].at(0), fakes[1].at(0))
+	position, err := ledger.Parse(fakes[0].at(0))
+	require.NoError(t, err)
+	require.False(t, position.Sweeping())
+	require.GreaterOrEqual(t, position.From, int64(50))
+}
