@@ -39,7 +39,11 @@ or text with commas.
 			}
 			doc := o.doc
 			if o.Fixed {
-				doc += " **Can't be changed later.**"
+				if o.changedBy == "" {
+					doc += " **Can't be changed later.**"
+				} else {
+					doc += " **Can't be changed later**, but by `" + o.changedBy + "`."
+				}
 			}
 			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule, doc)
 		}

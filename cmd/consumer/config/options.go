@@ -26,6 +26,8 @@ type option struct {
 	// Fixed is a setting that decides the bytes of the scores or the names of their keys.
 	// It is part of the schema in Redis, and can't be changed under a prefix.
 	Fixed bool
+	// changedBy is the command that changes a fixed setting all the same, if there is one.
+	changedBy string
 }
 
 // Off is the value of listen for no port at all.
@@ -114,8 +116,8 @@ func redisOptions(c *Redis) []option {
 			doc: "The database's number; a cluster has only 0."},
 		{Key: "redis.prefix", def: "lb", value: textValue(&c.Prefix, "1 to 64 letters, digits, `.`, `_`, `-`", CheckPrefix),
 			doc: "What every key begins with: consumers with different prefixes can share a Redis."},
-		{Key: "redis.shards", Fixed: true, def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
-			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters. `consumer reshard` changes it."},
+		{Key: "redis.shards", Fixed: true, changedBy: "consumer reshard", def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
+			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters."},
 		{Key: "redis.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 10*time.Minute),
 			doc: "The deadline of one call to Redis."},
 		{Key: "redis.assume_noeviction", def: "false", value: boolValue(&c.AssumeNoeviction),
