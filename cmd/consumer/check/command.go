@@ -116,6 +116,9 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted")
 	}
+	if n := reader.Config.Redis.Shards; n != cfg.Redis.Shards {
+		redisSide.number = clients.OtherNumber(cfg, n)
+	}
 	consumer, err := dryConsumer(reader, client, kafkaSide.cluster)
 	if err != nil {
 		return nil, err

@@ -93,6 +93,7 @@ type redisFacts struct {
 	problems []string
 	// Of a cluster: what it doesn't serve.
 	cluster bool
+	number  string // what the configuration says of their number that isn't so any more
 	gaps    []string
 	gapsErr error
 	// difference is what the configuration's schema has other than Redis; nil for none.

@@ -26,11 +26,14 @@ func (f *redisFacts) coverage(ctx context.Context, r *clients.Reader) {
 }
 
 // oneShard is what is said of a cluster with a single shard.
-const oneShard = "one shard uses one master: redis.shards spreads members over several, from the first start on"
+const oneShard = "one shard uses one master: consumer reshard spreads members over several"
 
 // judgeShards is about a cluster, and about several shards.
 func judgeShards(s *section, f *redisFacts) {
 	const check = "slots"
+	if f.number != "" {
+		s.warn("shards", "", f.number, "")
+	}
 	switch {
 	case !f.cluster:
 	case f.gapsErr != nil:

@@ -143,6 +143,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
+	cfg = clients.Numbered(ctx, cfg, client)
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // of it.
 func sayCluster(ctx context.Context, cfg *config.Config, client *redis.ClusterClient, log *zap.Logger) {
 	if cfg.Redis.Shards == 1 {
-		log.Info("Redis is a cluster, and one shard uses one master of it: redis.shards spreads members over several, from the first start on")
+		log.Info("Redis is a cluster, and one shard uses one master of it: consumer reshard spreads members over several")
 	}
 	for _, gap := range gaps(ctx, client, cfg) {
 		log.Warn("the Redis cluster doesn't serve all of its slots", zap.String("gap", gap))
