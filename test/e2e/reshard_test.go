@@ -90,6 +90,21 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	}
 	ended()
 	place.AwaitCaughtUp(t, within)
+	// Every command goes by what Redis says.
+	outdated := map[string]string{"redis.shards": "2"}
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"redis.shards is 2 in the configuration, and 4 in Redis since a reshard", []string{"check"}},
+		{"replaced", []string{"rebuild"}},
+		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
+		{"there is nothing to do", []string{"reshard", "--to", "4"}},
+	} {
+		if _, out := says(t, place, outdated, c.args...); !strings.Contains(out, c.says) {
+			t.Errorf("%v doesn't say %q:\n%s", c.args, c.says, out)
+		}
+	}
 	place.TerminateAll(t)
 	place.Check(t)
 }
