@@ -28,12 +28,13 @@ import (
 const (
 	// lease is how long consumers wait for a reshard that was killed.
 	lease = 30 * time.Second
-	// linger is how long the old shards stay for those who are reading them.
-	linger = 5 * time.Second
 	// rate is how many standings a second it copies and compares, as measured on one small machine
 	// (docs/scaling.md): what it says before is an estimate.
 	rate = 200_000
 )
+
+// linger is how long the old shards stay for those who are reading them.
+var linger = 5 * time.Second // tests have less
 
 // flags are the command line of a reshard.
 type flags struct {
@@ -199,7 +200,7 @@ func (s *show) step(step reshard.Step) {
 		s.bar("comparing")
 	case reshard.Switching:
 	case reshard.Removing:
-		s.note("switched; removing what was copied")
+		s.note("removing what is left of the old shards")
 	}
 }
 

@@ -1,0 +1,77 @@
+package reshard
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/clitest"
+)
+
+func TestTheReportIsDocumented(t *testing.T) { clitest.Documented(t, "reshard", report{}) }
+
+func TestWhatCannotBeMeantIsSaidBeforeAnythingIsAsked(t *testing.T) {
+	environ := []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}
+	for args, want := range map[string]string{
+		"":                 "--to has to be 1 to 256",
+		"--to 257":         "--to has to be 1 to 256",
+		"--to -1":          "--to has to be 1 to 256",
+		"--to 3 --wait 0s": "--wait has to be 1s to 1h",
+		"--to 3 more":      "takes 0 arguments",
+	} {
+		code, stdout, stderr := clitest.Execute(t, Command, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: code %d %s%s, want %q", args, code, stdout, stderr, want)
+		}
+	}
+	code, _, stderr := clitest.Execute(t, Command, environ, "reshard", "--to", "3")
+	if code != 1 || !strings.Contains(stderr, "Redis doesn't answer") && !strings.Contains(stderr, "connection refused") {
+		t.Errorf("a Redis that isn't there: code %d: %s", code, stderr)
+	}
+}
+
+func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
+	w := clitest.StandingsOf(t, 0)
+	var members []ledger.Member
+	for i := range 50 {
+		members = append(members, clitest.Member(fmt.Sprint("m", i), 1, ""))
+	}
+	w.Add(t, "global", members...)
+	w.Add(t, "eu", members[:1]...)
+	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
+	does := func(code int, out, err string, args ...string) string {
+		t.Helper()
+		is, stdout, stderr := clitest.Execute(t, Command, environ, append([]string{"reshard"}, args...)...)
+		if is != code || !regexp.MustCompile(out).MatchString(stdout) || !strings.Contains(stderr, err) {
+			t.Errorf("%v: code %d\n%s%s", args, is, stdout, stderr)
+		}
+		return stdout
+	}
+	before := "51 standings in 2 windows, from 1 shard to 3. Ingestion waits meanwhile, about 1s.\n"
+	does(0, "^Nothing was changed.\n$", before, "--to", "3", "--dry-run")
+	does(1, "^$", "there is nothing to do", "--to", "1")
+	does(0, "^The boards are on 3 shards now: 51 standings in 2 windows, with the checksum [0-9a-f]{16} on both sides. Ingestion waited for .*\nSet redis.shards to 3: ",
+		before+"waiting for consumers to come to the end of their batches\n", "--to", "3")
+	does(1, "^$", "there is nothing to do: the prefix", "--to", "3")
+
+	var said report
+	if err := json.Unmarshal([]byte(does(0, `"switched": true`, "51 standings in 2 windows, from 3 shards to 2.", "--to", "2", "--json")), &said); err != nil {
+		t.Fatal(err)
+	}
+	if said.From != 3 || said.To != 2 || said.Standings != 51 || said.Windows != 2 || said.Checksum == nil || said.Removed == 0 {
+		t.Errorf("%+v", said)
+	}
+}
+
+func TestAnUnfinishedSweepIsNamed(t *testing.T) {
+	w := clitest.StandingsIn(t, 2, 0)
+	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true")
+	w.Reader.Client.HSet(t.Context(), w.Shards[1].Keys().Ledger(), "points/0", "0..9@00000000000000aa")
+	code, stdout, stderr := clitest.Execute(t, Command, environ, "reshard", "--to", "3", "--wait", "1s")
+	if code != 1 || stdout != "" || !strings.Contains(stderr, "after 1s not all shards have the same events: points/0") {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+}
