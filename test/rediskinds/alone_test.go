@@ -23,7 +23,14 @@ func TestAMasterThatGoesBackAloneOrLosesAllIsBroughtToWhereTheOthersAre(t *testi
 	dump := back.Dump()
 
 	for name, dump := range map[string][]byte{"goes back": dump, "loses all": nil} {
+		counted := place.Counting(t)
 		stop := traffic(t, place)
+		harness.Eventually(t, within, func() string { // in every shard: else there is nothing to go back from
+			if place.Counting(t) == counted {
+				return "nothing of the traffic is counted"
+			}
+			return ""
+		})
 		moves := consumer.Log.Count("the ledger has moved: going on from what it says")
 		back.Kill()
 		awaitShardAway(t, place, back.Addr())
