@@ -39,10 +39,10 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	var traffic sync.WaitGroup
 	traffic.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			for i := range 60 {
+			for i := range 15 {
 				place.Stream(context.WithoutCancel(ctx), t, harness.Record(i%3, fmt.Sprintf(`{"user_id":"u%d","points":%d,"board":["global","b%d"]}`, (i*13+n*7)%500, i%9-1, i%5)))
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
 	})
 	ended := func() {
