@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,6 +37,8 @@ type located struct {
 	partitions int
 	committed  map[int]kafkaconn.Commit
 	origin     *ledger.Origin // of a beginning at the log's start, once it was looked for
+	// skipped and joined: that was logged, which is the same in every shard.
+	skipped, joined bool
 }
 
 // locate finds the positions that the worker goes on from, one a shard, as the start table
@@ -199,10 +202,12 @@ func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Pos
 	if err != nil {
 		return err
 	}
-	found := f.states[shard].Ledger[l.field]
-	l.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
-		zap.String("ledger", found), zap.Int64("log_start", f.facts.Log.Start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
-	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: found, At: at, Origin: origin})
+	if !f.skipped {
+		f.skipped = true
+		l.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
+			zap.String("ledger", strings.Join(slices.Compact(textsOf(f.states, l.field)), " ")), zap.Int64("log_start", f.facts.Log.Start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
+	}
+	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: f.states[shard].Ledger[l.field], At: at, Origin: origin})
 }
 
 // join starts a partition that was added to a topic under way: at offset 0.
@@ -211,7 +216,10 @@ func (l *locator) join(ctx context.Context, f *located, shard int) error {
 	if err != nil {
 		return err
 	}
-	l.log.Info("the partition was added", zap.Int64("from", f.facts.Log.Start))
+	if !f.joined {
+		f.joined = true
+		l.log.Info("the partition was added", zap.Int64("from", f.facts.Log.Start))
+	}
 	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Beside: true, At: ledger.At(f.facts.Log.Start), Origin: origin})
 }
 
