@@ -214,7 +214,6 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	b := &bubble{t: t, logs: newLogs(), standings: newFake()}
-	b.standings.schema = ourSchema
 	cfg := Config{
 		Brokers: []string{"none:1"}, Transport: b.logs, Topics: []string{topic}, Group: "group", Owner: "me",
 		FetchBytes: 1 << 20, FetchWait: 500 * time.Millisecond, Timeout: 10 * time.Second,
@@ -224,14 +223,14 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 		},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: []Standings{b.standings}, Log: zap.NewNop(), Stats: new(Stats),
+		Standings: b.standings.standings(), Log: zap.NewNop(), Stats: new(Stats),
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	b.consumer = New(cfg)
 	for p := range partitions {
-		b.standings.ledger[ledger.Partition{Topic: topic, Number: p}.String()] = "0"
+		b.standings.stands(field(p), "0")
 		b.workers = append(b.workers, b.consumer.worker(topic, p, newCommits(nil, cfg.Log)))
 	}
 	return b
@@ -249,9 +248,9 @@ func (b *bubble) run() (stop func()) {
 				began := time.Now()
 				err := w.ready(ctx)
 				if err == nil {
-					var at ledger.Position
-					if at, err = ledger.Parse(b.standings.at(w.Number)); err == nil {
-						err = w.pipeline.run(ctx, ledger.Positions{at}, endpoint{})
+					var at ledger.Positions
+					if at, err = b.standings.positions(w.Number); err == nil {
+						err = w.pipeline.run(ctx, at, endpoint{})
 					}
 				}
 				if ctx.Err() != nil || !w.ended(ctx, err, wait, time.Since(began)) {

@@ -193,14 +193,14 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5, 5)...)
 	w.commit(map[int]int64{0: 5})
-	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	w.standings.do(func() { w.standings.stands("events/0", "5") })
 	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
 	com.at(topic, 0, 0, trail.Trail{})
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
 	at, err := worker.locator.locate(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, ledger.AllAt(5, 1), at)
+	require.Equal(t, ledger.AllAt(5, of), at)
 	com.flush()
 	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
 }
@@ -211,7 +211,7 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5, 5)...)
-	w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "5" })
+	w.standings.do(func() { w.standings.stands("events/0", "5") })
 	require.Equal(t, int64(5), w.end(topic, 0))
 	com, calls, _ := committing(nil)
 	worker := New(w.config).assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]

@@ -1,7 +1,7 @@
 package ingest
 
-// The standings of the tests: the ledger's contract as a small model in memory,
-// which can be told to misbehave.
+// The standings of the tests: the ledger's contract as a small model in memory, of as many
+// shards as the tests run with, which can be told to misbehave.
 
 import (
 	"context"
@@ -13,8 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 )
+
+// of is how many shards the standings of the tests have: see TestMain.
+var of = ledger.Shards(1)
 
 // total is a member's sum in a window.
 type total struct{ points, time int64 }
@@ -23,6 +29,7 @@ type board = map[string]map[string]total // listing → member → total
 
 // call is what became of one Apply, as the fake saw it.
 type call struct {
+	shard   int
 	piece   string // expected and next
 	width   int
 	outcome ledger.Outcome
@@ -37,27 +44,39 @@ type reply struct {
 	executed bool
 }
 
+// fake is what the shards have together: how they behave, and what was called. It guards them,
+// too: a call of one is over before another's begins, but for the hook.
 type fake struct {
 	mu      sync.Mutex
+	shards  []*fakeShard
+	held    bool
+	limit   int64 // of a total, either way; 0: none
+	windows int   // that there may be in a shard; 0: any number
+	clock   func() time.Time
+	calls   []call
+	checks  int // calls of Check
+	begins  int
+	states  int
+
+	// apply is given how manieth of its shard's the call is. It is called unlocked, may block,
+	// and is called for several shards at once.
+	apply    func(n int, p *ledger.Piece) reply
+	position func(shard int) error
+	state    func(shard int) error
+}
+
+// fakeShard is one shard's standings.
+type fakeShard struct {
+	*fake
+
+	shard   int
 	schema  string
 	ledger  map[string]string
 	origins map[string]string
 	boards  board
 	workers map[string]string
 	refills map[string]int64
-	held    bool
-	limit   int64 // of a total, either way; 0: none
-	windows int   // that there may be; 0: any number
-	clock   func() time.Time
-	calls   []call
 	asked   int // calls of Apply, as they come in
-	checks  int // calls of Check
-	begins  int
-	states  int
-
-	apply    func(n int, p *ledger.Piece) reply // called unlocked, may block
-	position func() error
-	state    func() error
 }
 
 const ourSchema = `{"v":1}`
@@ -67,14 +86,26 @@ var (
 	errHalting = errors.New("NOPERM by the fake")
 )
 
-func newFake() *fake {
-	return &fake{
-		ledger: map[string]string{}, origins: map[string]string{}, boards: board{},
-		workers: map[string]string{}, refills: map[string]int64{}, clock: time.Now,
+func newFake() *fake { return newFakeOf(of) }
+
+func newFakeOf(n ledger.Shards) *fake {
+	f := &fake{clock: time.Now}
+	for i := range int(n) {
+		f.shards = append(f.shards, &fakeShard{fake: f, shard: i, workers: map[string]string{}, refills: map[string]int64{}})
 	}
+	f.wiped()
+	return f
 }
 
-func (f *fake) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
+// standings are those of all shards.
+func (f *fake) standings() (all []Standings) {
+	for _, s := range f.shards {
+		all = append(all, s)
+	}
+	return all
+}
+
+func (f *fakeShard) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	f.mu.Lock()
 	hook, n := f.apply, f.asked
 	f.asked++
@@ -94,14 +125,14 @@ func (f *fake) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.
 	case r.err == nil || r.executed:
 		a = f.add(p)
 	}
-	f.calls = append(f.calls, call{p.Expected.String() + " " + p.Next.String(), p.Width(), a.Outcome, r.err})
+	f.calls = append(f.calls, call{f.shard, p.Expected.String() + " " + p.Next.String(), p.Width(), a.Outcome, r.err})
 	if r.err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("apply: %w", r.err)
 	}
 	return a, time.Duration(p.Width()) * time.Microsecond, nil
 }
 
-func (f *fake) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
+func (f *fakeShard) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checks++
@@ -111,10 +142,10 @@ func (f *fake) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error
 	return f.judge(p, true), nil
 }
 
-func (f *fake) add(p *ledger.Piece) ledger.Answer { return f.judge(p, false) }
+func (f *fakeShard) add(p *ledger.Piece) ledger.Answer { return f.judge(p, false) }
 
 // judge adds a piece, or only checks it.
-func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
+func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 	field := p.Partition.String()
 	switch found := f.ledger[field]; {
 	case !check && found == p.Next.String() && found != p.Expected.String():
@@ -145,6 +176,9 @@ func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 		}
 	}
 	each(func(listing, member string, m ledger.Member) {
+		if at := f.of().Of(fold.Hash(m.ID)); at != f.shard {
+			panic(fmt.Sprintf("%q of shard %d is sent to shard %d", member, at, f.shard))
+		}
 		if key := listing + " " + member; met[key] {
 			panic("a member and a window meet twice in a piece: " + key)
 		}
@@ -182,23 +216,23 @@ func (f *fake) judge(p *ledger.Piece, check bool) ledger.Answer {
 	return ledger.Answer{Outcome: ledger.Applied}
 }
 
-func (f *fake) Position(_ context.Context, partition ledger.Partition) (string, error) {
+func (f *fakeShard) Position(_ context.Context, partition ledger.Partition) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.position != nil {
-		if err := f.position(); err != nil {
+		if err := f.position(f.shard); err != nil {
 			return "", err
 		}
 	}
 	return f.ledger[partition.String()], nil
 }
 
-func (f *fake) State(context.Context) (ledger.State, error) {
+func (f *fakeShard) State(context.Context) (ledger.State, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.states++
 	if f.state != nil {
-		if err := f.state(); err != nil {
+		if err := f.state(f.shard); err != nil {
 			return ledger.State{}, err
 		}
 	}
@@ -208,14 +242,14 @@ func (f *fake) State(context.Context) (ledger.State, error) {
 	}, nil
 }
 
-func (f *fake) CheckSchema(found string) error {
+func (f *fakeShard) CheckSchema(found string) error {
 	if found == "" || found == ourSchema {
 		return nil
 	}
 	return fmt.Errorf("other schema %s: %w", found, errHalting)
 }
 
-func (f *fake) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
+func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begins++
@@ -250,7 +284,7 @@ func (f *fake) Begin(_ context.Context, all []ledger.StartPosition) (ledger.Star
 	return ledger.Began, nil
 }
 
-func (f *fake) Report(_ context.Context, partition ledger.Partition, line string) (string, error) {
+func (f *fakeShard) Report(_ context.Context, partition ledger.Partition, line string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	field := partition.String()
@@ -259,7 +293,7 @@ func (f *fake) Report(_ context.Context, partition ledger.Partition, line string
 	return was, nil
 }
 
-func (f *fake) Classify(err error) ledger.Verdict {
+func (f *fakeShard) Classify(err error) ledger.Verdict {
 	if errors.Is(err, errHalting) {
 		return ledger.Halt
 	}
@@ -273,29 +307,148 @@ func (f *fake) do(change func()) {
 	change()
 }
 
-// at is where the ledger stands.
+func (f *fake) of() ledger.Shards { return ledger.Shards(len(f.shards)) }
+
+func field(partition int) string {
+	return ledger.Partition{Topic: topic, Number: partition}.String()
+}
+
+// texts are a field's in the ledgers of all shards. The caller holds the lock.
+func (f *fake) texts(field string) (all []string) {
+	for _, s := range f.shards {
+		all = append(all, s.ledger[field])
+	}
+	return all
+}
+
+// at is where the ledgers stand: the one text where they are level, else that of each.
 func (f *fake) at(partition int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ledger[ledger.Partition{Topic: topic, Number: partition}.String()]
+	all := f.texts(field(partition))
+	if len(slices.Compact(slices.Clone(all))) == 1 {
+		return all[0]
+	}
+	return fmt.Sprintf("%q", all)
+}
+
+// positions are where the ledgers stand.
+func (f *fake) positions(partition int) (ledger.Positions, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make(ledger.Positions, len(f.shards))
+	for i, text := range f.texts(field(partition)) {
+		var err error
+		if all[i], err = ledger.Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// stands has ledgers that were begun stand at a text: at that of a sweep as far as each shard's
+// members go. The caller holds the lock, where anything runs.
+func (f *fake) stands(field, text string) {
+	for i, s := range f.shards {
+		s.schema, s.ledger[field] = ourSchema, text
+		if at, err := ledger.Parse(text); err == nil {
+			s.ledger[field] = spread(at, f.of())[i].String()
+		}
+	}
+}
+
+// spread is what a position of the only shard is of several.
+func spread(at ledger.Position, n ledger.Shards) ledger.Positions {
+	all := slices.Repeat(ledger.Positions{at}, int(n))
+	for i := range all {
+		switch {
+		case !at.Sweeping() || i == n.Of(at.Hash):
+		case i < n.Of(at.Hash):
+			all[i] = ledger.At(at.To)
+		default:
+			all[i] = ledger.At(at.From)
+		}
+	}
+	return all
+}
+
+// written has the schemas be another's. The caller holds the lock, where anything runs.
+func (f *fake) written(schema string) {
+	for _, s := range f.shards {
+		s.schema = schema
+	}
+}
+
+// origin is the text of a partition's, which is the same in every shard. The caller holds the
+// lock.
+func (f *fake) origin(t require.TestingT, field string) string {
+	for _, s := range f.shards[1:] {
+		require.Equal(t, f.shards[0].origins[field], s.origins[field], "shard %d", s.shard)
+	}
+	return f.shards[0].origins[field]
+}
+
+// boards are those of all shards together. The caller holds the lock, where anything runs.
+func (f *fake) boards() board {
+	all := board{}
+	for _, s := range f.shards {
+		for listing, members := range s.boards {
+			all[listing] = merged(all[listing], members)
+		}
+	}
+	return all
+}
+
+// ledgers are those of all shards. The caller holds the lock, where anything runs.
+func (f *fake) ledgers() (all []map[string]string) {
+	for _, s := range f.shards {
+		all = append(all, maps.Clone(s.ledger))
+	}
+	return all
+}
+
+// callsOf are the calls of Apply, by shard. The caller holds the lock.
+func (f *fake) callsOf() [][]call {
+	all := make([][]call, len(f.shards))
+	for _, c := range f.calls {
+		all[c.shard] = append(all[c.shard], c)
+	}
+	return all
+}
+
+// has has a board hold a member's total. The caller holds the lock.
+func (f *fake) has(listing, member string, t total) {
+	boards := f.shards[f.of().Of(fold.Hash([]byte(member)))].boards
+	if boards[listing] == nil {
+		boards[listing] = map[string]total{}
+	}
+	boards[listing][member] = t
 }
 
 // snapshot keeps what Redis would dump; the returned function brings it back.
 func (f *fake) snapshot() (restore func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	schema, led, origins, boards := f.schema, maps.Clone(f.ledger), maps.Clone(f.origins), cloned(f.boards)
+	var all []fakeShard
+	for _, s := range f.shards {
+		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards)})
+	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.schema, f.ledger, f.origins, f.boards = schema, maps.Clone(led), maps.Clone(origins), cloned(boards)
+		for i, s := range f.shards {
+			s.schema, s.ledger, s.origins, s.boards = all[i].schema, maps.Clone(all[i].ledger), maps.Clone(all[i].origins), cloned(all[i].boards)
+		}
 	}
 }
 
-func (f *fake) wipe() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.schema, f.ledger, f.origins, f.boards = "", map[string]string{}, map[string]string{}, board{}
+func (f *fake) wipe() { f.do(f.wiped) }
+
+// wiped has it hold nothing. The caller holds its lock.
+func (f *fake) wiped() {
+	for _, s := range f.shards {
+		s.schema, s.ledger, s.origins, s.boards = "", map[string]string{}, map[string]string{}, board{}
+	}
 }
 
 func cloned(b board) board {
@@ -324,9 +477,4 @@ func merged[V any](a, b map[string]V) map[string]V {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
-}
-
-// wiped has it hold nothing. The caller holds its lock.
-func (f *fake) wiped() {
-	f.schema, f.ledger, f.origins, f.boards = "", map[string]string{}, map[string]string{}, board{}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 // hanging are standings whose every call of Apply takes until its context is over.
 type hanging struct {
 	Standings
-	calls atomic.Int32
+	calls *atomic.Int32
 }
 
 func (h *hanging) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
@@ -147,15 +148,20 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 	for p := range 6 {
 		w.send(p, some("a", 50, 5)...)
 	}
-	h := &hanging{Standings: w.standings}
-	_, stop := w.consumer(func(c *Config) { c.Standings = []Standings{h} })
-	eventually(t, "all of them hang", func() bool { return h.calls.Load() == 6 })
+	calls := new(atomic.Int32)
+	_, stop := w.consumer(func(c *Config) {
+		c.Standings = slices.Clone(c.Standings)
+		for i, s := range c.Standings {
+			c.Standings[i] = &hanging{s, calls}
+		}
+	})
+	eventually(t, "all of them hang", func() bool { return int(calls.Load()) == 6*int(of) })
 	began := time.Now()
 	require.NoError(t, stop())
 	require.GreaterOrEqual(t, time.Since(began), lastCall)
 	require.Less(t, time.Since(began), lastCall+30*time.Second)
 	w.standings.do(func() {
-		require.Len(t, w.standings.calls, 6)
+		require.Len(t, w.standings.calls, 6*int(of))
 		for _, c := range w.standings.calls {
 			require.ErrorIs(t, c.err, context.Canceled)
 		}
@@ -198,7 +204,7 @@ func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 	_, stop := w.consumer(func(c *Config) { c.Start.From = start.FromWindow })
 	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
 	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
-	w.standings.do(func() { require.Equal(t, 1, w.standings.begins) })
+	w.standings.do(func() { require.Equal(t, int(of), w.standings.begins, "one in every shard") })
 	// Twice an own look at the log's start and end each, and one at all of it: that one
 	// would be 36 for each, and others may be tried again.
 	require.LessOrEqual(t, lists.Load(), int32(2*(12*2*3+12*3+12*2)))
@@ -219,7 +225,9 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	w.committed.Unlock()
 	w.reaches(0)
 	w.standings.do(func() {
-		require.Equal(t, map[string]string{"events/0": "0 0", "events/1": "0 0"}, w.standings.origins)
+		for _, s := range w.standings.shards {
+			require.Equal(t, map[string]string{"events/0": "0 0", "events/1": "0 0"}, s.origins)
+		}
 	})
 }
 
@@ -231,7 +239,7 @@ func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
 	w.reaches(0)
 	first.stop(t)
 	w.send(0, some("gone", 10, 5)...)
-	w.want = cloned(w.standings.boards) // those won't count
+	w.want = w.standings.boards() // those won't count
 	w.send(0, some("b", 10, 5)...)
 	require.NoError(t, w.cluster.DeleteRecords(topic, 0, 20))
 
@@ -243,7 +251,7 @@ func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
 	w.worker(0, func(c *Config) { c.OnGap = start.GapContinues })
 	w.reaches(0)
 	w.standings.do(func() {
-		o, err := ledger.ParseOrigin(w.standings.origins["events/0"])
+		o, err := ledger.ParseOrigin(w.standings.origin(t, "events/0"))
 		require.NoError(t, err)
 		require.Equal(t, int64(20), o.Offset)
 		require.InDelta(t, time.Now().UnixMilli()+300_000, o.Time, 60_000)
@@ -255,9 +263,7 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.send(0, some("a", 10, 5)...)
-	w.standings.do(func() {
-		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
-	})
+	w.standings.do(func() { w.standings.stands("events/0", "11") })
 	began := time.Now()
 	r := w.worker(0, nil)
 	eventually(t, "it waits and says why", func() bool {
@@ -276,9 +282,7 @@ func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.send(0, some("a", 10, 5)...)
-	w.standings.do(func() {
-		w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "11"
-	})
+	w.standings.do(func() { w.standings.stands("events/0", "11") })
 	c := New(w.config)
 	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log))[0]
 	worker.locator.short.Since = time.Now().Add(-time.Hour)

@@ -16,6 +16,9 @@ import (
 func TestTwoHundredAndFiftyPartitionsInTheLeastMemoryAreAllCounted(t *testing.T) {
 	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		t.Run(name, func(t *testing.T) {
+			if codec > 0 {
+				oneShard(t, "what a codec holds is the same for any number of shards")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				const n = 250
 				b := newBubble(t, n, nil)

@@ -121,7 +121,8 @@ func TestALogThatBeginsWithAnOldFormatIsReadFromBehindIt(t *testing.T) {
 		}
 		w.reaches(0)
 		w.standings.do(func() {
-			require.True(t, strings.HasPrefix(w.standings.origins["events/0"], fmt.Sprint(c.want, " ")), w.standings.origins["events/0"])
+			origin := w.standings.origin(t, "events/0")
+			require.True(t, strings.HasPrefix(origin, fmt.Sprint(c.want, " ")), origin)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"errors"
-	"maps"
 	"testing"
 	"time"
 
@@ -16,17 +15,17 @@ import (
 )
 
 // located is what a worker finds, and writes.
-func (w *world) located(c *Consumer, partition int) (ledger.Position, error) {
+func (w *world) located(c *Consumer, partition int) (ledger.Positions, error) {
 	w.t.Helper()
 	com := newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log)
 	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
 		at, err := worker.locator.locate(w.t.Context())
 		if err != nil && !errors.Is(err, errAgain) {
-			return ledger.Position{}, err
+			return nil, err
 		}
 		if err == nil {
-			return at[0], nil
+			return at, nil
 		}
 	}
 }
@@ -70,12 +69,16 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			now := time.Now()
 			w.standings.do(func() {
 				w.standings.clock = func() time.Time { return now }
-				if w.standings.schema = c.schema; c.schema == "" && len(c.found) > 0 {
-					w.standings.schema = ourSchema
+				for field, text := range c.found {
+					w.standings.stands(field, text)
 				}
-				maps.Copy(w.standings.ledger, c.found)
+				if c.schema != "" {
+					w.standings.written(c.schema)
+				}
 				if c.boards > 0 {
-					w.standings.boards["global:weekly:2026-W47"] = nil
+					for _, s := range w.standings.shards {
+						s.boards["global:weekly:2026-W47"] = nil
+					}
 				}
 			})
 			if c.commit != nil {
@@ -94,14 +97,11 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			require.Equal(t, []kafkaconn.Log{{Start: 20, End: 30}, {Start: 0, End: 10}}, logs)
 			committed, err := kafkaconn.Committed(t.Context(), consumer.kafka, cfg.Group, topic, 0, 1)
 			require.NoError(t, err)
-			state, err := w.standings.State(t.Context())
-			require.NoError(t, err)
-			all, err := consumer.Outlook(t.Context(), topic, []ledger.State{state}, logs, committed)
+			states := w.states()
+			all, err := consumer.Outlook(t.Context(), topic, states, logs, committed)
 			require.NoError(t, err)
 			require.Len(t, all, 2)
-			after, err := w.standings.State(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, state, after)
+			require.Equal(t, states, w.states())
 			require.Zero(t, w.standings.begins)
 
 			for p, o := range all {
@@ -117,10 +117,10 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 					continue
 				}
 				require.NoError(t, err)
-				require.Equal(t, at.From, o.At, "partition %d", p)
+				require.Equal(t, at.Lowest(), o.At, "partition %d", p)
 				w.standings.do(func() {
 					origin := ledger.Origin{}
-					if text := w.standings.origins[ledger.Partition{Topic: topic, Number: p}.String()]; text != "" {
+					if text := w.standings.origin(t, field(p)); text != "" {
 						origin, err = ledger.ParseOrigin(text)
 						require.NoError(t, err)
 					}
@@ -129,6 +129,14 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// states are what the standings of all shards answer.
+func (w *world) states() []ledger.State {
+	w.t.Helper()
+	all, err := shards(w.standings.standings()).states(w.t.Context())
+	require.NoError(w.t, err)
+	return all
 }
 
 // commit has the group commit offsets.

@@ -17,15 +17,14 @@ import (
 // A worker that pauses leaves all shards at the same position, those too that a batch had nothing
 // for; it says so, counts nothing, and goes on afterwards.
 func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
+	oneShard(t, "it has three of its own")
 	t.Parallel()
 	w := newWorld(t, 1)
-	fakes := []*fake{newFake(), newFake(), newFake()}
+	fake := newFakeOf(3)
 	pause := new(Pause)
-	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = []Standings{fakes[0], fakes[1], fakes[2]}, pause })
+	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = fake.standings(), pause })
 	at := func() (all []string) {
-		for _, f := range fakes {
-			all = append(all, f.at(0))
-		}
+		fake.do(func() { all = fake.texts(field(0)) })
 		return all
 	}
 	all := func(offset int) func() bool {
@@ -59,38 +58,28 @@ func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
 	end := int(w.end(topic, 0))
 	eventually(t, "it goes on", all(end))
 	require.Empty(t, r.status.Line().Reason)
-	merged := board{}
-	for _, f := range fakes {
-		for listing, members := range f.boards {
-			for member, sum := range members {
-				if merged[listing] == nil {
-					merged[listing] = map[string]total{}
-				}
-				merged[listing][member] = sum
-			}
-		}
-	}
-	require.Empty(t, differences(w.want, merged))
+	require.Empty(t, differences(w.want, fake.boards()))
 }
 
 // A sweep that another owner has left is finished first: in its middle nothing could be copied.
 func TestAPauseBeginsOnceASweepThatIsTakenOverIsThrough(t *testing.T) {
+	oneShard(t, "it has two of its own")
 	t.Parallel()
 	w := newWorld(t, 1)
 	for i := range 100 {
 		w.send(0, earned{User: fmt.Sprint("u", i), Points: 1, At: time.Now().UnixMilli()})
 	}
-	fakes := []*fake{newFake(), newFake()}
+	fake := newFakeOf(2)
 	for i, text := range []string{"50", ledger.Position{From: 0, To: 100, Hash: 0x9000000000000000}.String()} {
-		fakes[i].schema, fakes[i].ledger["events/0"] = ourSchema, text
+		fake.shards[i].schema, fake.shards[i].ledger["events/0"] = ourSchema, text
 	}
 	pause := new(Pause)
 	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard")})
-	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = []Standings{fakes[0], fakes[1]}, pause })
+	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = fake.standings(), pause })
 	eventually(t, "it waits", func() bool { return r.status.Line().Reason == health.WaitsReshard })
-	require.Equal(t, fakes[0].at(0), fakes[1].at(0))
-	position, err := ledger.Parse(fakes[0].at(0))
+	all, err := fake.positions(0)
 	require.NoError(t, err)
-	require.False(t, position.Sweeping())
-	require.GreaterOrEqual(t, position.From, int64(50))
+	require.True(t, all.Level(), "%v", all)
+	require.False(t, all.Sweeping(), "%v", all)
+	require.GreaterOrEqual(t, all.Lowest(), int64(50))
 }

@@ -4,9 +4,11 @@ package ingest
 // from the records to the origin.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ func (w *world) sendAt(when time.Time, n int) {
 func (w *world) originTime() (ms int64) {
 	w.t.Helper()
 	w.standings.do(func() {
-		o, err := ledger.ParseOrigin(w.standings.origins["events/0"])
+		o, err := ledger.ParseOrigin(w.standings.origin(w.t, "events/0"))
 		require.NoError(w.t, err)
 		ms = o.Time
 	})
@@ -51,16 +53,20 @@ func (w *world) originTime() (ms int64) {
 func (w *world) starts(from start.From, change func(*Config)) ReplayStart {
 	w.t.Helper()
 	cfg := w.config
-	cfg.Standings, cfg.Stats = []Standings{newFake()}, new(Stats)
+	cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
 	if change != nil {
 		change(&cfg)
 	}
-	live, err := w.standings.State(w.t.Context())
+	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, w.states(), []string{"events/0"})
 	require.NoError(w.t, err)
-	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, []ledger.State{live}, []string{"events/0"})
-	require.NoError(w.t, err)
-	require.Len(w.t, all[0], 1)
-	return all[0][0]
+	require.Len(w.t, all, int(of))
+	least := slices.MinFunc(all, func(a, b []ReplayStart) int { return cmp.Compare(a[0].Origin.Time, b[0].Origin.Time) })
+	for shard, s := range all {
+		require.Len(w.t, s, 1)
+		require.Equal(w.t, least[0].At, s[0].At, "shard %d", shard)
+		require.InDelta(w.t, least[0].Origin.Time, s[0].Origin.Time, 60_000, "by clocks of their own: shard %d", shard)
+	}
+	return least[0]
 }
 
 const sinceThen = 24 * time.Hour
@@ -83,7 +89,7 @@ func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 		})
 	}
 	t.Run("over a gap", func(t *testing.T) {
-		w.standings.do(func() { w.standings.schema, w.standings.ledger["events/0"] = ourSchema, "3" })
+		w.standings.do(func() { w.standings.stands("events/0", "3") })
 		_, err := w.located(New(w.gapContinues()), 0)
 		require.NoError(t, err)
 		require.Greater(t, w.originTime(), now.UnixMilli())
@@ -101,32 +107,38 @@ func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 	slept := func(s *ledger.State) { s.Now, s.Asked = now.Add(-time.Hour), now.Add(-time.Hour) }
 	t.Run("a start", func(t *testing.T) {
 		cfg := w.config
-		cfg.Standings = []Standings{&later{w.standings, slept}}
+		cfg.Standings = nil
+		for _, s := range w.standings.shards {
+			cfg.Standings = append(cfg.Standings, &later{s, slept})
+		}
 		_, err := w.located(New(cfg), 0)
 		require.NoError(t, err)
 		require.Greater(t, w.originTime(), now.UnixMilli())
 	})
 	t.Run("a rebuild", func(t *testing.T) {
-		live, err := w.standings.State(t.Context())
-		require.NoError(t, err)
-		slept(&live)
+		live := w.states()
+		for i := range live {
+			slept(&live[i])
+		}
 		cfg := w.config
-		cfg.Standings, cfg.Stats = []Standings{newFake()}, new(Stats)
-		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromEarliest}, []ledger.State{live}, []string{"events/0"})
+		cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
+		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromEarliest}, live, []string{"events/0"})
 		require.NoError(t, err)
-		require.Greater(t, all[0][0].Origin.Time, now.UnixMilli())
+		for shard := range live {
+			require.Greater(t, all[shard][0].Origin.Time, now.UnixMilli())
+		}
 	})
 }
 
 // later are standings whose state was read a while ago.
 type later struct {
-	*fake
+	*fakeShard
 
 	ago func(*ledger.State)
 }
 
 func (l *later) State(ctx context.Context) (ledger.State, error) {
-	s, err := l.fake.State(ctx)
+	s, err := l.fakeShard.State(ctx)
 	l.ago(&s)
 	return s, err
 }

@@ -97,10 +97,7 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 				late[m] = true
 				for _, window := range p.Groups[0].Windows {
 					listing := p.Windows[window].Listing()
-					if w.standings.boards[listing] == nil {
-						w.standings.boards[listing] = map[string]total{}
-					}
-					w.standings.boards[listing][m] = total{points: 1000, time: 1}
+					w.standings.has(listing, m, total{points: 1000, time: 1})
 					w.want[listing][m] = total{points: 1000, time: 1}
 				}
 			})
@@ -133,7 +130,7 @@ func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount
 	w := newWorld(t, 1)
 	all := some("a", 2000, 5)
 	const windows, named = 100, 700
-	w.standings.windows = windows
+	w.standings.windows = windows / int(of)
 	for i := range named {
 		all[2*i].Board = fmt.Sprint("b", i)
 	}
@@ -157,8 +154,10 @@ func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount
 		}
 	}
 	w.standings.do(func() {
-		require.LessOrEqual(t, len(w.standings.boards), windows)
-		require.Greater(t, len(w.standings.boards), windows-10)
+		for _, s := range w.standings.shards {
+			require.LessOrEqual(t, len(s.boards), w.standings.windows)
+			require.Greater(t, len(s.boards), w.standings.windows-10)
+		}
 	})
 	w.reaches(0)
 }

@@ -19,8 +19,8 @@ import (
 
 // moment is what the live standings held at one.
 type moment struct {
-	ledger map[string]string
-	boards board
+	ledgers []map[string]string
+	boards  board
 }
 
 // replay starts one of all the partitions, into a shadow.
@@ -28,15 +28,38 @@ func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
 	w.t.Helper()
 	shadow := newFake()
 	cfg := w.config
-	cfg.Standings, cfg.Stats = []Standings{shadow}, new(Stats)
+	cfg.Standings, cfg.Stats = shadow.standings(), new(Stats)
 	if change != nil {
 		change(&cfg)
 	}
 	r := NewReplay(cfg)
 	for p := range partitions {
-		require.NoError(w.t, r.Begin(w.t.Context(), 0, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: p}, At: ledger.At(0), Origin: &ledger.Origin{}}))
+		w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: p}, At: ledger.At(0), Origin: &ledger.Origin{}})
 	}
 	return r, shadow
+}
+
+// begins has a partition of the shadow begin in all shards.
+func (w *world) begins(r *Replay, at ledger.StartPosition) {
+	w.t.Helper()
+	for shard := range r.watched {
+		require.NoError(w.t, r.Begin(w.t.Context(), shard, at))
+	}
+}
+
+// to brings partition 0 in every shard of a shadow to its position, shard after shard.
+func to(ctx context.Context, r *Replay, all ledger.Positions) error {
+	for shard, at := range all {
+		if err := r.To(ctx, shard, map[string]ledger.Position{"events/0": at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toAll is to for one position, as far as each shard's members go.
+func toAll(ctx context.Context, r *Replay, at ledger.Position) error {
+	return to(ctx, r, spread(at, of))
 }
 
 func limitsOf(t testing.TB, texts map[string]string) map[string]ledger.Position {
@@ -46,6 +69,18 @@ func limitsOf(t testing.TB, texts map[string]string) map[string]ledger.Position 
 		at, err := ledger.Counted(text)
 		require.NoError(t, err)
 		all[field] = at
+	}
+	return all
+}
+
+// lowestOfAll are the offsets that every shard has come to.
+func lowestOfAll(t testing.TB, ledgers []map[string]string) map[string]ledger.Position {
+	t.Helper()
+	all := limitsOf(t, ledgers[0])
+	for _, texts := range ledgers {
+		for field, at := range limitsOf(t, texts) {
+			all[field] = ledger.At(min(all[field].From, at.From))
+		}
 	}
 	return all
 }
@@ -69,27 +104,26 @@ func (w *world) moments(seed uint64, partitions int) []moment {
 		}
 	}
 	var kept []moment
+	keep := func() {
+		kept = append(kept, moment{ledgers: w.standings.ledgers(), boards: w.standings.boards()})
+	}
 	w.standings.apply = func(int, *ledger.Piece) reply {
-		if random.IntN(10) == 0 {
-			w.standings.do(func() {
-				kept = append(kept, moment{ledger: clonedTexts(w.standings.ledger), boards: cloned(w.standings.boards)})
-			})
-		}
+		w.standings.do(func() {
+			if random.IntN(10) == 0 {
+				keep()
+			}
+		})
 		return reply{}
 	}
-	for p := range partitions { // one by one: the hook is called by one at a time
+	for p := range partitions { // one by one: what was kept is in order
 		r := w.worker(p, func(c *Config) { c.PieceTime = 1 })
 		end := strconv.FormatInt(w.end(topic, p), 10)
 		eventually(w.t, "the partition is through", func() bool { return w.standings.at(p) == end })
 		r.stop(w.t)
 	}
-	w.standings.do(func() {
-		kept = append(kept, moment{ledger: clonedTexts(w.standings.ledger), boards: cloned(w.standings.boards)})
-	})
+	w.standings.do(keep)
 	return kept
 }
-
-func clonedTexts(m map[string]string) map[string]string { return merged(m, nil) }
 
 func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 	t.Parallel()
@@ -102,19 +136,25 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 			r, shadow := w.replay(2, func(c *Config) { c.PieceTime = 1 })
 			letters := w.end(event.DeadLetterTopic(topic), 0) + w.end(event.DeadLetterTopic(topic), 1)
 			for i, m := range moments {
-				if len(m.ledger) < 2 || i%3 != int(seed)%3 && i != len(moments)-1 {
-					continue // workers begin one by one
+				if i%3 != int(seed)%3 && i != len(moments)-1 {
+					continue
 				}
-				limits := limitsOf(t, m.ledger)
-				require.NoError(t, r.To(t.Context(), 0, limits))
-				for field, at := range limits {
-					require.Equal(t, m.ledger[field], shadow.ledger[field])
-					require.Equal(t, at, r.Position(0, field))
-					if at.Sweeping() {
-						sweeps++
+				if of > 1 && i%2 == 0 { // as far as that goes, in one reading for all
+					require.NoError(t, r.To(t.Context(), AllShards, lowestOfAll(t, m.ledgers)))
+				}
+				for shard, texts := range m.ledgers {
+					limits := limitsOf(t, texts)
+					require.Len(t, limits, 2)
+					require.NoError(t, r.To(t.Context(), shard, limits))
+					for field, at := range limits {
+						require.Equal(t, texts[field], shadow.shards[shard].ledger[field])
+						require.Equal(t, at, r.Position(shard, field))
+						if at.Sweeping() {
+							sweeps++
+						}
 					}
 				}
-				require.Empty(t, differences(m.boards, shadow.boards), "at %v", m.ledger)
+				require.Empty(t, differences(m.boards, shadow.boards()), "at %v", m.ledgers)
 			}
 			require.Positive(t, sweeps, "some lay in the middle of a sweep")
 			require.Equal(t, letters, w.end(event.DeadLetterTopic(topic), 0)+w.end(event.DeadLetterTopic(topic), 1), "a replay writes no dead letters")
@@ -144,7 +184,10 @@ func TestAReplayThatIsStoppedAnywhereGoesOnFromItsShadow(t *testing.T) {
 			}
 			return reply{}
 		}
-		err := r.To(ctx, 0, limitsOf(t, last.ledger))
+		var err error
+		for shard := 0; shard < len(last.ledgers) && err == nil; shard++ {
+			err = r.To(ctx, shard, limitsOf(t, last.ledgers[shard]))
+		}
 		stop()
 		if err == nil {
 			break
@@ -154,8 +197,8 @@ func TestAReplayThatIsStoppedAnywhereGoesOnFromItsShadow(t *testing.T) {
 		require.Less(t, n, 1000)
 	}
 	require.Positive(t, stops)
-	require.Equal(t, last.ledger, shadow.ledger)
-	require.Empty(t, differences(last.boards, shadow.boards))
+	require.Equal(t, last.ledgers, shadow.ledgers())
+	require.Empty(t, differences(last.boards, shadow.boards()))
 }
 
 func TestAPositionOnlyLeadsToThoseThatASweepCanComeTo(t *testing.T) {
@@ -191,16 +234,18 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 	w.send(0, some("m", 20, 1)...)
 	r, shadow := w.replay(1, nil)
 	// In the middle of what Kafka keeps as one batch.
-	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(15)}))
+	require.NoError(t, toAll(t.Context(), r, ledger.At(15)))
 	require.Equal(t, "15", shadow.at(0))
 	weekly := 0 // in one week or, around midnight before a Monday, in two
-	for listing, members := range shadow.boards {
+	for listing, members := range shadow.boards() {
 		if strings.HasPrefix(listing, "global:weekly:") {
 			weekly += len(members)
 		}
 	}
 	require.Equal(t, 15, weekly)
-	require.ErrorIs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
+	for shard := range int(of) {
+		require.ErrorIs(t, r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
+	}
 }
 
 func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {
@@ -214,7 +259,7 @@ func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {
 		}
 		return reply{}
 	}
-	require.ErrorIs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(2000)}), ErrShadowLost)
+	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(2000)), ErrShadowLost)
 }
 
 func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
@@ -223,7 +268,7 @@ func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
 	w.send(0, some("m", 20, 1)...)
 	r, _ := w.replay(1, nil)
 	w.truncate(10)
-	require.ErrorIs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}), ErrLogMoved)
+	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(20)), ErrLogMoved)
 }
 
 func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
@@ -242,7 +287,8 @@ func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {
 			r, _ := w.replay(1, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 6*start.ConfirmFor)
 			defer cancel()
-			err := r.To(ctx, 0, map[string]ledger.Position{"events/0": until})
+			shard := of.Of(until.Hash)
+			err := r.To(ctx, shard, map[string]ledger.Position{"events/0": until})
 			var halt *health.Halt
 			require.ErrorAs(t, err, &halt)
 			require.Equal(t, health.HaltTruncated, halt.Reason)
@@ -260,12 +306,14 @@ func (w *world) truncate(offset int64) {
 func TestAReplayThatIsRefusedAWindowEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	all := some("a", 20, 5)
+	all := some("a", 50, 5) // so many that every shard has members
 	all[7].Board = "eu"
 	w.send(0, all...)
 	r, shadow := w.replay(1, nil)
 	shadow.windows = 1
-	err := r.To(t.Context(), 0, map[string]ledger.Position{topic + "/0": ledger.At(20)})
-	require.ErrorContains(t, err, topic+"/0: a shadow takes windows without limit, and ")
+	for shard := range int(of) {
+		err := r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(50)})
+		require.ErrorContains(t, err, topic+"/0: a shadow takes windows without limit, and ")
+	}
 	require.Equal(t, "0", shadow.at(0))
 }

@@ -58,11 +58,13 @@ func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 			r, shadow := w.replay(1, nil)
 			w.damages(r, 20)
 			for _, at := range limits {
-				require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": at}))
-				require.Equal(t, at.String(), shadow.at(0))
+				require.NoError(t, toAll(t.Context(), r, at))
+				got, err := shadow.positions(0)
+				require.NoError(t, err)
+				require.Equal(t, spread(at, of), got)
 			}
 			halt := new(*health.Halt)
-			require.ErrorAs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}), halt)
+			require.ErrorAs(t, toAll(t.Context(), r, ledger.At(20)), halt)
 			require.Equal(t, health.HaltFormat, (*halt).Reason)
 		})
 	}
@@ -75,7 +77,7 @@ func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
 	r, shadow := w.replay(1, nil)
 	fails := func(times int) {
 		shadow.do(func() {
-			shadow.state = func() error {
+			shadow.state = func(int) error {
 				if times--; times >= 0 {
 					return errLost
 				}
@@ -84,14 +86,16 @@ func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
 		})
 	}
 	fails(2)
-	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.NoError(t, toAll(t.Context(), r, ledger.At(20)))
 	require.Equal(t, "20", shadow.at(0))
 	// Begun already, by a call whose answer never came.
 	fails(2)
-	shadow.do(func() { shadow.ledger["events/1"] = "7" })
-	require.NoError(t, r.Begin(t.Context(), 0, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}}))
-	require.Equal(t, ledger.At(7), r.Position(0, "events/1"))
-	shadow.do(func() { shadow.state = func() error { return errHalting } })
+	shadow.do(func() { shadow.stands("events/1", "7") })
+	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}})
+	for shard := range int(of) {
+		require.Equal(t, ledger.At(7), r.Position(shard, "events/1"))
+	}
+	shadow.do(func() { shadow.state = func(int) error { return errHalting } })
 	require.ErrorIs(t, r.To(t.Context(), 0, nil), errHalting, "what won't pass isn't waited for")
 }
 
@@ -109,10 +113,11 @@ func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
 		}
 	})
 	into := ledger.Position{From: 0, To: 40, Hash: 1 << 63}
-	require.ErrorIs(t, r.To(ctx, 0, map[string]ledger.Position{"events/0": into}), context.Canceled)
-	require.Equal(t, ledger.At(0), r.Position(0, "events/0"))
-	require.NoError(t, r.Refresh(t.Context(), 0))
-	require.Equal(t, into, r.Position(0, "events/0"))
+	shard := of.Of(into.Hash)
+	require.ErrorIs(t, r.To(ctx, shard, map[string]ledger.Position{"events/0": into}), context.Canceled)
+	require.Equal(t, ledger.At(0), r.Position(shard, "events/0"))
+	require.NoError(t, r.Refresh(t.Context(), shard))
+	require.Equal(t, into, r.Position(shard, "events/0"))
 }
 
 func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
@@ -135,7 +140,7 @@ func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
 		resp.Topics = append(resp.Topics, answered)
 		return resp, nil, true
 	})
-	require.NoError(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(20)}))
+	require.NoError(t, toAll(t.Context(), r, ledger.At(20)))
 	require.Equal(t, "20", shadow.at(0))
 	require.Greater(t, behind.Load(), int32(3))
 }
@@ -149,10 +154,10 @@ func TestAReplayThatIsPastTheLogsEndHaltsOnceThatIsSure(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("m", 20, 1)...)
 	r, shadow := w.replay(1, nil)
-	shadow.do(func() { shadow.ledger["events/0"] = "30" })
+	shadow.do(func() { shadow.stands("events/0", "30") })
 	began := time.Now()
 	halt := new(*health.Halt)
-	require.ErrorAs(t, r.To(t.Context(), 0, map[string]ledger.Position{"events/0": ledger.At(35)}), halt)
+	require.ErrorAs(t, toAll(t.Context(), r, ledger.At(35)), halt)
 	require.Equal(t, health.HaltTruncated, (*halt).Reason)
 	require.GreaterOrEqual(t, time.Since(began), start.ConfirmFor)
 }

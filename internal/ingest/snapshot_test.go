@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +29,10 @@ func TestAWorkerComesRoundAndOneThatHangsDoesNot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	hang, hanging := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	w.standings.apply = func(_ int, p *ledger.Piece) reply {
 		if p.Partition.Number == 1 { // a call that knows no deadline
-			close(hanging)
+			once.Do(func() { close(hanging) })
 			<-hang
 		}
 		return reply{}
@@ -101,7 +103,7 @@ func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
 	c, stop := w.consumer(nil)
 	w.send(0, some("a", 3, 5)...)
 	w.reaches(0)
-	away := func(err error) func() error { return func() error { return err } }
+	away := func(err error) func(int) error { return func(int) error { return err } }
 	w.standings.do(func() { w.standings.position, w.standings.state = away(errLost), away(errLost) })
 	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == health.StateWaiting })
 	before := time.Now().Truncate(time.Millisecond)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ledger"
 )
 
 // Sixty partitions wait for their turn at memory when their brokers have nothing for
@@ -40,10 +39,13 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 	} {
 		for position, of := range map[string]string{"0": "a batch", "0..500@0000000000000001": "a sweep that was taken over"} {
 			t.Run(name+", "+of, func(t *testing.T) {
+				if position == "0" {
+					oneShard(t, "who has batches waits alike for any number of shards")
+				}
 				synctest.Test(t, func(t *testing.T) {
 					b := newBubble(t, n+1, nil)
 					for p := range n {
-						b.standings.ledger[ledger.Partition{Topic: topic, Number: p}.String()] = position
+						b.standings.stands(field(p), position)
 					}
 					hog := b.consumer.memory.Account()
 					require.True(t, hog.Take(b.consumer.memory.Total()))
@@ -82,7 +84,7 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		const batches, each = 10, 500
 		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 200 << 10 })
-		b.standings.ledger[ledger.Partition{Topic: topic, Number: 0}.String()] = fmt.Sprintf("0..%d@ffffffffffffffff", batches*each)
+		b.standings.stands(field(0), fmt.Sprintf("0..%d@ffffffffffffffff", batches*each))
 		for i := range batches {
 			b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 		}

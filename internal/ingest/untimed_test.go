@@ -42,7 +42,7 @@ func TestALogWithoutTimesIsReadFromItsStart(t *testing.T) {
 			w.worker(0, func(c *Config) { c.Start = where })
 			w.reaches(0)
 			w.standings.do(func() {
-				require.Regexp(t, "^"+strconv.FormatInt(first, 10)+" ", w.standings.origins[w.config.Topics[0]+"/0"], name)
+				require.Regexp(t, "^"+strconv.FormatInt(first, 10)+" ", w.standings.origin(t, w.config.Topics[0]+"/0"), name)
 			})
 		}
 	}

@@ -5,7 +5,9 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,24 +37,27 @@ func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
 	w.reaches(0)
 	eventually(t, "it is known that the piece is in", func() bool { return w.stats.Applied.Load() == 50 })
 	w.standings.do(func() {
-		for _, c := range w.standings.calls[:4] {
-			require.Equal(t, w.standings.calls[0].piece, c.piece)
+		for _, calls := range w.standings.callsOf() {
+			for _, c := range calls[:4] {
+				require.Equal(t, calls[0].piece, c.piece)
+			}
 		}
 	})
-	require.Equal(t, int64(3), w.stats.Retries.Load())
+	require.Equal(t, int64(3*of), w.stats.Retries.Load())
 	require.Zero(t, w.stats.AllMoves())
 }
 
-// sweepHalfway has the ledger stand in the middle of a sweep of all that the log
+// sweepHalfway has the ledgers stand in the middle of a sweep of all that the log
 // holds.
 // The owner before cut small pieces.
 func (w *world) sweepHalfway() {
 	w.t.Helper()
 	end := w.end(topic, 0)
-	halting := make(chan struct{})
+	var halting sync.WaitGroup
+	halting.Add(int(of))
 	w.standings.apply = func(n int, p *ledger.Piece) reply {
 		if n == 1 {
-			close(halting)
+			halting.Done()
 		}
 		if n > 0 {
 			return reply{err: errLost}
@@ -60,13 +65,16 @@ func (w *world) sweepHalfway() {
 		return reply{}
 	}
 	first := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20; c.PieceTime = time.Nanosecond })
-	<-halting
+	halting.Wait()
 	first.stop(w.t)
 	w.standings.apply = nil
-	at, err := ledger.Parse(w.standings.at(0))
+	all, err := w.standings.positions(0)
 	require.NoError(w.t, err)
-	require.True(w.t, at.Sweeping(), "%v", at)
-	require.LessOrEqual(w.t, at.To, end)
+	for _, at := range all {
+		require.True(w.t, at.Sweeping(), "%v", all)
+		require.LessOrEqual(w.t, at.To, end)
+		require.Equal(w.t, all[0].To, at.To, "%v", all)
+	}
 }
 
 func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
@@ -79,8 +87,9 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	w.sendRaw(0, []byte("bad"))
 	w.send(0, some("z", 10, 5)...)
 	w.sweepHalfway()
-	at, err := ledger.Parse(w.standings.at(0))
+	all, err := w.standings.positions(0)
 	require.NoError(t, err)
+	at := all.Next()
 	before := len(w.deadLetters(0))
 	// A reserve of 4 MiB, 3.3 of them for a batch, and the members take above 6.
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 12 << 20; c.FetchBytes = 64 << 10 })
@@ -110,8 +119,8 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	w.reaches(0)
 	failed := make(chan struct{}, 1)
 	w.standings.do(func() {
-		w.standings.position = func() error { return errLost }
-		w.standings.state = func() error {
+		w.standings.position = func(int) error { return errLost }
+		w.standings.state = func(int) error {
 			select {
 			case failed <- struct{}{}:
 			default:
@@ -123,7 +132,7 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	restore()
 	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
 	w.reaches(0)
-	require.Equal(t, int64(1), w.stats.AllMoves())
+	require.Equal(t, int64(1), w.stats.AllMoves(), "it is one of all shards")
 	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
 	w.said(1, "the ledger has moved")
 }
@@ -135,21 +144,27 @@ func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 		b := newBubble(t, 1, nil)
 		var applied, looked []time.Time
 		b.standings.apply = func(int, *ledger.Piece) reply {
-			applied = append(applied, time.Now())
+			b.standings.do(func() { applied = append(applied, time.Now()) })
 			b.consumer.Reconnected()
 			return reply{}
 		}
-		b.standings.position = func() error {
+		b.standings.position = func(int) error {
 			looked = append(looked, time.Now())
 			return nil
 		}
 		stop := b.run()
-		time.Sleep(lookEvery / 3) // between two looks
-		b.send(0, 0, some("a", 10, 5)...)
+		time.Sleep(lookEvery / 3)         // between two looks
+		b.send(0, 0, some("a", 50, 5)...) // so many that there is a piece for every shard
 		b.counts(time.Minute)
 		synctest.Wait()
-		require.Len(t, applied, 1)
-		require.Contains(t, looked, applied[0])
+		require.Len(t, applied, int(of))
+		after := 0
+		for _, at := range looked {
+			if at.Equal(applied[0]) {
+				after++
+			}
+		}
+		require.GreaterOrEqual(t, after, int(of), "at every shard's")
 		stop()
 	})
 }
@@ -195,7 +210,7 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 	letters := w.deadLetters(0)
 	w.standings.do(func() {
 		over := 0
-		for listing, members := range w.standings.boards {
+		for listing, members := range w.standings.boards() {
 			for m, got := range members {
 				if !strings.HasPrefix(m, "rich") {
 					require.Equal(t, want[listing][m], got)
@@ -247,15 +262,15 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			w.workerOf(r.consumer, 1)
 			eventually(t, "the other partition runs on", func() bool { return w.standings.at(1) == "100" })
 			eventually(t, "it has been looked at three times", func() bool {
-				n := 0
+				n := make([]int, of) // of a look one shard, or more of them, may get to be refused
 				w.standings.do(func() {
 					for _, c := range w.standings.calls {
 						if strings.HasPrefix(c.piece, "0 ") && (c.err != nil || c.outcome != ledger.Applied) {
-							n++
+							n[c.shard]++
 						}
 					}
 				})
-				return n >= 3
+				return slices.Max(n) >= 3
 			})
 			l := r.status.Line()
 			require.Equal(t, health.StateHalted, l.State)
@@ -278,9 +293,9 @@ func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	w.send(0, some("a", 10, 5)...)
 	r := w.worker(0, nil)
 	w.reaches(0)
-	w.standings.do(func() { w.standings.ledger[r.field] = ledger.Torn(ledger.At(10)) })
+	w.standings.do(func() { w.standings.stands(r.field, ledger.Torn(ledger.At(10))) })
 	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltTorn })
-	w.standings.do(func() { w.standings.ledger[r.field] = "10" })
+	w.standings.do(func() { w.standings.stands(r.field, "10") })
 	w.send(0, some("b", 10, 5)...)
 	w.reaches(0)
 	w.said(1, "partition halted")
@@ -293,13 +308,15 @@ func TestASchemaThatIsGoneHalts(t *testing.T) {
 	w.send(0, some("a", 10, 5)...)
 	r := w.worker(0, nil)
 	w.reaches(0)
-	w.standings.do(func() { w.standings.schema = "" })
+	w.standings.do(func() { w.standings.written("") })
 	w.send(0, some("b", 10, 5)...)
 	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltSchema })
 	looks := make(chan time.Time, 1000)
 	w.standings.do(func() {
-		w.standings.state = func() error {
-			looks <- time.Now()
+		w.standings.state = func(shard int) error {
+			if shard == 0 {
+				looks <- time.Now()
+			}
 			return nil
 		}
 	})
@@ -309,14 +326,14 @@ func TestASchemaThatIsGoneHalts(t *testing.T) {
 		require.Greater(t, look.Sub(before), 900*time.Millisecond, "it looks once a second")
 		before = look
 	}
-	w.standings.do(func() { w.standings.schema = ourSchema })
+	w.standings.do(func() { w.standings.written(ourSchema) })
 	w.reaches(0)
 }
 
 func TestAnotherSchemaHaltsBeforeAnythingIsRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.standings.schema = `{"v":2}`
+	w.standings.written(`{"v":2}`)
 	r := w.worker(0, nil)
 	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltSchema })
 	require.Zero(t, w.stats.FetchBytes.Load())
@@ -326,16 +343,18 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5000, 5)...)
-	block, blocked := make(chan struct{}), make(chan struct{})
+	block := make(chan struct{})
+	var blocked sync.WaitGroup
+	blocked.Add(int(of))
 	w.standings.apply = func(n int, _ *ledger.Piece) reply {
 		if n == 0 {
-			close(blocked)
+			blocked.Done()
 			<-block
 		}
 		return reply{}
 	}
 	r := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
-	<-blocked
+	blocked.Wait()
 	r.cancel(errGenerationEnded)
 	select {
 	case <-r.done:
@@ -345,9 +364,11 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 	close(block)
 	r.stop(t)
 	w.standings.do(func() {
-		require.Len(t, w.standings.calls, 1, "no further piece was sent")
-		require.Equal(t, ledger.Applied, w.standings.calls[0].outcome)
-		require.NoError(t, w.standings.calls[0].err)
+		for _, calls := range w.standings.callsOf() {
+			require.Len(t, calls, 1, "no further piece was sent")
+			require.Equal(t, ledger.Applied, calls[0].outcome)
+			require.NoError(t, calls[0].err)
+		}
 	})
 	require.Zero(t, r.consumer.memory.Used())
 	w.standings.apply = nil

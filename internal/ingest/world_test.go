@@ -6,6 +6,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,7 +32,32 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests with the only shard of the standings, and again with five. What is
+// measured or fuzzed is so once.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(onOneShardAndOnFive{m}) }
+
+type onOneShardAndOnFive struct{ *testing.M }
+
+func (m onOneShardAndOnFive) Run() int {
+	code := m.M.Run()
+	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.list").Value.String()
+	if of = 5; code == 0 && once == "" {
+		// Shards that nothing comes for are looked at once a second: most of a test is to wait.
+		if parallel := flag.Lookup("test.parallel").Value; parallel.(flag.Getter).Get().(int) < 4 {
+			_ = parallel.Set("4")
+		}
+		code = m.M.Run()
+	}
+	return code
+}
+
+// oneShard leaves a test out where there are several shards.
+func oneShard(t testing.TB, why string) {
+	t.Helper()
+	if of > 1 {
+		t.Skip(why)
+	}
+}
 
 const topic = "events"
 
@@ -74,6 +100,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	w := &world{t: t, cluster: cluster, transport: transport, standings: newFake(), stats: new(Stats), logs: logs, want: board{}, calendar: calendar}
 	t.Cleanup(func() {
 		if t.Failed() {
+			t.Logf("shards: %d", of)
 			for _, e := range logs.All() {
 				t.Log(e.Time.Format("05.000"), e.Level, e.Message, e.ContextMap())
 			}
@@ -93,7 +120,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: []Standings{w.standings}, Log: zap.New(core), Stats: w.stats,
+		Standings: w.standings.standings(), Log: zap.New(core), Stats: w.stats,
 	}
 	w.client = w.producer()
 	return w
@@ -338,7 +365,7 @@ func (w *world) reaches(partitions ...int) {
 		eventually(w.t, fmt.Sprintf("partition %d stands at %s", p, end), func() bool { return w.standings.at(p) == end })
 	}
 	w.standings.do(func() {
-		if d := differences(w.want, w.standings.boards); d != "" {
+		if d := differences(w.want, w.standings.boards()); d != "" {
 			w.t.Fatalf("the boards differ:\n%s", d)
 		}
 	})
