@@ -26,7 +26,7 @@ func (f *redisFacts) coverage(ctx context.Context, r *clients.Reader) {
 }
 
 // oneShard is what is said of a cluster with a single shard.
-const oneShard = "one shard uses one master: consumer reshard spreads members over several"
+const oneShard = "one shard uses one master: redis.shards spreads members over several, and consumer reshard changes it"
 
 // judgeShards is about a cluster, and about several shards.
 func judgeShards(s *section, f *redisFacts) {
