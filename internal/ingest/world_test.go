@@ -41,7 +41,7 @@ type onOneShardAndOnFive struct{ *testing.M }
 func (m onOneShardAndOnFive) Run() int {
 	code := m.M.Run()
 	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.list").Value.String()
-	if of = 5; code == 0 && once == "" {
+	if of = 5; code == 0 && once == "" && !testing.Short() {
 		// Shards that nothing comes for are looked at once a second: most of a test is to wait.
 		if parallel := flag.Lookup("test.parallel").Value; parallel.(flag.Getter).Get().(int) < 4 {
 			_ = parallel.Set("4")

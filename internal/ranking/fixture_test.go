@@ -38,11 +38,12 @@ type tester interface {
 }
 
 // TestMain runs the tests with the only shard of a prefix, and again with one of several:
-// there is nothing that a store does otherwise. What is measured or fuzzed is so once.
+// there is nothing that a store does otherwise. What is measured or fuzzed is so once, and
+// so is everything where what is slow is left out.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
-	if shard, of = 3, 5; code == 0 && once == "" {
+	if shard, of = 3, 5; code == 0 && once == "" && !testing.Short() {
 		code = m.Run()
 	}
 	os.Exit(code)
