@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // reshards changes the number of shards, and returns what the command says of it.
@@ -33,6 +34,7 @@ func reshards(t *testing.T, place *harness.Place, to int) (said struct {
 // Replicas are there all the time, of the old configuration and of the new one; a reshard is
 // killed while it copies, and members earn points meanwhile.
 func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
+	testenv.Slow(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"redis.shards": "1"}})
 	ctx, stop := context.WithCancel(t.Context())
@@ -61,7 +63,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 			// Redis says how many there are, so this one goes by that.
 			place.Start(t).Log.Await(t, within, "redis.shards is")
 		}
-		if to == 2 && !testing.Short() {
+		if to == 2 {
 			killed(t, place, 3, to)
 		}
 		said := reshards(t, place, to)
