@@ -109,13 +109,13 @@ var (
 	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua"}
 	shared    = []string{"apply.lua", "start.lua", "state.lua"}
 	// ofReshard only a reshard runs, which runs some of the others, too.
-	ofReshard     = []string{"prolong.lua", "page.lua", "paste.lua", "renumber.lua", "keep.lua", "leave.lua"}
+	ofReshard     = []string{"prolong.lua", "page.lua", "paste.lua", "renumber.lua", "keep.lua", "leave.lua", "mark.lua", "discard.lua"}
 	sharedReshard = []string{"lock.lua", "release.lua", "state.lua", "number.lua"}
 )
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 28)
+	require.Len(t, all, 30)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {

@@ -137,11 +137,17 @@ func (s *Store) CheckNumber(ctx context.Context) error {
 
 // Copied reports whether the shard is a copy that a reshard hasn't finished.
 func (s *Store) Copied(ctx context.Context) (bool, error) {
-	n, err := s.client.Exists(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
-	if err != nil {
-		return false, fmt.Errorf("look for an unfinished copy under %q: %w", s.prefix, s.explain(err, ""))
+	whose, err := s.CopyOf(ctx)
+	return whose != "", err
+}
+
+// CopyOf is whose copy the shard is that a reshard hasn't finished; empty where it is none.
+func (s *Store) CopyOf(ctx context.Context) (string, error) {
+	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("look for an unfinished copy under %q: %w", s.prefix, s.explain(err, ""))
 	}
-	return n > 0, nil
+	return whose, nil
 }
 
 // Dropped is what the shard keeps of windows that nothing opens any more: by name until when

@@ -57,6 +57,8 @@ var (
 	Renumber = load("renumber.lua")
 	Keep     = load("keep.lua")
 	Leave    = load("leave.lua")
+	Mark     = load("mark.lua")
+	Discard  = load("discard.lua")
 
 	TryReshard = load("tryreshard.lua")
 )

@@ -41,7 +41,7 @@ type lease struct {
 	ended  sync.WaitGroup
 
 	mu   sync.Mutex
-	held bool
+	held []*ranking.Store
 }
 
 // take takes the locks, and renews them from then on. *BusyError says that one can't be had.
@@ -100,27 +100,27 @@ func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) err
 	return busy
 }
 
-// hold has nothing be applied any more, in any shard, until release. It returns a *BusyError
-// where a shard is held by another.
-func (l *lease) hold(ctx context.Context) error {
-	for _, s := range l.shards {
+// hold has nothing be applied any more to some shards, until release. It returns a *BusyError
+// where one is held by another.
+func (l *lease) hold(ctx context.Context, shards []*ranking.Store) error {
+	for _, s := range shards {
 		if err := l.one(ctx, s, s.Keys().Hold(), "a rebuild's swap"); err != nil {
 			return err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = true
+	l.held = shards
 	return nil
 }
 
-// release ends the hold.
-func (l *lease) release(ctx context.Context) error {
+// release ends the hold of these.
+func (l *lease) release(ctx context.Context, shards []*ranking.Store) error {
 	l.mu.Lock()
-	l.held = false
+	l.held = nil
 	l.mu.Unlock()
 	var errs []error
-	for _, s := range l.shards {
+	for _, s := range shards {
 		_, err := s.Call(ctx, lua.Release, []string{s.Keys().Hold()}, l.text)
 		errs = append(errs, err)
 	}
@@ -157,11 +157,10 @@ func (l *lease) prolong(ctx context.Context) error {
 	l.mu.Unlock()
 	calls := []ranking.ScriptCall{{Store: l.home(), Script: lua.Prolong, Keys: []string{ranking.ReshardKey(l.prefix)}, Args: []any{l.length.Milliseconds(), l.text}}}
 	for _, s := range l.shards {
-		c := ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Rebuild()}, Args: []any{l.length.Milliseconds(), l.text}}
-		if held {
-			c.Keys, c.Args = append(c.Keys, s.Keys().Hold()), append(c.Args, l.text)
-		}
-		calls = append(calls, c)
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Rebuild()}, Args: []any{l.length.Milliseconds(), l.text}})
+	}
+	for _, s := range held {
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Hold()}, Args: []any{l.length.Milliseconds(), l.text}})
 	}
 	replies, errs := ranking.CallEach(ctx, calls)
 	for i, err := range errs {
@@ -170,7 +169,7 @@ func (l *lease) prolong(ctx context.Context) error {
 		}
 		if len(replies[i]) == 2 && replies[i][0] == "lost" {
 			l.mu.Lock()
-			released := held && !l.held // meanwhile
+			released := held != nil && l.held == nil // meanwhile
 			l.mu.Unlock()
 			if !released {
 				return fmt.Errorf("%w (%v)", ErrHeld, replies[i][1])
@@ -189,11 +188,18 @@ func (l *lease) end() {
 	l.ended.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), leaveTime)
 	defer cancel()
-	calls := []ranking.ScriptCall{}
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	var calls []ranking.ScriptCall
+	let := func(s *ranking.Store, key string) {
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Release, Keys: []string{key}, Args: []any{l.text}})
+	}
+	for _, s := range held {
+		let(s, s.Keys().Hold())
+	}
 	for _, s := range l.shards {
-		for _, key := range []string{s.Keys().Hold(), s.Keys().Rebuild()} {
-			calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Release, Keys: []string{key}, Args: []any{l.text}})
-		}
+		let(s, s.Keys().Rebuild())
 	}
 	ranking.CallEach(ctx, calls)
 	// The last: whoever pauses for it finds nothing held any more.

@@ -57,13 +57,13 @@ func (r *run) unlevel(ctx context.Context) (what string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return unlevel(states)
+	return unlevel(states, r.View.Schema)
 }
 
 // hold holds all shards, and returns what stands there if they are level then. Else they go on,
 // since of what.
 func (r *run) hold(ctx context.Context) (states []ledger.State, what string, err error) {
-	err = tries(ctx, func() error { return r.lease.hold(ctx) })
+	err = tries(ctx, func() error { return r.lease.hold(ctx, r.from) })
 	busy, ok := errors.AsType[*BusyError](err)
 	if err != nil && !ok {
 		return nil, "", err
@@ -71,12 +71,12 @@ func (r *run) hold(ctx context.Context) (states []ledger.State, what string, err
 	if ok {
 		what = busy.Error()
 	} else if states, err = r.states(ctx, r.from); err == nil {
-		what, err = unlevel(states)
+		what, err = unlevel(states, r.View.Schema)
 	}
 	if err == nil && what == "" {
 		return states, "", nil
 	}
-	return nil, what, errors.Join(ignoreBusy(err), r.lease.release(ctx))
+	return nil, what, errors.Join(ignoreBusy(err), r.lease.release(ctx, r.from))
 }
 
 func ignoreBusy(err error) error {
@@ -101,16 +101,16 @@ func (r *run) states(ctx context.Context, of []*ranking.Store) (states []ledger.
 }
 
 // unlevel says which partition isn't at the same position in all shards, or is in the middle of
-// a sweep; nothing where none is. A shard that is torn, or that has been lost, is an error: no
-// consumer brings it back.
-func unlevel(states []ledger.State) (what string, err error) {
+// a sweep; nothing where none is. A shard that is torn, that has been lost or left, is an error:
+// no consumer brings it back.
+func unlevel(states []ledger.State, schema string) (what string, err error) {
 	fields := map[string]bool{}
 	for i := range states {
 		for field := range states[i].Ledger {
 			fields[field] = true
 		}
-		if states[i].Schema != states[0].Schema || states[i].Schema == "" {
-			return "", ranking.Faultf("shard %d of %d has another schema than the others, or none: consumer check says more", i, len(states))
+		if states[i].Schema != schema {
+			return "", ranking.Faultf("shard %d of %d has another schema than it had, or none: consumer check says more", i, len(states))
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {

@@ -206,10 +206,10 @@ func (r *run) prepare(ctx context.Context) error {
 
 // copied has the copy stand beside, complete and compared.
 func (r *run) copied(ctx context.Context) error {
-	if err := clearCopy(ctx, r.to); err != nil {
+	if err := r.mark(ctx); err != nil {
 		return err
 	}
-	if err := r.mark(ctx); err != nil {
+	if err := r.clear(ctx); err != nil {
 		return err
 	}
 	r.Watch.Step(Leveling)

@@ -113,7 +113,11 @@ func (r *run) again(ctx context.Context) error {
 		return err
 	}
 	for _, n := range left {
-		if err := r.leave(ctx, r.View.Sibling(n)); err != nil {
+		old := r.View.Sibling(n)
+		if err := r.lease.hold(ctx, old); err != nil {
+			return err
+		}
+		if err := errors.Join(r.leave(ctx, old), r.lease.release(ctx, old)); err != nil {
 			return err
 		}
 	}
@@ -123,24 +127,41 @@ func (r *run) again(ctx context.Context) error {
 	return nil
 }
 
-// leave marks old shards, so that whoever still goes by them is told, and removes what is there.
+// leave marks old shards that are held, so that whoever still goes by them is told, and removes
+// what is there.
 func (r *run) leave(ctx context.Context, old []*ranking.Store) error {
+	if err := r.leftMarks(ctx, old); err != nil {
+		return err
+	}
+	return r.discardLeft(ctx, old)
+}
+
+func (r *run) leftMarks(ctx context.Context, old []*ranking.Store) error {
 	mark := ranking.LeftMark(r.To)
 	for _, s := range old {
 		err := tries(ctx, func() error {
-			_, err := s.Call(ctx, lua.Leave, []string{s.Keys().Schema()}, mark)
+			reply, err := s.Call(ctx, lua.Leave, []string{s.Keys().Schema(), s.Keys().Hold()}, mark, r.lease.text)
+			if err == nil && (len(reply) != 1 || reply[0] != "left") {
+				err = fmt.Errorf("%w (%s)", ErrHeld, s.Keys().Hold())
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (r *run) discardLeft(ctx context.Context, old []*ranking.Store) error {
 	for _, s := range old {
 		keys, err := keysOf(ctx, s)
 		if err != nil {
 			return err
 		}
-		if err := remove(ctx, s, keys, func(n int) { r.result.Removed += n }); err != nil {
+		n, err := r.discard(ctx, s, s.Keys().Hold(), keys)
+		r.result.Removed += n
+		if err != nil {
 			return err
 		}
 	}
@@ -168,27 +189,74 @@ func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 	return append(keys, k.Ledger(), k.Origin(), k.Dropped(), k.Workers(), k.Windows()), nil
 }
 
-// removePause is between two calls that remove.
-const removePause = 2 * time.Millisecond
+const (
+	// discardPause is between two calls that remove discardedAtOnce keys.
+	discardPause    = 2 * time.Millisecond
+	discardedAtOnce = 500
+)
 
-func remove(ctx context.Context, s *ranking.Store, keys []string, removed func(n int)) error {
-	before := 0
-	return tries(ctx, func() error {
-		return s.Unlink(ctx, keys, removePause, func(n int) {
-			if removed != nil && n > before {
-				removed(n - before)
-				before = n
+// discard removes keys of a shard while one of its locks is ours: a reshard that was paused, and
+// whose place another has taken, removes nothing of what has come since.
+func (r *run) discard(ctx context.Context, s *ranking.Store, lock string, keys []string) (removed int, err error) {
+	for some := range slices.Chunk(keys, discardedAtOnce) {
+		err := tries(ctx, func() error {
+			reply, err := s.Call(ctx, lua.Discard, append([]string{lock}, some...), r.lease.text)
+			switch {
+			case err != nil:
+				return err
+			case len(reply) == 2 && reply[0] == "discarded":
+				n, _ := reply[1].(int64)
+				removed += int(n)
+				return nil
+			case len(reply) == 1 && reply[0] == "lost":
+				return fmt.Errorf("%w (%s)", ErrHeld, lock)
 			}
+			return ranking.Unexpected(lua.Discard, reply)
 		})
-	})
+		if err == nil {
+			err = retry.Sleep(ctx, discardPause)
+		}
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
 }
 
 // mark has the shards of the copy be this reshard's: what another has on its way is refused.
+// Whose they were is read first, and then looked whether the lock is still ours: so whoever
+// that was had lost it, and can't switch to them any more.
 func (r *run) mark(ctx context.Context) error {
-	for _, s := range r.to {
-		err := tries(ctx, func() error {
-			_, err := s.Call(ctx, lua.Lock, []string{s.Keys().Copy(), s.Keys().Copy()}, r.lease.text, copyLives.Milliseconds(), "")
+	was := make([]string, len(r.to))
+	for i, s := range r.to {
+		if err := tries(ctx, func() (err error) { was[i], err = s.CopyOf(ctx); return err }); err != nil {
 			return err
+		}
+	}
+	if err := tries(ctx, func() error { return r.lease.prolong(ctx) }); err != nil {
+		return err
+	}
+	number, err := r.View.Number(ctx)
+	if err != nil {
+		return err
+	}
+	if number.Shards == r.To {
+		return ErrHeld // another has switched meanwhile
+	}
+	for i, s := range r.to {
+		err := tries(ctx, func() error {
+			reply, err := s.Call(ctx, lua.Mark, []string{s.Keys().Copy(), s.Keys().Schema()}, r.lease.text, was[i], copyLives.Milliseconds())
+			switch {
+			case err != nil:
+				return err
+			case len(reply) == 1 && reply[0] == "marked":
+				return nil
+			case len(reply) == 1 && reply[0] == "stands":
+				return &StandsError{r.View.Prefix, r.To}
+			case len(reply) == 2 && reply[0] == "other":
+				return fmt.Errorf("%w (%s)", ErrHeld, s.Keys().Copy())
+			}
+			return ranking.Unexpected(lua.Mark, reply)
 		})
 		if err != nil {
 			return fmt.Errorf("begin the copy: %w", full(err))
@@ -197,27 +265,35 @@ func (r *run) mark(ctx context.Context) error {
 	return nil
 }
 
-// clearCopy removes what an earlier reshard has left of a copy, or of shards that were left.
-func clearCopy(ctx context.Context, to []*ranking.Store) error {
-	for _, s := range to {
+// clear removes what an earlier reshard has left of a copy, or of shards that were left, from
+// shards that are marked as ours.
+func (r *run) clear(ctx context.Context) error {
+	for _, s := range r.to {
 		keys, err := keysOf(ctx, s)
 		if err != nil {
 			return err
 		}
-		// The mark goes first: what another reshard has on its way is refused from then on.
-		keys = append([]string{s.Keys().Copy(), s.Keys().Schema()}, keys...)
-		if err := remove(ctx, s, keys, nil); err != nil {
+		if _, err := r.discard(ctx, s, s.Keys().Copy(), append([]string{s.Keys().Schema()}, keys...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget removes the copy, as far as that is possible in a while.
+// forget removes the copy, as far as that is possible in a while, and its marks.
 func (r *run) forget(ctx context.Context) {
 	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
-	if err := clearCopy(going, r.to); err != nil {
+	err := r.clear(going)
+	if errors.Is(err, ErrHeld) {
+		return // nothing was marked, or it is another's by now
+	}
+	for _, s := range r.to {
+		if err == nil {
+			_, err = s.Call(going, lua.Release, []string{s.Keys().Copy()}, r.lease.text)
+		}
+	}
+	if err != nil {
 		r.Watch.Note(fmt.Sprintf("what was copied expires within a day: %v", err))
 	}
 }
