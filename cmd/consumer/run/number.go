@@ -12,9 +12,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/reshard"
@@ -57,7 +57,7 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boar
 		switch {
 		case err != nil:
 		case number.Shards > 0 && int64(number.Shards) != cfg.Redis.Shards:
-			end(fmt.Errorf("%w to %s", errRenumbered, shards(number.Shards)))
+			end(fmt.Errorf("%w to %s", errRenumbered, units.Plural(int64(number.Shards), "shard")))
 			return
 		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards:
 			pause.Begin(resharding(number.Reshard))
@@ -80,14 +80,7 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boar
 
 func resharding(by *ranking.Reshard) error {
 	return &health.Waiting{
-		Reason: health.WaitsReshard, Err: fmt.Errorf("a reshard by %s copies the boards from %d to %s", by.Owner, int(by.From), shards(by.To)),
+		Reason: health.WaitsReshard, Err: fmt.Errorf("a reshard by %s copies the boards from %d to %s", by.Owner, int(by.From), units.Plural(int64(by.To), "shard")),
 		Remedy: "none is needed: the reshard ends, or its lock runs out",
 	}
-}
-
-func shards(n ledger.Shards) string {
-	if n == 1 {
-		return "1 shard"
-	}
-	return fmt.Sprintf("%d shards", int(n))
 }
