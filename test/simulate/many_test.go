@@ -116,7 +116,8 @@ func oneTopicHalts() *plan {
 	p := small()
 	p.setup.Partitions, p.setup.Second, p.setup.Readers = 1, 1, 1
 	const extra, noReconnect = 1, 1 << 8
-	p.events = []fault{{at: 60, kind: truncate, n: extra}, {at: 65, kind: wipe, n: noReconnect}, {at: 300, kind: flush}}
+	p.counted = true
+	p.events = []fault{{kind: truncate, n: extra}, {at: 5, kind: wipe, n: noReconnect}, {at: 240, kind: flush}}
 	return p
 }
 

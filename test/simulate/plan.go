@@ -33,6 +33,7 @@ type plan struct {
 	sendings []sending
 	first    int // of them that are in the log at the beginning; events send the others
 	events   []fault
+	counted  bool // the steps of events are after the one at which all that was there at the beginning is counted
 }
 
 // setup is how a world is configured.
