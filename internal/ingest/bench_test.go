@@ -38,7 +38,7 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 		b.Fatal(err)
 	}
 	config := &Config{
-		Rules:  fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: 86_400_000},
+		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
 		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
 		Stats:  new(Stats), Log: zap.NewNop(),
 	}

@@ -217,10 +217,7 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 	cfg := Config{
 		Brokers: []string{"none:1"}, Transport: b.logs, Topics: []string{topic}, Group: "group", Owner: "me",
 		FetchBytes: 1 << 20, FetchWait: 500 * time.Millisecond, Timeout: 10 * time.Second,
-		Rules: fold.Rules{
-			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
-			Lateness: (400 * 24 * time.Hour).Milliseconds(),
-		},
+		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
 		Standings: b.standings.standings(), Log: zap.NewNop(), Stats: new(Stats),

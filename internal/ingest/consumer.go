@@ -108,9 +108,19 @@ func (c *Consumer) resolver(p *partition, s *health.Status) *resolver {
 // terms are what the configuration says of starts.
 func (c *Consumer) terms() *start.Terms {
 	return &start.Terms{
-		Where: c.Start, OnGap: c.OnGap, Calendar: c.Rules.Calendar, Retention: c.Retention,
+		Where: c.Start, OnGap: c.OnGap, Kept: c.kept(),
 		MaxFuture: c.Events.MaxFuture, Disorder: c.Disorder,
 	}
+}
+
+// kept are the periods, and how long their windows live.
+func (c *Consumer) kept() []start.Kept {
+	all := make([]start.Kept, len(c.Rules.Periods))
+	for i := range all {
+		rule := c.Rules.Periods[i].Rule
+		all[i] = start.Kept{Rule: rule, Retention: c.Retention[rule.Name()]}
+	}
+	return all
 }
 
 func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker, com *commits) *pipeline {

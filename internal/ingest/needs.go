@@ -62,9 +62,10 @@ func Forgets(settings kafkaconn.TopicSettings, rules *fold.Rules) []Forgotten {
 		return nil
 	}
 	var all []Forgotten
-	for _, p := range rules.Periods {
-		if open := p.Length() + time.Duration(rules.Lateness)*time.Millisecond; retention < open {
-			all = append(all, Forgotten{p, open})
+	for i := range rules.Periods {
+		p := &rules.Periods[i]
+		if open := p.Rule.Length() + time.Duration(p.Lateness)*time.Millisecond; retention < open {
+			all = append(all, Forgotten{p.Rule.Name(), open})
 		}
 	}
 	return all

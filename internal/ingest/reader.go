@@ -206,6 +206,8 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		return errNoMemory
 	case fold.Late:
 		b.late++
+	case fold.Early:
+		b.early++
 	case fold.Repeated:
 		b.repeated++
 	case fold.Elsewhere:

@@ -217,7 +217,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	config := &Config{
-		Rules:  fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: 86_400_000},
+		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly),
 		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
 		Stats:  new(Stats), Log: zap.NewNop(),
 	}

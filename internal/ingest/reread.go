@@ -149,7 +149,7 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 	if why == 0 {
 		return nil
 	}
-	if late, err := o.batch.Late(o.event.Time, rec.Time); err != nil || late {
+	if left, err := o.batch.Left(o.event.Time, rec.Time); err != nil || left {
 		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
 	}
 	o.found++

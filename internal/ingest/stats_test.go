@@ -29,7 +29,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 				records += inPieces
 				continue
 			}
-			b := &batch{tally: tally{late: n("late"), skipped: n("skipped"), repeated: n("repeated")}}
+			b := &batch{tally: tally{late: n("late"), early: n("early"), skipped: n("skipped"), repeated: n("repeated")}}
 			b.records = inPieces + b.late + b.skipped + b.repeated
 			for i, r := range event.Reasons() {
 				b.dead[i] = n(string(r))
@@ -48,7 +48,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 
 func addsUpIn(t *rapid.T, s *Stats) {
 	c := s.Count()
-	sum := c.Applied + c.Late + c.Skipped + c.Repeated
+	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated
 	for _, n := range c.Dead {
 		sum += n
 	}

@@ -298,7 +298,7 @@ func aBatch(t *testing.T, m fold.Memory) *batch {
 	t.Helper()
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
-	return &batch{Batch: fold.New(&fold.Rules{Calendar: calendar, Periods: []periods.Period{periods.Weekly}, Lateness: time.Hour.Milliseconds()}, m, 800<<10)}
+	return &batch{Batch: fold.New(new(fold.BuiltIn(calendar, time.Hour.Milliseconds(), periods.Weekly)), m, 800<<10)}
 }
 
 // Nobody waits while holding for long: what others wait for goes to them in an outage,

@@ -52,7 +52,9 @@ func TestATopicThatForgetsTooEarlyIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for retention, warnings := range map[string]int{"3600000": 2, "1209600000": 2, "-1": 0, "99999999999": 0} {
 		w := newWorld(t, 1)
-		w.config.Rules.Lateness = (24 * time.Hour).Milliseconds()
+		for i := range w.config.Rules.Periods {
+			w.config.Rules.Periods[i].Lateness = (24 * time.Hour).Milliseconds()
+		}
 		require.NoError(t, w.cluster.CreateTopic("short", 3, map[string]string{"retention.ms": retention}))
 		w.config.Topics = []string{"short"}
 		w.transport.MetadataTopics = []string{"short", event.DeadLetterTopic("short")}

@@ -113,10 +113,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
 		Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
 		ShutdownTime: 50 * time.Second, Start: start.Where{From: start.FromEarliest},
-		Rules: fold.Rules{
-			Calendar: calendar, Periods: []periods.Period{periods.Weekly, periods.Monthly},
-			Lateness: (400 * 24 * time.Hour).Milliseconds(),
-		},
+		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
 		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
@@ -151,9 +148,9 @@ func (w *world) counts(e earned) {
 		board = "global"
 	}
 	for _, p := range w.config.Rules.Periods {
-		win, err := w.calendar.At(p, e.At)
+		win, _, err := p.Rule.At(e.At)
 		require.NoError(w.t, err)
-		listing := ledger.Window{Board: board, Period: string(p), Name: win.Name}.Listing()
+		listing := ledger.Window{Board: board, Period: string(win.Period), Name: win.Name}.Listing()
 		if w.want[listing] == nil {
 			w.want[listing] = map[string]total{}
 		}
@@ -337,7 +334,7 @@ func (r *running) stop(t testing.TB) {
 func addsUp(t testing.TB, s *Stats) {
 	t.Helper()
 	c := s.Count()
-	sum := c.Applied + c.Late + c.Skipped + c.Repeated
+	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated
 	for _, n := range c.Dead {
 		sum += n
 	}

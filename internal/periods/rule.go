@@ -70,6 +70,16 @@ func ByCalendar(name, of Period, c Calendar) (Rule, error) {
 	return Rule{name: name, of: of, calendar: c}, nil
 }
 
+// BuiltIn is a built-in period under its own name. There is a rule for each that All lists;
+// any other is a fault of the caller, and panics.
+func BuiltIn(p Period, c Calendar) Rule {
+	r, err := ByCalendar(p, p, c)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 // Season is a period of one window, [start, end) in Unix milliseconds, both on whole seconds
 // in [0, MaxTime].
 func Season(name Period, start, end int64) (Rule, error) {
@@ -257,6 +267,16 @@ func (r *Rule) Previous(w Window) (Window, bool) { return r.inside(w.Start - 1) 
 // Next is the window that starts where w ends. There is none after a season, nor after the
 // one that holds the last instant before MaxTime.
 func (r *Rule) Next(w Window) (Window, bool) { return r.inside(w.End) }
+
+// Latest is the window that holds an instant, in Unix milliseconds, or the last one before it:
+// a season that is over. There is none before the first. Errors are those of At.
+func (r *Rule) Latest(ms int64) (w Window, ok bool, err error) {
+	w, place, err := r.At(ms)
+	if err == nil && place == After {
+		w, place, err = r.At(r.end - 1)
+	}
+	return w, err == nil && place == Inside, err
+}
 
 func (r *Rule) inside(ms int64) (Window, bool) {
 	w, place, err := r.At(ms)

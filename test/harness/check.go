@@ -261,7 +261,7 @@ func (p *Place) CheckCounts(t testing.TB) {
 	}
 	got, want := p.Counted(), p.boardsOracle(t).Counts()
 	got.Consumed, got.Repeated = 0, 0
-	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Skipped: want.Skipped}); got != w {
+	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Early: want.Early, Skipped: want.Skipped}); got != w {
 		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)
 	}
 }

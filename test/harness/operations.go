@@ -97,13 +97,15 @@ func (m Metrics) Counts(t testing.TB) Counts {
 	result := func(name string) int64 { return n(`standings_events_total{result="` + name + `"}`) }
 	return Counts{
 		Consumed: n("standings_events_consumed_total"),
-		Applied:  result("applied"), DeadLettered: result("dead_lettered"), Late: result("late"),
+		Applied:  result("applied"), DeadLettered: result("dead_lettered"), Late: result("late"), Early: result("early"),
 		Skipped: result("skipped"), Repeated: result("repeated"),
 	}
 }
 
 // Sum is what the results come to.
-func (c Counts) Sum() int64 { return c.Applied + c.DeadLettered + c.Late + c.Skipped + c.Repeated }
+func (c Counts) Sum() int64 {
+	return c.Applied + c.DeadLettered + c.Late + c.Early + c.Skipped + c.Repeated
+}
 
 // Ready asks /readyz.
 func (c *Consumer) Ready(ctx context.Context) (bool, []Reason, error) {

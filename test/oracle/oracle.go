@@ -57,8 +57,8 @@ func (a At) String() string { return fmt.Sprintf("%d/%d", a.Partition, a.Offset)
 
 // Counts is what became of all records.
 type Counts struct {
-	Applied, Late, Skipped int64
-	Dead                   map[string]int64 // by reason
+	Applied, Late, Early, Skipped int64
+	Dead                          map[string]int64 // by reason
 }
 
 // DeadLettered is the number of bad records, for all reasons.

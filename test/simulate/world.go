@@ -235,10 +235,10 @@ func (w *world) launch(s size) {
 
 func (p *process) config(s size) ingest.Config {
 	w, setup := p.w, p.w.setup
-	rules := fold.Rules{Calendar: w.calendar, Lateness: lateness.Milliseconds()}
+	rules := fold.Rules{}
 	kept := map[periods.Period]time.Duration{}
 	for _, name := range setup.Periods {
-		rules.Periods = append(rules.Periods, periods.Period(name))
+		rules.Periods = append(rules.Periods, fold.Period{Rule: periods.BuiltIn(periods.Period(name), w.calendar), Lateness: lateness.Milliseconds()})
 		kept[periods.Period(name)] = retention[name]
 	}
 	onGap := starts.GapHalts

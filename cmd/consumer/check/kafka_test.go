@@ -55,7 +55,7 @@ func aCluster() *kafkaFacts {
 
 func aWish() *wanted {
 	return &wanted{
-		rules:        fold.Rules{Periods: []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, Lateness: (24 * time.Hour).Milliseconds()},
+		rules:        fold.BuiltIn(periods.Calendar{}, (24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly, periods.Yearly),
 		largestBatch: 16 << 20, group: "standings", session: 10 * time.Second, start: "window",
 	}
 }

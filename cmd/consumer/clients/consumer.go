@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -92,10 +93,10 @@ func FoldRules(cfg *config.Config) (fold.Rules, error) {
 	if err != nil {
 		return fold.Rules{}, err
 	}
-	rules := fold.Rules{Calendar: calendar, Lateness: cfg.Lateness.Milliseconds()}
+	rules := fold.Rules{}
 	for _, p := range cfg.Periods {
 		if p.Enabled {
-			rules.Periods = append(rules.Periods, p.Name)
+			rules.Periods = append(rules.Periods, fold.Period{Rule: periods.BuiltIn(p.Name, calendar), Lateness: cfg.Lateness.Milliseconds()})
 		}
 	}
 	return rules, nil

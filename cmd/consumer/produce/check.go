@@ -24,6 +24,7 @@ import (
 const (
 	lineCounted    = "counted"
 	lineLate       = "late"
+	lineEarly      = "early"
 	lineDeadLetter = "dead_letter"
 	lineRefused    = "refused" // produce publishes nothing from it on
 )
@@ -33,6 +34,7 @@ type report struct {
 	Lines       []lineReport `json:"lines"`
 	Counted     int64        `json:"counted"`
 	Late        int64        `json:"late"`
+	Early       int64        `json:"early"`
 	DeadLetters int64        `json:"dead_letters"`
 	Refused     int64        `json:"refused"`
 }
@@ -90,7 +92,7 @@ func (c *lineChecker) check(o outgoing) lineReport {
 	if bad := c.decoder.DecodeWith(&h, o.value, at.UnixMilli(), &e); bad != nil {
 		return notCounted(lineDeadLetter, string(bad.Reason), bad.Message)
 	}
-	span, err := c.rules.Calendar.Span(c.rules.Periods, e.Time)
+	windows, result, err := c.rules.Windows(e.Time, at.UnixMilli())
 	if err != nil {
 		return notCounted(lineDeadLetter, string(event.BadTime), err.Error())
 	}
@@ -98,17 +100,31 @@ func (c *lineChecker) check(o outgoing) lineReport {
 	for _, board := range e.Boards {
 		r.Boards = append(r.Boards, string(board))
 	}
-	for i := range span.Windows {
-		if w := &span.Windows[i]; c.rules.Takes(w, at.UnixMilli()) {
-			r.Windows = append(r.Windows, windowReport{string(w.Period), w.Name})
-		}
+	for _, w := range windows {
+		r.Windows = append(r.Windows, windowReport{string(w.Period), w.Name})
 	}
-	if len(r.Windows) == 0 {
+	switch result {
+	case fold.Late:
 		r.Result = lineLate
-		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, and windows take events for %s after their end (lateness)",
-			*r.At, units.FormatDuration(time.Duration(c.rules.Lateness)*time.Millisecond)))
+		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, and windows take events for %s after their end (lateness)", *r.At, c.lateness()))
+	case fold.Early:
+		r.Result = lineEarly
+		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, before the first window of every period", *r.At))
 	}
 	return r
+}
+
+// lateness is that of all periods, or the longest.
+func (c *lineChecker) lateness() string {
+	least, most := c.rules.Periods[0].Lateness, int64(0)
+	for _, p := range c.rules.Periods {
+		least, most = min(least, p.Lateness), max(most, p.Lateness)
+	}
+	text := units.FormatDuration(time.Duration(most) * time.Millisecond)
+	if least < most {
+		return "at most " + text
+	}
+	return text
 }
 
 func notCounted(result, reason, message string) lineReport {
@@ -190,6 +206,8 @@ func (c *report) count(r *lineReport) {
 		c.Counted++
 	case lineLate:
 		c.Late++
+	case lineEarly:
+		c.Early++
 	case lineDeadLetter:
 		c.DeadLetters++
 	default:
@@ -223,6 +241,9 @@ func (r *lineReport) text(width int) string {
 func (c *report) text(lines int) string {
 	s := fmt.Sprintf("\n%s: %s would be counted, %s late, %s dead letters", units.Plural(int64(lines), "line"),
 		units.Thousands(c.Counted), units.Thousands(c.Late), units.Thousands(c.DeadLetters))
+	if c.Early > 0 {
+		s += fmt.Sprintf(", %s early", units.Thousands(c.Early))
+	}
 	if c.Refused > 0 {
 		s += fmt.Sprintf("; %s would be refused by produce", units.Thousands(c.Refused))
 	}

@@ -35,8 +35,10 @@ type Result int
 const (
 	// Added to its member's sum.
 	Added Result = iota
-	// Late: no window takes it.
+	// Late: no window takes it any more.
 	Late
+	// Early: no window takes it, for it lies before the first of every period.
+	Early
 	// Repeated: its member was swept before the position that the batch starts from.
 	Repeated
 	// Left for another reading, which starts at the hash that this one ends at.
@@ -125,7 +127,7 @@ func (b *Batch) Add(e *Event) (Result, error) {
 		return 0, err
 	}
 	if taken == 0 {
-		return Late, nil
+		return span.left, nil
 	}
 	if !b.level {
 		if r := b.has(e); r != Added {
@@ -222,8 +224,8 @@ func (b *Batch) width(m *member) int {
 	return n
 }
 
-// Late reports whether no window takes an event, as Add would find.
-func (b *Batch) Late(time, recordTime int64) (bool, error) {
+// Left reports whether no window takes an event, as Add would find.
+func (b *Batch) Left(time, recordTime int64) (bool, error) {
 	_, taken, err := b.targets.take(time, recordTime)
 	return taken == 0, err
 }

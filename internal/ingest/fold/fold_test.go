@@ -44,7 +44,7 @@ func rules(t testing.TB) *Rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Rules{Calendar: c, Periods: []periods.Period{"weekly", "monthly", "yearly"}, Lateness: day}
+	return new(BuiltIn(c, day, "weekly", "monthly", "yearly"))
 }
 
 // naive is what the events add to every member and window.
@@ -54,13 +54,13 @@ type naive map[place]ledger.Member
 func (n naive) add(r *Rules, e Event) Result {
 	result := Late
 	for _, p := range r.Periods {
-		w, _ := r.Calendar.At(p, e.Time)
-		if e.RecordTime > w.End+r.Lateness {
+		w, _, _ := p.Rule.At(e.Time)
+		if e.RecordTime > w.End+p.Lateness {
 			continue
 		}
 		result = Added
 		for _, board := range e.Boards {
-			k := place{string(e.User), string(board) + ":" + string(p) + ":" + w.Name}
+			k := place{string(e.User), string(board) + ":" + string(w.Period) + ":" + w.Name}
 			m, ok := n[k]
 			if !ok {
 				m.Time = ledger.NoTime

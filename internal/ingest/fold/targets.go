@@ -11,16 +11,96 @@ import (
 
 // Rules say which windows an event counts in.
 type Rules struct {
-	Calendar periods.Calendar
-	Periods  []periods.Period
+	Periods []Period // MaxPeriods at most
+}
+
+// Period is one that events count in.
+type Period struct {
+	Rule periods.Rule
 	// Lateness is how long after its end a window takes events, by record time, in ms.
 	Lateness int64
 }
 
-// Takes reports whether a window takes an event of this record time: it hasn't ended more
-// than the lateness before it.
-func (r *Rules) Takes(w *periods.Window, recordTime int64) bool {
-	return w.End > math.MaxInt64-r.Lateness || recordTime <= w.End+r.Lateness
+// BuiltIn are rules of built-in periods that share a calendar and a lateness, in ms.
+func BuiltIn(c periods.Calendar, lateness int64, names ...periods.Period) Rules {
+	var r Rules
+	for _, name := range names {
+		r.Periods = append(r.Periods, Period{periods.BuiltIn(name, c), lateness})
+	}
+	return r
+}
+
+// MaxPeriods is how many periods there may be.
+const MaxPeriods = 32
+
+// Windows are those that an event counts in, by its time and its record's, in ms. If there are
+// none, the result is Late or Early, else Added. An error says that its time is in no
+// window that a calendar has.
+func (r *Rules) Windows(time, recordTime int64) ([]periods.Window, Result, error) {
+	s, err := r.span(time)
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []periods.Window
+	for i, w := range s.Windows {
+		if s.taken(recordTime)&(1<<i) != 0 {
+			all = append(all, w)
+		}
+	}
+	if len(all) == 0 {
+		return nil, s.left, nil
+	}
+	return all, Added, nil
+}
+
+// span is the stretch around a time in which every period keeps its window, and what decides
+// which of those windows take an event.
+type span struct {
+	periods.Span
+	// until is, for each window, the latest record time of an event that it takes.
+	until []int64
+	left  Result // of an event that no window takes: Late, or Early before all windows of all periods
+}
+
+// never is a record time that no record has: a period without a window takes nothing.
+const never = math.MinInt64
+
+func (r *Rules) span(time int64) (span, error) {
+	rules := make([]periods.Rule, len(r.Periods))
+	for i := range rules {
+		rules[i] = r.Periods[i].Rule
+	}
+	of, err := periods.SpanOf(rules, time)
+	if err != nil {
+		return span{}, err
+	}
+	s := span{Span: of, until: make([]int64, len(rules)), left: Early}
+	for i, w := range of.Windows {
+		if _, place, _ := rules[i].At(time); place != periods.Before { // SpanOf would have failed
+			s.left = Late
+		}
+		switch lateness := r.Periods[i].Lateness; {
+		case w == periods.Window{}:
+			s.until[i] = never
+		case w.End > math.MaxInt64-lateness:
+			s.until[i] = math.MaxInt64
+		default:
+			s.until[i] = w.End + lateness
+		}
+	}
+	return s, nil
+}
+
+// taken are the windows that take an event of this record time, a bit each: those that have
+// not ended more than the lateness before it.
+func (s *span) taken(recordTime int64) uint32 {
+	bits := uint32(0)
+	for i, until := range s.until {
+		if recordTime <= until && until != never {
+			bits |= 1 << i
+		}
+	}
+	return bits
 }
 
 // targets gives a small number to every set of windows that events of a batch
@@ -45,7 +125,7 @@ type targets struct {
 	scratch []byte
 	lookup  []int32
 
-	spans []periods.Span // of the batches so far, kept from batch to batch
+	spans []span // of the batches so far, kept from batch to batch
 
 	lastKey    key
 	lastTarget int32
@@ -109,17 +189,17 @@ func cleared[K comparable, V any](m map[K]V) map[K]V {
 }
 
 // take returns the span of an event's time, and which of its windows take the
-// event: none where it is late.
-func (ts *targets) take(time, recordTime int64) (*periods.Span, uint32, error) {
+// event: none where it is late or early.
+func (ts *targets) take(time, recordTime int64) (*span, uint32, error) {
 	span, err := ts.spanOf(time)
 	if err != nil {
 		return nil, 0, err
 	}
-	return span, ts.taken(span, recordTime), nil
+	return span, span.taken(recordTime), nil
 }
 
 // of returns the target of an event.
-func (ts *targets) of(t *table, span *periods.Span, taken uint32, boards [][]byte) (target int32, r Result) {
+func (ts *targets) of(t *table, span *span, taken uint32, boards [][]byte) (target int32, r Result) {
 	k := key{boards: ts.sameBoards(boards), taken: taken, span: span.Start}
 	if k.boards >= 0 && k == ts.lastKey {
 		return ts.lastTarget, Added
@@ -140,7 +220,7 @@ func (ts *targets) of(t *table, span *periods.Span, taken uint32, boards [][]byt
 }
 
 // spanOf finds the span of a time among those of late, else works it out.
-func (ts *targets) spanOf(time int64) (*periods.Span, error) {
+func (ts *targets) spanOf(time int64) (*span, error) {
 	if ts.lastSpan < len(ts.spans) {
 		if s := &ts.spans[ts.lastSpan]; s.Start <= time && time < s.End {
 			return s, nil
@@ -152,7 +232,7 @@ func (ts *targets) spanOf(time int64) (*periods.Span, error) {
 			return s, nil
 		}
 	}
-	s, err := ts.rules.Calendar.Span(ts.rules.Periods, time)
+	s, err := ts.rules.span(time)
 	if err != nil {
 		return nil, err
 	}
@@ -162,18 +242,6 @@ func (ts *targets) spanOf(time int64) (*periods.Span, error) {
 	ts.lastSpan = len(ts.spans)
 	ts.spans = append(ts.spans, s)
 	return &ts.spans[ts.lastSpan], nil
-}
-
-// taken are the windows that take an event of this record time: those that have
-// not ended more than the lateness before it.
-func (ts *targets) taken(s *periods.Span, recordTime int64) uint32 {
-	bits := uint32(0)
-	for i := range s.Windows {
-		if ts.rules.Takes(&s.Windows[i], recordTime) {
-			bits |= 1 << i
-		}
-	}
-	return bits
 }
 
 // sameBoards returns the number of the last event's boards where these are the
@@ -219,7 +287,7 @@ func (ts *targets) boardsOf(t *table, boards [][]byte) (int32, Result) {
 }
 
 // add makes a target: the taken windows of every board.
-func (ts *targets) add(t *table, k key, span *periods.Span) (int32, Result) {
+func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 	names := ts.names[k.boards]
 	set := ts.lookup[:0]
 	for _, board := range names {

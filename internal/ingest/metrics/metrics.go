@@ -34,7 +34,7 @@ var (
 	consumed = desc("events_consumed_total",
 		"Events that were read and whose end is known. It is counted where they are read: standings_events_total adds up to it at any time, over all results.")
 	events = desc("events_total",
-		"Events whose end is known, by what became of them: applied; dead_lettered; late (no window takes them); skipped (null values); "+
+		"Events whose end is known, by what became of them: applied; dead_lettered; late (no window takes them any more); early (no window takes them, as they lie before the first of every period); skipped (null values); "+
 			"repeated (read again after a takeover or a restart, and already in). Events of a call whose answer was never learned, "+
 			"of a process that was killed for instance, are in no applied, and in the next owner's repeated.", "result")
 	deadLettered = desc("events_dead_lettered_total", "Events that were dead-lettered, by reason.", "reason")
@@ -146,6 +146,7 @@ func (to sender) events(n ingest.Count) {
 	to.count(events, n.Applied, "applied")
 	to.count(events, dead, "dead_lettered")
 	to.count(events, n.Late, "late")
+	to.count(events, n.Early, "early")
 	to.count(events, n.Skipped, "skipped")
 	to.count(events, n.Repeated, "repeated")
 }

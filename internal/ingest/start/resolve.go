@@ -48,10 +48,15 @@ const (
 type Terms struct {
 	Where     Where
 	OnGap     OnGap
-	Calendar  periods.Calendar
-	Retention map[periods.Period]time.Duration // how long after its end a window lives
-	MaxFuture int64                            // how far an event may lie past its record's time, ms
-	Disorder  *time.Duration                   // nil without the operator's word
+	Kept      []Kept
+	MaxFuture int64          // how far an event may lie past its record's time, ms
+	Disorder  *time.Duration // nil without the operator's word
+}
+
+// Kept is a period, and how long after its end a window of it lives.
+type Kept struct {
+	Rule      periods.Rule
+	Retention time.Duration
 }
 
 // Judge is what starts are judged by at a moment of Redis's clock.
@@ -74,7 +79,7 @@ func (t *Terms) Asked(s Step, now time.Time) (Where, error) {
 
 // Window is a start at the first offset that can hold an event of a window that lives.
 func (t *Terms) Window(now time.Time) (Where, error) {
-	live, err := liveFrom(t.Calendar, t.Retention, now)
+	live, err := liveFrom(t.Kept, now)
 	return Where{FromWindow, time.UnixMilli(max(0, live-t.MaxFuture))}, err
 }
 
@@ -117,21 +122,17 @@ func lostBoth(p ledger.Partition, b *Beginning, j Judge) *health.Halt {
 
 // liveFrom is the start of the earliest window that lives at a moment: until its
 // end plus its retention.
-func liveFrom(c periods.Calendar, retention map[periods.Period]time.Duration, now time.Time) (int64, error) {
+func liveFrom(all []Kept, now time.Time) (int64, error) {
 	ms := now.UnixMilli()
 	earliest := ms
-	for p, kept := range retention {
-		w, err := c.At(p, ms)
+	for i := range all {
+		p := &all[i]
+		w, ok, err := p.Rule.Latest(ms)
 		if err != nil {
 			return 0, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
 		}
-		for {
+		for ; ok && w.End+p.Retention.Milliseconds() > ms; w, ok = p.Rule.Previous(w) {
 			earliest = min(earliest, w.Start)
-			before, ok := c.Previous(w)
-			if !ok || before.End+kept.Milliseconds() <= ms {
-				break
-			}
-			w = before
 		}
 	}
 	return earliest, nil

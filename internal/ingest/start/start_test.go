@@ -142,7 +142,7 @@ func TestTheEarliestLiveWindowAsAWalkThroughTheDaysFindsIt(t *testing.T) {
 				retention[p] = time.Duration(rapid.IntRange(0, 900).Draw(t, "days")) * day
 			}
 		}
-		got, err := liveFrom(calendar, retention, now)
+		got, err := liveFrom(kept(calendar, retention), now)
 		require.NoError(t, err)
 
 		want := now.UnixMilli()
@@ -159,13 +159,21 @@ func TestTheEarliestLiveWindowAsAWalkThroughTheDaysFindsIt(t *testing.T) {
 	})
 }
 
+// kept are built-in periods, which are kept for so long.
+func kept(c periods.Calendar, retention map[periods.Period]time.Duration) (all []Kept) {
+	for name, r := range retention {
+		all = append(all, Kept{periods.BuiltIn(name, c), r})
+	}
+	return all
+}
+
 func TestAllTimeLivesFromTheBeginning(t *testing.T) {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
-	got, err := liveFrom(calendar, map[periods.Period]time.Duration{periods.AllTime: 0}, time.Now())
+	got, err := liveFrom(kept(calendar, map[periods.Period]time.Duration{periods.AllTime: 0}), time.Now())
 	require.NoError(t, err)
 	require.Zero(t, got)
-	_, err = liveFrom(calendar, map[periods.Period]time.Duration{periods.Weekly: 0}, time.Unix(1<<33, 0))
+	_, err = liveFrom(kept(calendar, map[periods.Period]time.Duration{periods.Weekly: 0}), time.Unix(1<<33, 0))
 	require.ErrorContains(t, err, "clock of Redis")
 }
 
