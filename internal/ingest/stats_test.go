@@ -30,7 +30,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 				continue
 			}
 			b := &batch{tally: tally{late: n("late"), early: n("early"), skipped: n("skipped"), repeated: n("repeated")}}
-			b.records = inPieces + b.late + b.skipped + b.repeated
+			b.records = inPieces + b.late + b.early + b.skipped + b.repeated
 			for i, r := range event.Reasons() {
 				b.dead[i] = n(string(r))
 				b.records, dead = b.records+b.dead[i], dead+b.dead[i]
