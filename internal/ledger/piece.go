@@ -50,6 +50,7 @@ type Piece struct {
 	Next      Position
 	Windows   []Window
 	Groups    []Group
+	Note      *Note // to be written in the same call; nil if it is there
 }
 
 // Width is the number of member-windows: what a call costs.

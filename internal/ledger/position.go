@@ -17,13 +17,17 @@ import (
 
 // Position says which events of a partition are counted. It has two forms:
 //
-//	480             every event before offset 480
-//	120..480@8f3c…  every event before 120, and of those in [120, 480) the
-//	                ones whose member's hash is below 8f3c…
+//	480                   every event before offset 480
+//	120..480@8f3c…#5d1e…  every event before 120, and of those in [120, 480) the
+//	                      ones whose member's hash is below 8f3c…, by the rules
+//	                      with the fingerprint 5d1e…
+//
+// A sweep without a fingerprint was begun by a version that wrote none.
 type Position struct {
-	From int64  // every event before this offset is counted
-	To   int64  // end of the sweep; equal to From when none is under way
-	Hash uint64 // in [From, To), members with a hash below this are counted
+	From  int64       // every event before this offset is counted
+	To    int64       // end of the sweep; equal to From when none is under way
+	Hash  uint64      // in [From, To), members with a hash below this are counted
+	Rules Fingerprint // what the sweep is by; 0 when none is under way, or it isn't known
 }
 
 // At is the position at which every event before offset is counted.
@@ -41,9 +45,10 @@ func (p Position) Append(b []byte) []byte {
 	b = append(b, ".."...)
 	b = strconv.AppendInt(b, p.To, 10)
 	b = append(b, '@')
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		b = append(b, digits[p.Hash>>shift&15])
+	b = appendHex(b, p.Hash)
+	if p.Rules != 0 {
+		b = append(b, '#')
+		b = p.Rules.Append(b)
 	}
 	return b
 }
@@ -94,14 +99,21 @@ func parse(text string) (Position, error) {
 	if err != nil {
 		return Position{}, err
 	}
+	hash, text, by := strings.Cut(hash, "#")
 	h, err := strconv.ParseUint(hash, 16, 64)
 	if err != nil {
 		return Position{}, fmt.Errorf("hash: %w", err)
 	}
+	rules := Fingerprint(0)
+	if by {
+		if rules, err = ParseFingerprint(text); err != nil {
+			return Position{}, err
+		}
+	}
 	if t <= f || h == 0 {
 		return Position{}, errors.New("an empty sweep")
 	}
-	return Position{From: f, To: t, Hash: h}, nil
+	return Position{From: f, To: t, Hash: h, Rules: rules}, nil
 }
 
 func offset(text string) (int64, error) {

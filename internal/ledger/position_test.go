@@ -18,7 +18,8 @@ func positions() *rapid.Generator[Position] {
 			return At(from)
 		}
 		hash := rapid.OneOf(rapid.Uint64Range(1, 16), rapid.Uint64Range(1, math.MaxUint64)).Draw(t, "hash")
-		return Position{From: from, To: rapid.Int64Range(from+1, math.MaxInt64).Draw(t, "to"), Hash: hash}
+		rules := Fingerprint(rapid.OneOf(rapid.Uint64Range(0, 2), rapid.Uint64()).Draw(t, "rules"))
+		return Position{From: from, To: rapid.Int64Range(from+1, math.MaxInt64).Draw(t, "to"), Hash: hash, Rules: rules}
 	})
 }
 
@@ -46,6 +47,12 @@ func TestPositionsReadAsTheDesignWritesThem(t *testing.T) {
 	require.True(t, sweep.Sweeping())
 	require.Equal(t, "torn:120..480@0000000000008f3c", Torn(sweep))
 	require.Equal(t, "at 480", string(At(480).Append([]byte("at "))))
+	sweep.Rules = 0x5d1e00000000a0b1
+	require.Equal(t, "120..480@0000000000008f3c#5d1e00000000a0b1", sweep.String())
+	require.Equal(t, "torn:120..480@0000000000008f3c#5d1e00000000a0b1", Torn(sweep))
+	counted, err := Counted(Torn(sweep))
+	require.NoError(t, err)
+	require.Equal(t, sweep, counted)
 }
 
 func TestOnlyTheCanonicalTextIsAPosition(t *testing.T) {
@@ -55,6 +62,9 @@ func TestOnlyTheCanonicalTextIsAPosition(t *testing.T) {
 		"1..2@1", "1..2@000000000000000A", "1..2@00000000000000001", "1..2@000000000000000g", "1..2@-000000000000001",
 		"2..1@0000000000000001", "2..2@0000000000000001", "-2..1@0000000000000001", "1..2@0000000000000000",
 		"1..02@0000000000000001", "01..2@0000000000000001", "1..2..3@0000000000000001", "1..2@0000000000000001@", "1...2@0000000000000001",
+		"1#0000000000000001", "1..2#0000000000000001", "1..2@0000000000000001#", "1..2@0000000000000001#1", "1..2@0000000000000001#0000000000000000",
+		"1..2@0000000000000001#000000000000000A", "1..2@0000000000000001#0000000000000001#", "1..2@0000000000000001#0000000000000001#0000000000000001",
+		"1..2@0000000000000001#00000000000000001", "1..2#0000000000000001@0000000000000001", "1..2@0000000000000001# 000000000000001",
 	} {
 		p, err := Parse(text)
 		require.Error(t, err, "%q", text)
@@ -73,7 +83,7 @@ func TestATornLedgerIsToldFromAnUnreadableOne(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"0", "480", "120..480@8f3c000000000001", "torn:5", "1..2@1", "-1", "9223372036854775807", "0..9223372036854775807@ffffffffffffffff"} {
+	for _, text := range []string{"0", "480", "120..480@8f3c000000000001", "torn:5", "1..2@1", "-1", "9223372036854775807", "0..9223372036854775807@ffffffffffffffff", "120..480@8f3c000000000001#5d1e000000000001", "1#5d1e000000000001"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -87,5 +97,6 @@ func FuzzParse(f *testing.F) {
 		require.GreaterOrEqual(t, p.To, p.From)
 		require.Equal(t, p.Sweeping(), strings.Contains(text, ".."))
 		require.Equal(t, p.Sweeping(), p.Hash != 0)
+		require.Equal(t, p.Rules != 0, strings.Contains(text, "#"))
 	})
 }

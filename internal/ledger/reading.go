@@ -7,6 +7,8 @@ type Reading struct {
 	// To is where it ends, if it goes on with sweeps that were begun: a sweep's end can't be
 	// moved. 0: it goes on as far as the log does.
 	To int64
+	// Rules are those that it is by: of the sweeps that it goes on with. 0: those of whoever reads.
+	Rules Fingerprint
 	// Without are the shards that it isn't for, by their numbers: nil where it is for all. They
 	// keep their places.
 	Without []bool
@@ -23,9 +25,9 @@ func (r Reading) For(shard int) bool { return r.Without == nil || !r.Without[sha
 //   - no shard is in a sweep: one reading for all, from the lowest on. A shard that stands
 //     further on joins where it stands.
 //   - else the sweeps that end first, all at one offset, are read again and brought there.
-//     Shards between two sweeps that stand within that range go along. Others would make the
-//     range longer (those before it) or can't end there (those in another sweep): it isn't
-//     for them.
+//     Shards between two sweeps that stand within that range go along, by the same rules. Others
+//     would make the range longer (those before it) or can't end there (those in another sweep,
+//     or in one by other rules): it isn't for them.
 //
 // A reading that resumes takes one sweep to its end at least, so that the last one is of the
 // first kind. In the worst case, several masters that went back to different places, what
@@ -34,7 +36,7 @@ func (all Positions) Next() Reading {
 	r := Reading{From: all.Lowest()}
 	for _, p := range all {
 		if p.Sweeping() && (r.To == 0 || p.To < r.To) {
-			r.To = p.To
+			r.To, r.Rules = p.To, p.Rules
 		}
 	}
 	if r.To == 0 {
@@ -42,12 +44,12 @@ func (all Positions) Next() Reading {
 	}
 	r.From = r.To
 	for _, p := range all {
-		if p.Sweeping() && p.To == r.To {
+		if p.Sweeping() && p.To == r.To && p.Rules == r.Rules {
 			r.From = min(r.From, p.From)
 		}
 	}
 	for i, p := range all {
-		if p.Sweeping() && p.To != r.To || !p.Sweeping() && p.From < r.From {
+		if p.Sweeping() && (p.To != r.To || p.Rules != r.Rules) || !p.Sweeping() && p.From < r.From {
 			if r.Without == nil {
 				r.Without = make([]bool, len(all))
 			}

@@ -44,6 +44,9 @@ type State struct {
 	// through stay in it.
 	Refills map[string]int64
 	Held    bool
+	// Rules has texts of rules by their fingerprints, and by "<topic>/<partition>" the fingerprint
+	// of those that the partition is counted by. Nil in what Together makes of several.
+	Rules map[string]string
 	// Unlike are the shards whose schema isn't this one, of what Together makes of several: a
 	// shard without any is one.
 	Unlike []int

@@ -106,12 +106,16 @@ func (e *encoder) release() {
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], make([]any, head)...)
-	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped())
+	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules())
 	for i := range p.Windows {
 		e.args = append(e.args, s.keys.Window(&p.Windows[i]))
 	}
 	keys = len(e.args) - head
-	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg)
+	rules, text := "", ""
+	if p.Note != nil && s.lease == "" {
+		rules, text = p.Note.Rules.String(), p.Note.Text
+	}
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, rules, text)
 	for i := range p.Windows {
 		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err

@@ -85,6 +85,12 @@ func (d *dice) piece(t testing.TB) ledger.Piece {
 		}
 		p.Groups = append(p.Groups, g)
 	}
+	if d.below(2) == 1 {
+		p.Note = &ledger.Note{Rules: ledger.Fingerprint(1 + d.below(200)), Text: string(d.bytes(d.below(9)))}
+		if p.Next.Sweeping() {
+			p.Next.Rules = p.Note.Rules
+		}
+	}
 	return p
 }
 
@@ -147,7 +153,12 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 	take() // the schema
 	take() // the lease
 	take() // how many windows there may be
-	for range keys[5:] {
+	rules, text := take(), take()
+	if rules != "" {
+		by, bad := ledger.ParseFingerprint(rules)
+		p.Note, err = &ledger.Note{Rules: by, Text: text}, errors.Join(err, bad)
+	}
+	for range keys[6:] {
 		name := strings.Split(take(), ":")
 		if len(name) != 3 {
 			return p, fmt.Errorf("a window called %q", name)
@@ -203,7 +214,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 			tag = fixture.store.keys.tag
 		}
 		for i := range p.Windows {
-			require.Equal(t, tag+p.Windows[i].Listing(), all[5+i])
+			require.Equal(t, tag+p.Windows[i].Listing(), all[6+i])
 		}
 	})
 }
@@ -334,7 +345,7 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 			return
 		}
 		require.Equal(t, argv[2], client.HGet(t.Context(), keys[0], argv[0]).Val())
-		for _, key := range keys[5:] {
+		for _, key := range keys[6:] {
 			for _, z := range client.ZRangeWithScores(t.Context(), key, 0, -1).Val() {
 				require.False(t, math.IsNaN(z.Score), "%q in %s", z.Member, key)
 			}

@@ -34,6 +34,9 @@ func (k Keys) Windows() string { return k.tag + "windows" }
 // Dropped holds which windows nothing opens any more.
 func (k Keys) Dropped() string { return k.tag + "dropped" }
 
+// Rules holds texts of rules by their fingerprints, and by which each partition is counted.
+func (k Keys) Rules() string { return k.tag + "rules" }
+
 // Schema holds what the scores were written with.
 func (k Keys) Schema() string { return k.tag + "schema" }
 

@@ -23,7 +23,7 @@ func (s *Store) State(ctx context.Context) (ledger.State, error) {
 // stateKeys are those that state.lua reads.
 func (s *Store) stateKeys() []string {
 	k := s.keys
-	return []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Workers(), k.Hold()}
+	return []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Workers(), k.Hold(), s.rules}
 }
 
 // state reads the reply of state.lua.
@@ -31,7 +31,7 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 	if err != nil {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
-	if len(reply) != 7 {
+	if len(reply) != 8 {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(Unexpected(lua.State, reply)))
 	}
 	schema, _ := reply[0].(string)
@@ -42,6 +42,13 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 	windows, _ := reply[4].(int64)
 	held, _ := reply[6].(int64)
 	st.Windows, st.Held, st.Asked = int(windows), held == 1, asked
+	rules, err := Fields(reply[7])
+	if err != nil {
+		return ledger.State{}, fmt.Errorf("read the rules of %q: %w", s.prefix, s.ofShard(err))
+	}
+	if len(rules) > 0 {
+		st.Rules = rules
+	}
 	return st, nil
 }
 
@@ -164,6 +171,19 @@ func (s *Store) position(partition ledger.Partition, reply *redis.StringCmd) (st
 		return "", fmt.Errorf("read the position of %v: %w", partition, s.ofShard(err))
 	}
 	return text, nil
+}
+
+// ForgetRules removes the texts of rules that nothing needs any more, but for one's own.
+func (s *Store) ForgetRules(ctx context.Context, own ledger.Fingerprint) (removed int, err error) {
+	reply, err := s.Call(ctx, lua.Forget, []string{s.keys.Rules(), s.keys.Ledger()}, own.String())
+	if err != nil {
+		return 0, fmt.Errorf("forget rules of %q: %w", s.prefix, err)
+	}
+	if len(reply) != 2 || reply[0] != "forgotten" {
+		return 0, fmt.Errorf("forget rules of %q: %w", s.prefix, Unexpected(lua.Forget, reply))
+	}
+	n, _ := reply[1].(int64)
+	return int(n), nil
 }
 
 // Report writes a worker's line for status, a JSON object, with Redis's time before its

@@ -55,6 +55,7 @@ type Store struct {
 	shard    int
 	shards   ledger.Shards
 	keys     Keys
+	rules    string // the key of the rules: in a shadow that of the live boards
 	schema   string
 	periods  map[string]Period
 	calendar periods.Calendar
@@ -107,6 +108,7 @@ func New(c Config) *Store {
 		s.maxWindows = noLimit
 	}
 	s.windowsArg = strconv.Itoa(s.maxWindows)
+	s.rules = s.keys.Rules()
 	s.ready()
 	return s
 }
@@ -120,10 +122,11 @@ func (s *Store) ready() {
 
 // Shadow is this store in the keys of a rebuild's shadow, which all expire by a lease. It
 // takes windows without limit: whoever is refused there is refused on every board, and no
-// dead letter says so. What goes beyond the limit is left out by the plan.
+// dead letter says so. What goes beyond the limit is left out by the plan. It keeps no rules, as
+// it is of no use to anybody but the rebuild: those that it reads are the live boards'.
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
-		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), schema: s.schema,
+		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, schema: s.schema,
 		periods: s.periods, calendar: s.calendar, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}

@@ -205,7 +205,7 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		case !ours && p.leftByReshard(ctx, key):
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)
-		case name == "ledger", name == "origin", name == "windows", name == "dropped", name == "schema", name == "workers", name == "hold":
+		case name == "ledger", name == "origin", name == "windows", name == "dropped", name == "rules", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
 		default:

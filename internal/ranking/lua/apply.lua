@@ -2,11 +2,13 @@
 -- writes nothing and says why. Without a next position it only checks the piece, which
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
--- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped
---       6… each window's sorted set
+-- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 rules
+--       7… each window's sorted set
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed
+--       7 the fingerprint of the rules that the partition is counted by from this piece on, ''
+--         where that is noted   8 their text
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
 --         layout (readable or wide), k, tick ms, max points
@@ -73,11 +75,11 @@ local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
   return left[period]
 end
-local arg = 7
-for i = 1, #KEYS - 5 do
+local arg = 9
+for i = 1, #KEYS - 6 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
-    key = KEYS[5 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    key = KEYS[6 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
@@ -153,6 +155,7 @@ if ARGV[3] == '' then return {'fits'} end
 -- Write. What is listed first is known to a rebuild if this dies before it ends: a key
 -- that nothing lists would be in its way, and it wouldn't know.
 call('HSET', ledger, field, 'torn:' .. expected)
+if ARGV[7] ~= '' then call('HSET', KEYS[6], ARGV[7], ARGV[8], field, ARGV[7]) end
 for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
 for _, w in ipairs(windows) do
   if w.listing and w.written then call('HSET', listings, w.name, w.listing) end

@@ -34,6 +34,7 @@ var (
 	DropBoards = load("dropboards.lua")
 	Compare    = load("compare.lua")
 	Scores     = load("scores.lua")
+	Forget     = load("forget.lua")
 	Try        = load("try.lua")
 )
 

@@ -47,7 +47,7 @@ func (c *copier) finish(ctx context.Context) error {
 		return err
 	}
 	for i := range want {
-		if !maps.Equal(got[i].Ledger, want[i].Ledger) || !maps.Equal(got[i].Origins, want[i].Origins) || !maps.Equal(got[i].Refills, want[i].Refills) || got[i].Schema != c.schema {
+		if !maps.Equal(got[i].Ledger, want[i].Ledger) || !maps.Equal(got[i].Origins, want[i].Origins) || !maps.Equal(got[i].Refills, want[i].Refills) || !maps.Equal(got[i].Rules, want[i].Rules) || got[i].Schema != c.schema {
 			return ranking.Faultf("shard %d of the copy doesn't have the positions that were written there", i)
 		}
 	}
@@ -73,7 +73,10 @@ func (c *copier) stillHeld(ctx context.Context) error {
 
 // beside is what stands beside the scores of a shard of the copy.
 func (c *copier) beside(shard int) ledger.State {
-	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Refills: map[string]int64{}} // they are level
+	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Refills: map[string]int64{}, Rules: map[string]string{}} // they are level
+	for i := range c.states {
+		maps.Copy(st.Rules, c.states[i].Rules)
+	}
 	for _, i := range overlaps(c.View.Shards, shard, c.To) {
 		for field, origin := range c.states[i].Origins {
 			st.Origins[field] = later(st.Origins[field], origin)
@@ -127,8 +130,8 @@ func laterTime(a, b string) string {
 // valuesAtOnce is how many values of hashes are written a call.
 const valuesAtOnce = 2000
 
-// writeBeside writes it: windows that are over and have no members, what was dropped, origins
-// and refills, and last positions and schema.
+// writeBeside writes it: windows that are over and have no members, what was dropped, origins,
+// rules and refills, and last positions and schema.
 func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped map[string]string) error {
 	k := s.Keys()
 	over, refills := map[string]string{}, map[string]string{}
@@ -143,7 +146,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 	for _, h := range []struct {
 		key    string
 		fields map[string]string
-	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Origin(), st.Origins}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
 		var values []any
 		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
 			values = append(values, name, h.fields[name])

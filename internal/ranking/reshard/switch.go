@@ -186,7 +186,7 @@ func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 			return nil, err
 		}
 	}
-	return append(keys, k.Ledger(), k.Origin(), k.Dropped(), k.Workers(), k.Windows()), nil
+	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Workers(), k.Windows()), nil
 }
 
 const (
@@ -331,7 +331,7 @@ func keep(ctx context.Context, s *ranking.Store) error {
 		}
 		keys, until = append(keys, k.Listed(name)), append(until, expires+ranking.KeyOutlives.Milliseconds())
 	}
-	for _, key := range []string{k.Windows(), k.Dropped(), k.Origin(), k.Workers(), k.Ledger(), k.Schema()} {
+	for _, key := range []string{k.Windows(), k.Dropped(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
 		keys, until = append(keys, key), append(until, "")
 	}
 	for i := 0; i < len(keys); i += keptAtOnce {
