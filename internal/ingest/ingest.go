@@ -109,6 +109,10 @@ type Config struct {
 	Retention map[periods.Period]time.Duration // how long after its end a window lives
 	Events    event.Rules
 
+	// Duplicates is how many offsets an event is looked for that has the same ids; 0: repeats
+	// count. What that takes of all partitions is within DuplicatesMemory, in bytes.
+	Duplicates, DuplicatesMemory int64
+
 	FoldMemory int64 // bytes
 	PieceTime  time.Duration
 

@@ -35,6 +35,7 @@ type pipeline struct {
 	outbox      *deadletter.Outbox
 	rereads     *rereads
 	reconnected *atomic.Int64 // counts new connections to the standings
+	known       *lookBack
 
 	rules     *fold.Rules
 	events    event.Rules
@@ -50,6 +51,9 @@ type pipeline struct {
 // run reads and sweeps from a position on until something ends it: errThrough, where it has
 // come to its endpoint.
 func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
+	if err := p.known.on(p.field, p.status); err != nil {
+		return err
+	}
 	p.status.Started(at)
 	p.lag.GoesOn(at.Lowest())
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -94,6 +98,9 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 		until: until, stats: p.stats,
 		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
+	}
+	if p.known.set != nil {
+		r.known, r.judge, r.status = p.known, fold.New(p.rules, account, 0), p.status
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
 	fetcher := p.fetch.fetcher(p.partition, p.room, account)

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -30,6 +31,9 @@ type reader struct {
 	letters *deadletter.Writer
 	written *deadletter.Written // the records whose dead letters are written already
 	times   trail.Times
+	known   *lookBack   // nil: repeats count
+	judge   *fold.Batch // of times, where no batch is open; with known
+	status  *health.Status
 	until   endpoint
 	stats   *Stats
 
@@ -133,7 +137,12 @@ const lookAfter = 1000
 // fold adds a response's records from an offset on, and before the offset end if
 // that isn't negative. It returns the offset to go on from.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
-	defer func() { r.times.Read(to) }()
+	defer func() {
+		r.times.Read(to)
+		if r.known != nil {
+			r.known.set.Pass(to)
+		}
+	}()
 	r.records.Reset(resp.Records, from, resp.Aborted)
 	defer r.records.Close() // its window and codec are charged
 	for n := 0; ; n++ {
@@ -176,6 +185,9 @@ func (r *reader) failed(err error) error { return haltOfRecords(err, r.Partition
 // one folds one record, or says that the batch has no room for it.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	r.times.Note(rec.Offset, rec.Time)
+	if r.known != nil {
+		r.known.set.Time(rec.Offset, rec.Time)
+	}
 	b.newest = max(b.newest, rec.Time)
 	if rec.Time > 0 && (rec.Time < b.oldest || b.oldest == 0) {
 		b.oldest = rec.Time
@@ -195,6 +207,13 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		Offset: rec.Offset, User: r.event.User, Hash: fold.Hash(r.event.User), Boards: r.event.Boards,
 		Points: r.event.Points, Time: r.event.Time, RecordTime: rec.Time,
 	}
+	var id duplicates.ID
+	known := false
+	if r.known != nil {
+		if id, known = r.id(); known && r.known.set.Has(rec.Offset, id) {
+			return r.repeats(ctx, b, rec, id)
+		}
+	}
 	result, err := b.Add(e)
 	if err != nil {
 		return r.bad(ctx, b, rec, r.decoder.ID(), event.BadTime, err.Error())
@@ -212,6 +231,9 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		b.repeated++
 	case fold.Elsewhere:
 		b.records-- // it is none of this reading's
+	}
+	if known {
+		r.known.set.Add(rec.Offset, id)
 	}
 	return nil
 }

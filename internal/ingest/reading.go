@@ -34,6 +34,11 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 		}
 	}
 	r.begin(at)
+	if r.until.before(r.reading.From) {
+		if err := r.look(ctx, r.reading.From); err != nil {
+			return err
+		}
+	}
 	r.source.end = start.LogEnd{} // what a sweep has shown of the log is of another offset
 	for offset := r.reading.From; r.until.before(offset); {
 		if r.until.given() && r.source.end.Confirmed() {
@@ -81,6 +86,9 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
 	r.log.Info("going on with a sweep", zap.Stringer("position", at))
 	for again := true; again && !r.until.reached(at); {
+		if err := r.look(ctx, r.reading.From); err != nil {
+			return at, err
+		}
 		b := r.fresh(r.reading.From, at)
 		b.Below(r.until.below(at))
 		err := r.reread(ctx, b)
@@ -150,7 +158,10 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 			}
 			b.tally, b.records = tally{}, 0
 			r.letters.Forget()
-			offset = r.reading.From
+			if err := r.look(ctx, r.reading.From); err != nil {
+				return err
+			}
+			offset, r.source.end = r.reading.From, start.LogEnd{}
 		default:
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 // that is dropped halfway counts no more than its pieces that are in; whoever
 // reads it again counts the rest.
 //
-//	consumed = applied + dead-lettered + late + early + skipped + repeated
+//	consumed = applied + dead-lettered + late + early + skipped + repeated + duplicates
 //
 // The left side is no sum of the right: it counts the records that were read for a
 // batch, where they are read, and becomes final with the batch. So an event that got
@@ -35,7 +35,9 @@ type Stats struct {
 	Early    atomic.Int64 // before the first window of every period
 	Skipped  atomic.Int64 // tombstones
 	Repeated atomic.Int64 // read again after a takeover, and already in
-	dead     [reasons]atomic.Int64
+	// Duplicates have the ids of an event at one of the offsets before: see duplicates.Set.
+	Duplicates atomic.Int64
+	dead       [reasons]atomic.Int64
 
 	Records     atomic.Int64 // read, those of dropped batches too
 	Batches     atomic.Int64
@@ -106,8 +108,8 @@ func (s *Stats) Consumed() int64 { return s.consumed.Load() }
 
 // Count is what became of events as of one moment: it adds up.
 type Count struct {
-	Consumed, Applied, Late, Early, Skipped, Repeated int64
-	Dead                                              map[event.Reason]int64
+	Consumed, Applied, Late, Early, Skipped, Repeated, Duplicates int64
+	Dead                                                          map[event.Reason]int64
 }
 
 // Count reads the counts of events together.
@@ -116,7 +118,7 @@ func (s *Stats) Count() Count {
 	defer s.together.Unlock()
 	c := Count{
 		Consumed: s.consumed.Load(), Applied: s.Applied.Load(), Late: s.Late.Load(), Early: s.Early.Load(),
-		Skipped: s.Skipped.Load(), Repeated: s.Repeated.Load(), Dead: map[event.Reason]int64{},
+		Skipped: s.Skipped.Load(), Repeated: s.Repeated.Load(), Duplicates: s.Duplicates.Load(), Dead: map[event.Reason]int64{},
 	}
 	for _, r := range event.Reasons() {
 		c.Dead[r] = s.Dead(r)
@@ -138,8 +140,8 @@ var refusalReasons = [ledger.Reasons]event.Reason{ledger.Overflow: event.Overflo
 
 // tally is what became of a batch's events that have no member in the fold.
 type tally struct {
-	late, early, skipped, repeated int64
-	dead                           [reasons]int64
+	late, early, skipped, repeated, duplicates int64
+	dead                                       [reasons]int64
 }
 
 // applied counts a piece of so many events, and of those the refused ones by reason.
@@ -169,6 +171,7 @@ func (s *Stats) swept(t *tally, records, inPieces, newest int64, now time.Time) 
 	s.Early.Add(t.early)
 	s.Skipped.Add(t.skipped)
 	s.Repeated.Add(t.repeated)
+	s.Duplicates.Add(t.duplicates)
 	for i, n := range t.dead {
 		s.dead[i].Add(n)
 	}

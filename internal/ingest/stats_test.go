@@ -29,8 +29,8 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 				records += inPieces
 				continue
 			}
-			b := &batch{tally: tally{late: n("late"), early: n("early"), skipped: n("skipped"), repeated: n("repeated")}}
-			b.records = inPieces + b.late + b.early + b.skipped + b.repeated
+			b := &batch{tally: tally{late: n("late"), early: n("early"), skipped: n("skipped"), repeated: n("repeated"), duplicates: n("duplicates")}}
+			b.records = inPieces + b.late + b.early + b.skipped + b.repeated + b.duplicates
 			for i, r := range event.Reasons() {
 				b.dead[i] = n(string(r))
 				b.records, dead = b.records+b.dead[i], dead+b.dead[i]
@@ -48,7 +48,7 @@ func TestWhatBecameOfEventsAddsUpToThoseThatWereRead(t *testing.T) {
 
 func addsUpIn(t *rapid.T, s *Stats) {
 	c := s.Count()
-	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated
+	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates
 	for _, n := range c.Dead {
 		sum += n
 	}

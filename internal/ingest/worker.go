@@ -30,6 +30,7 @@ type worker struct {
 func (w *worker) run(ctx context.Context) {
 	w.log.Debug("partition assigned")
 	defer w.log.Debug("partition released")
+	defer w.pipeline.known.free()
 	wait := retry.ForEver.Start()
 	w.status.Waiting(nil) // its first sign of life
 	for ctx.Err() == nil {

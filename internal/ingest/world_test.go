@@ -334,7 +334,7 @@ func (r *running) stop(t testing.TB) {
 func addsUp(t testing.TB, s *Stats) {
 	t.Helper()
 	c := s.Count()
-	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated
+	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates
 	for _, n := range c.Dead {
 		sum += n
 	}

@@ -82,6 +82,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
 		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: rules, Retention: kept,
 		Events:     events,
+		Duplicates: cfg.Duplicates, DuplicatesMemory: cfg.DuplicatesMemory,
 		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: standings, Log: log, Stats: stats,
 	}, nil

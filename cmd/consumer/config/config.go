@@ -37,6 +37,11 @@ type Config struct {
 	MaxFuture     time.Duration
 	Lateness      time.Duration
 
+	// Duplicates is how many records an event is looked for that has the same ids; 0: repeats
+	// count.
+	Duplicates       int64
+	DuplicatesMemory int64 // bytes
+
 	FoldMemory int64 // bytes
 	PieceTime  time.Duration
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -179,6 +180,11 @@ func eventOptions(c *Config) []option {
 			doc: "How far `occurred_at` may be past the record's time."},
 		{Key: "lateness", def: "24h", value: durationValue(&c.Lateness, 0, 36500*units.Day),
 			doc: "How long after its end a window still takes events, by the record's time."},
+		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
+			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
+				"Change it while no replica runs. [guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
+		{Key: "event.duplicates_memory", def: "256MiB", value: bytesValue(&c.DuplicatesMemory, units.MiB, 1024*units.GiB),
+			doc: "The memory for that, beside `fold_memory`: 24 bytes a record and partition, for all partitions of all topics, as any replica may come to have them. The consumer doesn't start with less, and says what would do."},
 		{Key: "boards", def: "", value: listValue(&c.Boards, 0, "names, or empty for any", CheckBoard),
 			doc: "The boards that events may name."},
 	}
@@ -190,7 +196,7 @@ func fieldOptions(c *event.Paths) []option {
 		fieldOption("points", &c.Points, "Where it has `points`."),
 		fieldOption("board", &c.Board, "Where it has `board`."),
 		fieldOption("occurred_at", &c.OccurredAt, "Where it has `occurred_at`."),
-		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters and used for nothing else."),
+		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters, and finds duplicates (`event.duplicates`)."),
 	}
 }
 

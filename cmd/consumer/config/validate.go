@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
@@ -105,6 +106,10 @@ func (l *Loaded) validateTogether() []*settingError {
 	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
 		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
 			units.ShortBytes(cfg.MaxEventBytes), (least+units.MiB-1)/units.MiB)
+	}
+	if need := cfg.Duplicates * duplicates.Bytes; need > cfg.DuplicatesMemory {
+		complain("event.duplicates", "takes %dMiB for one partition, and event.duplicates_memory is %s: that has room for %d records",
+			(need+units.MiB-1)/units.MiB, units.ShortBytes(cfg.DuplicatesMemory), duplicates.Fit(cfg.DuplicatesMemory, 1))
 	}
 	enabled := 0
 	for _, p := range cfg.Periods {

@@ -20,6 +20,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -102,7 +103,14 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	if err := clients.CheckDuplicates(cfg, partitions); err != nil {
+		return err
+	}
 	clients.LimitMemory(cfg, partitions, log)
+	if cfg.Duplicates > 0 {
+		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
+			zap.Int64("bytes", cfg.Duplicates*duplicates.Bytes*int64(partitions)), zap.Int64("most_bytes", cfg.DuplicatesMemory))
+	}
 	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: &consumer}
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
@@ -115,7 +123,7 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	}
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()), zap.Int64("early", stats.Early.Load()),
-		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()),
+		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()), zap.Int64("duplicates", stats.Duplicates.Load()),
 		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
 		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 	if _, answered := errors.AsType[kafka.Error](err); answered {

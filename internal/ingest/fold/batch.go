@@ -160,6 +160,17 @@ func (b *Batch) has(e *Event) Result {
 	return Added
 }
 
+// Duplicate notes an event that counts as nothing, as far as Add would have folded it, so that
+// it isn't taken for one that was. It is of offsets that ascend.
+func (b *Batch) Duplicate(e *Event) Result {
+	if !b.level {
+		if r := b.has(e); r != Added {
+			return r
+		}
+	}
+	return b.table.noteDuplicate(e.Offset)
+}
+
 func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Result {
 	t := &b.table
 	f := t.find(hash, id)

@@ -23,11 +23,15 @@ func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
 }
 
 // Pending returns why a member was refused to whom the event at an offset belongs: 0 if it
-// wasn't, if its events were found before, or if its shard had the event already.
+// wasn't, if its events were found before, if its shard had the event already, or if that is
+// a duplicate.
 func (b *Batch) Pending(id []byte, offset int64) ledger.Reason {
 	hash := Hash(id)
 	at := b.table.find(hash, id).at
 	if at < 0 || b.table.member(at).refused&pending == 0 || offset < b.stands[b.shards.Of(hash)].from {
+		return 0
+	}
+	if b.table.isDuplicate(offset) {
 		return 0
 	}
 	return b.table.member(at).reason()

@@ -2,8 +2,10 @@ package fold
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"math/bits"
+	"sort"
 	"sync"
 
 	"github.com/standings/standings/internal/ledger"
@@ -25,10 +27,12 @@ const (
 	changeChunk = 512     // changes
 	bucketChunk = 1024    // buckets
 	idChunk     = 1 << 14 // bytes
+	offsetChunk = 512     // offsets
 
 	memberBytes = memberChunk * 48
 	changeBytes = changeChunk * 24
 	bucketBytes = bucketChunk * 4
+	offsetBytes = offsetChunk * 8
 
 	firstLevel = 6 // 64 buckets
 )
@@ -68,6 +72,7 @@ var (
 	changePool = sync.Pool{New: func() any { return new([changeChunk]change) }}
 	bucketPool = sync.Pool{New: func() any { return new([bucketChunk]int32) }}
 	idPool     = sync.Pool{New: func() any { return new([idChunk]byte) }}
+	offsetPool = sync.Pool{New: func() any { return new([offsetChunk]int64) }}
 )
 
 // Memory grants or refuses bytes, at once.
@@ -92,6 +97,9 @@ type table struct {
 	level   uint
 	split   int
 	crowds  crowds
+
+	duplicates     []*[offsetChunk]int64 // their offsets, ascending
+	duplicateCount int
 }
 
 func (t *table) take(n int64) Result {
@@ -283,6 +291,26 @@ func (t *table) splitOne() bool {
 	return true
 }
 
+// noteDuplicate notes the offset of an event that isn't folded.
+func (t *table) noteDuplicate(offset int64) Result {
+	if t.duplicateCount == len(t.duplicates)*offsetChunk {
+		if r := t.take(offsetBytes); r != Added {
+			return r
+		}
+		t.duplicates = append(t.duplicates, offsetPool.Get().(*[offsetChunk]int64))
+	}
+	t.duplicates[t.duplicateCount/offsetChunk][t.duplicateCount%offsetChunk] = offset
+	t.duplicateCount++
+	return Added
+}
+
+func (t *table) isDuplicate(offset int64) bool {
+	_, found := sort.Find(t.duplicateCount, func(i int) int {
+		return cmp.Compare(offset, t.duplicates[i/offsetChunk][i%offsetChunk])
+	})
+	return found
+}
+
 // addPoints keeps a sum that has left the range of 64 bits out of it for good:
 // no layout holds it, and wrapping round would make it look like one that fits.
 func addPoints(a, b int64) int64 {
@@ -315,9 +343,13 @@ func (t *table) release() {
 	for _, c := range t.ids {
 		idPool.Put(c)
 	}
+	for _, c := range t.duplicates {
+		offsetPool.Put(c)
+	}
 	t.memory.Release(t.held)
 	*t = table{
 		memory: t.memory, limit: t.limit, most: t.most,
 		members: emptied(t.members), changes: emptied(t.changes), buckets: emptied(t.buckets), ids: emptied(t.ids),
+		duplicates: emptied(t.duplicates),
 	}
 }

@@ -29,6 +29,8 @@ const (
 	HaltKafka     = "kafka"           // Kafka refuses
 	HaltFormat    = "record_format"   // records that can't be read
 	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
+
+	HaltDuplicates = "duplicates_memory" // no room for what finds duplicates
 )
 
 // HaltReasons lists all of them, so that every gauge can stand at zero before the
@@ -36,7 +38,7 @@ const (
 func HaltReasons() []string {
 	return []string{
 		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
-		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge,
+		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltDuplicates,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -34,6 +35,10 @@ type Line struct {
 	// Oldest the time of the oldest of them, zero without one.
 	Lag    *int64    `json:"lag,omitempty"`
 	Oldest time.Time `json:"oldest,omitzero"`
+	// Duplicates is how many records are remembered to find duplicates by, and
+	// DuplicatesSince about the record time of the earliest of them.
+	Duplicates      int64     `json:"duplicates,omitempty"`
+	DuplicatesSince time.Time `json:"duplicates_since,omitzero"`
 }
 
 // Time is when the line was written, as exactly as is known.
@@ -61,12 +66,13 @@ type Status struct {
 	changed      chan<- struct{} // a token for whoever writes lines: a state has changed
 	lag          *LagTracker
 	CaughtUp     atomic.Bool // the last answer of the broker was empty
+	known        atomic.Pointer[duplicates.Set]
 
 	mu     sync.Mutex
 	begun  time.Time // the flow under way
 	halt   *Halt
-	wait   [3]error // what reading, writing and everything between them wait for
-	since  [3]time.Time
+	wait   [4]error // what reading, writing and everything between them wait for, and what is looked through
+	since  [4]time.Time
 	shards []ShardWait    // that are waited for, on any side
 	logged retry.LogLimit // that a wait goes on
 	newest time.Time
@@ -88,7 +94,8 @@ func NewStatus(log *zap.Logger, owner, group string, changed chan<- struct{}, l 
 }
 
 const (
-	waitsRead = iota
+	looksBack = iota // the others say more
+	waitsRead
 	waitsWrite
 	waitsStart
 )
@@ -133,6 +140,29 @@ func (s *Status) Writing(err error) { s.waits(waitsWrite, err) }
 
 // Waiting notes what everything between flows waits for, nil once it goes on.
 func (s *Status) Waiting(err error) { s.waits(waitsStart, err) }
+
+// LooksBack notes that records before the position are read, for duplicates: with what is left,
+// and nil once none is.
+func (s *Status) LooksBack(left error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.wait[looksBack]
+	switch {
+	case left != nil:
+		s.wait[looksBack] = &Waiting{Reason: WaitsDuplicates, Err: left, Remedy: "none is needed: it goes on by itself"}
+		if before == nil {
+			s.since[looksBack] = time.Now()
+		}
+	case before != nil:
+		s.wait[looksBack] = nil
+		if time.Since(s.since[looksBack]) >= ReportPause { // a line may have said so
+			s.signal()
+		}
+	}
+}
+
+// Remembers is called with what finds the partition's duplicates.
+func (s *Status) Remembers(set *duplicates.Set) { s.known.Store(set) }
 
 func (s *Status) waits(side int, err error) {
 	s.mu.Lock()
@@ -309,6 +339,12 @@ func (s *Status) Shown() (l Line, since, beat time.Time) {
 	}
 	if l.State == StateRunning && s.isThrottled() {
 		l.Reason, l.What, l.Remedy = WaitsThrottled, throttleSlows, ThrottleRemedy
+	}
+	if known := s.known.Load(); known != nil {
+		l.Duplicates = known.Records()
+		if oldest := known.Oldest(); oldest > 0 {
+			l.DuplicatesSince = time.UnixMilli(oldest).UTC()
+		}
 	}
 	if h := s.halt; h != nil {
 		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy

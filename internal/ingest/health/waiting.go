@@ -26,12 +26,13 @@ const (
 	WaitsReshard     = "reshard"      // a reshard copies them
 	WaitsKafka       = "kafka"        // Kafka doesn't answer, or not with what was asked for
 	WaitsRedis       = "redis"        // Redis doesn't
+	WaitsDuplicates  = "duplicates"   // records before its position are read, for duplicates
 )
 
 // WaitReasons lists all of them, so that every gauge can be at zero before the first
 // wait.
 func WaitReasons() []string {
-	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsReshard, WaitsKafka, WaitsRedis}
+	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsReshard, WaitsKafka, WaitsRedis, WaitsDuplicates}
 }
 
 func (w *Waiting) Error() string { return w.Err.Error() }

@@ -35,7 +35,7 @@ var (
 		"Events that were read and whose end is known. It is counted where they are read: standings_events_total adds up to it at any time, over all results.")
 	events = desc("events_total",
 		"Events whose end is known, by what became of them: applied; dead_lettered; late (no window takes them any more); early (no window takes them, as they lie before the first of every period); skipped (null values); "+
-			"repeated (read again after a takeover or a restart, and already in). Events of a call whose answer was never learned, "+
+			"repeated (read again after a takeover or a restart, and already in); duplicate (the ids of an event just before, with event.duplicates). Events of a call whose answer was never learned, "+
 			"of a process that was killed for instance, are in no applied, and in the next owner's repeated.", "result")
 	deadLettered = desc("events_dead_lettered_total", "Events that were dead-lettered, by reason.", "reason")
 	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover may have several.")
@@ -149,6 +149,7 @@ func (to sender) events(n ingest.Count) {
 	to.count(events, n.Early, "early")
 	to.count(events, n.Skipped, "skipped")
 	to.count(events, n.Repeated, "repeated")
+	to.count(events, n.Duplicates, "duplicate")
 }
 
 func (to sender) work(s *ingest.Stats) {
