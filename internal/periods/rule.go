@@ -63,7 +63,7 @@ func ByCalendar(name, of Period, c Calendar) (Rule, error) {
 		return Rule{}, fmt.Errorf("period %s: %w", quote(string(name)), unknown(of))
 	}
 	if name != of {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return Rule{}, err
 		}
 	}
@@ -83,7 +83,7 @@ func BuiltIn(p Period, c Calendar) Rule {
 // Season is a period of one window, [start, end) in Unix milliseconds, both on whole seconds
 // in [0, MaxTime].
 func Season(name Period, start, end int64) (Rule, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return Rule{}, err
 	}
 	switch {
@@ -101,7 +101,7 @@ func Season(name Period, start, end int64) (Rule, error) {
 // from, in Unix milliseconds in [0, MaxTime). Both are whole seconds, and every at least a
 // minute.
 func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return Rule{}, err
 	}
 	length := every.Milliseconds()
@@ -125,8 +125,8 @@ func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
 	return r, nil
 }
 
-// checkName takes what reads well in a key and isn't built in: [a-z][a-z0-9-]{0,31}.
-func checkName(name Period) error {
+// CheckName takes what reads well in a key and isn't built in: [a-z][a-z0-9-]{0,31}.
+func CheckName(name Period) error {
 	if name.Length() != 0 {
 		return fmt.Errorf("period %s: the name is a built-in period's", name)
 	}
@@ -267,6 +267,14 @@ func (r *Rule) Previous(w Window) (Window, bool) { return r.inside(w.Start - 1) 
 // Next is the window that starts where w ends. There is none after a season, nor after the
 // one that holds the last instant before MaxTime.
 func (r *Rule) Next(w Window) (Window, bool) { return r.inside(w.End) }
+
+// First is the first window, if there is one: the windows of a calendar go back for ever.
+func (r *Rule) First() (Window, bool) {
+	if r.every == 0 && r.end == 0 {
+		return Window{}, false
+	}
+	return r.inside(r.start)
+}
 
 // Latest is the window that holds an instant, in Unix milliseconds, or the last one before it:
 // a season that is over. There is none before the first. Errors are those of At.

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // differences names the settings in which two schemas differ. What follows from settings
@@ -83,17 +84,57 @@ func differentPeriods(f, w map[string]any, differ func(name, version string, f, 
 		if layout {
 			differ("periods."+period+".layout", "", of(f, period, "layout"), of(w, period, "layout"))
 		}
-		if layout || points {
-			continue // the rest follows
-		}
 		fp, _ := f[period].(map[string]any)
 		wp, _ := w[period].(map[string]any)
+		windows := differentWindows(period, fp["of"], wp["of"], differ)
+		if layout || points || windows {
+			continue // the rest follows
+		}
 		for _, field := range both(fp, wp) {
 			if !same(fp[field], wp[field]) {
 				differ("the "+period+" "+field, anotherVersion, fp[field], wp[field])
 			}
 		}
 	}
+}
+
+// ownSettings are the names in the configuration of what decides the windows of a period that
+// isn't built in. Times are Unix ms.
+var ownSettings = []struct {
+	part, setting string
+	show          func(ms float64) string
+}{
+	{"calendar", "calendar", nil},
+	{"zone", "time_zone", nil},
+	{"week", "week_start", nil},
+	{"start", "start", instant},
+	{"end", "end", instant},
+	{"every", "every", func(ms float64) string { return (time.Duration(ms) * time.Millisecond).String() }},
+	{"from", "from", instant},
+}
+
+func instant(ms float64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339) }
+
+// differentWindows names the settings in which the windows of a period that isn't built in differ.
+func differentWindows(period string, found, wanted any, differ func(name, version string, f, w any)) bool {
+	f, _ := found.(map[string]any)
+	w, _ := wanted.(map[string]any)
+	different := false
+	for _, s := range ownSettings {
+		there, here := f[s.part], w[s.part]
+		if reflect.DeepEqual(there, here) {
+			continue
+		}
+		show := func(v any) any {
+			if ms, ok := v.(float64); ok && s.show != nil {
+				return s.show(ms)
+			}
+			return v
+		}
+		differ("periods."+period+"."+s.setting, "", show(there), show(here))
+		different = true
+	}
+	return different
 }
 
 func isObject(v any) bool {

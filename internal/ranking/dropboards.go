@@ -154,11 +154,12 @@ func (s *Store) forget(ctx context.Context) error {
 
 // unended is the window of a period that starts at a time, ms, if it hasn't ended.
 func (s *Store) unended(period string, start int64, now time.Time) (periods.Window, bool) {
-	if _, known := s.periods[period]; !known {
+	p, known := s.periods[period]
+	if !known {
 		return periods.Window{}, false
 	}
-	w, err := s.calendar.At(periods.Period(period), start)
-	return w, err == nil && now.UnixMilli() < w.End
+	w, place, err := p.Rule.At(start)
+	return w, err == nil && place == periods.Inside && now.UnixMilli() < w.End
 }
 
 func (s *Store) undrop(ctx context.Context, names []string) error {

@@ -12,9 +12,9 @@ import (
 // negative ones if they are further from 0: over all boards, in the windows that still
 // take events. It is how near a layout's range is.
 //
-// It costs Redis two short commands a window. Boards may be many: between two pages of
+// lateness is how long after its end a window of a period takes events. It costs Redis two short commands a window. Boards may be many: between two pages of
 // the listing it waits for pause, so that Redis hardly notices.
-func (s *Store) Largest(ctx context.Context, lateness, pause time.Duration) (map[string]int64, error) {
+func (s *Store) Largest(ctx context.Context, lateness func(period string) time.Duration, pause time.Duration) (map[string]int64, error) {
 	all := map[string]int64{}
 	for name := range s.periods {
 		all[name] = 0
@@ -31,7 +31,7 @@ func (s *Store) Largest(ctx context.Context, lateness, pause time.Duration) (map
 }
 
 // largest looks at the windows of a page of the listing: name, listing, ….
-func (s *Store) largest(ctx context.Context, page []string, lateness time.Duration, all map[string]int64) error {
+func (s *Store) largest(ctx context.Context, page []string, lateness func(string) time.Duration, all map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	// Both ends of every window, and the schema that the scores were written with.
@@ -72,8 +72,8 @@ func (s *Store) largest(ctx context.Context, page []string, lateness time.Durati
 }
 
 // takes reports whether a window still takes events, and of which period it is.
-func (s *Store) takes(name, listing string, lateness time.Duration) (period string, open bool) {
+func (s *Store) takes(name, listing string, lateness func(string) time.Duration) (period string, open bool) {
 	w, _, err := ParseListing(name, listing) // whoever applies to it says what is wrong
 	_, known := s.periods[w.Period]
-	return w.Period, known && err == nil && time.Now().Before(time.UnixMilli(w.End).Add(lateness))
+	return w.Period, known && err == nil && time.Now().Before(time.UnixMilli(w.End).Add(lateness(w.Period)))
 }

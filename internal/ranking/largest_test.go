@@ -14,7 +14,7 @@ import (
 
 // lateness has every window take events for as long as a test lasts: one that its events
 // are in may have ended an hour before it.
-const lateness = 24 * time.Hour
+func lateness(string) time.Duration { return 24 * time.Hour }
 
 func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
 	for _, kind := range kinds {
@@ -65,7 +65,7 @@ func TestWindowsThatTakeNothingAreNotLookedAt(t *testing.T) {
 		{"global:weekly:2026-W47", "soup", false},
 		{"global:weekly:2026-W47", "a b c", false},
 	} {
-		_, open := f.store.takes(w.name, w.listing, time.Hour)
+		_, open := f.store.takes(w.name, w.listing, func(string) time.Duration { return time.Hour })
 		require.Equal(t, w.open, open, "%s %s", w.name, w.listing)
 	}
 }
@@ -101,6 +101,6 @@ func TestManyWindowsAreLookedAtPageByPageUntilTheContextEnds(t *testing.T) {
 	require.Equal(t, int64(boards), got["weekly"])
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = f.store.Largest(ctx, time.Hour, time.Hour)
+	_, err = f.store.Largest(ctx, lateness, time.Hour)
 	require.ErrorIs(t, err, context.Canceled)
 }

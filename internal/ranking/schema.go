@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 type Schema struct {
 	Cluster  string // the Kafka cluster's id
 	Layouts  map[periods.Period]codec.Layout
+	Own      map[periods.Period]periods.Parts // of the periods that aren't built in
 	Shards   int
 	WeekDay  string // first day of a week
 	TimeZone string
@@ -27,7 +29,11 @@ const schemaVersion = 1
 func (s Schema) Text() string {
 	cut := map[string]any{}
 	for name, l := range s.Layouts {
-		cut[string(name)] = map[string]any{"k": l.K, "layout": l.Kind, "max": l.Max, "tick": l.Tick}
+		of := map[string]any{"k": l.K, "layout": l.Kind, "max": l.Max, "tick": l.Tick}
+		if parts, ok := s.Own[name]; ok {
+			of["of"] = partsText(parts)
+		}
+		cut[string(name)] = of
 	}
 	text, err := json.Marshal(map[string]any{
 		"cluster": s.Cluster, "hash": "xxh64", "periods": cut, "shards": s.Shards,
@@ -37,6 +43,21 @@ func (s Schema) Text() string {
 		panic(err) // strings and integers only
 	}
 	return string(text)
+}
+
+// partsText are a period's parts with sorted keys: as a map has them.
+func partsText(p periods.Parts) map[string]any {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and integers only
+	}
+	all := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // times are written as they are
+	if err := d.Decode(&all); err != nil {
+		panic(err)
+	}
+	return all
 }
 
 // SchemaError says that what stands in Redis was written with another schema.

@@ -28,6 +28,7 @@ import (
 
 // Period is how a period's windows are kept.
 type Period struct {
+	Rule      periods.Rule // the zero one: a built-in period's, by the store's calendar
 	Layout    codec.Layout
 	Retention time.Duration
 }
@@ -40,7 +41,7 @@ type Config struct {
 	Shards  ledger.Shards // how many there are; 0 is one
 	Cluster string        // the Kafka cluster's id; readers may leave it empty
 	Periods map[periods.Period]Period
-	// Calendar is what windows were cut by.
+	// Calendar is what the windows of built-in periods were cut by.
 	Calendar periods.Calendar
 	// MaxWindows is how many windows may be listed; 0 is no limit.
 	MaxWindows int64
@@ -50,16 +51,15 @@ type Config struct {
 
 // Store is one shard of the standings under a prefix. It is safe for concurrent use.
 type Store struct {
-	client   redis.UniversalClient
-	prefix   string
-	shard    int
-	shards   ledger.Shards
-	keys     Keys
-	rules    string // the key of the rules: in a shadow that of the live boards
-	schema   string
-	periods  map[string]Period
-	calendar periods.Calendar
-	timeout  time.Duration
+	client  redis.UniversalClient
+	prefix  string
+	shard   int
+	shards  ledger.Shards
+	keys    Keys
+	rules   string // the key of the rules: in a shadow that of the live boards
+	schema  string
+	periods map[string]Period
+	timeout time.Duration
 	// maxWindows is how many windows may be listed, and windowsArg that as an argument of apply.lua.
 	maxWindows int
 	windowsArg string
@@ -87,20 +87,25 @@ const (
 
 // New makes a store. It doesn't talk to Redis.
 func New(c Config) *Store {
-	layouts := map[periods.Period]codec.Layout{}
+	layouts, own := map[periods.Period]codec.Layout{}, map[periods.Period]periods.Parts{}
 	byName := map[string]Period{}
 	for name, p := range c.Periods {
 		layouts[name] = p.Layout
+		if p.Rule.Name() == "" {
+			p.Rule = periods.BuiltIn(name, c.Calendar)
+		} else if name.Length() == 0 {
+			own[name] = p.Rule.Parts()
+		}
 		byName[string(name)] = p
 	}
 	shards := max(c.Shards, 1)
 	s := &Store{
 		client: c.Client, prefix: c.Prefix, shard: c.Shard, shards: shards, keys: newKeys(c.Prefix, c.Shard, shards),
 		schema: Schema{
-			Cluster: c.Cluster, Layouts: layouts, Shards: int(shards),
+			Cluster: c.Cluster, Layouts: layouts, Own: own, Shards: int(shards),
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
-		periods: byName, calendar: c.Calendar, timeout: c.Timeout, maxWindows: int(c.MaxWindows),
+		periods: byName, timeout: c.Timeout, maxWindows: int(c.MaxWindows),
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
 	}
@@ -127,7 +132,7 @@ func (s *Store) ready() {
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
 		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, schema: s.schema,
-		periods: s.periods, calendar: s.calendar, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
+		periods: s.periods, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}
 	sh.ready()

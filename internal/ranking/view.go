@@ -30,7 +30,8 @@ type View struct {
 
 	recorded bool // the number of shards, by a reshard
 
-	layouts map[string]codec.Layout // by period
+	layouts map[string]codec.Layout  // by period
+	own     map[string]periods.Parts // of the periods that aren't built in
 	client  redis.UniversalClient
 	timeout time.Duration
 	stores  []*Store // one a shard
@@ -42,7 +43,7 @@ type View struct {
 // *SeveralError where there are several numbers of shards to choose from: then there is a
 // View to be dropped alone.
 func NewView(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (*View, error) {
-	v := &View{Prefix: prefix, layouts: map[string]codec.Layout{}, client: client, timeout: timeout}
+	v := &View{Prefix: prefix, layouts: map[string]codec.Layout{}, own: map[string]periods.Parts{}, client: client, timeout: timeout}
 	err := v.find(ctx, max(shards, 1))
 	if several, ok := errors.AsType[*SeveralError](err); ok {
 		return v, several
@@ -78,6 +79,16 @@ func (v *View) Stores() []*Store { return v.stores }
 func (v *View) Layout(period string) (codec.Layout, bool) {
 	l, ok := v.layouts[period]
 	return l, ok
+}
+
+// SameWindows reports whether a period cuts time as it does under another prefix.
+func (v *View) SameWindows(o *View, period string) bool {
+	mine, own := v.own[period]
+	others, owns := o.own[period]
+	if own || owns {
+		return mine == others
+	}
+	return v.Zone == o.Zone && (period != string(periods.Weekly) || v.WeekStart == o.WeekStart)
 }
 
 // States is what stands beside the boards of each shard, of a moment of its own.
@@ -228,10 +239,11 @@ func (v *View) read() error {
 		Cluster string `json:"cluster"`
 		Hash    string `json:"hash"`
 		Periods map[string]struct {
-			K      int    `json:"k"`
-			Layout string `json:"layout"`
-			Max    int64  `json:"max"`
-			Tick   int64  `json:"tick"`
+			K      int            `json:"k"`
+			Layout string         `json:"layout"`
+			Max    int64          `json:"max"`
+			Tick   int64          `json:"tick"`
+			Of     *periods.Parts `json:"of"`
 		} `json:"periods"`
 		Shards  int    `json:"shards"`
 		Version int    `json:"v"`
@@ -246,17 +258,33 @@ func (v *View) read() error {
 	}
 	v.Cluster, v.Zone, v.WeekStart = s.Cluster, s.Zone, s.Week
 	for name, p := range s.Periods {
-		period, err := periods.Parse(name)
+		length, err := lengthOf(periods.Period(name), p.Of)
 		if err != nil {
-			return Faultf("it has a period %q, which this program doesn't know", clip(name))
+			return Faultf("it has a period %q, which this program doesn't know: %v", clip(name), err)
 		}
-		layout, err := codec.New(codec.Kind(p.Layout), period.Length(), p.Max)
+		layout, err := codec.New(codec.Kind(p.Layout), length, p.Max)
 		if err != nil || layout.K != p.K || layout.Tick != p.Tick {
 			return Faultf("its layout of %s scores is none that this program writes", name)
 		}
 		v.layouts[name] = layout
+		if p.Of != nil {
+			v.own[name] = *p.Of
+		}
 	}
 	return nil
+}
+
+// lengthOf is what scores of a period are laid out over. A built-in one has no parts.
+func lengthOf(name periods.Period, own *periods.Parts) (time.Duration, error) {
+	if own == nil {
+		_, err := periods.Parse(string(name))
+		return name.Length(), err
+	}
+	rule, err := periods.Of(name, *own)
+	if err != nil {
+		return 0, err
+	}
+	return rule.Length(), nil
 }
 
 // sameSchema says which shard hasn't got the schema that was found, if one hasn't.

@@ -44,12 +44,18 @@ func reportWindow(w ledger.Window, members int64) windowReport {
 	return r
 }
 
-// sortWindows sorts by board, period from the shortest on, and start.
+// sortWindows sorts by board, period (the built-in ones from the shortest on, then others by name),
+// and start.
 func sortWindows(all []shards.Listed) {
 	known := periods.All()
-	order := func(w shards.Listed) int { return slices.Index(known, periods.Period(w.Period)) }
+	order := func(w shards.Listed) int { // those of one's own after the built-in ones
+		if i := slices.Index(known, periods.Period(w.Period)); i >= 0 {
+			return i
+		}
+		return len(known)
+	}
 	slices.SortFunc(all, func(a, b shards.Listed) int {
-		return cmp.Or(strings.Compare(a.Board, b.Board), order(a)-order(b), cmp.Compare(a.Start, b.Start), strings.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Board, b.Board), order(a)-order(b), strings.Compare(a.Period, b.Period), cmp.Compare(a.Start, b.Start), strings.Compare(a.Name, b.Name))
 	})
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -90,15 +89,13 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 
 // FoldRules say which windows an event counts in.
 func FoldRules(cfg *config.Config) (fold.Rules, error) {
-	calendar, err := cfg.Calendar()
-	if err != nil {
-		return fold.Rules{}, err
-	}
 	rules := fold.Rules{}
-	for _, p := range cfg.Periods {
-		if p.Enabled {
-			rules.Periods = append(rules.Periods, fold.Period{Rule: periods.BuiltIn(p.Name, calendar), Lateness: cfg.Lateness.Milliseconds()})
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return fold.Rules{}, err
 		}
+		rules.Periods = append(rules.Periods, fold.Period{Rule: rule, Lateness: cfg.LatenessOf(p).Milliseconds()})
 	}
 	return rules, nil
 }

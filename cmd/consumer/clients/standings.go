@@ -23,15 +23,16 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 		return nil, err
 	}
 	kept := map[periods.Period]ranking.Period{}
-	for _, p := range cfg.Periods {
-		if !p.Enabled {
-			continue
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return nil, err
 		}
-		layout, err := cfg.Layout(p)
+		layout, err := cfg.Layout(*p)
 		if err != nil {
 			return nil, fmt.Errorf("lay out %s scores: %w", p.Name, err)
 		}
-		kept[p.Name] = ranking.Period{Layout: layout, Retention: p.Retention}
+		kept[p.Name] = ranking.Period{Rule: rule, Layout: layout, Retention: p.Retention}
 	}
 	return boards.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,

@@ -17,7 +17,7 @@ import (
 type Config struct {
 	Kafka   Kafka
 	Redis   Redis
-	Periods []Period // every period there is, in the order of periods.All
+	Periods []Period // the built-in ones in the order of periods.All, then those of one's own by name
 
 	Start string // window, earliest, latest, or an RFC 3339 time
 	OnGap string // halt or continue
@@ -97,6 +97,8 @@ type Period struct {
 	Enabled   bool
 	Layout    string // a codec.Kind
 	Retention time.Duration
+	Lateness  *time.Duration // nil: as of all
+	Own       *OwnPeriod     // nil: it is built in
 }
 
 // Defaults is the configuration of someone who has set nothing.
@@ -105,10 +107,10 @@ func Defaults() *Config {
 	return cfg
 }
 
-// defaults also returns the options that are kept in it.
-func defaults() (*Config, []option) {
+// defaults also returns the options that are kept in it, with those of periods of one's own.
+func defaults(own ...periods.Period) (*Config, []option) {
 	cfg := &Config{}
-	all := options(cfg)
+	all := options(cfg, own...)
 	for _, o := range all {
 		if err := o.value.set(o.def); err != nil {
 			panic("default of " + o.Key + " " + err.Error())

@@ -13,7 +13,11 @@ import (
 
 // Layout is the layout that a period's scores are written in.
 func (c *Config) Layout(p Period) (codec.Layout, error) {
-	return codec.New(codec.Kind(p.Layout), p.Name.Length(), c.MaxPoints)
+	rule, err := c.Rule(&p)
+	if err != nil {
+		return codec.Layout{}, err
+	}
+	return codec.New(codec.Kind(p.Layout), rule.Length(), c.MaxPoints)
 }
 
 // LayoutReport is one enabled period's layout, as `consumer config` shows it.
@@ -46,9 +50,10 @@ func (c *Config) Layouts() (reports []LayoutReport, warnings []string, err error
 		if layout.Coarse() {
 			warnings = append(warnings, coarse(p, layout))
 		}
-		if p.Retention < c.Lateness {
+		lateness := c.LatenessOf(&p)
+		if p.Retention < lateness {
 			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s; raise periods.%s.retention or lower lateness",
-				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(c.Lateness), p.Name))
+				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(lateness), p.Name))
 		}
 	}
 	return reports, warnings, nil

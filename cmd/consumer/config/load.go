@@ -98,11 +98,12 @@ type layer struct {
 // read reads the file at path (empty for none) and environ over the defaults.
 // Unknown keys and values that can't be read are left to validate to tell.
 func read(path string, environ []string) (*Loaded, error) {
-	cfg, declared := defaults()
-	layers, unknown, err := readLayers(declared, path, environ)
+	inFile, lines, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
+	cfg, declared := defaults(ownPeriods(inFile, environ, variables(options(&Config{})))...)
+	layers, unknown := readLayers(declared, path, inFile, lines, environ)
 	l := &Loaded{Config: cfg, problems: unknown}
 	for _, o := range declared {
 		s := Setting{option: o, From: Origin{Layer: "default"}}
@@ -126,15 +127,12 @@ func read(path string, environ []string) (*Loaded, error) {
 		l.Settings = append(l.Settings, s)
 	}
 	l.readSecrets(layers)
+	cfg.complete()
 	return l, nil
 }
 
 // readLayers reads what is over the defaults, the later the higher.
-func readLayers(declared []option, path string, environ []string) ([]layer, []*settingError, error) {
-	inFile, lines, err := readFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
+func readLayers(declared []option, path string, inFile map[string]any, lines map[string]int, environ []string) ([]layer, []*settingError) {
 	problems := unknownKeys(declared, inFile, func(key string) Origin {
 		return Origin{"file", fmt.Sprintf("%s, line %d", path, lines[key])}
 	})
@@ -142,7 +140,7 @@ func readLayers(declared []option, path string, environ []string) ([]layer, []*s
 	return []layer{
 		{"file", inFile, func(string) Origin { return Origin{"file", path} }},
 		{"environment", inEnvironment, func(key string) Origin { return Origin{"environment", option{Key: key}.Variable()} }},
-	}, append(problems, unknown...), nil
+	}, append(problems, unknown...)
 }
 
 // assign puts a raw value, as YAML or the environment gave it, into an option.
@@ -179,6 +177,12 @@ func scalar(raw any) (string, bool) {
 	return fmt.Sprint(raw), true
 }
 
+// isBuiltIn reports whether a key would change which windows a built-in period has.
+func isBuiltIn(key string) bool {
+	name, setting := ownSetting(key)
+	return name.Length() != 0 && slices.Contains(windowSettings, setting)
+}
+
 func unknownKeys(declared []option, values map[string]any, from func(key string) Origin) []*settingError {
 	names := make([]string, len(declared))
 	for i, o := range declared {
@@ -192,6 +196,9 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 		case isSection && !empty: // its keys are here, too
 		// Below a setting: that it got a section is reported with the setting.
 		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(key+".", name+".") }):
+		case isBuiltIn(key):
+			problems = append(problems, &settingError{kind: errUnknown, key: key,
+				problem: "the period is built in, and follows time_zone and week_start; give a period of your own another name", from: from(key)})
 		case !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, key+".") }):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from(key)})
@@ -203,14 +210,20 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 	return problems
 }
 
-// readEnvironment returns the values by their keys, and the variables that mean none. An
-// empty one is as good as not set: `${VAR:-}` in a compose file.
-func readEnvironment(declared []option, environ []string) (values map[string]any, problems []*settingError) {
-	values = map[string]any{}
+// variables are the keys of settings by their names in the environment.
+func variables(declared []option) map[string]string {
 	keys := make(map[string]string, len(declared))
 	for _, o := range declared {
 		keys[o.Variable()] = o.Key
 	}
+	return keys
+}
+
+// readEnvironment returns the values by their keys, and the variables that mean none. An
+// empty one is as good as not set: `${VAR:-}` in a compose file.
+func readEnvironment(declared []option, environ []string) (values map[string]any, problems []*settingError) {
+	values = map[string]any{}
+	keys := variables(declared)
 	for _, pair := range environ {
 		name, text, _ := strings.Cut(pair, "=")
 		key, known := keys[name]

@@ -33,21 +33,56 @@ or text with commas.
 		}
 		b.WriteString("| key, and its variable | default | range | meaning |\n|---|---|---|---|\n")
 		for _, o := range c.options {
-			def := "`" + o.def + "`"
-			if o.def == "" {
-				def = ""
-			}
-			doc := o.doc
-			if o.Fixed {
-				if o.changedBy == "" {
-					doc += " **Can't be changed later.**"
-				} else {
-					doc += " **Can't be changed later**, but by `" + o.changedBy + "`."
-				}
-			}
-			fmt.Fprintf(&b, "| `%s` `%s` | %s | %s | %s |\n", o.Key, o.Variable(), def, o.value.rule, doc)
+			writeRow(&b, fmt.Sprintf("`%s` `%s`", o.Key, o.Variable()), o)
+		}
+		if c.title == "Periods" {
+			writeOwnPeriods(&b)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeOwnPeriods is the part on periods whose names aren't known.
+func writeOwnPeriods(b *strings.Builder) {
+	b.WriteString(`
+### Periods of your own
+
+Beside the built-in periods there can be others, up to 32 in all, each under a name of its own: 1 to 32 small
+letters, digits and hyphens, a letter first. A period is one of three kinds: a calendar, a season, or windows of
+equal length that follow each other:
+
+` + "```yaml" + `
+periods:
+  weekly-us: {calendar: weekly, time_zone: America/New_York, week_start: sunday}
+  season-4:  {start: 2026-12-01T00:00:00Z, end: 2027-03-01T00:00:00Z}
+  sprint:    {every: 72h, from: 2026-01-01T00:00:00Z}
+` + "```" + `
+
+An event before a season's start, or at its end or later, isn't in it. ` + "`consumer config`" + ` shows the windows of each
+period; [reading.md](reading.md#windows) has their names. In the environment a name's hyphens are underscores, and
+everything is in capitals.
+
+| key | default | range | meaning |
+|---|---|---|---|
+`)
+	for _, o := range ownOptions(&Period{Name: "<name>"}) {
+		writeRow(b, "`"+o.Key+"`", o)
+	}
+}
+
+func writeRow(b *strings.Builder, key string, o option) {
+	def := "`" + o.def + "`"
+	if o.def == "" {
+		def = ""
+	}
+	doc := o.doc
+	if o.Fixed {
+		if o.changedBy == "" {
+			doc += " **Can't be changed later.**"
+		} else {
+			doc += " **Can't be changed later**, but by `" + o.changedBy + "`."
+		}
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", key, def, o.value.rule, doc)
 }

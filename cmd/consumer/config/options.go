@@ -46,8 +46,9 @@ type chapter struct {
 	options []option
 }
 
-// chapters declares all settings, kept in cfg, in the order in which they are shown.
-func chapters(cfg *Config) []chapter {
+// chapters declares all settings, kept in cfg, in the order in which they are shown. own are
+// the names of the periods that aren't built in.
+func chapters(cfg *Config, own ...periods.Period) []chapter {
 	return []chapter{
 		{"Kafka", "", kafkaOptions(&cfg.Kafka)},
 		{"TLS to Kafka", "", tlsOptions("kafka", &cfg.Kafka.TLS)},
@@ -56,7 +57,7 @@ func chapters(cfg *Config) []chapter {
 		{"TLS to Redis", "", tlsOptions("redis", &cfg.Redis.TLS)},
 		{"Periods", "Each period has its own boards. `consumer config` shows what each layout results in: how many bits are\n" +
 			"left for time, and the tick, the smallest time step. `readable` holds points and\n" +
-			"time in 53 bits, `wide` in 63.", periodOptions(cfg)},
+			"time in 53 bits, `wide` in 63.", periodOptions(cfg, own)},
 		{"Events and windows", "", eventOptions(cfg)},
 		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
 			"field, or its path. One mapping holds for all topics. Change it while no replica runs.\n" +
@@ -66,9 +67,9 @@ func chapters(cfg *Config) []chapter {
 }
 
 // options are the settings of all chapters.
-func options(cfg *Config) []option {
+func options(cfg *Config, own ...periods.Period) []option {
 	var all []option
-	for _, c := range chapters(cfg) {
+	for _, c := range chapters(cfg, own...) {
 		all = append(all, c.options...)
 	}
 	return all
@@ -129,10 +130,12 @@ func redisOptions(c *Redis) []option {
 // DefaultPeriods are the periods that everyone asks for first.
 var DefaultPeriods = []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}
 
-// periodOptions has three settings for every period there is.
-func periodOptions(cfg *Config) []option {
+const layoutDoc = "`readable`: a score's whole part is the points; `wide`: finer time, or more points."
+
+// periodOptions has the settings of every period there is.
+func periodOptions(cfg *Config, own []periods.Period) []option {
 	known := periods.All()
-	cfg.Periods = make([]Period, len(known))
+	cfg.Periods = make([]Period, len(known)+len(own))
 	var all []option
 	for i, name := range known {
 		p := &cfg.Periods[i]
@@ -142,9 +145,15 @@ func periodOptions(cfg *Config) []option {
 			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)), value: boolValue(&p.Enabled),
 				doc: "Keep " + string(name) + " boards."},
 			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
-				doc: "`readable`: a score's whole part is the points; `wide`: finer time, or more points."},
+				doc: layoutDoc},
 			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()), value: durationValue(&p.Retention, time.Hour, 36500*units.Day),
-				doc: "How long after its end a window can be read. A change holds for new windows."})
+				doc: "How long after its end a window can be read. A change holds for new windows."},
+			latenessOption(section, p))
+	}
+	for i, name := range own {
+		p := &cfg.Periods[len(known)+i]
+		p.Name = name
+		all = append(all, ownOptions(p)...)
 	}
 	return all
 }

@@ -23,10 +23,8 @@ func (c *Config) Calendar() (periods.Calendar, error) {
 // Retentions is how long after its end a window of each enabled period lives.
 func (c *Config) Retentions() map[periods.Period]time.Duration {
 	all := map[periods.Period]time.Duration{}
-	for _, p := range c.Periods {
-		if p.Enabled {
-			all[p.Name] = p.Retention
-		}
+	for _, p := range c.Kept() {
+		all[p.Name] = p.Retention
 	}
 	return all
 }

@@ -111,6 +111,11 @@ func (l *Loaded) validateTogether() []*settingError {
 		complain("event.duplicates", "takes %dMiB for one partition, and event.duplicates_memory is %s: that has room for %d records",
 			(need+units.MiB-1)/units.MiB, units.ShortBytes(cfg.DuplicatesMemory), duplicates.Fit(cfg.DuplicatesMemory, 1))
 	}
+	before := len(problems)
+	validateOwn(cfg, complain)
+	if len(problems) > before {
+		return problems // what a period's windows would need isn't known
+	}
 	enabled := 0
 	for _, p := range cfg.Periods {
 		if !p.Enabled {

@@ -101,7 +101,10 @@ func (f *flags) check(prefix string) error {
 		}
 	}
 	for _, period := range f.periods {
-		if _, err := periods.Parse(period); err != nil {
+		if periods.Period(period).Length() != 0 {
+			continue
+		}
+		if err := periods.CheckName(periods.Period(period)); err != nil {
 			return cli.Usagef("--period: %w", err)
 		}
 	}

@@ -25,9 +25,14 @@ var pointsUsed = prometheus.NewDesc("standings_points_largest_ratio",
 
 // lookAtPoints is when it is looked, and how.
 func lookAtPoints(r *reported, cfg *config.Config, all *boards.Boards) turn {
+	latenesses := map[string]time.Duration{}
+	for _, p := range cfg.Kept() {
+		latenesses[string(p.Name)] = cfg.LatenessOf(p)
+	}
+	lateness := func(period string) time.Duration { return latenesses[period] }
 	return turn{topic: cfg.Kafka.Topics[0], every: rangeEvery, what: "look how much of the range of points is used", none: r.none,
 		look: func(ctx context.Context) error {
-			largest, err := all.Largest(ctx, cfg.Lateness, rangePause)
+			largest, err := all.Largest(ctx, lateness, rangePause)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/periods"
 )
 
 // report is all of status. Its JSON never leaves out or renames a field, but for the shards
@@ -177,7 +176,7 @@ func (p *partition) addLine(text string, now time.Time) {
 
 // incompleteWindows are the windows that live and began before a partition's
 // origin: the newest first, period by period.
-func incompleteWindows(cfg *config.Config, calendar periods.Calendar, state *ledger.State) ([]incompleteWindow, error) {
+func incompleteWindows(cfg *config.Config, state *ledger.State) ([]incompleteWindow, error) {
 	all := []incompleteWindow{}
 	origins := map[string]ledger.Origin{}
 	latest := int64(0)
@@ -190,15 +189,16 @@ func incompleteWindows(cfg *config.Config, calendar periods.Calendar, state *led
 		latest = max(latest, o.Time)
 	}
 	now := state.Now.UnixMilli()
-	for _, p := range cfg.Periods {
-		if !p.Enabled {
-			continue
-		}
-		w, err := calendar.At(p.Name, now)
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
 		if err != nil {
 			return nil, err
 		}
-		for ok := latest > 0; ok && w.End+p.Retention.Milliseconds() > now; w, ok = calendar.Previous(w) {
+		w, ok, err := rule.Latest(now)
+		if err != nil {
+			return nil, err
+		}
+		for ok = ok && latest > 0; ok && w.End+p.Retention.Milliseconds() > now; w, ok = rule.Previous(w) {
 			var partly []string
 			for field, o := range origins {
 				if w.Start < o.Time {

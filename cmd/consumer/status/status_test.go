@@ -48,7 +48,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafka
 	}
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(l.Config, r.Calendar, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(l.Config, state); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,20 +42,40 @@ func checkBoard(cfg *config.Config, board string) error {
 }
 
 // enabledPeriod finds a period that is kept.
-func enabledPeriod(cfg *config.Config, name string) (periods.Period, error) {
-	var kept []string
-	for _, p := range cfg.Periods {
+func enabledPeriod(cfg *config.Config, name string) (periods.Rule, error) {
+	var kept, own []string
+	known := false
+	for i := range cfg.Periods {
+		p := &cfg.Periods[i]
 		if p.Enabled && string(p.Name) == name {
-			return p.Name, nil
+			return cfg.Rule(p)
 		}
 		if p.Enabled {
 			kept = append(kept, string(p.Name))
 		}
+		if p.Own != nil {
+			own = append(own, string(p.Name))
+		}
+		known = known || string(p.Name) == name
 	}
-	if _, err := periods.Parse(name); err != nil {
-		return "", cli.Usagef("%w", err)
+	if _, err := periods.Parse(name); err != nil && !known {
+		if len(own) > 0 {
+			return periods.Rule{}, cli.Usagef("%w, %s", err, strings.Join(own, ", "))
+		}
+		return periods.Rule{}, cli.Usagef("%w", err)
 	}
-	return "", cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+	return periods.Rule{}, cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+}
+
+// zoneOf is the zone that a period's times are shown in: its calendar's, or that of the
+// configuration.
+func zoneOf(cfg *config.Config, name periods.Period) string {
+	for _, p := range cfg.Periods {
+		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
+			return p.Own.TimeZone
+		}
+	}
+	return cfg.TimeZone
 }
 
 // Windows that are meant relative to Redis's clock.
@@ -64,10 +84,11 @@ const (
 	windowPrevious = "previous"
 )
 
-// window finds the one that a name means: current, previous, or a window's own.
-func (r *Reader) window(ctx context.Context, p periods.Period, name string) (periods.Window, error) {
+// window finds the one that a name means: current, previous, or a window's own. Of a season
+// that is over the current one is the last there was.
+func (r *Reader) window(ctx context.Context, p *periods.Rule, name string) (periods.Window, error) {
 	if name != windowCurrent && name != windowPrevious {
-		w, err := r.Calendar.Named(p, name)
+		w, err := p.Named(name)
 		if err != nil {
 			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
 		}
@@ -77,16 +98,20 @@ func (r *Reader) window(ctx context.Context, p periods.Period, name string) (per
 	if err != nil {
 		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
 	}
-	w, err := r.Calendar.At(p, now.UnixMilli())
-	if err != nil {
+	w, ok, err := p.Latest(now.UnixMilli())
+	switch {
+	case err != nil:
 		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+	case !ok:
+		first, _ := p.First() // or it would have begun
+		return periods.Window{}, cli.Usagef("%s hasn't begun: its first window, %s, starts at %s", p.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))
 	}
 	if name == windowCurrent {
 		return w, nil
 	}
-	before, ok := r.Calendar.Previous(w)
+	before, ok := p.Previous(w)
 	if !ok {
-		return periods.Window{}, cli.Usagef("there is no %s window before %s", p, w.Name)
+		return periods.Window{}, cli.Usagef("there is no %s window before %s", p.Name(), w.Name)
 	}
 	return before, nil
 }
@@ -112,7 +137,11 @@ func (r *Reader) top(ctx context.Context, board string, w periods.Window, offset
 // Leaders are the first members of a board in the current window of a period. A board that
 // Redis has lost is an error.
 func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
-	w, err := r.window(ctx, p, windowCurrent)
+	rule, err := enabledPeriod(r.Config, string(p))
+	if err != nil {
+		return ranking.Board{}, err
+	}
+	w, err := r.window(ctx, &rule, windowCurrent)
 	if err != nil {
 		return ranking.Board{}, err
 	}

@@ -53,13 +53,13 @@ the id is as it is.`,
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.TimeZone, shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, zoneOf(r.Config, w.Period), shards))
 					}
 					none := ""
 					if b.Listed && b.Lost == "" && len(b.Standings) == 0 {
 						none = "no member has a rank above " + units.Thousands(int64(offset))
 					}
-					return newText(p.Stdout, r.Config.TimeZone).write(&shown, none)
+					return newText(p.Stdout, zoneOf(r.Config, w.Period)).write(&shown, none)
 				})
 			})
 		},

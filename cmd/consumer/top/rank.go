@@ -45,9 +45,9 @@ is missing is said below the rows, as by top. An id that begins with a dash goes
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.TimeZone, shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, zoneOf(r.Config, w.Period), shards))
 					}
-					text := newText(p.Stdout, r.Config.TimeZone)
+					text := newText(p.Stdout, zoneOf(r.Config, w.Period))
 					text.marked = member
 					none := ""
 					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
@@ -84,7 +84,7 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 		return err
 	}
 	defer r.Close()
-	w, err := r.window(ctx, kept, window)
+	w, err := r.window(ctx, &kept, window)
 	if err != nil {
 		return err
 	}

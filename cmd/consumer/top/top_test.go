@@ -247,12 +247,12 @@ func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
 	}
 	previous, _ := w.reader.Calendar.Previous(current)
 	for name, want := range map[string]periods.Window{windowCurrent: current, windowPrevious: previous} {
-		got, err := w.reader.window(t.Context(), periods.Yearly, name)
+		got, err := w.reader.window(t.Context(), new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)), name)
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if w, err := w.reader.window(t.Context(), periods.AllTime, windowPrevious); err == nil {
+	if w, err := w.reader.window(t.Context(), new(periods.BuiltIn(periods.AllTime, w.reader.Calendar)), windowPrevious); err == nil {
 		t.Errorf("nothing is before all of time, but %+v", w)
 	}
 }

@@ -193,7 +193,7 @@ func (b *Boards) Count(ctx context.Context, pause time.Duration) (int, error) {
 }
 
 // Largest is as ranking.Store.Largest, over all shards.
-func (b *Boards) Largest(ctx context.Context, lateness, pause time.Duration) (map[string]int64, error) {
+func (b *Boards) Largest(ctx context.Context, lateness func(period string) time.Duration, pause time.Duration) (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, s := range b.shards {
 		largest, err := s.Largest(ctx, lateness, pause)

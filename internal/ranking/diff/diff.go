@@ -198,5 +198,5 @@ func (s *side) incomplete(start int64) ([]string, error) {
 }
 
 func (d *Prefixes) otherCalendar(period string) bool {
-	return d.A.Zone != d.B.Zone || period == "weekly" && d.A.WeekStart != d.B.WeekStart
+	return !d.A.SameWindows(d.B, period)
 }
