@@ -215,6 +215,69 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 	require.NoError(t, f.store.CheckSchema(f.store.schema))
 }
 
+// ownSchema is the schema of three periods that aren't built in.
+func ownSchema(t *testing.T, all ...periods.Rule) string {
+	t.Helper()
+	s := Schema{Cluster: "c1", Shards: 1, WeekDay: "monday", TimeZone: "UTC",
+		Layouts: map[periods.Period]codec.Layout{}, Own: map[periods.Period]periods.Parts{}}
+	for _, r := range all {
+		l, err := codec.New(codec.Readable, r.Length(), 99999999)
+		require.NoError(t, err)
+		s.Layouts[r.Name()], s.Own[r.Name()] = l, r.Parts()
+	}
+	return s.Text()
+}
+
+func TestASchemaHasWhatDecidesTheWindowsOfPeriodsThatAreNotBuiltIn(t *testing.T) {
+	const start, end, every = 1_793_491_200_000, 1_803_859_200_000, 72 * time.Hour
+	must := func(r periods.Rule, err error) periods.Rule {
+		require.NoError(t, err)
+		return r
+	}
+	calendar := func(zone, week string) periods.Calendar {
+		c, err := periods.NewCalendar(zone, week)
+		require.NoError(t, err)
+		return c
+	}
+	us := must(periods.ByCalendar("us", periods.Weekly, calendar("America/New_York", "sunday")))
+	season := must(periods.Season("season", start, end))
+	sprint := must(periods.Stretches("sprint", every, start))
+	wanted := ownSchema(t, us, season, sprint)
+	require.Equal(t, `{"cluster":"c1","hash":"xxh64","periods":{`+
+		`"season":{"k":26,"layout":"readable","max":99999999,"of":{"end":1803859200000,"start":1793491200000},"tick":155},`+
+		`"sprint":{"k":26,"layout":"readable","max":99999999,"of":{"every":259200000,"from":1793491200000},"tick":4},`+
+		`"us":{"k":26,"layout":"readable","max":99999999,"of":{"calendar":"weekly","week":"sunday","zone":"America/New_York"},"tick":10}},`+
+		`"shards":1,"v":1,"week":"monday","zone":"UTC"}`, wanted, "keys are sorted, as those of a copy to other shards are")
+
+	v := &View{Shards: 1, Schema: wanted, layouts: map[string]codec.Layout{}, own: map[string]periods.Parts{}}
+	require.NoError(t, v.read())
+	same, err := v.SchemaFor(1)
+	require.NoError(t, err)
+	require.Equal(t, wanted, same)
+	require.Equal(t, season.Parts(), v.own["season"])
+
+	for _, c := range []struct {
+		found periods.Rule
+		want  string
+	}{
+		{must(periods.ByCalendar("us", periods.Weekly, calendar("America/Chicago", "sunday"))), "periods.us.time_zone is America/Chicago in Redis, America/New_York here"},
+		{must(periods.ByCalendar("us", periods.Weekly, calendar("America/New_York", "monday"))), "periods.us.week_start is monday in Redis, sunday here"},
+		{must(periods.ByCalendar("us", periods.Daily, calendar("America/New_York", "sunday"))), "periods.us.calendar is daily in Redis, weekly here"},
+		{must(periods.Season("season", start-1000, end)), "periods.season.start is 2026-10-31T23:59:59Z in Redis, 2026-11-01T00:00:00Z here"},
+		{must(periods.Season("season", start, end+1000)), "periods.season.end is 2027-03-01T00:00:01Z in Redis, 2027-03-01T00:00:00Z here"},
+		{must(periods.Stretches("sprint", every+time.Second, start)), "periods.sprint.every is 72h0m1s in Redis, 72h0m0s here"},
+		{must(periods.Stretches("sprint", every, start+1000)), "periods.sprint.from is 2026-11-01T00:00:01Z in Redis, 2026-11-01T00:00:00Z here"},
+		{must(periods.Season("sprint", start, start+every.Milliseconds())), "periods.sprint.end is 2026-11-04T00:00:00Z in Redis, absent here; " +
+			"periods.sprint.every is absent in Redis, 72h0m0s here; periods.sprint.from is absent in Redis, 2026-11-01T00:00:00Z here; " +
+			"periods.sprint.start is 2026-11-01T00:00:00Z in Redis, absent here"},
+	} {
+		all := map[periods.Period]periods.Rule{"us": us, "season": season, "sprint": sprint}
+		all[c.found.Name()] = c.found
+		e := &SchemaError{Wanted: wanted, Found: ownSchema(t, all["us"], all["season"], all["sprint"])}
+		require.Equal(t, c.want, strings.Join(e.Differences(), "; "))
+	}
+}
+
 func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	before := time.Now().Add(-time.Second)

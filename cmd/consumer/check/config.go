@@ -14,7 +14,7 @@ import (
 )
 
 func judgeConfig(cfg *config.Config, now time.Time) ([]finding, error) {
-	_, warnings, err := cfg.Layouts()
+	_, warnings, err := cfg.Layouts(time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 )
 
@@ -43,7 +44,7 @@ func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 			namesWhatIsWrong(t, err, path)
 			return
 		}
-		if _, _, err := l.Config.Layouts(); err != nil {
+		if _, _, err := l.Config.Layouts(time.Unix(1_793_577_600, 0)); err != nil {
 			t.Errorf("valid, and without layouts: %v", err)
 		}
 		if _, err := l.Config.Calendar(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
@@ -38,7 +39,7 @@ func TestWhatOthersCanReadIsWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, warnings, err := l.Config.Layouts()
+		_, warnings, err := l.Config.Layouts(time.Unix(1_793_577_600, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

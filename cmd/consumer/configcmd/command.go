@@ -27,7 +27,7 @@ func Command(p *cli.Program) *cobra.Command {
 		Short: "Show the configuration, and where each value came from",
 		Long: `Shows every setting, its value, and whether that is the default or came from the
 file or the environment; then what the score layouts come to for each enabled
-period. All that is wrong is listed, and the exit code is 2.`,
+period, and its current and next window by this machine's clock. All that is wrong is listed, and the exit code is 2.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			if asMarkdown {
@@ -37,7 +37,7 @@ period. All that is wrong is listed, and the exit code is 2.`,
 			if err != nil {
 				return err
 			}
-			layouts, warnings, err := l.Config.Layouts()
+			layouts, warnings, err := l.Config.Layouts(time.Now())
 			if err != nil {
 				return err
 			}
@@ -65,6 +65,19 @@ func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, wa
 	for _, r := range layouts {
 		tick := units.FormatDuration(time.Duration(r.TickMS) * time.Millisecond)
 		t.Add(r.Period, r.Layout, strconv.Itoa(r.K), tick, fmt.Sprintf("%d to %d", r.MinPoints, r.MaxPoints), "to "+tick, r.Retention)
+	}
+	t.Write(&b)
+	b.WriteString("\n")
+	t = terminal.NewTable("PERIOD", "WINDOWS", "CURRENT", "NEXT", "NEXT STARTS", "LATENESS")
+	for _, r := range layouts {
+		current, next, starts := "-", "-", "-"
+		if r.Current != nil {
+			current = r.Current.Name
+		}
+		if r.Next != nil {
+			next, starts = r.Next.Name, r.Next.Start
+		}
+		t.Add(r.Period, r.Windows, current, next, starts, r.Lateness)
 	}
 	t.Write(&b)
 	for _, warning := range warnings {

@@ -189,7 +189,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 // sayLayouts logs what the configured layouts come to, and warns of what an
 // operator may not have meant.
 func sayLayouts(cfg *config.Config, log *zap.Logger) error {
-	layouts, warnings, err := cfg.Layouts()
+	layouts, warnings, err := cfg.Layouts(time.Now())
 	if err != nil {
 		return err
 	}
