@@ -134,7 +134,7 @@ func (w *world) accounted(t testing.TB) {
 	t.Helper()
 	for _, c := range w.place.Consumers() {
 		n, ok := c.Log.Counts()
-		if sum := n.Applied + n.DeadLettered + n.Late + n.Skipped + n.Repeated; ok && n.Consumed != sum {
+		if sum := n.Sum(); ok && n.Consumed != sum {
 			t.Errorf("consumer %d consumed %d, and what became of them comes to %d: %+v", c.Number, n.Consumed, sum, n)
 		}
 	}

@@ -53,7 +53,9 @@ func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
 	o := oracle.New(OracleConfig(t, p.Settings))
 	for _, q := range places {
 		for _, published := range q.Published() {
-			o.Add(published.asRecord())
+			r := published.asRecord()
+			r.Topic = q.Topic
+			o.Add(r)
 		}
 	}
 	return o

@@ -242,7 +242,7 @@ func (p *Place) Counted() Counts {
 }
 
 // CheckCounts holds what the consumers counted, who all have ended in order, against
-// the oracle: consumed = applied + dead-lettered + late + skipped + repeated, and each
+// the oracle: consumed = applied + dead-lettered + late + skipped + repeated + duplicates, and each
 // is what the records come to. Repeated are only possible after a takeover. The last
 // commits are held against the ledger, too.
 func (p *Place) CheckCounts(t testing.TB) {
@@ -261,7 +261,7 @@ func (p *Place) CheckCounts(t testing.TB) {
 	}
 	got, want := p.Counted(), p.boardsOracle(t).Counts()
 	got.Consumed, got.Repeated = 0, 0
-	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Early: want.Early, Skipped: want.Skipped}); got != w {
+	if w := (Counts{Applied: want.Applied, DeadLettered: want.DeadLettered(), Late: want.Late, Early: want.Early, Skipped: want.Skipped, Duplicates: want.Duplicates}); got != w {
 		t.Errorf("the consumers counted %+v, want %+v (%v)", got, w, want.Dead)
 	}
 }

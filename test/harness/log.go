@@ -120,7 +120,7 @@ func (l *Log) await(t testing.TB, within time.Duration, missing string, is func(
 
 // Counts is what the last line of an orderly end says became of events.
 type Counts struct {
-	Consumed, Applied, DeadLettered, Late, Early, Skipped, Repeated int64
+	Consumed, Applied, DeadLettered, Late, Early, Skipped, Repeated, Duplicates int64
 }
 
 // Counts are those of the last line, if the process ended in order.
@@ -133,7 +133,7 @@ func (l *Log) Counts() (Counts, bool) {
 			x, _ := line.Fields[field].(float64)
 			return int64(x)
 		}
-		return Counts{n("consumed"), n("applied"), n("dead_lettered"), n("late"), n("early"), n("skipped"), n("repeated")}, true
+		return Counts{n("consumed"), n("applied"), n("dead_lettered"), n("late"), n("early"), n("skipped"), n("repeated"), n("duplicates")}, true
 	}
 	return Counts{}, false
 }
@@ -142,6 +142,6 @@ func (l *Log) Counts() (Counts, bool) {
 func (c Counts) Add(d Counts) Counts {
 	return Counts{
 		c.Consumed + d.Consumed, c.Applied + d.Applied, c.DeadLettered + d.DeadLettered,
-		c.Late + d.Late, c.Early + d.Early, c.Skipped + d.Skipped, c.Repeated + d.Repeated,
+		c.Late + d.Late, c.Early + d.Early, c.Skipped + d.Skipped, c.Repeated + d.Repeated, c.Duplicates + d.Duplicates,
 	}
 }

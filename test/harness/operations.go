@@ -98,13 +98,13 @@ func (m Metrics) Counts(t testing.TB) Counts {
 	return Counts{
 		Consumed: n("standings_events_consumed_total"),
 		Applied:  result("applied"), DeadLettered: result("dead_lettered"), Late: result("late"), Early: result("early"),
-		Skipped: result("skipped"), Repeated: result("repeated"),
+		Skipped: result("skipped"), Repeated: result("repeated"), Duplicates: result("duplicate"),
 	}
 }
 
 // Sum is what the results come to.
 func (c Counts) Sum() int64 {
-	return c.Applied + c.DeadLettered + c.Late + c.Early + c.Skipped + c.Repeated
+	return c.Applied + c.DeadLettered + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates
 }
 
 // Ready asks /readyz.

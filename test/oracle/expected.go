@@ -24,6 +24,7 @@ type Expected struct {
 func (o *Oracle) Expected(now time.Time) (Expected, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.catchUp()
 	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}}
 	for b, members := range o.boards {
 		w := b.window

@@ -28,6 +28,7 @@ type Config struct {
 	MaxEventBytes int
 	MaxFuture     time.Duration
 	Lateness      time.Duration
+	Duplicates    int64 // offsets that a repeat is looked for; 0: repeats count
 }
 
 // Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time.
@@ -39,6 +40,7 @@ type Period struct {
 
 // Record is a committed record.
 type Record struct {
+	Topic     string // empty where there is one
 	Partition int
 	Offset    int64
 	Time      int64 // Unix ms; at or below 0 it has none
@@ -57,8 +59,8 @@ func (a At) String() string { return fmt.Sprintf("%d/%d", a.Partition, a.Offset)
 
 // Counts is what became of all records.
 type Counts struct {
-	Applied, Late, Early, Skipped int64
-	Dead                          map[string]int64 // by reason
+	Applied, Late, Early, Skipped, Duplicates int64
+	Dead                                      map[string]int64 // by reason
 }
 
 // DeadLettered is the number of bad records, for all reasons.
@@ -80,6 +82,9 @@ type Oracle struct {
 	ids     map[At]string        // of the bad ones
 	windows map[string][]*window // by period
 	boards  map[board]map[string]*sum
+
+	records []Record // with Duplicates
+	behind  bool     // not all of them were gone through
 }
 
 // board is one sorted set: a window of a board.
@@ -97,10 +102,14 @@ type sum struct {
 
 // New makes an oracle.
 func New(c Config) *Oracle {
-	return &Oracle{
-		config: c, counts: Counts{Dead: map[string]int64{}}, reasons: map[At]string{}, ids: map[At]string{},
-		windows: map[string][]*window{}, boards: map[board]map[string]*sum{},
-	}
+	o := &Oracle{config: c}
+	o.reset()
+	return o
+}
+
+func (o *Oracle) reset() {
+	o.counts, o.reasons, o.ids, o.behind = Counts{Dead: map[string]int64{}}, map[At]string{}, map[At]string{}, false
+	o.windows, o.boards = map[string][]*window{}, map[board]map[string]*sum{}
 }
 
 // Add takes a committed record, in any order, each once. It returns the reason why it
@@ -108,6 +117,14 @@ func New(c Config) *Oracle {
 func (o *Oracle) Add(r Record) (reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.config.Duplicates > 0 {
+		return o.later(r)
+	}
+	return o.now(r)
+}
+
+// now counts a record.
+func (o *Oracle) now(r Record) (reason string) {
 	if r.Value == nil {
 		o.counts.Skipped++
 		return ""
@@ -169,6 +186,7 @@ func (o *Oracle) add(b board, e event) {
 func (o *Oracle) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.catchUp()
 	c := o.counts
 	c.Dead = map[string]int64{}
 	for reason, n := range o.counts.Dead {
@@ -181,6 +199,7 @@ func (o *Oracle) Counts() Counts {
 func (o *Oracle) Bad() map[At]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.catchUp()
 	bad := map[At]string{}
 	for at, reason := range o.reasons {
 		bad[at] = reason
@@ -192,6 +211,7 @@ func (o *Oracle) Bad() map[At]string {
 func (o *Oracle) ID(at At) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.catchUp()
 	return o.ids[at]
 }
 

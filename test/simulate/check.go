@@ -252,7 +252,7 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 		for _, n := range c.Dead {
 			bad += n
 		}
-		if sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated + bad; sum != c.Consumed {
+		if sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates + bad; sum != c.Consumed {
 			w.failf("process %d consumed %d events, and counts %d: %+v", p.id, c.Consumed, sum, c)
 		}
 		total.Applied += c.Applied
@@ -260,15 +260,16 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 		total.Early += c.Early
 		total.Skipped += c.Skipped
 		total.Repeated += c.Repeated
+		total.Duplicates += c.Duplicates
 		dead += bad
 	}
 	if w.unknown || w.disturbed() {
 		return
 	}
 	want := o.Counts()
-	if total.Applied != want.Applied || total.Late != want.Late || total.Early != want.Early || total.Skipped != want.Skipped || dead != want.DeadLettered() {
-		w.failf("the processes count %d applied, %d late, %d early, %d skipped, %d dead, %d repeated; the oracle %+v",
-			total.Applied, total.Late, total.Early, total.Skipped, dead, total.Repeated, want)
+	if total.Applied != want.Applied || total.Late != want.Late || total.Early != want.Early || total.Skipped != want.Skipped || total.Duplicates != want.Duplicates || dead != want.DeadLettered() {
+		w.failf("the processes count %d applied, %d late, %d early, %d skipped, %d dead, %d repeated, %d duplicates; the oracle %+v",
+			total.Applied, total.Late, total.Early, total.Skipped, dead, total.Repeated, total.Duplicates, want)
 	}
 	w.count("accounting compared with the oracle's")
 }

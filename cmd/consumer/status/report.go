@@ -53,7 +53,12 @@ type partition struct {
 	Stale      bool    `json:"stale"`
 	Group      *string `json:"group"` // the worker's
 	// RefillTo is up to where it is read again since Redis was lost; null once it is there.
-	RefillTo   *int64 `json:"refill_to"`
+	RefillTo *int64 `json:"refill_to"`
+	// Duplicates is how many records before it an event is compared with, and DuplicatesMS how
+	// much time they cover; null without event.duplicates.
+	Duplicates   *int64 `json:"duplicates"`
+	DuplicatesMS *int64 `json:"duplicates_ms"`
+
 	staleFor   time.Duration
 	refillLeft int64 // records
 }
@@ -168,6 +173,12 @@ func (p *partition) addLine(text string, now time.Time) {
 	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
 		if *from != "" {
 			*to = from
+		}
+	}
+	if line.Duplicates > 0 {
+		p.Duplicates = &line.Duplicates
+		if newest := line.RecordTime; !newest.IsZero() && !line.DuplicatesSince.IsZero() {
+			p.DuplicatesMS = new(max(0, newest.Sub(line.DuplicatesSince).Milliseconds()))
 		}
 	}
 	p.staleFor = now.Sub(line.Time())

@@ -26,7 +26,7 @@ func write(w io.Writer, s *report, coloured bool) error {
 		b.WriteByte('\n')
 		s.table().Write(&b)
 	}
-	for _, section := range [][]string{shards.Lines(s.Shards), s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.rest()} {
+	for _, section := range [][]string{shards.Lines(s.Shards), s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
 		if len(section) > 0 {
 			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
 		}
@@ -220,6 +220,42 @@ func (s *report) rest() []string {
 	}
 	if s.Schema != nil {
 		lines = append(lines, terminal.Plain(*s.Schema))
+	}
+	return lines
+}
+
+// duplicates say how far back they are found: what is the same for several is said once.
+func (s *report) duplicates() []string {
+	var said []int64
+	names, least, most := map[int64][]string{}, map[int64]int64{}, map[int64]int64{}
+	for _, p := range s.Partitions {
+		if p.Duplicates == nil {
+			continue
+		}
+		n := *p.Duplicates
+		if names[n] == nil {
+			said = append(said, n)
+		}
+		names[n] = append(names[n], p.name())
+		if ms := p.DuplicatesMS; ms != nil {
+			if _, ok := least[n]; !ok {
+				least[n] = *ms
+			}
+			least[n], most[n] = min(least[n], *ms), max(most[n], *ms)
+		}
+	}
+	var lines []string
+	for _, n := range said {
+		line := fmt.Sprintf("%s: duplicates are found among the last %s", strings.Join(names[n], ", "), units.Plural(n, "record"))
+		if _, ok := least[n]; ok {
+			covers := func(ms int64) string {
+				return units.ShortDuration((time.Duration(ms) * time.Millisecond).Truncate(time.Second))
+			}
+			if line += ", which cover " + covers(least[n]); covers(most[n]) != covers(least[n]) {
+				line += " to " + covers(most[n])
+			}
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
