@@ -3,6 +3,7 @@ package e2e
 // The settings that change which windows there are, or how scores are laid out.
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,34 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		wide["periods."+p+".layout"] = "wide"
 	}
+	// One of each kind beside the built-in ones, in zones of both hemispheres.
+	own := func(more ...string) map[string]string {
+		all := with(more...)
+		for _, s := range [][2]string{
+			{"north.calendar", "weekly"}, {"north.time_zone", "America/New_York"}, {"north.week_start", "sunday"},
+			{"south.calendar", "daily"}, {"south.time_zone", "America/Sao_Paulo"}, {"south.layout", "wide"},
+			{"season.start", "2018-11-03T12:00:00Z"}, {"season.end", "2018-11-04T12:00:00Z"},
+			{"to-come.start", "2100-01-01T00:00:00Z"}, {"to-come.end", "2101-01-01T00:00:00Z"},
+			{"sprint.every", "36h"}, {"sprint.from", "2018-11-03T00:00:00Z"},
+			{"dash.every", "45s"}, {"dash.from", "2018-11-04T02:00:00Z"}, {"dash.layout", "wide"},
+		} {
+			all["periods."+s[0]] = s[1]
+			all["periods."+strings.Split(s[0], ".")[0]+".retention"] = "36500d"
+		}
+		all["periods.dash.every"], all["periods.dash.retention"] = "1h30m", "5000d"
+		return all
+	}
+	ownAlone := own("periods.season.lateness", "12h")
+	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
+		ownAlone["periods."+p+".enabled"] = "false"
+	}
+	for _, name := range []string{"north", "south"} {
+		ownAlone["periods."+name+".enabled"] = "false"
+		delete(ownAlone, "periods."+name+".calendar")
+		for _, setting := range []string{"enabled", "time_zone", "week_start", "retention", "layout"} {
+			delete(ownAlone, "periods."+name+"."+setting)
+		}
+	}
 	for name, c := range map[string]struct {
 		settings map[string]string
 		now      string
@@ -47,6 +76,8 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 		"midnight is left out":     {with("time_zone", "America/Sao_Paulo"), "2018-11-05T00:00:00Z", 3 * 24 * time.Hour, 100},
 		"midnight comes twice":     {with("time_zone", "America/Sao_Paulo"), "2018-02-19T00:00:00Z", 3 * 24 * time.Hour, 100},
 		"a quarter of an hour off": {with("time_zone", "Asia/Kathmandu", "week_start", "saturday"), "2026-01-02T00:00:00Z", 4 * 24 * time.Hour, 100},
+		"periods of one's own":     {own(), "2018-11-05T00:00:00Z", 3 * 24 * time.Hour, 100},
+		"no other periods":         {ownAlone, "2018-11-05T00:00:00Z", 3 * 24 * time.Hour, 100}, // the first hours are early
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()

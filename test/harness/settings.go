@@ -4,6 +4,7 @@ package harness
 // defaults that the README promises: a default that changes unnoticed fails a test.
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,5 +90,48 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 			})
 		}
 	}
+	for name := range ownPeriods(settings) {
+		c.Periods = append(c.Periods, ownPeriod(t, "periods."+name+".", get, duration))
+	}
 	return c
+}
+
+// ownPeriods are the names of the periods that aren't built in.
+func ownPeriods(settings map[string]string) map[string]bool {
+	own := map[string]bool{}
+	for key := range settings {
+		if parts := strings.Split(key, "."); parts[0] == "periods" && slices.Contains([]string{"calendar", "end", "every"}, parts[2]) {
+			own[parts[1]] = true
+		}
+	}
+	return own
+}
+
+func ownPeriod(t testing.TB, section string, get func(key, otherwise string) string, duration func(key, otherwise string) time.Duration) oracle.Period {
+	t.Helper()
+	instant := func(setting string) int64 {
+		at, err := time.Parse(time.RFC3339, get(section+setting, "1970-01-01T00:00:00Z"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at.UnixMilli()
+	}
+	p := oracle.Period{
+		Name: strings.Split(section, ".")[1], Layout: get(section+"layout", "readable"),
+		Retention: duration(section+"retention", "800d"), Calendar: get(section+"calendar", ""),
+		Start: instant("start") + instant("from"), End: instant("end"), Every: duration(section+"every", "0s").Milliseconds(),
+	}
+	if zone := get(section+"time_zone", ""); zone != "" {
+		var err error
+		if p.Zone, err = time.LoadLocation(zone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if day := get(section+"week_start", ""); day != "" {
+		p.WeekStart = new(weekdays[day])
+	}
+	if get(section+"lateness", "") != "" {
+		p.Lateness = new(duration(section+"lateness", ""))
+	}
+	return p
 }

@@ -31,6 +31,28 @@ func (o *Oracle) window(p Period, at int64) *window {
 }
 
 func (c Config) cut(p Period, at int64) *window {
+	switch {
+	case p.Every > 0:
+		w := &window{period: p, start: p.Start}
+		w.start += (at - p.Start) / p.Every * p.Every
+		w.end = w.start + p.Every
+		w.name = stretchName(p, time.UnixMilli(w.start).UTC())
+		return w
+	case p.End > 0:
+		return &window{period: p, name: "all", start: p.Start, end: p.End}
+	case p.Calendar != "":
+		if p.Zone != nil {
+			c.Zone = p.Zone
+		}
+		if p.WeekStart != nil {
+			c.WeekStart = *p.WeekStart
+		}
+		as := p
+		as.Name, as.Calendar = p.Calendar, ""
+		w := c.cut(as, at)
+		w.period = p
+		return w
+	}
 	if p.Name == "all-time" {
 		return &window{period: p, name: "all", start: 0, end: endOfTime}
 	}
@@ -46,6 +68,18 @@ func (c Config) cut(p Period, at int64) *window {
 			return w
 		}
 	}
+}
+
+// stretchName is by the day if all windows start at midnight, else by the minute or the second.
+func stretchName(p Period, start time.Time) string {
+	const minute, day = 60_000, 86_400_000
+	switch {
+	case p.Every%day == 0 && p.Start%day == 0:
+		return start.Format("2006-01-02")
+	case p.Every%minute == 0 && p.Start%minute == 0:
+		return start.Format("2006-01-02T1504Z")
+	}
+	return start.Format("2006-01-02T150405Z")
 }
 
 // stretch is the first date of the window that a date lies in, and of the next one.

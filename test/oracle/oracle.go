@@ -31,11 +31,21 @@ type Config struct {
 	Duplicates    int64 // offsets that a repeat is looked for; 0: repeats count
 }
 
-// Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time.
+// Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time, or one of
+// another name. That is a calendar if Calendar is set, else windows of equal length if Every is,
+// else a season.
 type Period struct {
 	Name      string
 	Layout    string // readable or wide
 	Retention time.Duration
+	Lateness  *time.Duration // nil: as of all
+
+	Calendar  string         // a period above, whose windows it has
+	Zone      *time.Location // with Calendar; nil: as of all
+	WeekStart *time.Weekday
+
+	Start, End int64 // of a season, Unix ms
+	Every      int64 // ms, from Start on
 }
 
 // Record is a committed record.
@@ -139,7 +149,11 @@ func (o *Oracle) now(r Record) (reason string) {
 		o.ids[At{r.Partition, r.Offset}] = id
 		return reason
 	}
-	taken := o.taken(e.time, r.Time)
+	taken, early := o.taken(e.time, r.Time)
+	if len(taken) == 0 && early {
+		o.counts.Early++
+		return ""
+	}
 	if len(taken) == 0 {
 		o.counts.Late++
 		return ""
@@ -154,15 +168,26 @@ func (o *Oracle) now(r Record) (reason string) {
 }
 
 // taken are the windows that take an event: those that ended no longer than the
-// lateness before its record's time.
-func (o *Oracle) taken(at, recordTime int64) []*window {
-	var taken []*window
+// lateness before its record's time. It is early before the start of all periods.
+func (o *Oracle) taken(at, recordTime int64) (taken []*window, early bool) {
+	early = true
 	for _, p := range o.config.Periods {
-		if w := o.window(p, at); recordTime <= w.end+o.config.Lateness.Milliseconds() {
+		if (p.Every > 0 || p.End > 0) && at < p.Start {
+			continue
+		}
+		early = false
+		if p.End > 0 && at >= p.End {
+			continue
+		}
+		lateness := o.config.Lateness
+		if p.Lateness != nil {
+			lateness = *p.Lateness
+		}
+		if w := o.window(p, at); recordTime <= w.end+lateness.Milliseconds() {
 			taken = append(taken, w)
 		}
 	}
-	return taken
+	return taken, early
 }
 
 func (o *Oracle) add(b board, e event) {

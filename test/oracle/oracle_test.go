@@ -22,9 +22,9 @@ func defaults() Config {
 	return Config{
 		Zone: time.UTC, WeekStart: time.Monday,
 		Periods: []Period{
-			{"weekly", "readable", 60 * 24 * time.Hour},
-			{"monthly", "readable", 400 * 24 * time.Hour},
-			{"yearly", "readable", 800 * 24 * time.Hour},
+			{Name: "weekly", Layout: "readable", Retention: 60 * 24 * time.Hour},
+			{Name: "monthly", Layout: "readable", Retention: 400 * 24 * time.Hour},
+			{Name: "yearly", Layout: "readable", Retention: 800 * 24 * time.Hour},
 		},
 		MaxPoints: 99_999_999, MaxEventBytes: 1 << 20, MaxFuture: 5 * time.Minute, Lateness: 24 * time.Hour,
 	}

@@ -34,6 +34,14 @@ func pow2(n uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), n) }
 func (c Config) layoutOf(p Period) layout {
 	l := layout{wide: p.Layout == "wide", most: c.MaxPoints}
 	ms := lengths[p.Name].Milliseconds()
+	switch {
+	case p.Every > 0:
+		ms = p.Every
+	case p.End > 0:
+		ms = p.End - p.Start
+	case p.Calendar != "":
+		ms = lengths[p.Calendar].Milliseconds()
+	}
 	for l.k = 1; pow2(l.k).Cmp(big.NewInt(ms)) < 0 && l.fits(l.k+1); l.k++ {
 	}
 	per := new(big.Int).Add(big.NewInt(ms-1), pow2(l.k))
