@@ -13,7 +13,6 @@ import (
 
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/duplicates"
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
@@ -95,6 +94,7 @@ func (c *Consumer) replayWorker(topic string, number int) *replayWorker {
 
 func (c *Consumer) locator(p *pipeline) *locator {
 	return &locator{
+		books:     p.books,
 		partition: p.partition, resolver: c.resolver(p.partition, p.status), shards: c.shards, states: c.states,
 		commits: p.commits, status: p.status, lag: p.lag, carried: p.carried, onGap: c.OnGap,
 	}
@@ -135,10 +135,10 @@ func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker
 			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,
 		},
-		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{records: c.Duplicates, budget: c.duplicates},
-		rules: &c.Rules, events: c.Events, fetch: c.fetchSettings(),
-		disorder: &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
-		decoder:  event.NewDecoder(c.Events), pieceTime: c.PieceTime, pause: c.Pause,
+		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{budget: c.duplicates},
+		books: &rulebooks{partition: p, own: c.ownBook(), read: c.ReadRules, foldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
+		disorder:  &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
+		pieceTime: c.PieceTime, pause: c.Pause,
 	}
 }
 

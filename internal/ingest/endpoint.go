@@ -62,7 +62,7 @@ func (e endpoint) sweep(all ledger.Positions) ledger.Positions {
 	all = slices.Clone(all)
 	for i, at := range all {
 		if at != beyond {
-			all[i] = ledger.Position{From: e.at.From, To: e.at.To}
+			all[i] = ledger.Position{From: e.at.From, To: e.at.To, Rules: e.at.Rules}
 		}
 	}
 	return all
@@ -82,7 +82,7 @@ func (e endpoint) before(offset int64) bool { return e.at == nil || offset < e.a
 // below is the hash that a sweep ends at, where the endpoint lies in that one; else 0.
 func (e endpoint) below(all ledger.Positions) uint64 {
 	for _, at := range all {
-		if e.at != nil && e.at.Sweeping() && e.at.From == at.From && e.at.To == at.To {
+		if e.at != nil && e.at.Sweeping() && e.at.From == at.From && e.at.To == at.To && e.at.Rules == at.Rules {
 			return e.at.Hash
 		}
 	}

@@ -76,6 +76,7 @@ type fakeShard struct {
 	boards  board
 	workers map[string]string
 	refills map[string]int64
+	rules   map[string]string
 	asked   int // calls of Apply, as they come in
 }
 
@@ -213,7 +214,24 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 		f.boards[listing][member] = total{t.points + m.Points, max(t.time, m.Time)}
 	})
 	f.ledger[field] = p.Next.String()
+	if p.Note != nil {
+		f.rules[p.Note.Rules.String()], f.rules[field] = p.Note.Text, p.Note.Rules.String()
+	}
 	return ledger.Answer{Outcome: ledger.Applied}
+}
+
+func (f *fakeShard) ForgetRules(_ context.Context, own ledger.Fingerprint) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(f.rules)
+	maps.DeleteFunc(f.rules, func(name, text string) bool {
+		needed := name == own.String() || f.ledger[name] != ""
+		for field, position := range f.ledger {
+			needed = needed || f.rules[field] == name || strings.HasSuffix(position, "#"+name)
+		}
+		return !needed
+	})
+	return before - len(f.rules), nil
 }
 
 func (f *fakeShard) Position(_ context.Context, partition ledger.Partition) (string, error) {
@@ -238,7 +256,7 @@ func (f *fakeShard) State(context.Context) (ledger.State, error) {
 	}
 	return ledger.State{
 		Schema: f.schema, Now: f.clock(), Ledger: maps.Clone(f.ledger), Origins: maps.Clone(f.origins),
-		Windows: len(f.boards), Workers: maps.Clone(f.workers), Refills: maps.Clone(f.refills), Held: f.held,
+		Windows: len(f.boards), Workers: maps.Clone(f.workers), Refills: maps.Clone(f.refills), Held: f.held, Rules: maps.Clone(f.rules),
 	}, nil
 }
 
@@ -431,13 +449,14 @@ func (f *fake) snapshot() (restore func()) {
 	defer f.mu.Unlock()
 	var all []fakeShard
 	for _, s := range f.shards {
-		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards)})
+		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards), rules: maps.Clone(s.rules)})
 	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for i, s := range f.shards {
 			s.schema, s.ledger, s.origins, s.boards = all[i].schema, maps.Clone(all[i].ledger), maps.Clone(all[i].origins), cloned(all[i].boards)
+			s.rules = maps.Clone(all[i].rules)
 		}
 	}
 }
@@ -447,7 +466,7 @@ func (f *fake) wipe() { f.do(f.wiped) }
 // wiped has it hold nothing. The caller holds its lock.
 func (f *fake) wiped() {
 	for _, s := range f.shards {
-		s.schema, s.ledger, s.origins, s.boards = "", map[string]string{}, map[string]string{}, board{}
+		s.schema, s.ledger, s.origins, s.boards, s.rules = "", map[string]string{}, map[string]string{}, board{}, map[string]string{}
 	}
 }
 

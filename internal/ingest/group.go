@@ -106,8 +106,28 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 		c.mu.Unlock()
 	})
 	start(func(ctx context.Context) { c.report(ctx, workers) })
+	start(func(ctx context.Context) { c.forgetRules(ctx); <-ctx.Done() })
 	start(func(ctx context.Context) { c.watchGrowth(ctx) })
 	start(func(ctx context.Context) { c.watchEnds(ctx, workers) })
+}
+
+// forgetRules removes the texts of rules that nothing is by any more. It is tried once: whoever
+// begins the next generation does it again.
+func (c *Consumer) forgetRules(ctx context.Context) {
+	own := fingerprintOf(c.RulesText)
+	if own == 0 {
+		return
+	}
+	err := c.shards.each(func(i int, s Standings) error {
+		removed, err := s.ForgetRules(ctx, own)
+		if removed > 0 {
+			c.Log.Info("rules that nothing is by any more are no longer kept"+onShard(i, c.shards.count()), zap.Int("removed", removed))
+		}
+		return err
+	})
+	if err != nil {
+		c.Log.Debug("rules that nothing is by any more are still kept", zap.Error(err))
+	}
 }
 
 var errGenerationEnded = errors.New("the generation has ended")

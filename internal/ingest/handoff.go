@@ -16,6 +16,8 @@ type batch struct {
 	oldest  int64       // earliest record time that there is, ms; 0 without one
 	trail   trail.Trail // as of its end
 	again   bool        // the same is read once more, for members that it hasn't
+	by      *rulebook
+	exact   bool // every shard is brought to its end: others read on from there by other rules
 }
 
 // handoff passes batches from a partition's reader to its sweeper.

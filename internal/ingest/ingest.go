@@ -108,6 +108,10 @@ type Config struct {
 	Rules     fold.Rules
 	Retention map[periods.Period]time.Duration // how long after its end a window lives
 	Events    event.Rules
+	// RulesText is all of Rules, Events and Duplicates as one text, whose fingerprint is in the
+	// position of a sweep. Empty: positions have none. ReadRules reads such a text, another's too.
+	RulesText string
+	ReadRules func(text string) (Counting, error)
 
 	// Duplicates is how many offsets an event is looked for that has the same ids; 0: repeats
 	// count. What that takes of all partitions is within DuplicatesMemory, in bytes.

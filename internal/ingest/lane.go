@@ -24,6 +24,8 @@ type lane struct {
 	pace      *pace
 	stats     *Stats
 	counts    *ShardStats // of the shard
+	own       *rulebook   // of whoever moves the shard
+	notes     bool        // the rules are noted beside the ledger: not in a shadow
 
 	at      ledger.Position
 	through int64 // the end of the last batch of the shard's that is through
@@ -31,6 +33,24 @@ type lane struct {
 	stopped bool
 	refused []ledger.Refusal
 	expects ledger.Position
+	by      *rulebook          // of the batch
+	noted   ledger.Fingerprint // what the partition is counted by, as the shard has it
+}
+
+// note is what goes with a piece by some rules: nothing if it is there.
+func (l *lane) note(by *rulebook) *ledger.Note {
+	if !l.notes || by == nil || by.id() == 0 || by.id() == l.noted {
+		return nil
+	}
+	return &by.note
+}
+
+// added says that a piece is in.
+func (l *lane) added(p *ledger.Piece) {
+	l.at = p.Next
+	if p.Note != nil {
+		l.noted = p.Note.Rules
+	}
 }
 
 // takes reports whether a batch has anything to be written for the shard, and has it cut.
@@ -39,6 +59,7 @@ func (l *lane) takes(b *batch, always bool) bool {
 	if !b.For(l.shard, l.at) {
 		return false
 	}
+	l.by = b.by
 	l.pieces.Reset(b.Batch, l.Partition, l.shard, l.at)
 	return always || l.at.Sweeping() || l.pieces.Any()
 }
@@ -52,6 +73,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 		if !ok {
 			return nil
 		}
+		piece.Note = l.note(l.by)
 		width := piece.Width()
 		answer, took, err := l.applier.apply(ctx, piece)
 		if err != nil {
@@ -64,7 +86,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 		l.pace.observe(width, took)
 		l.stats.applied(events, l.pieces.Refused(), width, took)
 		l.counts.applied(width, took)
-		l.at = piece.Next
+		l.added(piece)
 		taken.Add(events)
 		if ctx.Err() != nil && l.at.Sweeping() {
 			return context.Cause(ctx) // the next owner goes on from here
@@ -106,10 +128,10 @@ func (l *lane) counted() int64 {
 
 // move has the ledger be where the batches that are through end.
 func (l *lane) move(ctx context.Context) error {
-	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through)}
+	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through), Note: l.note(l.own)}
 	if _, _, err := l.applier.apply(ctx, piece); err != nil {
 		return err
 	}
-	l.at = piece.Next
+	l.added(piece)
 	return nil
 }

@@ -28,6 +28,9 @@ type locator struct {
 	carried  *carried
 	onGap    start.OnGap
 	short    start.Shortened
+	books    *rulebooks
+	// inherited is what was found with the positions.
+	inherited inherited
 }
 
 // located is what one look has found.
@@ -73,6 +76,9 @@ func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if l.inherited, err = l.books.inherit(at, f.states); err != nil {
+		return nil, err
 	}
 	lowest := at.Lowest()
 	l.carried.trail.Reach(lowest, f.states[0].Now.UnixMilli())

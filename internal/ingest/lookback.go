@@ -9,6 +9,8 @@ package ingest
 //	looked through      read, and folded
 //	[from-n, from)      [from, to)          the ledger at from..to@hash
 //
+// A reading by the rules of another owner has others that are valid, and looks through them anew.
+//
 // Where readings follow each other what is known goes on, and nothing is read twice. One that
 // goes back (another look at a sweep, shards that stand further behind, a ledger that has moved,
 // a Redis that went back in time) has its offsets looked through anew.
@@ -21,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,8 +42,9 @@ import (
 // lookBack is what a partition knows of the ids before the next offset. It is its worker's, and
 // lent to the reader of a flow.
 type lookBack struct {
-	records int64 // to look back; 0: repeats count
 	budget  *duplicates.Budget
+	rules   *rulebook       // what finds them; nil before the first flow
+	records int64           // to look back; 0: repeats count
 	set     *duplicates.Set // nil before the first flow
 	begun   int64           // the set has what is at this offset and later
 	// whole: also of all that the log had before, as far as it matters.
@@ -61,10 +65,23 @@ func (l *lookBack) on(field string, s *health.Status) error {
 	return nil
 }
 
+// by has the set be of what some rules find: what others found in the same records is void.
+func (l *lookBack) by(rules *rulebook, field string, s *health.Status) error {
+	if l.rules != rules {
+		if l.records != rules.duplicates {
+			l.budget.Free(l.set)
+			l.set = nil
+		}
+		l.rules, l.records = rules, rules.duplicates
+		l.begun, l.whole = math.MaxInt64, false
+	}
+	return l.on(field, s)
+}
+
 // free gives the set back, once the partition is given up.
 func (l *lookBack) free() {
 	l.budget.Free(l.set)
-	*l = lookBack{records: l.records, budget: l.budget}
+	*l = lookBack{budget: l.budget}
 }
 
 // begin has the set hold what is known from an offset on, of that what it has already, where all

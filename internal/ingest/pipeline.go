@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
@@ -21,7 +20,7 @@ import (
 
 // pipeline reads a partition and sweeps what was read, from a position to an endpoint: it
 // puts a flow together of a reader and a sweeper, with batches between them. It is its
-// worker's goroutine's; of what it lends to a flow decoder is the reader's, and the pieces and
+// worker's goroutine's; of what it lends to a flow the decoders of its rulebooks are the reader's, and the pieces and
 // paces are the sweeper's, one a shard.
 type pipeline struct {
 	*partition
@@ -37,11 +36,10 @@ type pipeline struct {
 	reconnected *atomic.Int64 // counts new connections to the standings
 	known       *lookBack
 
-	rules     *fold.Rules
-	events    event.Rules
+	books     *rulebooks
+	inherited inherited // of the next flow
 	fetch     fetchSettings
 	disorder  *disorder
-	decoder   *event.Decoder
 	pieceTime time.Duration
 	pause     *Pause
 	pieces    []fold.Pieces
@@ -51,9 +49,6 @@ type pipeline struct {
 // run reads and sweeps from a position on until something ends it: errThrough, where it has
 // come to its endpoint.
 func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
-	if err := p.known.on(p.field, p.status); err != nil {
-		return err
-	}
 	p.status.Started(at)
 	p.lag.GoesOn(at.Lowest())
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -63,7 +58,7 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	// holds comes back to the account that it was taken from.
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
-		return &batch{Batch: fold.New(p.rules, account, p.memory.Reserve()-p.maxResponse)}
+		return &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse)}
 	})
 	p.carried.written.Begin(at.Next().From)
 	p.carried.writtenRefused.Refused = true
@@ -94,13 +89,10 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 	letters.Memory, letters.Written, letters.Wanted = account, &p.carried.written, p.memory.Wanted
 	letters.None = until.given()
 	r := &reader{
-		partition: p.partition, decoder: p.decoder, batches: batches, letters: letters, written: &p.carried.written,
+		partition: p.partition, books: p.books, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, letters: letters, written: &p.carried.written,
 		until: until, stats: p.stats,
 		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
-	}
-	if p.known.set != nil {
-		r.known, r.judge, r.status = p.known, fold.New(p.rules, account, 0), p.status
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
 	fetcher := p.fetch.fetcher(p.partition, p.room, account)
@@ -144,19 +136,22 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 	for i, standings := range p.shards {
 		counts := p.stats.Shard(i)
 		s.lanes = append(s.lanes, &lane{
-			partition: p.partition, shard: i, standings: standings, pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
+			partition: p.partition, shard: i, standings: standings, own: p.books.own, notes: !until.given(), pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
 			applier: &applier{
 				partition: p.partition, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
 				writing: func(err error) { writing.of(i, err) },
 			},
 		})
 	}
+	for i, noted := range p.inherited.noted {
+		s.lanes[i].noted = noted
+	}
 	if until.given() {
 		s.refuser.refused = lettersOfOthers{p.partition}
 	} else {
 		s.refuser.refused = &rereader{
 			partition: p.partition, room: p.room, carried: p.carried, outbox: p.outbox, rereads: p.rereads,
-			status: p.status, events: p.events, source: p.sourceBesideBudget,
+			status: p.status, source: p.sourceBesideBudget,
 		}
 	}
 	return s

@@ -24,18 +24,23 @@ type reader struct {
 	source  *source
 	turn    *turn
 	records recordbatch.Reader
-	decoder *event.Decoder
+	decoder *event.Decoder // of the rules that the reading is by
 	event   event.Event
 	folded  fold.Event
 	batches *handoff
 	letters *deadletter.Writer
 	written *deadletter.Written // the records whose dead letters are written already
 	times   trail.Times
-	known   *lookBack   // nil: repeats count
+	known   *lookBack   // of the reading; nil: repeats count
 	judge   *fold.Batch // of times, where no batch is open; with known
 	status  *health.Status
 	until   endpoint
 	stats   *Stats
+
+	books     *rulebooks
+	remembers *lookBack
+	inherited inherited
+	by        *rulebook // of the reading
 
 	reading ledger.Reading
 	began   ledger.Positions // where the shards stood as it began
@@ -116,6 +121,8 @@ func (r *reader) tooLarge(offset int64) *health.Halt {
 func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	b := <-r.batches.free
 	b.tally, b.records, b.newest, b.oldest = tally{}, 0, 0, 0
+	b.by, b.exact = r.by, r.by != r.books.own
+	b.By(&r.by.fold)
 	b.Reset(from, r.reading, r.began, at)
 	return b
 }

@@ -50,7 +50,11 @@ func scripted(w *worker) (*reader, *script) {
 	s := &script{answers: func(int) answer { return answer{} }}
 	p := w.pipeline
 	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: p.fetch.wait}
-	r := &reader{partition: w.partition, decoder: p.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
+	own := new(rulebook) // where nothing is decoded
+	if p.books != nil {
+		own = p.books.own
+	}
+	r := &reader{partition: w.partition, books: &rulebooks{own: own}, by: own, decoder: own.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
 	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s

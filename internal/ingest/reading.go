@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -28,12 +29,21 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 		}
 	}()
 	for !r.until.reached(at) && at.Sweeping() {
-		r.begin(at)
+		if err := r.begin(at); err != nil {
+			return err
+		}
 		if at, err = r.resume(ctx, at); err != nil {
 			return err
 		}
 	}
-	r.begin(at)
+	if at.Lowest() < r.inherited.level {
+		if at, err = r.level(ctx, at); err != nil {
+			return err
+		}
+	}
+	if err := r.begin(at); err != nil {
+		return err
+	}
 	if r.until.before(r.reading.From) {
 		if err := r.look(ctx, r.reading.From); err != nil {
 			return err
@@ -53,12 +63,67 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 
 // begin starts the next reading, from where the shards stand. One that goes back is of
 // shards that the one before wasn't for.
-func (r *reader) begin(at ledger.Positions) {
+func (r *reader) begin(at ledger.Positions) error {
 	next := at.Next()
 	if r.began != nil && next.From < r.reading.From {
 		r.written.Begin(next.From)
 	}
+	own := r.books.own
+	switch {
+	case next.Resumes() && (next.Rules != 0 || r.until.given()):
+	case next.Resumes():
+		if own.id() != 0 {
+			r.log.Warn("a version that didn't note its rules began this sweep: finishing it by this process's", zap.Stringer("position", at))
+		}
+		next.Rules = own.id()
+	case next.From < r.inherited.level:
+		next.Rules = r.inherited.rules
+	default:
+		next.Rules = own.id()
+	}
 	r.reading, r.began, r.lettersWritten = next, at, false
+	r.by = r.books.of(next.Rules)
+	if r.by != own {
+		r.stats.OtherRules.Add(1)
+		r.log.Info("reading by the rules of whoever began this, which aren't this process's", zap.Stringer("rules", r.by.id()), zap.Stringer("position", at))
+	}
+	return r.goBy(r.by)
+}
+
+// goBy has all that reads go by some rules.
+func (r *reader) goBy(by *rulebook) error {
+	r.decoder = by.decoder
+	r.records.MaxCodec = max(r.records.MaxCodec, eventCodec(int64(by.events.MaxEventBytes)))
+	if err := r.remembers.by(by, r.field, r.status); err != nil {
+		return err
+	}
+	if r.known = nil; r.remembers.set != nil {
+		r.known, r.judge = r.remembers, fold.New(&by.fold, r.turn.account, 0)
+	}
+	return nil
+}
+
+// level brings the shards that are behind to where others are, by the rules that brought
+// those there, and all of them to the same offset: what follows is by one's own.
+func (r *reader) level(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
+	if err := r.begin(at); err != nil {
+		return at, err
+	}
+	to := r.inherited.level
+	if err := r.look(ctx, r.reading.From); err != nil {
+		return at, err
+	}
+	r.source.end = start.LogEnd{}
+	for offset := r.reading.From; offset < to; {
+		if r.source.end.Confirmed() {
+			return at, r.until.shortLog(r.field, offset, ledger.Reading{From: r.reading.From, To: to})
+		}
+		var err error
+		if offset, err = r.step(ctx, offset, to); err != nil {
+			return at, err
+		}
+	}
+	return ledger.AllAt(to, ledger.Shards(len(at))), r.batches.drain(ctx)
 }
 
 // finish reads what lies at the endpoint itself: if that is in the middle of a sweep, the
@@ -70,7 +135,9 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 	}
 	if until := *r.until.at; until.Sweeping() && !r.until.reached(at) {
 		at = r.until.sweep(at)
-		r.begin(at)
+		if err := r.begin(at); err != nil {
+			return err
+		}
 		if _, err := r.resume(ctx, at); err != nil {
 			return err
 		}

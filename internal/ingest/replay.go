@@ -200,7 +200,8 @@ func (r *Replay) positions(shard int, field string, until endpoint) (ledger.Posi
 	return all, true
 }
 
-// worker is the partition's, the same in every round: it knows how fast Redis is.
+// worker is the partition's, the same in every round: it knows how fast Redis is, and rules that
+// were met.
 func (r *Replay) worker(field string) (*replayWorker, error) {
 	if w := r.workers[field]; w != nil {
 		return w, nil

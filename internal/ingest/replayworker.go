@@ -48,7 +48,10 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 				return fmt.Errorf("%s%s is at %v, and was to reach %v: %w", w.field, onShard(i, w.shards.count()), p, *until.at, ErrWentBack)
 			}
 		}
-		err := w.pipeline.run(ctx, at, until)
+		err := w.learn(ctx, at, until)
+		if err == nil {
+			err = w.pipeline.run(ctx, at, until)
+		}
 		switch halt, halted := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); {
 		case errors.Is(err, errThrough):
 			return nil
@@ -70,6 +73,26 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 		}
 		if outside && !until.reached(at) {
 			if err := w.outside(ctx, at.Lowest(), *until.at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// learn reads the rules of the sweep that the endpoint lies in, and of those that the shadow is in,
+// which lay there before. They are kept beside the live ledger.
+func (w *replayWorker) learn(ctx context.Context, at ledger.Positions, until endpoint) error {
+	for i, p := range at {
+		for _, in := range []ledger.Position{p, *until.at} {
+			if p == beyond || w.pipeline.books.has(in.Rules) {
+				continue
+			}
+			state, err := w.shards[i].State(ctx)
+			if err != nil {
+				return err
+			}
+			if err := w.pipeline.books.learn(in.Rules, state.Rules, fmt.Sprintf("the sweep of %s at %v%s", w.field, in, onShard(i, w.shards.count()))); err != nil {
 				return err
 			}
 		}
@@ -149,7 +172,7 @@ func Leads(from, to ledger.Position) bool {
 	switch {
 	case from == to:
 		return true
-	case from.Sweeping() && from.From == to.From && from.To == to.To:
+	case from.Sweeping() && from.From == to.From && from.To == to.To && from.Rules == to.Rules:
 		return to.Hash > from.Hash
 	case from.Sweeping():
 		return to.From >= from.To

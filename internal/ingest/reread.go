@@ -23,7 +23,6 @@ type rereader struct {
 	outbox  *deadletter.Outbox
 	rereads *rereads
 	status  *health.Status
-	events  event.Rules
 	source  func() *source // outside of the memory budget
 }
 
@@ -54,8 +53,8 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
 		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec},
-		decoder: event.NewDecoder(r.events), batch: b, letters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
-		maxPoints: r.events.MaxPoints,
+		decoder: event.NewDecoder(b.by.events), batch: b, letters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
+		maxPoints: b.by.events.MaxPoints,
 	}
 	defer second.records.Close()
 	second.letters.Once = true

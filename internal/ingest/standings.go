@@ -26,6 +26,8 @@ type Standings interface {
 	// Report writes a partition's line for status, with the standings' time before its
 	// first field, and returns the line that it replaces.
 	Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error)
+	// ForgetRules removes texts of rules that nothing needs any more, but for one's own.
+	ForgetRules(ctx context.Context, own ledger.Fingerprint) (removed int, err error)
 	// Classify says what an error of the others asks for.
 	Classify(err error) ledger.Verdict
 }

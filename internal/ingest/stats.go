@@ -47,6 +47,7 @@ type Stats struct {
 	KafkaTries  atomic.Int64 // calls to Kafka tried again
 	Throttled   atomic.Int64 // ns that brokers asked to be left alone for
 	DeadLetters atomic.Int64 // records written; an event may have several
+	OtherRules  atomic.Int64 // readings by the rules of another owner
 	Disordered  atomic.Int64 // records that break the operator's word on their times
 	FetchBytes  atomic.Int64
 	moves       [len(moveCauses)]atomic.Int64

@@ -180,7 +180,7 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	}
 	lanes := s.lanes[:0:0]
 	for _, l := range s.lanes {
-		if l.takes(b, s.exact || len(s.lanes) == 1) {
+		if l.takes(b, s.exact || b.exact || len(s.lanes) == 1) {
 			lanes = append(lanes, l)
 		}
 	}

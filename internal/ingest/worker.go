@@ -86,6 +86,7 @@ func (w *worker) flow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.pipeline.inherited = w.locator.inherited
 	return w.pipeline.run(ctx, at, endpoint{})
 }
 

@@ -187,6 +187,16 @@ func (w *world) sendRaw(partition int, values ...[]byte) {
 	}
 }
 
+// sendAll publishes values as they are, at once.
+func (w *world) sendAll(partition int, values [][]byte) {
+	w.t.Helper()
+	var records []*kgo.Record
+	for _, v := range values {
+		records = append(records, &kgo.Record{Partition: int32(partition), Value: v})
+	}
+	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
+}
+
 // some are n events of as many members, a few seconds ago.
 func some(prefix string, n int, points int64) (all []earned) {
 	at := time.Now().Add(-time.Minute).UnixMilli()

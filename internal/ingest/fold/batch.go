@@ -70,6 +70,7 @@ type Batch struct {
 	targets targets
 
 	from, to int64
+	rules    ledger.Fingerprint // for the positions within its sweep
 	shards   ledger.Shards
 	stands   []stand
 	level    bool   // from the first offset on, no shard has anything yet
@@ -96,12 +97,15 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 	}
 }
 
+// By has the batch fold by these rules once it is Reset.
+func (b *Batch) By(rules *Rules) { b.targets.by(rules) }
+
 // Reset empties the batch and starts it at an offset of a reading. began is where the shards
 // stood as this owner began the reading: what they had by then counts as repeated. at is where
 // they stand now, which is further on where a sweep is read several times.
 func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) {
 	b.Release()
-	b.from, b.to = from, from
+	b.from, b.to, b.rules = from, from, r.Rules
 	b.shards, b.stands = ledger.Shards(len(at)), b.stands[:0]
 	b.high, b.resumed, b.level, b.pending = 0, r.Resumes(), true, 0
 	for i, p := range began {
@@ -297,7 +301,7 @@ func (b *Batch) End(shard int, at ledger.Position) ledger.Position {
 	case b.high <= max(low, at.Hash):
 		return at
 	}
-	return ledger.Position{From: at.From, To: b.to, Hash: b.high}
+	return ledger.Position{From: at.From, To: b.to, Hash: b.high, Rules: b.rules}
 }
 
 // Ends are the ends of all shards, from where they stand.

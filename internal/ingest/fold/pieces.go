@@ -95,7 +95,7 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 		p.done = true
 		p.piece.Next = p.batch.End(p.shard, p.stood)
 	} else {
-		p.piece.Next = ledger.Position{From: p.stood.From, To: p.batch.to, Hash: p.batch.table.member(i).hash}
+		p.piece.Next = ledger.Position{From: p.stood.From, To: p.batch.to, Hash: p.batch.table.member(i).hash, Rules: p.batch.rules}
 	}
 	p.at = p.piece.Next
 	return &p.piece, p.events, true

@@ -157,6 +157,13 @@ const (
 	spansMost   = 128 // in one
 )
 
+// by has events counted by other rules: the spans are of those before.
+func (ts *targets) by(rules *Rules) {
+	if ts.rules != rules {
+		ts.rules, ts.spans, ts.lastSpan = rules, nil, 0
+	}
+}
+
 func (ts *targets) reset() {
 	ts.setOf, ts.at = cleared(ts.setOf), cleared(ts.at)
 	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)

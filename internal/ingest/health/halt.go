@@ -29,6 +29,7 @@ const (
 	HaltKafka     = "kafka"           // Kafka refuses
 	HaltFormat    = "record_format"   // records that can't be read
 	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
+	HaltRules     = "rules"           // a sweep is by rules that aren't known here
 
 	HaltDuplicates = "duplicates_memory" // no room for what finds duplicates
 )
@@ -38,10 +39,15 @@ const (
 func HaltReasons() []string {
 	return []string{
 		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
-		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltDuplicates,
+		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules, HaltDuplicates,
 	}
 }
 
 func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
 
 const RebuildRemedy = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
+
+// LedgerRemedy is for what a rebuild refuses, as it can't tell what the ledger says. Without
+// it, it goes by what the group has committed.
+const LedgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger, or of several shards that shard's), " +
+	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"

@@ -86,31 +86,26 @@ type Decision struct {
 	At   ledger.Position // for GoOn, Confirm and Skip
 }
 
-// ledgerRemedy is for what a rebuild refuses, as it can't tell what the ledger says. Without
-// it, it goes by what the group has committed.
-const ledgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger, or of several shards that shard's), " +
-	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
-
 // Decide goes through the table in its order.
 func Decide(f Facts, onGap OnGap) (Decision, error) {
 	name := f.Partition.String()
 	at, err := ledger.Parse(f.Found)
 	remedy := health.RebuildRemedy
 	if _, err := ledger.Counted(f.Found); err != nil || f.SchemaGone {
-		remedy = ledgerRemedy
+		remedy = health.LedgerRemedy
 	}
 	switch {
 	case f.Found != "" && errors.Is(err, ledger.ErrTorn):
 		return Decision{}, &health.Halt{Reason: health.HaltTorn,
 			What: fmt.Sprintf("the ledger of %s is at %s: a script died in the middle of a piece", name, f.Found), Remedy: remedy}
 	case f.Found != "" && err != nil:
-		return Decision{}, &health.Halt{Reason: health.HaltTorn, What: fmt.Sprintf("the ledger of %s is not readable: %v", name, err), Remedy: ledgerRemedy}
+		return Decision{}, &health.Halt{Reason: health.HaltTorn, What: fmt.Sprintf("the ledger of %s is not readable: %v", name, err), Remedy: health.LedgerRemedy}
 	case f.Ledger == 0 && f.Windows > 0:
 		return Decision{}, &health.Halt{Reason: health.HaltOrphaned,
 			What: fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.Windows), Remedy: health.RebuildRemedy}
 	case f.Ledger > 0 && f.SchemaGone:
 		return Decision{}, &health.Halt{Reason: health.HaltSchema,
-			What: "Redis has a ledger and no schema: nothing says what the scores beside it were written with", Remedy: ledgerRemedy}
+			What: "Redis has a ledger and no schema: nothing says what the scores beside it were written with", Remedy: health.LedgerRemedy}
 	case f.Found != "":
 		return placed(f, name, at, onGap)
 	case f.Others:
