@@ -74,7 +74,7 @@ func (sh *shard) tears() {
 func (sh *shard) applied(c *call) {
 	field, _, next := piece(c.command.Args)
 	sh.counted[sh.w.kafka.partitions[sh.w.idOf(field)].topic] = true
-	if width := len(keys(c.command.Args)) - 5; width == 0 && len(sh.w.shards) > 1 && !c.inSweep() {
+	if width := len(keys(c.command.Args)) - 6; width == 0 && len(sh.w.shards) > 1 && !c.inSweep() {
 		sh.w.count(lagging)
 	}
 	sh.mended(field, c.command.Args)
@@ -93,7 +93,7 @@ func (sh *shard) mended(field string, args []string) {
 	if sh.evicted[sh.key(windowsKey)] {
 		return // nothing says any more which boards there were
 	}
-	for _, key := range keys(args)[5:] {
+	for _, key := range keys(args)[6:] {
 		if sh.evicted[key] && sh.exists(strings.TrimPrefix(key, sh.tag)) {
 			sh.w.failf("a piece begins %s anew, which was evicted", key)
 		}
@@ -120,7 +120,7 @@ func (w *world) committedUpTo(partition int, offset int64) {
 	}
 }
 
-// parse reads a position: 480, or 120..480@hash.
+// parse reads a position: 480, or 120..480@hash#rules.
 func parse(position string) (from, to int64, hash uint64) {
 	bounds, h, sweeping := strings.Cut(position, "@")
 	first, last, _ := strings.Cut(bounds, "..")
@@ -128,6 +128,7 @@ func parse(position string) (from, to int64, hash uint64) {
 	to = from
 	if sweeping {
 		to, _ = strconv.ParseInt(last, 10, 64)
+		h, _, _ = strings.Cut(h, "#")
 		hash, _ = strconv.ParseUint(h, 16, 64)
 	}
 	return from, to, hash

@@ -110,6 +110,9 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	case "HGET":
 		c.shard = m.has(command.Args[1])
 		c.kind, c.what = "position", "look at the ledger of "+strings.TrimPrefix(command.Args[2], topic+"/")+c.shard.named()
+	case "forget.lua":
+		c.shard = m.has(keys(command.Args)[0])
+		c.kind, c.what, c.writes = "forget", "forget rules"+c.shard.named(), true
 	case "report.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "report", "report "+arguments(command.Args)[0]+c.shard.named(), true

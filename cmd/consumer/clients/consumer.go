@@ -62,12 +62,14 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 	if cfg.OnGap == "continue" {
 		onGap = start.GapContinues
 	}
-	events, err := cfg.EventRules()
+	kept := cfg.Retentions()
+	set, err := RuleSet(cfg)
 	if err != nil {
 		return ingest.Config{}, err
 	}
-	kept := cfg.Retentions()
-	rules, err := FoldRules(cfg)
+	text := set.Text()
+	read := func(text string) (ingest.Counting, error) { return ReadRules(text, kept) }
+	counting, err := read(text)
 	if err != nil {
 		return ingest.Config{}, err
 	}
@@ -79,10 +81,10 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: rules, Retention: kept,
-		Events:     events,
-		Duplicates: cfg.Duplicates, DuplicatesMemory: cfg.DuplicatesMemory,
-		FoldMemory: cfg.FoldMemory, PieceTime: cfg.PieceTime,
+		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
+		Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
+		DuplicatesMemory: cfg.DuplicatesMemory,
+		FoldMemory:       cfg.FoldMemory, PieceTime: cfg.PieceTime,
 		Standings: standings, Log: log, Stats: stats,
 	}, nil
 }
