@@ -54,7 +54,7 @@ func scripted(w *worker) (*reader, *script) {
 	if p.books != nil {
 		own = p.books.own
 	}
-	r := &reader{partition: w.partition, books: &rulebooks{own: own}, by: own, decoder: own.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
+	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
 	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s
