@@ -127,7 +127,7 @@ func (s *Store) Read(ctx context.Context, q *Query) (Part, error) {
 // this reader doesn't know: it is what is read against from now on.
 func (s *Store) fits(err error) bool {
 	other, ok := errors.AsType[*SchemaError](err)
-	if !ok || !s.anyCluster || !sameButCluster(other.Found, s.schema) {
+	if !ok || !s.anyCluster || !readable(other.Found, s.schema) {
 		return false
 	}
 	s.readAs.Store(&other.Found)

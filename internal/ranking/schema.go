@@ -65,6 +65,8 @@ type SchemaError struct {
 	Prefix string
 	Wanted string // by the configuration
 	Found  string // in Redis; empty where there is none
+	// TooLate: the configuration has more periods and no other difference, but may not add them.
+	TooLate bool
 }
 
 func (e *SchemaError) Error() string {
@@ -73,6 +75,12 @@ func (e *SchemaError) Error() string {
 	}
 	if n := LeftFor(e.Found); n > 0 {
 		return fmt.Sprintf("the standings under the prefix %q have been copied to %d shards: redis.shards has to be %d", e.Prefix, int(n), int(n))
+	}
+	if e.TooLate {
+		return fmt.Sprintf("the standings under the prefix %q were written without some of the periods: %s. Events that lie in them may have been counted already: "+
+			"a season, or windows of equal length, can be added while the first one starts more than max_future and an hour from now. "+
+			"Take them out or have them start later, or use another redis.prefix and a group of its own",
+			e.Prefix, strings.Join(e.Differences(), "; "))
 	}
 	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
@@ -89,14 +97,16 @@ func clip(s string) string {
 	return s
 }
 
-// sameButCluster reports whether a schema found in Redis differs from the
-// wanted one in nothing but the cluster, which readers don't know.
-func sameButCluster(found, wanted string) bool {
+// readable reports whether a schema found in Redis differs from the wanted one in nothing but the
+// cluster, which readers don't know, and periods that aren't read here: those that were added
+// since.
+func readable(found, wanted string) bool {
 	var f, w map[string]any
 	if json.Unmarshal([]byte(found), &f) != nil || json.Unmarshal([]byte(wanted), &w) != nil {
 		return false
 	}
 	delete(f, "cluster")
 	delete(w, "cluster")
+	dropMore(w, f)
 	return reflect.DeepEqual(f, w)
 }

@@ -294,6 +294,13 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 				return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
 			}
 		}
+		added, err := all.Extend(ctx, states, cfg.MaxFuture)
+		if err != nil {
+			return err
+		}
+		if len(added) > 0 {
+			log.Info("periods were added to what the standings are kept in; consumers that are configured without them halt until they have them", zap.Strings("periods", added))
+		}
 		if err := all.CheckSchemas(states); err != nil {
 			return err
 		}

@@ -63,6 +63,21 @@ func (b *Boards) CheckSchemas(states []ledger.State) error {
 	return nil
 }
 
+// Extend adds the periods that the configuration has more than the schema of any shard, as
+// ranking.Store.Extend does, and returns their names. The states are brought up to date.
+func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture time.Duration) (added []string, err error) {
+	for i, s := range b.shards {
+		some, err := s.Extend(ctx, &states[i], maxFuture)
+		if err != nil {
+			return added, err
+		}
+		if len(some) > 0 {
+			added, states[i].Schema = some, s.Schema()
+		}
+	}
+	return added, nil
+}
+
 // CheckNumber is *ranking.OtherNumberError where by their states no shard has anything, and
 // those of another number have. What a reshard is copying, or has left, isn't anything: so it is
 // not for those whose number is recorded.

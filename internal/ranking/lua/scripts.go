@@ -24,6 +24,7 @@ type Script struct {
 var (
 	Apply      = load("apply.lua")
 	Start      = load("start.lua")
+	Extend     = load("extend.lua")
 	State      = load("state.lua")
 	Report     = load("report.lua")
 	Read       = load("read.lua")
