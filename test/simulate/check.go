@@ -28,7 +28,7 @@ func (s *setup) oracle() oracle.Config {
 		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
 	}
 	for _, name := range s.Periods {
-		c.Periods = append(c.Periods, oracle.Period{Name: name, Layout: s.Layout, Retention: retention[name]})
+		c.Periods = append(c.Periods, oraclePeriod(name, s.Layout))
 	}
 	return c
 }

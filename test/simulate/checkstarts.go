@@ -94,11 +94,14 @@ func (w *world) liveSince() int64 {
 	earliest := int64(math.MaxInt64)
 	now := w.now()
 	for _, name := range w.setup.Periods {
-		at := now
-		window, err := w.calendar.At(periods.Period(name), at.UnixMilli())
-		for err == nil && window.End+retention[name].Milliseconds() > now.UnixMilli() {
+		rule := w.rule(name)
+		window, place, err := rule.At(now.UnixMilli())
+		if place == periods.After {
+			window, _ = rule.First() // a season's only one
+		}
+		for err == nil && window.End != 0 && window.End+retention[name].Milliseconds() > now.UnixMilli() {
 			earliest = min(earliest, window.Start)
-			window, err = w.calendar.At(periods.Period(name), window.Start-1)
+			window, _, err = rule.At(window.Start - 1)
 		}
 	}
 	return earliest - maxFuture.Milliseconds()

@@ -24,6 +24,7 @@ const day = 24 * time.Hour
 
 var retention = map[string]time.Duration{
 	"daily": 14 * day, "weekly": 60 * day, "monthly": 400 * day, "yearly": 800 * day,
+	"us-week": 20 * day, "south": 12 * day, "season": 30 * day, "to-come": 30 * day, "over": 40 * day, "sprint": 9 * day, "dash": 10 * day,
 }
 
 // plan is a world before it happens.
@@ -102,6 +103,7 @@ func draw(seed int64) *plan {
 	d.faults(p)
 	d.more(p)
 	d.shards(p)
+	d.own(p)
 	return p
 }
 

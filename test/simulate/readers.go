@@ -68,9 +68,13 @@ func (w *world) choice(n int) (string, periods.Window) {
 	boards := []string{"global", "eu", "us"}
 	back := []time.Duration{0, 26 * time.Hour, 10 * day}
 	period := w.setup.Periods[n%len(w.setup.Periods)]
-	window, err := w.calendar.At(periods.Period(period), beginning.Add(-back[n/2%3]).UnixMilli())
+	rule := w.rule(period)
+	window, place, err := rule.At(beginning.Add(-back[n/2%3]).UnixMilli())
 	if err != nil {
 		panic(err) // the world's own times
+	}
+	if place != periods.Inside {
+		window, _ = rule.First()
 	}
 	return boards[n/5%3], window
 }

@@ -56,11 +56,12 @@ func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 func (p *process) store(sh *shard) *ranking.Store {
 	s, all := p.w.setup, map[periods.Period]ranking.Period{}
 	for _, name := range s.Periods {
-		layout, err := codec.New(codec.Kind(s.Layout), periods.Period(name).Length(), s.MaxPoints)
+		rule := p.w.rule(name)
+		layout, err := codec.New(codec.Kind(s.Layout), rule.Length(), s.MaxPoints)
 		if err != nil {
 			panic(err) // by the plan, which is wrong then
 		}
-		all[periods.Period(name)] = ranking.Period{Layout: layout, Retention: retention[name]}
+		all[periods.Period(name)] = ranking.Period{Rule: rule, Layout: layout, Retention: retention[name]}
 	}
 	return ranking.New(ranking.Config{
 		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.w.calendar,

@@ -238,7 +238,7 @@ func (p *process) config(s size) ingest.Config {
 	rules := fold.Rules{}
 	kept := map[periods.Period]time.Duration{}
 	for _, name := range setup.Periods {
-		rules.Periods = append(rules.Periods, fold.Period{Rule: periods.BuiltIn(periods.Period(name), w.calendar), Lateness: lateness.Milliseconds()})
+		rules.Periods = append(rules.Periods, fold.Period{Rule: w.rule(name), Lateness: latenessOf(name).Milliseconds()})
 		kept[periods.Period(name)] = retention[name]
 	}
 	onGap := starts.GapHalts

@@ -59,8 +59,9 @@ periods:
   sprint:    {every: 72h, from: 2026-01-01T00:00:00Z}
 ` + "```" + `
 
-An event before a season's start, or at its end or later, isn't in it. ` + "`consumer config`" + ` shows the windows of each
-period; [reading.md](reading.md#windows) has their names. In the environment a name's hyphens are underscores, and
+An event before a season's start, or at its end or later, isn't in it. One whose windows lie ahead
+[can be added](operations.md#add-a-season-or-another-period) to what is there; else periods are chosen before the first start. ` + "`consumer config`" + ` shows the windows of each
+period; [reading.md](reading.md#names-of-windows) has their names. In the environment a name's hyphens are underscores, and
 everything is in capitals.
 
 | key | default | range | meaning |

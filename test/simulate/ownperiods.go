@@ -1,0 +1,111 @@
+package simulate
+
+// Periods that aren't built in: calendars of other zones, seasons that are over, under way and to
+// come, and windows of equal length. What the product and what the oracle is given is written down
+// twice, as they share nothing.
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/oracle"
+)
+
+// ownEvery is of how many worlds one has such periods.
+const ownEvery = 4
+
+// sprintLateness is the one that isn't as of all.
+const sprintLateness = 2 * time.Hour
+
+var ownNames = []string{"us-week", "south", "season", "to-come", "over", "sprint", "dash"}
+
+// own adds some to a plan, by draws of its own: worlds without them are as they were.
+func (d *drawer) own(p *plan) {
+	if p.seed%ownEvery != 3 {
+		return
+	}
+	r := rand.New(rand.NewPCG(uint64(p.seed), 0x0e11))
+	names := append([]string{}, ownNames...)
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	if r.IntN(5) == 0 { // without a built-in one there are events that no period has begun for
+		p.setup.Periods = nil
+	}
+	p.setup.Periods = append(p.setup.Periods, names[:1+r.IntN(3)]...)
+}
+
+// rule is the product's of a period.
+func (w *world) rule(name string) periods.Rule {
+	var r periods.Rule
+	var err error
+	hours := func(n int) int64 { return beginning.Add(time.Duration(n) * time.Hour).UnixMilli() }
+	calendar := func(zone, week string) periods.Calendar {
+		c, err := periods.NewCalendar(zone, week)
+		if err != nil {
+			panic(err)
+		}
+		return c
+	}
+	switch p := periods.Period(name); name {
+	case "us-week":
+		r, err = periods.ByCalendar(p, periods.Weekly, calendar("America/New_York", "sunday"))
+	case "south":
+		r, err = periods.ByCalendar(p, periods.Daily, calendar("Australia/Lord_Howe", "monday"))
+	case "season":
+		r, err = periods.Season(p, hours(-26), hours(3))
+	case "to-come":
+		r, err = periods.Season(p, hours(-1), hours(500))
+	case "over":
+		r, err = periods.Season(p, hours(-400), hours(-30))
+	case "sprint":
+		r, err = periods.Stretches(p, 7*time.Hour, hours(-50))
+	case "dash":
+		r, err = periods.Stretches(p, 90*time.Minute+5*time.Second, hours(-1000))
+	default:
+		return periods.BuiltIn(p, w.calendar)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// latenessOf is how long after their end a period's windows take events.
+func latenessOf(name string) time.Duration {
+	if name == "sprint" {
+		return sprintLateness
+	}
+	return lateness
+}
+
+// oraclePeriod is the oracle's.
+func oraclePeriod(name, layout string) oracle.Period {
+	const hour = 3_600_000
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	p := oracle.Period{Name: name, Layout: layout, Retention: retention[name]}
+	zone := func(of string) {
+		var err error
+		if p.Zone, err = time.LoadLocation(of); err != nil {
+			panic(err)
+		}
+	}
+	switch name {
+	case "us-week":
+		p.Calendar, p.WeekStart = "weekly", new(time.Sunday)
+		zone("America/New_York")
+	case "south":
+		p.Calendar, p.WeekStart = "daily", new(time.Monday)
+		zone("Australia/Lord_Howe")
+	case "season":
+		p.Start, p.End = begin-26*hour, begin+3*hour
+	case "to-come":
+		p.Start, p.End = begin-hour, begin+500*hour
+	case "over":
+		p.Start, p.End = begin-400*hour, begin-30*hour
+	case "sprint":
+		p.Start, p.Every, p.Lateness = begin-50*hour, 7*hour, new(2*time.Hour)
+	case "dash":
+		p.Start, p.Every = begin-1000*hour, 5_405_000
+	}
+	return p
+}
