@@ -47,11 +47,24 @@ func (o *Oracle) catchUp() {
 				before, seen := latest[these]
 				latest[these] = r.Offset
 				if seen && r.Offset-before <= o.config.Duplicates {
-					o.counts.Duplicates++
+					if !r.before {
+						o.counts.Duplicates++
+					}
 					continue
 				}
 			}
 		}
-		o.now(r)
+		if !r.before {
+			o.now(r)
+		}
 	}
+}
+
+// Before takes a committed record that counts as nothing, for it was there before anybody came:
+// what repeats it is a duplicate.
+func (o *Oracle) Before(r Record) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.before = true
+	o.later(r)
 }

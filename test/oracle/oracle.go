@@ -56,6 +56,7 @@ type Record struct {
 	Time      int64 // Unix ms; at or below 0 it has none
 	Value     []byte
 	Headers   []Header
+	before    bool // see Before
 	Overflow  bool // its points are refused, for its member's sum would leave the range
 }
 

@@ -26,6 +26,7 @@ func (s *setup) oracle() oracle.Config {
 	first := map[string]time.Weekday{"monday": time.Monday, "sunday": time.Sunday}[s.WeekStart]
 	c := oracle.Config{
 		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
+		Duplicates: s.Duplicates,
 	}
 	for _, name := range s.Periods {
 		c.Periods = append(c.Periods, oraclePeriod(name, s.Layout))
@@ -105,6 +106,9 @@ func (w *world) check() {
 	w.records(func(p int, r *stored) {
 		o.Add(recordOf(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
 	})
+	w.before(o, func(p int, r *stored) bool {
+		return slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p, r) })
+	})
 	w.checkLetters(o, lettered)
 	w.checkCommits()
 	w.checkAccounts(o)
@@ -117,6 +121,7 @@ func (w *world) check() {
 	w.noteTimes()
 	w.noteIDs()
 	w.noteShards()
+	w.noteRepeats(o.Counts())
 }
 
 // check compares what is in a shard with what the oracle says of its members' events.
@@ -129,6 +134,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 			}
 		})
 	}
+	w.before(o, func(p int, r *stored) bool { return r.offset >= sh.starts[p] && sh.of(r) && sh.counts(p, r) })
 	want, err := o.Expected(w.now())
 	if err != nil {
 		w.failf("the oracle: %v", err)

@@ -59,6 +59,7 @@ type setup struct {
 	Readers         int           // of boards
 	NoLetters       bool          // the dead-letter topic isn't there
 	Beheaded        int           // offsets, about, that logs have lost before anybody comes
+	Duplicates      int64         // offsets that a repeat is looked for; 0: repeats count
 	Less            int64         // bytes to fold in, of some processes to come; 0: they have as much
 }
 
@@ -73,6 +74,12 @@ var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // draw makes the plan of a seed.
 func draw(seed int64) *plan {
+	if seed > repeatsFrom {
+		p := draw(seed - repeatsFrom)
+		p.seed = seed
+		p.repeats()
+		return p
+	}
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(seed), 0x5eed))}
 	p := &plan{seed: seed}
 	if seed%crowdEvery == 0 {

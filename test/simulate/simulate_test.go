@@ -120,6 +120,31 @@ func TestWhateverHappensEveryWorldEndsAsTheOracleSays(t *testing.T) {
 	}
 }
 
+func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
+	if *flagSeed != 0 {
+		t.Skip("one world is lived alone")
+	}
+	n, all := 150, newReport()
+	if !testing.Short() {
+		n = 1000
+	}
+	for i := range int64(n) {
+		seed := repeatsFrom + 1 + i
+		if i%crowdEvery == crowdEvery-1 {
+			continue // of as many boards as others have events
+		}
+		w := live(t, draw(seed))
+		all.add(w)
+		if w.failed != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, w.failed, explain(t, seed))
+		}
+	}
+	if all.Counts[repeatsFound] < n {
+		t.Errorf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
+	}
+	t.Logf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
+}
+
 // each is how many worlds a process lives.
 const each = 1000
 

@@ -1,0 +1,75 @@
+package simulate
+
+// Producers that send an event twice, and event.duplicates: which of them are repeats is a
+// function of the log, for whoever reads it, from wherever.
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	starts "github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/test/oracle"
+)
+
+const (
+	repeatsFound  = "repeats that count as duplicates"
+	repeatsBefore = "repeats of what was before the start"
+)
+
+// repeatsFrom is the seed after which worlds have repeats: what happens in the world of seed
+// repeatsFrom+n is what happens in that of n, as far as it can.
+const repeatsFrom = int64(1) << 40
+
+// repeats gives events ids, of which many have the same.
+func (p *plan) repeats() {
+	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x1d5))}
+	s := &p.setup
+	s.Duplicates = int64(d.pick(1, 5, 30, 30, 200))
+	// What was deleted isn't known to everybody who begins: then what is found depends on when.
+	s.Beheaded = 0
+	p.events = slices.DeleteFunc(p.events, func(f fault) bool { return f.kind == truncate || f.kind == gapOpens })
+	s.MaxPoints = 99_999_999 // whom Redis refuses is another world's
+	ids := d.pick(1, 2, 6)
+	named := []byte(`{"user_id":`)
+	for i := range p.sendings {
+		all := p.sendings[i].records
+		for j := range all {
+			switch {
+			case !bytes.HasPrefix(all[j].value, named), d.IntN(6) == 0:
+			case j > 0 && d.IntN(4) == 0: // the very same, once more
+				before := all[d.IntN(j)]
+				all[j].value, all[j].headers = before.value, before.headers
+			default:
+				all[j].value = fmt.Appendf(nil, `{"event_id":"e%d",%s`, d.IntN(ids), all[j].value[1:])
+			}
+		}
+	}
+}
+
+// before adds to an oracle what is in the log and doesn't count, for it was before the start:
+// what repeats it is a duplicate all the same.
+func (w *world) before(o *oracle.Oracle, counts func(partition int, r *stored) bool) {
+	if w.setup.Duplicates == 0 {
+		return
+	}
+	for _, p := range w.kafka.partitions {
+		p.visible(0, func(r *stored) {
+			if !counts(p.id, r) {
+				o.Before(recordOf(p.id, r, false))
+			}
+		})
+	}
+}
+
+// noteRepeats counts what was met.
+func (w *world) noteRepeats(c oracle.Counts) {
+	if w.setup.Duplicates == 0 {
+		return
+	}
+	w.counts[repeatsFound] += int(c.Duplicates)
+	if w.setup.Start == starts.FromLatest || w.setup.Start == starts.FromTime {
+		w.count(repeatsBefore)
+	}
+}
