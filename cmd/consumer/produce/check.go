@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 )
@@ -25,6 +26,7 @@ const (
 	lineCounted    = "counted"
 	lineLate       = "late"
 	lineEarly      = "early"
+	lineDuplicate  = "duplicate"
 	lineDeadLetter = "dead_letter"
 	lineRefused    = "refused" // produce publishes nothing from it on
 )
@@ -35,6 +37,7 @@ type report struct {
 	Counted     int64        `json:"counted"`
 	Late        int64        `json:"late"`
 	Early       int64        `json:"early"`
+	Duplicates  int64        `json:"duplicates"`
 	DeadLetters int64        `json:"dead_letters"`
 	Refused     int64        `json:"refused"`
 }
@@ -62,7 +65,15 @@ type lineChecker struct {
 	rules   fold.Rules
 	form    *envelope
 	now     time.Time
+
+	// With event.duplicates: how many records a repeat is looked for, and where ids were last.
+	lookBack int64
+	last     map[duplicates.ID]lastLine
+	records  int64 // so far
 }
+
+// lastLine is where an event was, among the records and in the file.
+type lastLine struct{ record, line int64 }
 
 func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
 	events, err := cfg.EventRules()
@@ -73,10 +84,14 @@ func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lineChecker{event.NewDecoder(events), rules, newEnvelope(f.format, f.source()), time.Now()}, nil
+	return &lineChecker{
+		decoder: event.NewDecoder(events), rules: rules, form: newEnvelope(f.format, f.source()), now: time.Now(),
+		lookBack: cfg.Duplicates, last: map[duplicates.ID]lastLine{},
+	}, nil
 }
 
-func (c *lineChecker) check(o outgoing) lineReport {
+func (c *lineChecker) check(o outgoing, line int) lineReport {
+	c.records++
 	at := c.now
 	if !o.at.IsZero() {
 		at = o.at
@@ -111,7 +126,24 @@ func (c *lineChecker) check(o outgoing) lineReport {
 		r.Result = lineEarly
 		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, before the first window of every period", *r.At))
 	}
+	if before, ok := c.repeats(&e, line); ok {
+		r.Result, r.Windows = lineDuplicate, []windowReport{}
+		r.Message = new(fmt.Sprintf("line %d has the same event_id and user_id, and so it counts as nothing if both go to one partition", before))
+	}
 	return r
+}
+
+// repeats reports which line an event repeats, as far as its partition gets no other records: what
+// is in the topic isn't looked at.
+func (c *lineChecker) repeats(e *event.Event, line int) (before int64, found bool) {
+	id := c.decoder.ID()
+	if c.lookBack == 0 || len(id) == 0 {
+		return 0, false
+	}
+	key := duplicates.Of(id, e.User)
+	last, found := c.last[key]
+	c.last[key] = lastLine{c.records, int64(line)}
+	return last.line, found && c.records-last.record <= c.lookBack
 }
 
 // lateness is that of all periods, or the longest.
@@ -194,7 +226,7 @@ func checkNext(from *lines, checker *lineChecker, format string) (lineReport, er
 	case o.isCopy && format != formatPlain:
 		r = notCounted(lineRefused, "", errFormatOfLetters(format).Error())
 	default:
-		r = checker.check(o)
+		r = checker.check(o, from.number)
 	}
 	r.Line = int64(from.number)
 	return r, nil
@@ -208,6 +240,8 @@ func (c *report) count(r *lineReport) {
 		c.Late++
 	case lineEarly:
 		c.Early++
+	case lineDuplicate:
+		c.Duplicates++
 	case lineDeadLetter:
 		c.DeadLetters++
 	default:
@@ -243,6 +277,9 @@ func (c *report) text(lines int) string {
 		units.Thousands(c.Counted), units.Thousands(c.Late), units.Thousands(c.DeadLetters))
 	if c.Early > 0 {
 		s += fmt.Sprintf(", %s early", units.Thousands(c.Early))
+	}
+	if c.Duplicates > 0 {
+		s += fmt.Sprintf(", %s duplicates", units.Thousands(c.Duplicates))
 	}
 	if c.Refused > 0 {
 		s += fmt.Sprintf("; %s would be refused by produce", units.Thousands(c.Refused))

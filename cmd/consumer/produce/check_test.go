@@ -117,3 +117,36 @@ func TestACheckIsOfAFile(t *testing.T) {
 }
 
 func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "produce --check", report{}) }
+
+func TestACheckShowsWhatRepeatsALineBefore(t *testing.T) {
+	file := fileOf(t,
+		`{"event_id":"a","user_id":"u1","points":"1"}`,
+		`{"event_id":"a","user_id":"u1","points":1}`,
+		`{"event_id":"a","user_id":"u2","points":1}`,
+		``,
+		`{"event_id":"a","user_id":"u1","points":2}`,
+		`{"user_id":"u1","points":2}`,
+		`{"event_id":"a","user_id":"u2","points":1}`,
+		`{"user_id":"u1","points":2}`,
+	)
+	environ := []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t), "STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t), "STANDINGS_EVENT_DUPLICATES=2"}
+	_, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", file, "--check")
+	for _, want := range []string{
+		"     1  invalid        ", "     2  counted        ", "     3  counted        ",
+		"     5  duplicate      line 2 has the same event_id and user_id, and so it counts as nothing if both go to one partition\n",
+		"     6  counted        ", "     7  counted        ", "     8  counted        ",
+		"\n8 lines: 5 would be counted, 0 late, 1 dead letters, 1 duplicates\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q isn't in\n%s%s", want, stdout, stderr)
+		}
+	}
+	_, stdout, _ = clitest.Execute(t, Command, environ, "produce", "--file", file, "--check", "--json")
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Duplicates != 1 || r.Counted != 5 {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if _, stdout, _ = clitest.Execute(t, Command, environ[:2], "produce", "--file", file, "--check"); strings.Contains(stdout, "duplicate") {
+		t.Errorf("it compares without event.duplicates:\n%s", stdout)
+	}
+}
