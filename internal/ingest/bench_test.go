@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
@@ -54,6 +56,61 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
 	b.ReportMetric(float64(folded.Members()), "members")
+}
+
+// BenchmarkFetchToFoldWithDuplicates is the same, where each event is compared with so many
+// before it.
+func BenchmarkFetchToFoldWithDuplicates(b *testing.B) {
+	for _, back := range []int64{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(back), func(b *testing.B) { fetchToFoldComparing(b, back) })
+	}
+}
+
+func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is the benchmark itself
+	now := time.Now().UTC()
+	response, records := published(b, kgo.NoCompression(), now)
+	calendar, err := periods.NewCalendar("UTC", "monday")
+	if err != nil {
+		b.Fatal(err)
+	}
+	config := &Config{
+		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
+		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		Stats:  new(Stats), Log: zap.NewNop(),
+	}
+	account := memory.New(256<<20, 64<<20).Account()
+	r := folding(config, account)
+	r.known = &lookBack{records: back, set: duplicates.New(back)}
+	r.known.set.Begin(0)
+	var text [8]byte
+	for o := int64(0); o < back; o++ { // so that it is full
+		binary.LittleEndian.PutUint64(text[:], uint64(o))
+		r.known.set.Add(o, duplicates.Of(text[:], text[:]))
+	}
+	folded := &batch{Batch: fold.New(&config.Rules, account, 64<<20)}
+	at := back
+	shift(response.Records, at)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		reset(folded.Batch, ledger.At(at))
+		end, err := r.fold(b.Context(), folded, response, at, -1)
+		if err != nil || end != at+records {
+			b.Fatal(end, err)
+		}
+		at = end
+		shift(response.Records, records)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
+	b.ReportMetric(float64(folded.duplicates)/float64(folded.duplicates+int64(folded.Members())), "duplicates/member")
+}
+
+// shift moves record batches to later offsets, of which their checksums know nothing.
+func shift(batches []byte, by int64) {
+	for len(batches) >= 12 {
+		binary.BigEndian.PutUint64(batches, binary.BigEndian.Uint64(batches)+uint64(by))
+		batches = batches[min(len(batches), 12+int(binary.BigEndian.Uint32(batches[8:]))):]
+	}
 }
 
 // folding is a reader of one response.

@@ -18,6 +18,7 @@ type broken struct {
 	wrong  string  // how what is wrong begins, as kindOf has it, in the world that notices
 	within int     // worlds, in the order of their seeds, of which one has to notice
 	seed   int64   // of the world that is lived first: one that noticed it when that was written
+	from   int64   // the seed before the first of them; 0: none
 	each   int64   // of the seeds, the one of so many: crowdEvery is worlds of many boards; 0: all
 	// alone is a world of its own that has to notice, for what takes more than a seed's have.
 	alone func(*testing.T) *world
@@ -33,7 +34,7 @@ const (
 	startDir  = ingestDir + "start/"
 )
 
-var allBroken = append(brokenShards, []broken{
+var allBroken = append(append(brokenShards, brokenRepeats...), []broken{
 	{
 		name: "commit before apply", what: "the offset is committed before the events count: who finds Redis empty believes it",
 		source: []patch{{

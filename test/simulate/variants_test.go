@@ -76,7 +76,7 @@ func notice(t *testing.T, name string) {
 			seeds = append(seeds, b.seed)
 		}
 		for i := range int64(b.within) {
-			seeds = append(seeds, max(1, b.each)*(i+1))
+			seeds = append(seeds, b.from+max(1, b.each)*(i+1))
 		}
 	}
 	for _, seed := range seeds {
