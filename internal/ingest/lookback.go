@@ -71,6 +71,7 @@ func (l *lookBack) by(rules *rulebook, field string, s *health.Status) error {
 		if l.records != rules.duplicates {
 			l.budget.Free(l.set)
 			l.set = nil
+			s.Remembers(nil)
 		}
 		l.rules, l.records = rules, rules.duplicates
 		l.begun, l.whole = math.MaxInt64, false

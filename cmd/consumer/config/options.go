@@ -191,7 +191,7 @@ func eventOptions(c *Config) []option {
 			doc: "How long after its end a window still takes events, by the record's time."},
 		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
 			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
-				"Change it while no replica runs. [guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
+				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
 		{Key: "event.duplicates_memory", def: "256MiB", value: bytesValue(&c.DuplicatesMemory, units.MiB, 1024*units.GiB),
 			doc: "The memory for that, beside `fold_memory`: 24 bytes a record and partition, for all partitions of all topics, as any replica may come to have them. The consumer doesn't start with less, and says what would do."},
 		{Key: "boards", def: "", value: listValue(&c.Boards, 0, "names, or empty for any", CheckBoard),
