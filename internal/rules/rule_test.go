@@ -396,10 +396,10 @@ func TestTheScriptGetsWhatItNeeds(t *testing.T) {
 		rule Rule
 		kind codec.Kind
 	}{
-		`{"score":"best","weight":[100,1],"top":[999,99],"zero":[0,99],"bias":0}`: {mustRule(t, Best, arena...), codec.Readable},
-		`{"score":"sum","weight":[500000,5000,1],"top":[6,99,4999],"zero":[0,0,4999],"bias":0}`: {
+		`{"score":"best","weight":[100,1],"top":[999,99],"zero":[0,99],"bias":0,"text":"best(stage:999,revives:99:fewest)"}`: {mustRule(t, Best, arena...), codec.Readable},
+		`{"score":"sum","weight":[500000,5000,1],"top":[6,99,4999],"zero":[0,0,4999],"bias":0,"text":"sum(a:6,b:99,c:4999:fewest)"}`: {
 			mustRule(t, Sum, codec.Field{Name: "a", Max: 6}, codec.Field{Name: "b", Max: 99}, codec.Field{Name: "c", Max: 4999, Fewest: true}), codec.Wide},
-		`{"score":"last","weight":[1],"top":[10],"zero":[5],"bias":5}`: {mustRule(t, Last, codec.Field{Name: "a", Max: 5, Signed: true, Fewest: true}), codec.Wide},
+		`{"score":"last","weight":[1],"top":[10],"zero":[5],"bias":5,"text":"last(a:5:signed:fewest)"}`: {mustRule(t, Last, codec.Field{Name: "a", Max: 5, Signed: true, Fewest: true}), codec.Wide},
 	} {
 		p, err := codec.NewPacking(c.kind, c.rule.Fields)
 		if err != nil {

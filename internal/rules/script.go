@@ -14,6 +14,7 @@ import (
 //	top      by field, its greatest digit; the least is 0
 //	zero     by field, the digit that a sum begins with
 //	bias     what a signed field's digits are above its values, so that none is below 0
+//	text     the rule's Text
 //
 // Every number is below 2^53, so that Lua has it exactly. Digits are what goes with it.
 func (r *Rule) Script(p *codec.Packing) string {
@@ -23,7 +24,8 @@ func (r *Rule) Script(p *codec.Packing) string {
 		Top    []int64 `json:"top"`
 		Zero   []int64 `json:"zero"`
 		Bias   int64   `json:"bias"`
-	}{Score: r.Score, Bias: -p.Min()}
+		Text   string  `json:"text"`
+	}{Score: r.Score, Bias: -p.Min(), Text: r.Text()}
 	zero := r.Fields.Digits(codec.Tuple{})
 	for i := range r.n {
 		text.Weight = append(text.Weight, p.Weight(i))

@@ -1,0 +1,93 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/standings/standings/internal/codec"
+)
+
+// Tuple is codec's.
+type Tuple = codec.Tuple
+
+// Text is the rule in one word, which stands beside the scores that were written by it:
+//
+//	best(stage:999,revives:99:fewest)
+//	last(elo:4000:signed)
+//
+// Equal rules have equal texts. It has no blank in it.
+func (r *Rule) Text() string {
+	var b strings.Builder
+	b.WriteString(string(r.Score))
+	for i, f := range r.Fields.List() {
+		if i == 0 {
+			b.WriteByte('(')
+		} else {
+			b.WriteByte(',')
+		}
+		b.WriteString(f.Name + ":" + strconv.FormatInt(f.Max, 10))
+		if f.Signed {
+			b.WriteString(":signed")
+		}
+		if f.Fewest {
+			b.WriteString(":fewest")
+		}
+	}
+	return b.String() + ")"
+}
+
+// ParseRule reads the text of a rule. It takes only what Text writes.
+func ParseRule(text string) (Rule, error) {
+	score, rest, ok := strings.Cut(text, "(")
+	list, end := strings.CutSuffix(rest, ")")
+	if !ok || !end {
+		return Rule{}, fmt.Errorf("%.80q is no board's rule", text)
+	}
+	var all []codec.Field
+	for one := range strings.SplitSeq(list, ",") {
+		parts := strings.Split(one, ":")
+		f := codec.Field{Name: parts[0]}
+		if len(parts) > 1 {
+			limit, err := strconv.ParseInt(parts[1], 10, 64)
+			if err != nil {
+				return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+			}
+			f.Max = limit
+			for _, word := range parts[2:] {
+				f.Signed, f.Fewest = f.Signed || word == "signed", f.Fewest || word == "fewest"
+			}
+		}
+		all = append(all, f)
+	}
+	fields, err := codec.NewFields(all...)
+	if err != nil {
+		return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+	}
+	r, err := New(Score(score), fields)
+	if err != nil {
+		return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+	}
+	if r.Text() != text {
+		return Rule{}, fmt.Errorf("%.80q is no board's rule: it would be written as %s", text, r.Text())
+	}
+	return r, nil
+}
+
+// IsDefault reports whether the rule is that of a board that has none of its own, with
+// points within ±maxPoints.
+func (r *Rule) IsDefault(maxPoints int64) bool {
+	return r.Score == Sum && r.n == 1 && r.Fields.At(0) == codec.Field{Name: "points", Max: maxPoints, Signed: true}
+}
+
+// Boards are the rules of boards by name, that of AnyBoard for those that aren't named. A nil
+// rule is the default rule, which is counted without one; so is whatever isn't there.
+type Boards map[string]*Rule
+
+// Of is the rule of a board; nil is the default rule.
+func (b Boards) Of(board string) *Rule {
+	if r, ok := b[board]; ok {
+		return r
+	}
+	return b[AnyBoard]
+}
