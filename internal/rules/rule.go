@@ -288,3 +288,7 @@ func Cut(start, end, tick, at int64) int64 {
 	ticks := int64(uint64(end-1-at) / uint64(tick))
 	return max(start, end-(ticks+1)*tick)
 }
+
+// Falls reports whether an event may have a value below 0 for a field: of a sum it is a
+// change, of best and last a signed field's value.
+func (r *Rule) Falls(field int) bool { return r.Score == Sum || r.Fields.At(field).Signed }

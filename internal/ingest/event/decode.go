@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	boardrules "github.com/standings/standings/internal/rules"
 )
 
 // Decoder reads values by one set of rules and reuses all of its memory. It is
@@ -25,10 +27,10 @@ type Decoder struct {
 	source  bytes.Buffer
 	json    *jsontext.Decoder
 	options []jsontext.Options
-	at      [fieldCount]span // the last of each field in value
+	at      []span // the last of each field in value
 	// barred is what stands in a field's place where a name on the way to it is no
 	// object; at is then its own. Nothing is in it while noneBarred.
-	barred     [fieldCount]*member
+	barred     []*member
 	noneBarred bool
 	id, time   attribute // of a CloudEvent
 	attributed bool      // value is that of a CloudEvent
@@ -36,8 +38,12 @@ type Decoder struct {
 	listSource bytes.Buffer
 	list       *jsontext.Decoder // reads a list of boards, once value is known to be JSON
 	found      [maxBoards][]byte
-	unescaped  []byte
-	binary     []byte // what data_base64 held
+	// others are the boards that aren't by the default rule; nil where there are none.
+	others    map[string]*counted
+	any       *counted // of boards that aren't named in it
+	tuples    [maxBoards]boardrules.Tuple
+	unescaped []byte
+	binary    []byte // what data_base64 held
 }
 
 // span is where a field's value stands, in bytes from the value's start. It is
@@ -59,10 +65,10 @@ var ownNames = func() *Fields {
 }()
 
 // NewDecoder makes a decoder for these rules.
-func NewDecoder(rules Rules) *Decoder {
+func NewDecoder(by Rules) *Decoder {
 	d := &Decoder{
-		rules:  rules,
-		fields: rules.Fields,
+		rules:  by,
+		fields: by.Fields,
 		// A repeated name isn't an error: its last value counts. And jsontext
 		// calls half a surrogate pair invalid UTF-8, which it would refuse
 		// anywhere in the value; so it is set not to look, and utf8.Valid looks.
@@ -71,11 +77,13 @@ func NewDecoder(rules Rules) *Decoder {
 	if d.fields == nil {
 		d.fields = ownNames
 	}
+	d.byRules(by.Others)
+	d.at, d.barred = make([]span, d.fields.count), make([]*member, d.fields.count)
 	d.json = jsontext.NewDecoder(&d.source, d.options...)
 	d.list = jsontext.NewDecoder(&d.listSource, d.options...)
-	if len(rules.Boards) > 0 {
-		d.boards = make(map[string]struct{}, len(rules.Boards))
-		for _, name := range rules.Boards {
+	if len(by.Boards) > 0 {
+		d.boards = make(map[string]struct{}, len(by.Boards))
+		for _, name := range by.Boards {
 			d.boards[name] = struct{}{}
 		}
 	}
@@ -112,6 +120,9 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	user, bad := d.readUser()
 	if bad != nil {
 		return bad
+	}
+	if d.others != nil {
+		return d.eventByRules(user, recordTime, ev)
 	}
 	points, bad := d.readPoints()
 	if bad != nil {
@@ -169,9 +180,10 @@ func (d *Decoder) read(value []byte, wanted *object) *Bad {
 
 // forget drops what was noted of the fields.
 func (d *Decoder) forget() {
-	d.at = [fieldCount]span{}
+	clear(d.at)
 	if !d.noneBarred {
-		d.barred, d.noneBarred = [fieldCount]*member{}, true
+		clear(d.barred)
+		d.noneBarred = true
 	}
 }
 

@@ -10,12 +10,15 @@
 // | `user_id` | a string, or an integer taken as it is written; 1 to 256 bytes | `invalid` |
 // | `points` | an integer by value (`25`, `25.0`, `1e3`), within ±max_points | `invalid` |
 // | `board` | a name, or a list of 1 to 8 names | `global` |
+// | a field of a board by another rule | an integer by value, within the field's range | `invalid` |
 // | `occurred_at` | RFC 3339, cut to milliseconds, or Unix milliseconds | the record's time |
 //
 // Names of fields are case-sensitive, of a repeated one the last counts, and
 // unknown ones are ignored, as long as the whole is JSON. Fields may stand
 // elsewhere, also inside of objects (Paths), and the event may be the data of a
-// CloudEvent (Headers). Of several faults the first in this table's order counts,
+// CloudEvent (Headers). What an event needs of points and other fields follows from its
+// boards, so where boards have other rules, a fault in `board` comes before one in those.
+// Of several faults the first in this table's order counts,
 // and `user_id` before `points`:
 //
 // | reason | bad | for example |
@@ -27,6 +30,8 @@
 // | `overflow` | it would take a standing past max_points | judged when it is applied, never here |
 // | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
 package event
+
+import boardrules "github.com/standings/standings/internal/rules"
 
 // DeadLetterTopic is where the bad events of a topic go.
 func DeadLetterTopic(topic string) string { return topic + ".dlq" }
@@ -77,6 +82,9 @@ type Event struct {
 	Points int64    // within ±Rules.MaxPoints
 	Time   int64    // Unix ms in [0, 2^32 s): occurred_at, else the record's time
 	Boards [][]byte // 1 to 8 distinct names, in the order of their first appearance
+	// Tuples are what the event has for each of Boards, in their order: nil where all of them
+	// are by the default rule, which counts Points. Of such a board among others it is none.
+	Tuples []boardrules.Tuple
 }
 
 // Rules is what the configuration says of events. It is taken as it is: whoever
@@ -87,6 +95,8 @@ type Rules struct {
 	MaxFuture     int64    // how far past the record's time occurred_at may lie, in ms
 	Boards        []string // the boards there are; none: any name
 	Fields        *Fields  // where the fields stand; nil: by their own names
+	// Others are the boards that aren't by the default rule. Their fields are among Fields.
+	Others boardrules.Boards
 }
 
 // What a producer can rely on, whatever the configuration.

@@ -54,7 +54,7 @@ func (d *Decoder) wrongAt(reason Reason, label string, s span, what string) *Bad
 
 // noObject says that a field can't be there, since what should lead to it is no object.
 func (d *Decoder) noObject(reason Reason, f field) *Bad {
-	return d.wrongAt(reason, fieldNames[f]+" is missing: "+d.barred[f].label, d.at[f], "is not an object")
+	return d.wrongAt(reason, d.fields.name(f)+" is missing: "+d.barred[f].label, d.at[f], "is not an object")
 }
 
 // notJSON says where the JSON of a value ends to be JSON. The text of the

@@ -17,6 +17,9 @@ import (
 // field's own name.
 type Paths struct{ EventID, UserID, Points, Board, OccurredAt string }
 
+// Other is a field that boards of other rules count, by its name, and where it stands.
+type Other struct{ Name, Path string }
+
 // What a path can be.
 const (
 	maxPathBytes = 256
@@ -47,13 +50,20 @@ const (
 	noField field = -1
 )
 
+// From fieldCount on come the others, as NewFields is given them.
+
 var fieldNames = [ownFields]string{"event_id", "user_id", "points", "board", "occurred_at"}
+
+// IsOwn reports whether a name is one of the fields that every event has.
+func IsOwn(name string) bool { return slices.Contains(fieldNames[:], name) }
 
 // Fields are Paths that were found to make sense. They may be shared.
 type Fields struct {
-	plain    *object           // an event
-	envelope *object           // a CloudEvent in structured mode
-	labels   [ownFields]string // what a message calls each
+	plain    *object  // an event
+	envelope *object  // a CloudEvent in structured mode
+	labels   []string // what a message calls each, by field
+	names    []string // by field
+	count    int      // fields, the others among them
 }
 
 // object is what is looked for in a JSON object.
@@ -74,8 +84,8 @@ type member struct {
 	label string // the path to it, for messages
 	field field
 	inner *object
-	set   [fieldCount]bool // the fields at and below it
-	next  *member          // another one whose plain is as long
+	set   []bool  // the fields at and below it
+	next  *member // another one whose plain is as long
 }
 
 // PathError is what is wrong with the path of a field.
@@ -88,13 +98,22 @@ func (e *PathError) Error() string { return e.Field + " " + e.Problem }
 
 // NewFields checks paths, each for itself and all together; its error is a
 // *PathError.
-func NewFields(p Paths) (*Fields, error) {
-	texts := [ownFields]string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt}
-	f := &Fields{plain: &object{}}
-	var paths [ownFields][]string
+func NewFields(p Paths, others ...Other) (*Fields, error) {
+	texts := []string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt}
+	f := &Fields{plain: &object{}, names: slices.Clone(fieldNames[:])}
+	for _, o := range others {
+		texts, f.names = append(texts, o.Path), append(f.names, o.Name)
+	}
+	f.count = int(fieldCount) + len(others)
+	// Between the own and the others lie the members of an envelope.
+	f.labels = make([]string, f.count)
+	paths := make([][]string, len(texts))
 	for i := range texts {
-		own := fieldNames[i]
-		f.labels[i] = own
+		own, at := f.names[i], field(i)
+		if at >= ownFields {
+			at += fieldCount - ownFields
+		}
+		f.labels[at] = own
 		if texts[i] == "" {
 			texts[i] = own
 		}
@@ -103,19 +122,19 @@ func NewFields(p Paths) (*Fields, error) {
 			return nil, &PathError{own, err.Error()}
 		}
 		if texts[i] != own {
-			f.labels[i] = own + " (" + printable([]byte(texts[i]), maxLabel) + ")"
+			f.labels[at] = own + " (" + printable([]byte(texts[i]), maxLabel) + ")"
 		}
 		for j := range i {
-			if problem := clash(names, paths[j], fieldNames[j]); problem != "" {
+			if problem := clash(names, paths[j], f.names[j]); problem != "" {
 				return nil, &PathError{own, problem}
 			}
 		}
 		paths[i] = names
-		f.plain.add(names, field(i))
+		f.plain.add(names, at, f.count)
 	}
 	f.envelope = &object{}
 	for i, name := range []string{"specversion", "id", "time", "datacontenttype", "data", "data_base64"} {
-		f.envelope.add([]string{name}, versionField+field(i))
+		f.envelope.add([]string{name}, versionField+field(i), f.count)
 	}
 	f.envelope.enclose(dataField, f.plain)
 	return f, nil
@@ -189,14 +208,30 @@ func joined(names []string) string {
 	return strings.Join(escaped, ".")
 }
 
-// add puts a field into the tree.
-func (o *object) add(names []string, f field) {
+// name is what an event calls a field by default.
+func (f *Fields) name(of field) string {
+	if of >= fieldCount {
+		of -= fieldCount - ownFields
+	}
+	return f.names[of]
+}
+
+// find is one of the others by its name.
+func (f *Fields) find(name string) (field, bool) {
+	if i := slices.Index(f.names[ownFields:], name); i >= 0 {
+		return fieldCount + field(i), true
+	}
+	return noField, false
+}
+
+// add puts a field, one of so many, into the tree.
+func (o *object) add(names []string, f field, count int) {
 	for i, name := range names {
 		at := slices.IndexFunc(o.members, func(m *member) bool { return m.name == name })
 		if at < 0 {
 			at = len(o.members)
 			m := &member{
-				name: name, plain: inJSON(name), field: noField,
+				name: name, plain: inJSON(name), field: noField, set: make([]bool, count),
 				label: printable([]byte(joined(names[:i+1])), maxLabel),
 			}
 			m.next = o.first[len(m.plain)]
