@@ -107,7 +107,7 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 	if bad := c.decoder.DecodeWith(&h, o.value, at.UnixMilli(), &e); bad != nil {
 		return notCounted(lineDeadLetter, string(bad.Reason), bad.Message)
 	}
-	windows, result, err := c.rules.Windows(e.Time, at.UnixMilli())
+	windows, result, err := c.rules.Windows(e.Boards, e.Time, at.UnixMilli())
 	if err != nil {
 		return notCounted(lineDeadLetter, string(event.BadTime), err.Error())
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/standings/standings/internal/ledger"
+	boardrules "github.com/standings/standings/internal/rules"
 )
 
 // Hash is the hash of a member's id, by which a sweep is ordered: xxHash64.
@@ -58,8 +59,9 @@ type Event struct {
 	Hash       uint64 // of User
 	Boards     [][]byte
 	Points     int64
-	Time       int64 // ms
-	RecordTime int64 // ms
+	Tuples     []boardrules.Tuple // of boards by other rules, in the order of Boards; nil where all are by the default rule
+	Time       int64              // ms
+	RecordTime int64              // ms
 }
 
 // Batch is the folded events of one partition over [From, To), of all shards. It is used by
@@ -93,7 +95,7 @@ type stand struct {
 func New(rules *Rules, memory Memory, limit int64) *Batch {
 	return &Batch{
 		table:   table{memory: memory, limit: limit, most: widest},
-		targets: targets{rules: rules},
+		targets: targets{rules: rules, byRules: numbered(rules)},
 	}
 }
 
@@ -126,17 +128,20 @@ func (b *Batch) Release() {
 // Add folds one event. An error says that its time is in no window that a
 // calendar has.
 func (b *Batch) Add(e *Event) (Result, error) {
-	span, taken, err := b.targets.take(e.Time, e.RecordTime)
+	span, taken, err := b.targets.take(e.Boards, e.Time, e.RecordTime)
 	if err != nil {
 		return 0, err
 	}
 	if taken == 0 {
-		return span.left, nil
+		return span.left(b.targets.rules.PeriodsOf(e.Boards)), nil
 	}
 	if !b.level {
 		if r := b.has(e); r != Added {
 			return r, nil
 		}
+	}
+	if e.Tuples != nil {
+		return b.addByRules(e, span, taken), nil
 	}
 	target, r := b.targets.of(&b.table, span, taken, e.Boards)
 	if r != Added {
@@ -179,7 +184,7 @@ func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Re
 	t := &b.table
 	f := t.find(hash, id)
 	if f.at < 0 {
-		if f.alike && !b.fits(hash, *f.head, target) {
+		if f.alike && !b.fits(hash, *f.head, b.targets.width(target)) {
 			return Full
 		}
 		return t.insert(f, hash, id, target, points, time)
@@ -202,19 +207,19 @@ func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Re
 		}
 		i = c.next
 	}
-	if !b.fits(hash, *f.head, target) {
+	if !b.fits(hash, *f.head, b.targets.width(target)) {
 		return Full
 	}
 	return t.addChange(f.at, target, points, time)
 }
 
 // fits reports whether a hash's changes stay within what one piece may carry
-// with one more. A sweep that is taken over has its end already.
-func (b *Batch) fits(hash uint64, chain, target int32) bool {
+// with more of this width. A sweep that is taken over has its end already.
+func (b *Batch) fits(hash uint64, chain int32, width int) bool {
 	if b.resumed {
 		return true
 	}
-	t, sum := &b.table, b.targets.width(target)
+	t, sum := &b.table, width
 	i, adjacent := t.ofHash(hash, chain)
 	for i != 0 {
 		m := t.member(int(i - 1))
@@ -240,8 +245,8 @@ func (b *Batch) width(m *member) int {
 }
 
 // Left reports whether no window takes an event, as Add would find.
-func (b *Batch) Left(time, recordTime int64) (bool, error) {
-	_, taken, err := b.targets.take(time, recordTime)
+func (b *Batch) Left(boards [][]byte, time, recordTime int64) (bool, error) {
+	_, taken, err := b.targets.take(boards, time, recordTime)
 	return taken == 0, err
 }
 

@@ -33,6 +33,7 @@ type Pieces struct {
 type sum struct {
 	window       int32
 	points, time int64
+	rule         int32 // of targets.numbered: what different rules come to isn't the same
 }
 
 // Reset starts the cutting of what a batch has for a shard, which stands at a position.
@@ -148,7 +149,7 @@ func (p *Pieces) take(m *member) int {
 	p.add(m)
 	for rest := p.sums; len(rest) > 0; {
 		first, run := rest[0], 1
-		for run < len(rest) && rest[run].points == first.points && rest[run].time == first.time {
+		for run < len(rest) && rest[run].points == first.points && rest[run].time == first.time && rest[run].rule == first.rule {
 			run++
 		}
 		p.set = p.set[:0]
@@ -177,8 +178,8 @@ func (p *Pieces) add(m *member) {
 	n := 0
 	for _, s := range p.sums {
 		if n > 0 && p.sums[n-1].window == s.window {
-			p.sums[n-1].points = addPoints(p.sums[n-1].points, s.points)
-			p.sums[n-1].time = later(p.sums[n-1].time, s.time)
+			last := &p.sums[n-1]
+			last.points, last.time = p.batch.targets.merge(s.rule, last.points, last.time, s.points, s.time)
 			continue
 		}
 		p.sums[n] = s
@@ -186,13 +187,13 @@ func (p *Pieces) add(m *member) {
 	}
 	p.sums = p.sums[:n]
 	slices.SortFunc(p.sums, func(a, b sum) int {
-		return cmp.Or(cmp.Compare(a.points, b.points), cmp.Compare(a.time, b.time), cmp.Compare(a.window, b.window))
+		return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.points, b.points), cmp.Compare(a.time, b.time), cmp.Compare(a.window, b.window))
 	})
 }
 
 func (p *Pieces) change(target int32, points, time int64) {
 	for _, w := range p.batch.targets.sets[target] {
-		p.sums = append(p.sums, sum{w, points, time})
+		p.sums = append(p.sums, sum{w, points, time, p.batch.targets.windowRule(w)})
 	}
 }
 

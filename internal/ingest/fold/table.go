@@ -241,11 +241,30 @@ func (t *table) addChange(at int, target int32, points, time int64) Result {
 		}
 		t.changes = append(t.changes, changePool.Get().(*[changeChunk]change))
 	}
+	t.link(at, target, points, time)
+	t.member(at).events++
+	return Added
+}
+
+// link gives a member a change for which there is room.
+func (t *table) link(at int, target int32, points, time int64) {
 	m := t.member(at)
 	*t.change(t.extra) = change{points: points, time: time, target: target, next: m.more}
 	t.extra++
 	m.more = int32(t.extra)
-	m.events++
+}
+
+// reserve makes room for so many changes, fewer than a chunk has.
+func (t *table) reserve(n int) Result {
+	if t.extra+n > t.most.changes {
+		return Full
+	}
+	if t.extra+n > len(t.changes)*changeChunk {
+		if r := t.take(changeBytes); r != Added {
+			return r
+		}
+		t.changes = append(t.changes, changePool.Get().(*[changeChunk]change))
+	}
 	return Added
 }
 

@@ -12,6 +12,9 @@ import (
 // Rules say which windows an event counts in.
 type Rules struct {
 	Periods []Period // MaxPeriods at most
+	// Boards have rules or periods of their own, by name; that of rules.AnyBoard is for those
+	// that aren't named. The others are by the default rule, in all periods.
+	Boards map[string]*Board
 }
 
 // Period is one that events count in.
@@ -33,22 +36,23 @@ func BuiltIn(c periods.Calendar, lateness int64, names ...periods.Period) Rules 
 // MaxPeriods is how many periods there may be.
 const MaxPeriods = 32
 
-// Windows are those that an event counts in, by its time and its record's, in ms. If there are
-// none, the result is Late or Early, else Added. An error says that its time is in no
-// window that a calendar has.
-func (r *Rules) Windows(time, recordTime int64) ([]periods.Window, Result, error) {
+// Windows are those that an event on some boards counts in, by its time and its record's, in ms.
+// If there are none, the result is Late or Early, else Added. An error says that its time is in
+// no window that a calendar has.
+func (r *Rules) Windows(boards [][]byte, time, recordTime int64) ([]periods.Window, Result, error) {
 	s, err := r.span(time)
 	if err != nil {
 		return nil, 0, err
 	}
 	var all []periods.Window
+	kept := r.PeriodsOf(boards)
 	for i, w := range s.Windows {
-		if s.taken(recordTime)&(1<<i) != 0 {
+		if kept&s.taken(recordTime)&(1<<i) != 0 {
 			all = append(all, w)
 		}
 	}
 	if len(all) == 0 {
-		return nil, s.left, nil
+		return nil, s.left(kept), nil
 	}
 	return all, Added, nil
 }
@@ -59,7 +63,17 @@ type span struct {
 	periods.Span
 	// until is, for each window, the latest record time of an event that it takes.
 	until []int64
-	left  Result // of an event that no window takes: Late, or Early before all windows of all periods
+	// ahead are the periods whose windows all begin later, a bit each.
+	ahead uint32
+}
+
+// left is what becomes of an event that none of some periods' windows takes: Late, or Early
+// before all windows of all of them.
+func (s *span) left(kept uint32) Result {
+	if kept&(1<<len(s.until)-1)&^s.ahead == 0 {
+		return Early
+	}
+	return Late
 }
 
 // never is a record time that no record has: a period without a window takes nothing.
@@ -74,10 +88,10 @@ func (r *Rules) span(time int64) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{Span: of, until: make([]int64, len(rules)), left: Early}
+	s := span{Span: of, until: make([]int64, len(rules))}
 	for i, w := range of.Windows {
-		if _, place, _ := rules[i].At(time); place != periods.Before { // SpanOf would have failed
-			s.left = Late
+		if _, place, _ := rules[i].At(time); place == periods.Before { // SpanOf would have failed
+			s.ahead |= 1 << i
 		}
 		switch lateness := r.Periods[i].Lateness; {
 		case w == periods.Window{}:
@@ -118,6 +132,8 @@ type targets struct {
 	sets    [][]int32 // a set of windows, as ascending indexes
 	setOf   map[string]int32
 	at      map[window]int32
+
+	byRules byRules
 
 	boards  map[string]int32 // lists of boards, each name ended by a NUL
 	names   [][]string
@@ -168,6 +184,7 @@ func (ts *targets) reset() {
 	ts.setOf, ts.at = cleared(ts.setOf), cleared(ts.at)
 	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)
 	ts.windows, ts.sets, ts.names = emptied(ts.windows), emptied(ts.sets), emptied(ts.names)
+	ts.byRules.reset()
 	ts.lastBoards = -1
 	ts.lastKey = key{boards: -1}
 	if len(ts.spans) > spansKept {
@@ -197,12 +214,16 @@ func cleared[K comparable, V any](m map[K]V) map[K]V {
 
 // take returns the span of an event's time, and which of its windows take the
 // event: none where it is late or early.
-func (ts *targets) take(time, recordTime int64) (*span, uint32, error) {
+func (ts *targets) take(boards [][]byte, time, recordTime int64) (*span, uint32, error) {
 	span, err := ts.spanOf(time)
 	if err != nil {
 		return nil, 0, err
 	}
-	return span, span.taken(recordTime), nil
+	taken := span.taken(recordTime)
+	if ts.rules.Boards != nil {
+		taken &= ts.rules.PeriodsOf(boards)
+	}
+	return span, taken, nil
 }
 
 // of returns the target of an event.
@@ -298,8 +319,9 @@ func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 	names := ts.names[k.boards]
 	set := ts.lookup[:0]
 	for _, board := range names {
+		takes := k.taken & ts.rules.periodsOf(board)
 		for i, w := range span.Windows {
-			if k.taken&(1<<i) == 0 {
+			if takes&(1<<i) == 0 {
 				continue
 			}
 			n, r := ts.window(t, board, w)
@@ -310,7 +332,7 @@ func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 		}
 	}
 	ts.lookup = set
-	if r := t.take(int64(setBytes+8*len(set)) + ts.others*otherBytes); r != Added {
+	if r := t.take(int64(setBytes+8*len(set)) + ts.others*otherBytes + ts.ruleBytes()); r != Added {
 		return 0, r
 	}
 	slices.Sort(set)
@@ -323,13 +345,16 @@ func (ts *targets) window(t *table, board string, w periods.Window) (int32, Resu
 	k := window{board, w.Period, w.Start}
 	n, ok := ts.at[k]
 	if !ok {
-		if r := t.take(windowBytes + ts.others*otherBytes); r != Added {
+		if r := t.take(windowBytes + ts.others*otherBytes + ts.ruleBytes()); r != Added {
 			return 0, r
 		}
 		n = int32(len(ts.windows))
 		ts.windows = append(ts.windows, ledger.Window{
 			Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End,
 		})
+		if ts.rules.Boards != nil {
+			ts.byRules.windows = append(ts.byRules.windows, ts.byRules.number(ts.rules.of(board).Rule))
+		}
 		ts.at[k] = n
 	}
 	return n, Added
@@ -351,6 +376,9 @@ func (ts *targets) set(windows []int32) int32 {
 	if !ok {
 		n = int32(len(ts.sets))
 		ts.sets = append(ts.sets, slices.Clone(windows))
+		if ts.rules.Boards != nil {
+			ts.byRules.sets = append(ts.byRules.sets, ts.byRules.ofSet(windows))
+		}
 		ts.setOf[string(b)] = n
 	}
 	return n

@@ -1,0 +1,285 @@
+package fold
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	boardrules "github.com/standings/standings/internal/rules"
+)
+
+// Boards by other rules than the default one. What an event comes to there is one number and
+// one time for each rule (rules.Value), so an event on boards of several rules is a change for
+// each of them, of targets of their own: the windows of a target are all by one rule. By the
+// rule last, times count by the tick of a window, so there a window is a target by itself.
+//
+//	{board: [global, arena], points: 7, stage: 42}
+//	   ├▶ global's weekly, monthly, yearly   7 points
+//	   └▶ arena's weekly, monthly, yearly    stage 42, packed
+//
+// All of them are added, or none is.
+
+// Board is what is special about a board.
+type Board struct {
+	Rule *boardrules.Rule // nil: the default rule
+	// Periods are those it has, of Rules.Periods, a bit each.
+	Periods uint32
+	// Ticks are those of its windows by period, in ms, for the rule last.
+	Ticks map[periods.Period]int64
+}
+
+var usual = &Board{Periods: math.MaxUint32}
+
+// of is what is special about a board.
+func (r *Rules) of(board string) *Board {
+	if b, ok := r.Boards[board]; ok {
+		return b
+	}
+	if b, ok := r.Boards[boardrules.AnyBoard]; ok {
+		return b
+	}
+	return usual
+}
+
+// periodsOf are the periods that a board has, a bit each.
+func (r *Rules) periodsOf(board string) uint32 {
+	if r.Boards == nil {
+		return math.MaxUint32
+	}
+	return r.of(board).Periods
+}
+
+// PeriodsOf are the periods that any of some boards has, a bit each of Periods.
+func (r *Rules) PeriodsOf(boards [][]byte) uint32 {
+	if r.Boards == nil {
+		return math.MaxUint32
+	}
+	bits := uint32(0)
+	for _, name := range boards {
+		if b, ok := r.Boards[string(name)]; ok {
+			bits |= b.Periods
+			continue
+		}
+		bits |= r.of("").Periods
+	}
+	return bits
+}
+
+// byRules is what targets keep where there are boards by other rules. Rules have numbers, 0 is
+// the default one.
+type byRules struct {
+	rules   []*boardrules.Rule
+	windows []int32 // the rule of each window
+	sets    []int32 // and of each set
+	parts   []part
+	some    [][]byte
+}
+
+// numbered are the rules that there are.
+func numbered(r *Rules) byRules {
+	b := byRules{rules: []*boardrules.Rule{nil}}
+	for _, name := range slices.Sorted(maps.Keys(r.Boards)) {
+		if rule := r.Boards[name].Rule; !slices.Contains(b.rules, rule) {
+			b.rules = append(b.rules, rule)
+		}
+	}
+	return b
+}
+
+func (b *byRules) reset() { b.windows, b.sets = emptied(b.windows), emptied(b.sets) }
+
+func (b *byRules) number(rule *boardrules.Rule) int32 {
+	return int32(slices.Index(b.rules, rule))
+}
+
+// ofSet is the rule of a set: all of its windows have the same one.
+func (b *byRules) ofSet(windows []int32) int32 {
+	if len(windows) == 0 {
+		return 0
+	}
+	return b.windows[windows[0]]
+}
+
+const ruleBytes = 4 // of a window and of a set
+
+// ruleBytes is what a window and a set take where there are rules.
+func (ts *targets) ruleBytes() int64 {
+	if ts.rules.Boards == nil {
+		return 0
+	}
+	return ruleBytes
+}
+
+// windowRule is the number of a window's rule.
+func (ts *targets) windowRule(w int32) int32 {
+	if ts.rules.Boards == nil {
+		return 0
+	}
+	return ts.byRules.windows[w]
+}
+
+// merge is what two changes by a rule come to.
+func (ts *targets) merge(rule int32, points, time, more, at int64) (int64, int64) {
+	if rule == 0 {
+		return addPoints(points, more), later(time, at)
+	}
+	v := ts.byRules.rules[rule].Merge(boardrules.Value{Packed: points, Time: time}, boardrules.Value{Packed: more, Time: at})
+	return v.Packed, v.Time
+}
+
+// part is a change of an event.
+type part struct {
+	target int32
+	points int64
+	time   int64
+}
+
+// addByRules folds an event of which a board is by another rule.
+func (b *Batch) addByRules(e *Event, span *span, taken uint32) Result {
+	parts, r := b.targets.partsOf(&b.table, e, span, taken)
+	if r != Added {
+		return r
+	}
+	t := &b.table
+	f := t.find(e.Hash, e.User)
+	width, missing := 0, 0
+	for i := range parts {
+		if f.at < 0 || b.changeOf(f.at, parts[i].target) == absent {
+			width += b.targets.width(parts[i].target)
+			missing++
+		}
+	}
+	if missing > 0 && (f.at >= 0 || f.alike) && !b.fits(e.Hash, *f.head, width) {
+		return Full
+	}
+	if f.at < 0 {
+		if r := t.reserve(missing - 1); r != Added {
+			return r
+		}
+		first := parts[0]
+		if r := t.insert(f, e.Hash, e.User, first.target, first.points, first.time); r != Added {
+			return r
+		}
+		for _, p := range parts[1:] {
+			t.link(t.count-1, p.target, p.points, p.time)
+		}
+		return Added
+	}
+	if t.member(f.at).events == math.MaxUint32 {
+		return Full
+	}
+	if r := t.reserve(missing); r != Added {
+		return r
+	}
+	for _, p := range parts {
+		b.change(f.at, p)
+	}
+	t.member(f.at).events++
+	return Added
+}
+
+// Where a member's change of a target is.
+const (
+	absent = -2
+	first  = -1 // the member's own; else its index
+)
+
+func (b *Batch) changeOf(at int, target int32) int {
+	m := b.table.member(at)
+	if m.target == target {
+		return first
+	}
+	for i := m.more; i != 0; {
+		c := b.table.change(int(i - 1))
+		if c.target == target {
+			return int(i - 1)
+		}
+		i = c.next
+	}
+	return absent
+}
+
+// change merges a part into a member's change of its target, or makes one, for which there is
+// room.
+func (b *Batch) change(at int, p part) {
+	rule := b.targets.byRules.sets[p.target]
+	switch i := b.changeOf(at, p.target); i {
+	case absent:
+		b.table.link(at, p.target, p.points, p.time)
+	case first:
+		m := b.table.member(at)
+		m.points, m.time = b.targets.merge(rule, m.points, m.time, p.points, p.time)
+	default:
+		c := b.table.change(i)
+		c.points, c.time = b.targets.merge(rule, c.points, c.time, p.points, p.time)
+	}
+}
+
+// partsOf are the changes that an event comes to, each of another target: at least one, as a
+// window takes it.
+func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part, Result) {
+	by := &ts.byRules
+	by.parts = by.parts[:0]
+	for n, rule := range by.rules {
+		by.some = by.some[:0]
+		tuple := boardrules.Tuple{}
+		for i, name := range e.Boards {
+			board := ts.rules.of(string(name))
+			if board.Rule != rule {
+				continue
+			}
+			tuple = e.Tuples[i]
+			if rule != nil && rule.Score == boardrules.Last {
+				if r := ts.lastParts(t, int32(n), board, string(name), &tuple, e.Time, span, taken); r != Added {
+					return nil, r
+				}
+			} else if taken&board.Periods != 0 {
+				by.some = append(by.some, name)
+			}
+		}
+		if len(by.some) == 0 {
+			continue
+		}
+		target, r := ts.of(t, span, taken, by.some)
+		if r != Added {
+			return nil, r
+		}
+		value := boardrules.Value{Packed: e.Points, Time: ledger.NoTime}
+		if rule != nil {
+			value = rule.Value(&tuple, e.Time)
+		} else if e.Points > 0 {
+			value.Time = e.Time
+		}
+		by.parts = append(by.parts, part{target, value.Packed, value.Time})
+	}
+	clear(by.some) // keeps no event alive
+	return by.parts, Added
+}
+
+// lastParts are those of a board by the rule last: a window each, as its time counts by ticks.
+func (ts *targets) lastParts(t *table, rule int32, board *Board, name string, tuple *boardrules.Tuple, at int64, span *span, taken uint32) Result {
+	by := &ts.byRules
+	for i := range span.Windows {
+		w := &span.Windows[i]
+		if taken&board.Periods&(1<<i) == 0 {
+			continue
+		}
+		n, r := ts.window(t, name, *w)
+		if r != Added {
+			return r
+		}
+		ts.scratch = appendSet(ts.scratch[:0], []int32{n})
+		target, ok := ts.setOf[string(ts.scratch)]
+		if !ok {
+			if r := t.take(setBytes + 8 + ts.others*otherBytes + ruleBytes); r != Added {
+				return r
+			}
+			target = ts.set([]int32{n})
+		}
+		value := by.rules[rule].Value(tuple, boardrules.Cut(w.Start, w.End, board.Ticks[w.Period], at))
+		by.parts = append(by.parts, part{target, value.Packed, value.Time})
+	}
+	return Added
+}
