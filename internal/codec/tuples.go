@@ -38,6 +38,17 @@ func NewTupleLayout(kind Kind, length time.Duration, fields Fields) (TupleLayout
 	return l, nil
 }
 
+// OfPoints is the layout as one of tuples: of one field, points within ±Max. The scores are
+// the same.
+func (l Layout) OfPoints() TupleLayout {
+	fields, err := NewFields(Field{Name: "points", Max: l.Max, Signed: true})
+	if err != nil {
+		return TupleLayout{} // of a layout that New didn't make
+	}
+	packing, _ := pack(l.Kind, fields)
+	return TupleLayout{packing, l.K, l.Tick}
+}
+
 func tupleLayout(kind Kind, ms int64, fields Fields) (l TupleLayout, ok bool) {
 	packing, ok := pack(kind, fields)
 	if !ok {

@@ -135,6 +135,9 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	case ledger.OtherBounds:
 		return &health.Halt{Reason: health.HaltBounds, What: fmt.Sprintf("%s: the window %s is listed as [%s], and the calendar here cuts it otherwise", field, got.Window, got.Found),
 			Remedy: "run the version with the time zone data that it was begun with, or " + health.RebuildRemedy}
+	case ledger.OtherRule:
+		return &health.Halt{Reason: health.HaltRule, What: fmt.Sprintf("%s: the window %s is listed as [%s], by another rule than its board has here", field, got.Window, got.Found),
+			Remedy: health.RuleRemedy}
 	case ledger.Foreign:
 		return &health.Halt{Reason: health.HaltForeign, What: fmt.Sprintf("%s: the score of %q in %s is none that this layout writes: something else changed it", field, strings.Join(got.Members, " "), got.Window), Remedy: health.RebuildRemedy}
 	}

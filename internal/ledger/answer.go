@@ -26,9 +26,12 @@ const (
 	Foreign
 	// Fits: what a check answers where Apply would answer Applied.
 	Fits
+	// OtherRule: a listed window was written by another rule of its board (Window; Found is
+	// the listing).
+	OtherRule
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "fits"}
+var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "fits", "other rule"}
 
 func (o Outcome) String() string { return outcomes[o] }
 

@@ -23,11 +23,12 @@ func (w Window) Compare(v Window) int {
 	return cmp.Or(cmp.Compare(w.Board, v.Board), cmp.Compare(w.Period, v.Period), cmp.Compare(w.Start, v.Start), cmp.Compare(w.Name, v.Name))
 }
 
-// Member is the sum of one member's events over the windows of a group.
+// Member is what one member's events over the windows of a group come to. By the default rule
+// that is the sum of their points; by another one Points and Time are a rules.Value.
 type Member struct {
 	ID     []byte // 1 to 256 bytes
 	Points int64
-	// Time is the latest time of the events with positive points, in Unix
+	// Time is, by the default rule, the latest time of the events with positive points, in Unix
 	// milliseconds. NoTime where there is none: then the window's start counts.
 	Time int64
 }
@@ -35,8 +36,8 @@ type Member struct {
 // NoTime lies before every window's start, and counts as that start.
 const NoTime = math.MinInt64
 
-// Group is a set of windows and the members whose sums are the same in all of
-// them.
+// Group is a set of windows, all of boards by one rule, and the members whose sums are the
+// same in all of them.
 type Group struct {
 	Windows []int // indexes into Piece.Windows
 	Members []Member

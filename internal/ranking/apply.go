@@ -122,7 +122,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 		}
 	}
 	for i := range p.Groups {
-		if err := e.group(&p.Groups[i], p.Windows); err != nil {
+		if err := e.group(s, &p.Groups[i], p.Windows); err != nil {
 			return 0, err
 		}
 	}
@@ -135,18 +135,24 @@ func (e *encoder) window(s *Store, w *ledger.Window) error {
 		return Faultf("no period %q is configured", w.Period)
 	}
 	l := &rule.Layout
+	if r := s.ruled(w.Board); r != nil {
+		return e.ruledWindow(r, w, rule.Retention)
+	}
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
 		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
-	kind := "readable"
-	if l.Kind == codec.Wide {
-		kind = "wide"
-	}
-	e.args = append(e.args, w.Listing(), w.Start, w.End, rule.Retention.Milliseconds(), kind, l.K, l.Tick, l.Max)
+	e.args = append(e.args, w.Listing(), w.Start, w.End, rule.Retention.Milliseconds(), kindName(l.Kind), l.K, l.Tick, l.Max)
 	return nil
 }
 
-func (e *encoder) group(g *ledger.Group, windows []ledger.Window) error {
+func kindName(k codec.Kind) string {
+	if k == codec.Wide {
+		return "wide"
+	}
+	return "readable"
+}
+
+func (e *encoder) group(s *Store, g *ledger.Group, windows []ledger.Window) error {
 	e.args = append(e.args, len(g.Windows))
 	for _, w := range g.Windows {
 		e.args = append(e.args, w+1)
@@ -154,9 +160,17 @@ func (e *encoder) group(g *ledger.Group, windows []ledger.Window) error {
 	e.args = append(e.args, len(g.Members))
 
 	latest := int64(ledger.NoTime)
+	r, err := s.ruleOf(g, windows)
+	if err != nil {
+		return err
+	}
 	e.open()
-	for i := range g.Members {
-		e.lists = append(strconv.AppendInt(e.lists, g.Members[i].Points, 10), ',')
+	if r != nil {
+		e.digits(&r.rule, g.Members)
+	} else {
+		for i := range g.Members {
+			e.lists = append(strconv.AppendInt(e.lists, g.Members[i].Points, 10), ',')
+		}
 	}
 	e.close()
 	e.open()
@@ -195,6 +209,7 @@ var outcomes = map[string]ledger.Outcome{
 	"applied": ledger.Applied, "moved": ledger.Moved, "held": ledger.Held, "refused": ledger.Refusing,
 	"schema": ledger.OtherSchema, "lost": ledger.Lost, "unlisted": ledger.Unlisted,
 	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign, "fits": ledger.Fits,
+	"rule": ledger.OtherRule,
 }
 
 var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limit": ledger.WindowLimit}
@@ -217,7 +232,7 @@ func answer(reply []any) (ledger.Answer, error) {
 	switch outcome {
 	case ledger.Moved, ledger.OtherSchema:
 		a.Found = rest[0]
-	case ledger.OtherBounds:
+	case ledger.OtherBounds, ledger.OtherRule:
 		a.Window, a.Found = rest[0], rest[1]
 	case ledger.Foreign:
 		a.Window, a.Members = rest[0], rest[1:2]

@@ -19,7 +19,9 @@ type Row struct {
 	There     bool
 	Foreign   bool // its score is none that the layout writes: points and time are unknown
 	Score     float64
-	Points    int64
+	Points    int64       // by the default rule
+	Tuple     codec.Tuple // by another one, which has Fields
+	Fields    codec.Fields
 	ReachedAt time.Time // the first millisecond of its tick
 }
 
@@ -35,6 +37,7 @@ type Difference struct {
 type Sets struct {
 	Store  *Store // calls the scripts
 	Window ledger.Window
+	Fields codec.Fields // of a board by another rule than the default one
 	A, B   Set
 	// Retry is what calls go through, for what passes; nil calls once.
 	Retry func(ctx context.Context, do func() error) error
@@ -43,7 +46,9 @@ type Sets struct {
 // Set is a sorted set and how its scores are laid out.
 type Set struct {
 	Key    string
-	Layout codec.Layout
+	Layout codec.TupleLayout
+	// Foreign: its scores were written by another rule, and aren't read.
+	Foreign bool
 }
 
 const (
@@ -146,13 +151,13 @@ func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, wha
 // Difference reads a member's scores, empty for one that isn't there.
 func (c Sets) Difference(member, a, b string) (d Difference, err error) {
 	d = Difference{Window: c.Window, Member: member}
-	if d.A, err = c.row(c.A.Layout, a); err == nil {
-		d.B, err = c.row(c.B.Layout, b)
+	if d.A, err = c.row(&c.A, a); err == nil {
+		d.B, err = c.row(&c.B, b)
 	}
 	return d, err
 }
 
-func (c Sets) row(l codec.Layout, score string) (Row, error) {
+func (c Sets) row(of *Set, score string) (Row, error) {
 	if score == "" {
 		return Row{}, nil
 	}
@@ -160,9 +165,19 @@ func (c Sets) row(l codec.Layout, score string) (Row, error) {
 	if err != nil {
 		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), clip(score))
 	}
-	points, ticks, err := l.Decode(f)
+	l := of.Layout
+	tuple, ticks, err := codec.Tuple{}, int64(0), codec.ErrScore
+	if !of.Foreign {
+		tuple, ticks, err = l.Decode(f)
+	}
 	if err != nil {
 		return Row{There: true, Foreign: true, Score: f}, nil //nolint:nilerr // which is what is reported
 	}
-	return Row{There: true, Score: f, Points: points, ReachedAt: time.UnixMilli(l.Time(c.Window.Start, c.Window.End, ticks)).UTC()}, nil
+	r := Row{There: true, Score: f, ReachedAt: time.UnixMilli(l.Time(c.Window.Start, c.Window.End, ticks)).UTC()}
+	if c.Fields.Len() > 0 {
+		r.Tuple, r.Fields = tuple, c.Fields
+	} else {
+		r.Points = tuple[0]
+	}
+	return r, nil
 }

@@ -126,7 +126,9 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 	for j, i := range called {
 		err := errs[j]
 		if err == nil {
-			err = shards[i].ofShard(answers[i].read(shards[i].periods[lw.Period].Layout, w, replies[j], len(queries[i].Pivots), queries[i].Over))
+			layout, _ := shards[i].Layout(board, lw.Period)
+			answers[i].Fields = shards[i].Fields(board)
+			err = shards[i].ofShard(answers[i].read(layout, w, replies[j], len(queries[i].Pivots), queries[i].Over))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("count in %s: %w", lw.Listing(), err)
@@ -135,7 +137,7 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 	return answers, nil
 }
 
-func (a *Above) read(l codec.Layout, w periods.Window, reply []any, pivots, over int) error {
+func (a *Above) read(l codec.TupleLayout, w periods.Window, reply []any, pivots, over int) error {
 	a.Window = w
 	if len(reply) != 2 {
 		return Unexpected(lua.Above, reply)

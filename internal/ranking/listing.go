@@ -85,13 +85,16 @@ func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
 }
 
 // ParseListing reads an entry of the listing, and until when the window can be read, in Unix
-// ms.
+// ms. ListedRule reads the rest of it.
 func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {
 	parts, words := strings.SplitN(name, ":", 3), strings.Fields(listing)
 	if len(parts) != 3 {
 		return w, 0, Faultf("a listing has %q, which is no window", clip(name))
 	}
 	w = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
+	if len(words) == 4 { // the third is its board's rule
+		words = []string{words[0], words[1], words[3]}
+	}
 	if len(words) != 3 {
 		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
 	}

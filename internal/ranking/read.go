@@ -20,7 +20,9 @@ import (
 type Standing struct {
 	Rank   int64 // from 1; 0 where the member isn't there
 	Member string
-	Points int64
+	Points int64 // by the default rule
+	// Tuple has the fields of a board by another rule, in their order.
+	Tuple codec.Tuple
 	// ReachedAt is the first millisecond of the tick in which the points were
 	// reached, but not before the window's start.
 	ReachedAt time.Time
@@ -30,6 +32,7 @@ type Standing struct {
 type Board struct {
 	Name    string
 	Window  periods.Window
+	Fields  codec.Fields  // of a board by another rule than the default one, else none
 	Tick    time.Duration // how exact ReachedAt is
 	Members int64
 	Listed  bool // false where nothing was ever counted, or its retention is over
@@ -149,6 +152,9 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	if _, ok := s.periods[string(q.Window.Period)]; !ok {
 		return ScriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
 	}
+	if _, ok := s.Layout(q.Board, string(q.Window.Period)); !ok {
+		return ScriptCall{}, Faultf("read %s: the board has no %s windows", q.Board, q.Window.Period)
+	}
 	lw := listed(q.Board, q.Window)
 	args := []any{schema, lw.Listing()}
 	switch {
@@ -173,8 +179,11 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 	if err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 	}
-	layout := s.periods[string(q.Window.Period)].Layout
-	b := Part{Board: Board{Name: q.Board, Window: q.Window, Tick: time.Duration(layout.Tick) * time.Millisecond}}
+	layout, _ := s.Layout(q.Board, string(q.Window.Period))
+	b := Part{Board: Board{
+		Name: q.Board, Window: q.Window, Tick: time.Duration(layout.Tick) * time.Millisecond,
+		Fields: s.Fields(q.Board),
+	}}
 	if len(reply) == 6 && reply[0] == "schema" {
 		found, _ := reply[1].(string)
 		if b.Beside, err = beside(found, reply[2], reply[4], nil, reply[3]); err != nil {
@@ -189,13 +198,20 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		}
 		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
 	}
+	if len(reply) == 11 {
+		if listing, _ := reply[1].(string); listing != "" {
+			if err := s.CheckRule(&lw, listing); err != nil {
+				return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
+			}
+		}
+	}
 	if err := b.parse(reply, schema, q.Members, layout); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
 	return b, nil
 }
 
-func (b *Part) parse(reply []any, schema string, members []string, l codec.Layout) (err error) {
+func (b *Part) parse(reply []any, schema string, members []string, l codec.TupleLayout) (err error) {
 	if len(reply) != 11 {
 		return Unexpected(lua.Read, reply)
 	}
@@ -249,8 +265,8 @@ func (b *Part) parse(reply []any, schema string, members []string, l codec.Layou
 }
 
 // add adds a standing by its score as Redis writes it.
-func (b *Part) add(l codec.Layout, member, text string, rank int64) error {
-	st, score, err := standing(l, b.Window, member, text)
+func (b *Part) add(l codec.TupleLayout, member, text string, rank int64) error {
+	st, score, err := standing(l, b.Fields.Len() > 0, b.Window, member, text)
 	if err != nil {
 		return err
 	}
@@ -272,16 +288,22 @@ func list(reply any) ([]string, error) {
 	return Texts(all)
 }
 
-func standing(l codec.Layout, w periods.Window, member, text string) (Standing, float64, error) {
+func standing(l codec.TupleLayout, ruled bool, w periods.Window, member, text string) (Standing, float64, error) {
 	score, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
 	}
-	points, ticks, err := l.Decode(score)
+	tuple, ticks, err := l.Decode(score)
 	if err != nil {
 		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
 	}
-	return Standing{Member: member, Points: points, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC()}, score, nil
+	st := Standing{Member: member, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC()}
+	if ruled {
+		st.Tuple = tuple
+	} else {
+		st.Points = tuple[0]
+	}
+	return st, score, nil
 }
 
 // Incomplete lists the partitions whose origin lies after a window's start, Unix ms.

@@ -41,6 +41,9 @@ type Config struct {
 	Shards  ledger.Shards // how many there are; 0 is one
 	Cluster string        // the Kafka cluster's id; readers may leave it empty
 	Periods map[periods.Period]Period
+	// Boards are those that aren't by the default rule, by name, rules.AnyBoard among them. One
+	// that is nil is by the default rule.
+	Boards map[string]*Ruled
 	// Calendar is what the windows of built-in periods were cut by.
 	Calendar periods.Calendar
 	// MaxWindows is how many windows may be listed; 0 is no limit.
@@ -59,6 +62,8 @@ type Store struct {
 	rules   string // the key of the rules: in a shadow that of the live boards
 	schema  string
 	periods map[string]Period
+	points  map[string]codec.TupleLayout // of boards by the default rule, by period
+	boards  map[string]*ruled            // by other rules
 	timeout time.Duration
 	// maxWindows is how many windows may be listed, and windowsArg that as an argument of apply.lua.
 	maxWindows int
@@ -88,7 +93,7 @@ const (
 // New makes a store. It doesn't talk to Redis.
 func New(c Config) *Store {
 	layouts, own := map[periods.Period]codec.Layout{}, map[periods.Period]periods.Parts{}
-	byName := map[string]Period{}
+	byName, points := map[string]Period{}, map[string]codec.TupleLayout{}
 	for name, p := range c.Periods {
 		layouts[name] = p.Layout
 		if p.Rule.Name() == "" {
@@ -96,7 +101,7 @@ func New(c Config) *Store {
 		} else if name.Length() == 0 {
 			own[name] = p.Rule.Parts()
 		}
-		byName[string(name)] = p
+		byName[string(name)], points[string(name)] = p, p.Layout.OfPoints()
 	}
 	shards := max(c.Shards, 1)
 	s := &Store{
@@ -105,7 +110,8 @@ func New(c Config) *Store {
 			Cluster: c.Cluster, Layouts: layouts, Own: own, Shards: int(shards),
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
-		periods: byName, timeout: c.Timeout, maxWindows: int(c.MaxWindows),
+		periods: byName, points: points, boards: ruledBoards(c.Boards),
+		timeout: c.Timeout, maxWindows: int(c.MaxWindows),
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
 	}
@@ -132,7 +138,7 @@ func (s *Store) ready() {
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
 		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, schema: s.schema,
-		periods: s.periods, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
+		periods: s.periods, points: s.points, boards: s.boards, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}
 	sh.ready()

@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/rules"
 )
 
 // View is the standings under a prefix, of all shards. It reads, and Drop removes them.
@@ -89,6 +90,32 @@ func (v *View) SameWindows(o *View, period string) bool {
 		return mine == others
 	}
 	return v.Zone == o.Zone && (period != string(periods.Weekly) || v.WeekStart == o.WeekStart)
+}
+
+// LayoutOf is how the scores of a window are laid out whose listing has this rule (ListedRule),
+// and the fields of that rule, none of the default one. ok is false where boards of its period
+// aren't kept.
+func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.Fields, ok bool, err error) {
+	kept, ok := v.layouts[period]
+	if !ok || rule == "" {
+		return kept.OfPoints(), codec.Fields{}, ok, nil
+	}
+	r, err := rules.ParseRule(rule)
+	if err != nil {
+		return l, fields, true, Faultf("a window of %s is listed with a rule that this program doesn't know: %v", v.Prefix, err)
+	}
+	var own *periods.Parts
+	if of, ok := v.own[period]; ok {
+		own = &of
+	}
+	length, err := lengthOf(periods.Period(period), own)
+	if err != nil {
+		return l, fields, true, Faultf("the schema of %s: period %q: %v", v.Prefix, clip(period), err)
+	}
+	if l, err = codec.NewTupleLayout(kept.Kind, length, r.Fields); err != nil {
+		return l, fields, true, Faultf("a window of %s is listed with a rule that its layout has no room for: %v", v.Prefix, err)
+	}
+	return l, r.Fields, true, nil
 }
 
 // States is what stands beside the boards of each shard, of a moment of its own.

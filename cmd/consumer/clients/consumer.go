@@ -99,7 +99,9 @@ func FoldRules(cfg *config.Config) (fold.Rules, error) {
 		}
 		rules.Periods = append(rules.Periods, fold.Period{Rule: rule, Lateness: cfg.LatenessOf(p).Milliseconds()})
 	}
-	return rules, nil
+	var err error
+	rules.Boards, err = cfg.FoldBoards()
+	return rules, err
 }
 
 // redisStandings is a shard's store as ingest needs it: with what its errors mean.

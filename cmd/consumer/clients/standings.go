@@ -34,9 +34,13 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 		}
 		kept[p.Name] = ranking.Period{Rule: rule, Layout: layout, Retention: p.Retention}
 	}
+	ruled, err := cfg.RankedBoards()
+	if err != nil {
+		return nil, err
+	}
 	return boards.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,
 		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
-		Periods: kept, Calendar: calendar, Timeout: cfg.Redis.Timeout,
+		Periods: kept, Boards: ruled, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
 }

@@ -24,7 +24,9 @@ type Config struct {
 	// Disorder is how far a record's time may lie before that of an earlier one; nil: no
 	// word.
 	Disorder *time.Duration
-	Boards   []string
+	Boards   []string // that events may name; none: any
+	// Specs are the boards by name, where boards is a section.
+	Specs []BoardSpec
 
 	TimeZone  string
 	WeekStart string
@@ -33,6 +35,7 @@ type Config struct {
 	MaxWindows int64
 
 	Fields        event.Paths
+	Others        []event.Other // the fields that boards count besides
 	MaxEventBytes int64
 	MaxFuture     time.Duration
 	Lateness      time.Duration

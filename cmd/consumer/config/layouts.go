@@ -10,6 +10,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
 )
 
 // Layout is the layout that a period's scores are written in.
@@ -64,6 +65,79 @@ func windowsAt(r *periods.Rule, now time.Time) (current, next *Window) {
 	return windowReport(w, true), windowReport(r.Next(w))
 }
 
+// BoardReport is a board of a section, as `consumer config` shows it.
+type BoardReport struct {
+	Board   string              `json:"board"`
+	Rule    string              `json:"rule"`
+	Score   string              `json:"score"`
+	Fields  []FieldReport       `json:"fields"`
+	Layouts []BoardLayoutReport `json:"layouts"`
+}
+
+// FieldReport is a field of a board.
+type FieldReport struct {
+	Name  string `json:"name"`
+	Min   int64  `json:"min"`
+	Max   int64  `json:"max"`
+	Order string `json:"order"`
+}
+
+// BoardLayoutReport is what the layout of a period comes to for a board's fields.
+type BoardLayoutReport struct {
+	Period  string `json:"period"`
+	Layout  string `json:"layout"`
+	K       int    `json:"k"`
+	TickMS  int64  `json:"tick_ms"`
+	Largest int64  `json:"largest"` // packed
+}
+
+// BoardReports are the boards of the section, by name, and what an operator may not have meant.
+func (c *Config) BoardReports() (reports []BoardReport, warnings []string, err error) {
+	all, err := c.Ruled()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range all {
+		rule := b.Rule
+		if rule == nil {
+			usual, err := rules.Default(c.MaxPoints)
+			if err != nil {
+				return nil, nil, fmt.Errorf("max_points: %w", err)
+			}
+			rule = &usual
+		}
+		r := BoardReport{Board: b.Name, Rule: rule.Text(), Score: string(rule.Score), Layouts: []BoardLayoutReport{}}
+		for _, f := range rule.Fields.List() {
+			one := FieldReport{Name: f.Name, Max: f.Max, Order: orderMost}
+			if f.Signed {
+				one.Min = -f.Max
+			}
+			if f.Fewest {
+				one.Order = orderFewest
+			}
+			r.Fields = append(r.Fields, one)
+		}
+		for _, p := range b.Periods {
+			l := b.Layouts[p.Name]
+			r.Layouts = append(r.Layouts, BoardLayoutReport{string(p.Name), string(l.Packing.Kind), l.K, l.Tick, l.Packing.Max})
+			if b.Rule != nil && l.Coarse() {
+				warnings = append(warnings, coarseBoard(b.Name, p, l))
+			}
+		}
+		reports = append(reports, r)
+	}
+	return reports, warnings, nil
+}
+
+func coarseBoard(board string, p Period, l codec.TupleLayout) string {
+	remedy := "lower max of its fields"
+	if l.Packing.Kind == codec.Readable {
+		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
+	}
+	return fmt.Sprintf("%s scores of board %s tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
+		p.Name, board, units.FormatDuration(time.Duration(l.Tick)*time.Millisecond), remedy)
+}
+
 // Layouts works out the enabled periods' layouts and windows as of a moment, and says what an operator may not have
 // meant: each warning ends in what to do, after its last "; ". The configuration is valid.
 func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []string, err error) {
@@ -98,7 +172,8 @@ func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []stri
 			warnings = append(warnings, fmt.Sprintf("%s keeps %d windows of each board, and max_windows is %d; lower periods.%s.retention", p.Name, n, c.MaxWindows, p.Name))
 		}
 	}
-	return reports, warnings, nil
+	_, more, err := c.BoardReports()
+	return reports, append(warnings, more...), err
 }
 
 func coarse(p Period, layout codec.Layout) string {

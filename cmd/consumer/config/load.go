@@ -103,6 +103,12 @@ func read(path string, environ []string) (*Loaded, error) {
 		return nil, err
 	}
 	cfg, declared := defaults(ownPeriods(inFile, environ, variables(options(&Config{})))...)
+	boards := inFile["boards"]
+	if text := lookup(environ, option{Key: "boards"}.Variable()); text != "" {
+		boards = text
+	}
+	last := slices.IndexFunc(declared, func(o option) bool { return o.Key == "event.fields.event_id" })
+	declared = slices.Insert(declared, last+1, otherOptions(cfg, otherFields(boards))...)
 	layers, unknown := readLayers(declared, path, inFile, lines, environ)
 	l := &Loaded{Config: cfg, problems: unknown}
 	for _, o := range declared {
@@ -147,6 +153,9 @@ func readLayers(declared []option, path string, inFile map[string]any, lines map
 func assign(o option, raw any) error {
 	switch v := raw.(type) {
 	case map[string]any:
+		if o.value.section != nil {
+			return o.value.section(v)
+		}
 		return fmt.Errorf("is a section where a %s belongs", o.value.kind)
 	case []any:
 		if !o.value.list {

@@ -60,7 +60,8 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"time in 53 bits, `wide` in 63.", periodOptions(cfg, own)},
 		{"Events and windows", "", eventOptions(cfg)},
 		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
-			"field, or its path. One mapping holds for all topics. Change it while no replica runs.\n" +
+			"field, or its path. A field that a board counts has a setting by its name beside these.\n" +
+			"One mapping holds for all topics. Change it while no replica runs.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The process", "", processOptions(cfg)},
 	}
@@ -194,8 +195,9 @@ func eventOptions(c *Config) []option {
 				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
 		{Key: "event.duplicates_memory", def: "256MiB", value: bytesValue(&c.DuplicatesMemory, units.MiB, 1024*units.GiB),
 			doc: "The memory for that, beside `fold_memory`: 24 bytes a record and partition, for all partitions of all topics, as any replica may come to have them. The consumer doesn't start with less, and says what would do."},
-		{Key: "boards", def: "", value: listValue(&c.Boards, 0, "names, or empty for any", CheckBoard),
-			doc: "The boards that events may name."},
+		{Key: "boards", def: "", value: boardsValue(c),
+			doc: "The boards that events may name. As a section, each with its `fields`, `score` and `periods`: see [rules.md](rules.md). " +
+				"Boards can be added; the fields and the score of one can't be changed later."},
 	}
 }
 

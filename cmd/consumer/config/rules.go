@@ -31,12 +31,16 @@ func (c *Config) Retentions() map[periods.Period]time.Duration {
 
 // EventRules are what an event has to keep to, and where its fields stand.
 func (c *Config) EventRules() (event.Rules, error) {
-	fields, err := event.NewFields(c.Fields)
+	fields, err := event.NewFields(c.Fields, c.Others...)
 	if err != nil {
 		return event.Rules{}, fmt.Errorf("event.fields: %w", err)
 	}
+	others, err := c.Rules()
+	if err != nil {
+		return event.Rules{}, err
+	}
 	return event.Rules{
 		MaxEventBytes: int(c.MaxEventBytes), MaxPoints: c.MaxPoints,
-		MaxFuture: c.MaxFuture.Milliseconds(), Boards: c.Boards, Fields: fields,
+		MaxFuture: c.MaxFuture.Milliseconds(), Boards: c.Boards, Fields: fields, Others: others,
 	}, nil
 }

@@ -98,7 +98,7 @@ func (l *Loaded) validateTogether() []*settingError {
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)
 	validateSASL(&cfg.Kafka.SASL, complain)
 	validateTLS("redis", &cfg.Redis.TLS, complain)
-	if _, err := event.NewFields(cfg.Fields); err != nil {
+	if _, err := event.NewFields(cfg.Fields, cfg.Others...); err != nil {
 		if wrong, ok := errors.AsType[*event.PathError](err); ok {
 			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
 		}
@@ -124,6 +124,11 @@ func (l *Loaded) validateTogether() []*settingError {
 		enabled++
 		if _, err := cfg.Layout(p); err != nil {
 			complain("periods."+string(p.Name)+".layout", "doesn't fit max_points %d: %v", cfg.MaxPoints, err)
+		}
+	}
+	if _, wrong := cfg.ruled(); len(wrong) > 0 {
+		for _, problem := range wrong {
+			problems = append(problems, &settingError{kind: errRange, key: "boards", problem: problem, from: l.setting("boards").From})
 		}
 	}
 	if enabled == 0 {

@@ -16,13 +16,14 @@ import (
 
 // value is where an option is kept.
 type value struct {
-	kind  string // in the words of the documentation
-	rule  string // the range, likewise; empty for any
-	list  bool   // YAML may give a list for it
-	text  func() string
-	set   func(text string) error // its error says what would be right
-	check func() error            // holds what was read to the range
-	shown func() string           // the text without what may be a secret; nil: as it is
+	kind    string // in the words of the documentation
+	rule    string // the range, likewise; empty for any
+	list    bool   // YAML may give a list for it
+	text    func() string
+	set     func(text string) error    // its error says what would be right
+	check   func() error               // holds what was read to the range
+	section func(map[string]any) error // reads what YAML may give as a section; nil: it mayn't
+	shown   func() string              // the text without what may be a secret; nil: as it is
 }
 
 // textValue is any text, or what ok returns nil for.

@@ -41,10 +41,14 @@ period, and its current and next window by this machine's clock. All that is wro
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(p.Stdout, l, layouts, warnings)
+			boards, _, err := l.Config.BoardReports()
+			if err != nil {
+				return err
 			}
-			return writeTable(p.Stdout, l, layouts, warnings)
+			if asJSON {
+				return writeJSON(p.Stdout, l, layouts, boards, warnings)
+			}
+			return writeTable(p.Stdout, l, layouts, boards, warnings)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
@@ -53,11 +57,15 @@ period, and its current and next window by this machine's clock. All that is wro
 	return c
 }
 
-func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
+func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, boards []config.BoardReport, warnings []string) error {
 	var b strings.Builder
 	t := terminal.NewTable("KEY", "VALUE", "FROM")
 	for _, s := range l.Settings {
-		t.Add(s.Key, cmp.Or(s.Shown(), "-"), s.From.String())
+		shown := s.Shown()
+		if s.Key == "boards" && len(boards) > 0 {
+			shown = namesOf(boards) // their rules are below
+		}
+		t.Add(s.Key, cmp.Or(shown, "-"), s.From.String())
 	}
 	t.Write(&b)
 	fmt.Fprintf(&b, "\nCan't be changed later under a prefix: %s\n\n", strings.Join(fixed(l), ", "))
@@ -80,10 +88,47 @@ func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, wa
 		t.Add(r.Period, r.Windows, current, next, starts, r.Lateness)
 	}
 	t.Write(&b)
+	writeBoards(&b, boards)
 	for _, warning := range warnings {
 		fmt.Fprintf(&b, "\nwarning: %s\n", warning)
 	}
 	return terminal.Write(w, b.String())
+}
+
+func namesOf(boards []config.BoardReport) string {
+	names := make([]string, len(boards))
+	for i, b := range boards {
+		names[i] = b.Board
+	}
+	return strings.Join(names, ",")
+}
+
+// writeBoards writes the boards of the section: their rules, and what each period's layout
+// comes to.
+func writeBoards(b *strings.Builder, boards []config.BoardReport) {
+	if len(boards) == 0 {
+		return
+	}
+	b.WriteString("\nA board's score and fields can't be changed later under a prefix; boards can be added.\n\n")
+	t := terminal.NewTable("BOARD", "SCORE", "FIELD", "VALUES", "BETTER")
+	for _, board := range boards {
+		for i, f := range board.Fields {
+			name, score := board.Board, board.Score
+			if i > 0 {
+				name, score = "", ""
+			}
+			t.Add(name, score, f.Name, fmt.Sprintf("%d to %d", f.Min, f.Max), f.Order)
+		}
+	}
+	t.Write(b)
+	b.WriteByte('\n')
+	t = terminal.NewTable("BOARD", "PERIOD", "LAYOUT", "K", "TICK", "LARGEST PACKED")
+	for _, board := range boards {
+		for _, l := range board.Layouts {
+			t.Add(board.Board, l.Period, l.Layout, strconv.Itoa(l.K), units.FormatDuration(time.Duration(l.TickMS)*time.Millisecond), strconv.FormatInt(l.Largest, 10))
+		}
+	}
+	t.Write(b)
 }
 
 // fixed are the settings that can't be changed once there are standings; those of all
@@ -110,6 +155,7 @@ func fixed(l *config.Loaded) []string {
 type report struct {
 	Settings []setting             `json:"settings"`
 	Layouts  []config.LayoutReport `json:"layouts"`
+	Boards   []config.BoardReport  `json:"boards"`
 	Warnings []string              `json:"warnings"`
 }
 
@@ -122,8 +168,8 @@ type setting struct {
 	Fixed       bool    `json:"fixed"` // can't be changed once there are standings
 }
 
-func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, warnings []string) error {
-	r := report{Layouts: append([]config.LayoutReport{}, layouts...), Warnings: append([]string{}, warnings...)}
+func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, boards []config.BoardReport, warnings []string) error {
+	r := report{Layouts: append([]config.LayoutReport{}, layouts...), Boards: append([]config.BoardReport{}, boards...), Warnings: append([]string{}, warnings...)}
 	for _, s := range l.Settings {
 		one := setting{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable(), Fixed: s.Fixed}
 		if s.From.Name != "" {

@@ -8,17 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	boardrules "github.com/standings/standings/internal/rules"
 )
 
 // What would become of a line.
@@ -43,15 +46,16 @@ type report struct {
 }
 
 type lineReport struct {
-	Line    int64          `json:"line"`
-	Result  string         `json:"result"`
-	Reason  *string        `json:"reason"`
-	Message *string        `json:"message"`
-	Member  *string        `json:"member"`
-	Points  *int64         `json:"points"`
-	At      *string        `json:"at"`
-	Boards  []string       `json:"boards"`
-	Windows []windowReport `json:"windows"`
+	Line    int64                     `json:"line"`
+	Result  string                    `json:"result"`
+	Reason  *string                   `json:"reason"`
+	Message *string                   `json:"message"`
+	Member  *string                   `json:"member"`
+	Points  *int64                    `json:"points"`           // null where no board counts them
+	Fields  map[string]*fields.Values `json:"fields,omitempty"` // of boards by other rules, by board
+	At      *string                   `json:"at"`
+	Boards  []string                  `json:"boards"`
+	Windows []windowReport            `json:"windows"`
 }
 
 type windowReport struct {
@@ -62,6 +66,7 @@ type windowReport struct {
 // lineChecker does with a record what a worker would.
 type lineChecker struct {
 	decoder *event.Decoder
+	boards  boardrules.Boards
 	rules   fold.Rules
 	form    *envelope
 	now     time.Time
@@ -85,7 +90,7 @@ func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
 		return nil, err
 	}
 	return &lineChecker{
-		decoder: event.NewDecoder(events), rules: rules, form: newEnvelope(f.format, f.source()), now: time.Now(),
+		decoder: event.NewDecoder(events), boards: events.Others, rules: rules, form: newEnvelope(f.format, f.source()), now: time.Now(),
 		lookBack: cfg.Duplicates, last: map[duplicates.ID]lastLine{},
 	}, nil
 }
@@ -112,8 +117,21 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 		return notCounted(lineDeadLetter, string(event.BadTime), err.Error())
 	}
 	r := lineReport{Result: lineCounted, Member: new(string(e.User)), Points: &e.Points, At: new(units.TimeMS(e.Time)), Boards: []string{}, Windows: []windowReport{}}
-	for _, board := range e.Boards {
+	if e.Tuples != nil {
+		r.Points = nil
+	}
+	for i, board := range e.Boards {
 		r.Boards = append(r.Boards, string(board))
+		switch rule := c.boards.Of(string(board)); {
+		case e.Tuples == nil:
+		case rule == nil:
+			r.Points = &e.Points
+		default:
+			if r.Fields == nil {
+				r.Fields = map[string]*fields.Values{}
+			}
+			r.Fields[string(board)] = fields.Of(rule.Fields, e.Tuples[i])
+		}
 	}
 	for _, w := range windows {
 		r.Windows = append(r.Windows, windowReport{string(w.Period), w.Name})
@@ -263,13 +281,27 @@ func (r *lineReport) text(width int) string {
 		for _, w := range r.Windows {
 			names = append(names, w.Period+" "+w.Window)
 		}
-		what = fmt.Sprintf("%s points of %s on %s: %s", units.Thousands(*r.Points), terminal.Plain(*r.Member), terminal.Plain(strings.Join(r.Boards, ", ")), strings.Join(names, ", "))
+		what = fmt.Sprintf("%s of %s on %s: %s", r.counted(), terminal.Plain(*r.Member), terminal.Plain(strings.Join(r.Boards, ", ")), strings.Join(names, ", "))
 	}
 	line := fmt.Sprintf("%6d  %-13s  %s", r.Line, result, what)
 	if width > 0 {
 		line = terminal.Cut(line, width)
 	}
 	return line
+}
+
+// counted is what the boards of a line count: 25 points, or stage 42, revives 3.
+func (r *lineReport) counted() string {
+	var all []string
+	if r.Points != nil {
+		all = append(all, units.Thousands(*r.Points)+" points")
+	}
+	for _, board := range r.Boards {
+		if v := r.Fields[board]; v != nil && !slices.Contains(all, v.String()) {
+			all = append(all, v.String())
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func (c *report) text(lines int) string {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -17,6 +18,8 @@ type Side struct {
 	// Foreign is a score that this layout doesn't write; then nothing else is known. It is
 	// text, as it may be infinite.
 	Foreign *string `json:"foreign_score"`
+	// Fields are those of a board by another rule than the default one, which has no points.
+	Fields *fields.Values `json:"fields,omitempty"`
 }
 
 // Of is a side, nil where the member isn't there.
@@ -27,7 +30,11 @@ func Of(r ranking.Row) *Side {
 	case r.Foreign:
 		return &Side{Foreign: new(foreign(r))}
 	}
-	return &Side{Points: &r.Points, ReachedAt: new(units.TimeMS(r.ReachedAt.UnixMilli()))}
+	s := &Side{Fields: fields.Of(r.Fields, r.Tuple), ReachedAt: new(units.TimeMS(r.ReachedAt.UnixMilli()))}
+	if s.Fields == nil {
+		s.Points = &r.Points
+	}
+	return s
 }
 
 // Text is a side for people, with the time of a zone.
@@ -38,7 +45,7 @@ func Text(r ranking.Row, zone *time.Location) string {
 	case r.Foreign:
 		return foreign(r) + ", which is no score of this layout"
 	}
-	return units.Thousands(r.Points) + " at " + r.ReachedAt.In(zone).Format("2006-01-02 15:04:05.000")
+	return fields.Text(r.Fields, r.Tuple, r.Points) + " at " + r.ReachedAt.In(zone).Format("2006-01-02 15:04:05.000")
 }
 
 func foreign(r ranking.Row) string { return strconv.FormatFloat(r.Score, 'g', -1, 64) }

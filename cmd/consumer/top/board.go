@@ -41,6 +41,14 @@ func checkBoard(cfg *config.Config, board string) error {
 	return nil
 }
 
+// checkPeriod refuses a period whose windows a board doesn't have.
+func checkPeriod(cfg *config.Config, board string, p periods.Period) error {
+	if !cfg.Has(board, p) {
+		return cli.Usagef("board %s has no %s windows: see periods of it in boards", board, p)
+	}
+	return nil
+}
+
 // enabledPeriod finds a period that is kept.
 func enabledPeriod(cfg *config.Config, name string) (periods.Rule, error) {
 	var kept, own []string

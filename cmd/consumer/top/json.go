@@ -4,6 +4,7 @@ package top
 // isn't there is null.
 
 import (
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
@@ -56,8 +57,10 @@ type refillingPartition struct {
 type standing struct {
 	Rank      *int64  `json:"rank"` // from 1; null, like what follows, for a member who isn't there
 	Member    string  `json:"member"`
-	Points    *int64  `json:"points"`
+	Points    *int64  `json:"points"` // null also on a board by another rule, which has Fields
 	ReachedAt *string `json:"reached_at"`
+
+	Fields *fields.Values `json:"fields,omitempty"`
 }
 
 func reportOf(b *board, zone string, shards bool) report {
@@ -88,7 +91,10 @@ func reportOf(b *board, zone string, shards bool) report {
 	for _, st := range b.Standings {
 		row := standing{Member: st.Member}
 		if st.Rank > 0 {
-			row.Rank, row.Points, row.ReachedAt = &st.Rank, &st.Points, new(units.TimeMS(st.ReachedAt.UnixMilli()))
+			row.Rank, row.ReachedAt = &st.Rank, new(units.TimeMS(st.ReachedAt.UnixMilli()))
+			if row.Fields = fields.Of(b.Fields, st.Tuple); row.Fields == nil {
+				row.Points = &st.Points
+			}
 		}
 		r.Standings = append(r.Standings, row)
 	}

@@ -79,6 +79,9 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 	if err != nil {
 		return err
 	}
+	if err := checkPeriod(l.Config, board, kept.Name()); err != nil {
+		return err
+	}
 	r, err := Open(ctx, l.Config)
 	if err != nil {
 		return err

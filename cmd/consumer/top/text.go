@@ -6,6 +6,7 @@ package top
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,18 +58,35 @@ func (t *text) header(s *strings.Builder, b ranking.Board) {
 
 func (t *text) rows(s *strings.Builder, b ranking.Board) {
 	form := timeForm(b.Tick)
-	table := terminal.NewTable("RANK", "MEMBER", "POINTS", "REACHED AT")
-	table.Right[0], table.Right[2] = true, true
+	counted := []string{"POINTS"}
+	if b.Fields.Len() > 0 {
+		counted = nil
+		for _, f := range b.Fields.List() {
+			counted = append(counted, strings.ToUpper(f.Name))
+		}
+	}
+	table := terminal.NewTable(slices.Concat([]string{"RANK", "MEMBER"}, counted, []string{"REACHED AT"})...)
+	table.Right[0] = true
+	for i := range counted {
+		table.Right[2+i] = true
+	}
 	for _, st := range b.Standings {
 		mark := ""
 		if t.marked != "" && st.Member == t.marked && len(b.Standings) > 1 {
 			mark = "> " // before the rank: in the member's column it could be part of an id
 		}
 		if st.Rank == 0 {
-			table.Add("-", terminal.Plain(st.Member), "-", "-")
+			table.Add(slices.Concat([]string{"-", terminal.Plain(st.Member)}, slices.Repeat([]string{"-"}, len(counted)+1))...)
 			continue
 		}
-		table.Add(mark+units.Thousands(st.Rank), terminal.Plain(st.Member), units.Thousands(st.Points), st.ReachedAt.In(t.zone).Format(form))
+		values := []string{units.Thousands(st.Points)}
+		if b.Fields.Len() > 0 {
+			values = nil
+			for i := range counted {
+				values = append(values, units.Thousands(st.Tuple[i]))
+			}
+		}
+		table.Add(slices.Concat([]string{mark + units.Thousands(st.Rank), terminal.Plain(st.Member)}, values, []string{st.ReachedAt.In(t.zone).Format(form)})...)
 	}
 	if t.width > 0 {
 		table.Narrow(1, t.width)

@@ -24,6 +24,7 @@ const (
 	HaltBoard     = "board_lost"      // a board's key is gone
 	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
 	HaltBounds    = "window_bounds"   // a window is listed with other bounds
+	HaltRule      = "board_rule"      // a window is listed with another rule of its board
 	HaltForeign   = "foreign_score"   // a score was written by something else
 	HaltRedis     = "redis"           // Redis refuses
 	HaltKafka     = "kafka"           // Kafka refuses
@@ -39,7 +40,7 @@ const (
 func HaltReasons() []string {
 	return []string{
 		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
-		HaltBounds, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules, HaltDuplicates,
+		HaltBounds, HaltRule, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules, HaltDuplicates,
 	}
 }
 
@@ -51,3 +52,6 @@ const RebuildRemedy = "rebuild the boards from the log (consumer rebuild), or re
 // it, it goes by what the group has committed.
 const LedgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger, or of several shards that shard's), " +
 	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
+
+// RuleRemedy is for a board whose rule isn't that of its windows.
+const RuleRemedy = "set the board's fields and score back, or give the new rule to a board of another name, or have its windows written anew (consumer rebuild --board)"

@@ -19,6 +19,7 @@ import (
 // apart are the sorted sets of a window on two sides.
 type apart struct {
 	window ledger.Window
+	alike  bool // one layout on both sides
 	a, b   *ranking.View
 }
 
@@ -47,8 +48,6 @@ func (p *apart) scan(ctx context.Context, pause time.Duration, to each) error {
 
 // half gives the members of one side.
 func (p *apart) half(ctx context.Context, pause time.Duration, one, other *ranking.View, to each) error {
-	la, _ := one.Layout(p.window.Period)
-	lb, _ := other.Layout(p.window.Period)
 	return onServers(ctx, one.Stores(), to, func(ctx context.Context, shard int, to each) error {
 		return one.Stores()[shard].ScanScores(ctx, &p.window, pause, func(page []ranking.Scored) error {
 			names := make([]string, len(page))
@@ -61,7 +60,7 @@ func (p *apart) half(ctx context.Context, pause time.Duration, one, other *ranki
 			}
 			for _, m := range page {
 				there := scores[m.Member]
-				if la == lb && equal(m.Score, there) {
+				if p.alike && equal(m.Score, there) {
 					continue
 				}
 				if err := to(m.Member, m.Score, there); err != nil {

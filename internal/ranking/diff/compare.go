@@ -22,8 +22,6 @@ var lookPause = 300 * time.Millisecond
 // agrees. What was read is exact if all ledgers stood at the same positions before and
 // after, since no score changes without them.
 func (d *Prefixes) compare(ctx context.Context, w *Window) error {
-	la, _ := d.A.Layout(w.Period)
-	lb, _ := d.B.Layout(w.Period)
 	c := d.sets(w)
 	before, err := d.same(ctx)
 	if err != nil {
@@ -31,8 +29,8 @@ func (d *Prefixes) compare(ctx context.Context, w *Window) error {
 	}
 	differ := map[string]ranking.Difference{}
 	note := func(member, a, b string) error {
-		one, err := ranking.Sets{Window: w.Window, A: ranking.Set{Layout: la}, B: ranking.Set{Layout: lb}}.Difference(member, a, b)
-		if err != nil || kindOf(one.A, one.B, la, lb, w.End) == 0 {
+		one, err := ranking.Sets{Window: w.Window, Fields: w.fields, A: ranking.Set{Layout: w.a}, B: ranking.Set{Layout: w.b}}.Difference(member, a, b)
+		if err != nil || kindOf(one.A, one.B, w.a, w.b, w.End) == 0 {
 			return err
 		}
 		if len(differ) >= d.Bound {
@@ -60,7 +58,7 @@ func (d *Prefixes) compare(ctx context.Context, w *Window) error {
 			return err
 		}
 	}
-	return d.report(w, differ, la, lb)
+	return d.report(w, differ)
 }
 
 // each receives a member's scores on both sides as Redis writes them, empty where it isn't.
@@ -79,5 +77,5 @@ func (d *Prefixes) sets(w *Window) sets {
 	if d.A.Shards == d.B.Shards {
 		return pairs(d, w)
 	}
-	return &apart{window: w.Window, a: d.A, b: d.B}
+	return &apart{window: w.Window, alike: w.a == w.b, a: d.A, b: d.B}
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -52,6 +53,10 @@ type Window struct {
 	// IncompleteA and IncompleteB are partitions of which events before a time after the
 	// window's start aren't in.
 	IncompleteA, IncompleteB []string
+
+	rule   string // of its board, by the listing; empty is the default one
+	a, b   codec.TupleLayout
+	fields codec.Fields
 }
 
 // Differs reports whether a window isn't the same on both sides.
@@ -117,12 +122,12 @@ func (d *Prefixes) Run(ctx context.Context) ([]Window, error) {
 
 // window is what is known of a window beforehand; ok is false for one that is over.
 func (d *Prefixes) window(name string, a, b *side) (w Window, ok bool, err error) {
-	inA, cutA, err := a.lists(name, &w)
+	inA, ruleA, cutA, err := a.lists(name, &w)
 	if err != nil {
 		return w, false, err // not for who asks for others
 	}
 	ofA := w.Window
-	inB, cutB, err := b.lists(name, &w)
+	inB, ruleB, cutB, err := b.lists(name, &w)
 	if err != nil {
 		return w, false, err
 	}
@@ -133,9 +138,16 @@ func (d *Prefixes) window(name string, a, b *side) (w Window, ok bool, err error
 	if w.InA, w.InB = inA == live, inB == live; w.InA {
 		w.Window = ofA
 	}
-	_, keptA := d.A.Layout(w.Period)
-	_, keptB := d.B.Layout(w.Period)
+	if w.rule = ruleA; inA != live {
+		w.rule = ruleB
+	}
+	var keptA, keptB bool
+	if w.a, w.fields, keptA, err = d.A.LayoutOf(w.Period, w.rule); err == nil {
+		w.b, _, keptB, err = d.B.LayoutOf(w.Period, w.rule)
+	}
 	switch {
+	case err != nil:
+		w.Why = err.Error()
 	case !keptA:
 		w.Why = fmt.Sprintf("%s boards aren't kept under %s", w.Period, d.A.Prefix)
 	case !keptB:
@@ -144,6 +156,8 @@ func (d *Prefixes) window(name string, a, b *side) (w Window, ok bool, err error
 		w.Why = "it is cut otherwise under the two: by another time zone, week start, or time zone data"
 	case w.InA != w.InB && d.otherCalendar(w.Period):
 		w.Why = "the two cut their windows otherwise: by another time zone or week start"
+	case inA == live && inB == live && ruleA != ruleB:
+		w.Why = fmt.Sprintf("its board has another rule under the two: %s and %s", ranking.RuleName(ruleA), ranking.RuleName(ruleB))
 	}
 	if w.IncompleteA, err = a.incomplete(w.Start); err != nil {
 		return w, false, err
@@ -162,25 +176,26 @@ const (
 
 // lists reads how a side lists a window, on whichever of its shards: cut says that they
 // don't agree when it starts and ends.
-func (s *side) lists(name string, w *Window) (is int, cut bool, err error) {
+func (s *side) lists(name string, w *Window) (is int, rule string, cut bool, err error) {
 	for i, listing := range s.listings {
 		text, there := listing[name]
 		if !there {
 			continue
 		}
 		one, expires, err := ranking.ParseListing(name, text)
-		if before := w.Window; is != unlisted && err == nil && one != before {
+		if before := w.Window; is != unlisted && err == nil && (one != before || rule != ranking.ListedRule(text)) {
 			cut = true
 		}
+		rule = ranking.ListedRule(text)
 		if w.Window = one; err != nil {
-			return is, cut, err
+			return is, rule, cut, err
 		}
 		if expires <= s.states[i].Now.UnixMilli() {
-			return over, cut, nil
+			return over, rule, cut, nil
 		}
 		is = live
 	}
-	return is, cut, nil
+	return is, rule, cut, nil
 }
 
 // incomplete are the partitions of which events are missing on some shard.

@@ -198,16 +198,16 @@ func TestTimesAreComparedToTheCoarserTick(t *testing.T) {
 		rowOf := func(l codec.Layout, at int64) ranking.Row {
 			score, err := l.Encode(5, l.Ticks(start, end, at))
 			require.NoError(t, err)
-			sets := ranking.Sets{Window: ledger.Window{Start: start, End: end}, A: ranking.Set{Layout: l}}
+			sets := ranking.Sets{Window: ledger.Window{Start: start, End: end}, A: ranking.Set{Layout: l.OfPoints()}}
 			d, err := sets.Difference("m", fmt.Sprintf("%.17g", score), "")
 			require.NoError(t, err)
 			return d.A
 		}
 		x := at.Draw(t, "x")
-		require.Zero(t, kindOf(rowOf(la, x), rowOf(lb, x), la, lb, end), "one event")
+		require.Zero(t, kindOf(rowOf(la, x), rowOf(lb, x), la.OfPoints(), lb.OfPoints(), end), "one event")
 		y := at.Draw(t, "y")
 		if apart := max(x, y) - min(x, y); apart >= la.Tick+lb.Tick {
-			require.Equal(t, otherTime, kindOf(rowOf(la, x), rowOf(lb, y), la, lb, end))
+			require.Equal(t, otherTime, kindOf(rowOf(la, x), rowOf(lb, y), la.OfPoints(), lb.OfPoints(), end))
 		}
 	})
 }

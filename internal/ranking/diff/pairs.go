@@ -14,14 +14,12 @@ import (
 type paired []ranking.Sets
 
 func pairs(d *Prefixes, w *Window) paired {
-	la, _ := d.A.Layout(w.Period)
-	lb, _ := d.B.Layout(w.Period)
 	var all paired
 	for i, a := range d.A.Stores() {
 		all = append(all, ranking.Sets{
-			Store: a, Window: w.Window,
-			A: ranking.Set{Key: a.Keys().Window(&w.Window), Layout: la},
-			B: ranking.Set{Key: d.B.Stores()[i].Keys().Window(&w.Window), Layout: lb},
+			Store: a, Window: w.Window, Fields: w.fields,
+			A: ranking.Set{Key: a.Keys().Window(&w.Window), Layout: w.a},
+			B: ranking.Set{Key: d.B.Stores()[i].Keys().Window(&w.Window), Layout: w.b},
 		})
 	}
 	return all

@@ -11,10 +11,13 @@
 --         where that is noted   8 their text
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
---         layout (readable or wide), k, tick ms, max points
+--         layout (readable or wide), k, tick ms, and max points, or, of a board
+--         that isn't by the default rule, its rule as JSON (tuples.lua)
 --       for each group, to the end:
 --         number of windows, their numbers (from 1), number of members,
 --         their points and their times ms (two JSON lists), their ids
+--         by another rule, which all windows of a group then share, the points are
+--         a list for each of its fields
 --
 -- Returns one of
 --   {applied}                     or, of a check, {fits}
@@ -22,11 +25,12 @@
 --   {schema, what it is, or ''}
 --   {held}
 --   {bounds, window, listing}     listed with another start or end
+--   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and its key is gone
 --   {unlisted, window}            not listed, and its key exists
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, …}  each once, for the first reason that was found
---     overflow                    a standing would leave the range of points
+--     overflow                    a standing would leave the range of points, or of a field
 --     window_limit                it would open a window beyond those that may be listed
 --
 -- Everything is read and checked before the first write. The first write marks
@@ -83,19 +87,25 @@ for i = 1, #KEYS - 6 do
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
+  local text = '' -- the rule's in the listing, and a blank
+  if not w.max then
+    w.rule = cjson.decode(ARGV[arg + 7])
+    text = w.rule.text .. ' '
+  end
   local expires = tonumber(last) + tonumber(ARGV[arg + 3])
   local listing = call('HGET', listings, name)
   if listing then
-    local from, to, over = string.match(listing, '^(%S+) (%S+) (%d+)$')
+    local from, to, by, over = string.match(listing, '^(%S+) (%S+) (.-)(%d+)$')
     expires = tonumber(over) or math.huge
     w.live = now < expires
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
+    if w.live and by ~= text then return {'rule', name, listing} end
   else
     w.live = now < expires
     local period = string.match(name, '^[^:]*:([^:]*)') or ''
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
-    w.listing = string.format('%s %s %.0f', first, last, expires)
+    w.listing = string.format('%s %s %s%.0f', first, last, text, expires)
     w.expires = string.format('%.0f', expires + DAY)
     if w.live then
       room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
@@ -112,6 +122,7 @@ for i = 1, #KEYS - 6 do
 end
 
 -- include layouts.lua
+-- include tuples.lua
 
 local refused, named = {'refused'}, {}
 local function refuse(reason, id)
@@ -141,7 +152,7 @@ while arg <= #ARGV do
       for from = 1, members, SLICE do
         local to = math.min(from + SLICE - 1, members)
         local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))
-        local out, whose = (w.wide and wide or readable)(w, old, points, times, from, to, ids, refuse)
+        local out, whose = (w.rule and tuples or w.wide and wide or readable)(w, old, points, times, from, to, ids, refuse)
         if not out then return {'foreign', w.name, whose} end
         writes[#writes + 1] = {w, out}
         w.written = true

@@ -32,6 +32,7 @@ var pageRows, pageWindows = int64(2000), 200 // tests have less
 // listing is a window as it is listed, the same for all shards of the copy.
 type listing struct {
 	text    string
+	rule    string // of its board; empty is the default one
 	window  ledger.Window
 	expires int64
 	over    bool // its retention is: its key may be gone
@@ -93,14 +94,22 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 	if err != nil {
 		return w, err
 	}
+	rule := ranking.ListedRule(text)
 	if l, ok := c.listings[name]; ok {
+		if rule != l.rule {
+			return w, ranking.Faultf("%s is listed with another rule on one shard than on another: consumer rebuild settles it", name)
+		}
 		if l.window != w {
 			return w, ranking.Faultf("%s is listed with other bounds on one shard than on another: consumer rebuild settles it", name)
 		}
 		expires = max(expires, l.expires)
 	}
+	by := ""
+	if rule != "" {
+		by = rule + " "
+	}
 	c.listings[name] = listing{
-		text: fmt.Sprintf("%d %d %d", w.Start, w.End, expires), window: w, expires: expires, over: expires <= now.UnixMilli(),
+		text: fmt.Sprintf("%d %d %s%d", w.Start, w.End, by, expires), rule: rule, window: w, expires: expires, over: expires <= now.UnixMilli(),
 	}
 	return w, nil
 }

@@ -79,11 +79,11 @@ func (c *Comparison) compare(ctx context.Context, pause time.Duration, progress 
 }
 
 func (c *Comparison) of(w *comparedWindow) ranking.Sets {
-	kept, _ := c.r.live.Period(w.Period)
+	layout, _ := c.r.live.Layout(w.Board, w.Period)
 	return ranking.Sets{
-		Store: c.r.live, Window: w.Window, Retry: Retry,
-		A: ranking.Set{Key: c.r.live.Keys().Window(&w.Window), Layout: kept.Layout},
-		B: ranking.Set{Key: c.r.shadow.Keys().Window(&w.Window), Layout: kept.Layout},
+		Store: c.r.live, Window: w.Window, Retry: Retry, Fields: c.r.live.Fields(w.Board),
+		A: ranking.Set{Key: c.r.live.Keys().Window(&w.Window), Layout: layout, Foreign: w.otherRule},
+		B: ranking.Set{Key: c.r.shadow.Keys().Window(&w.Window), Layout: layout},
 	}
 }
 

@@ -59,6 +59,8 @@ type Planned struct {
 	over    bool   // it lives by its listing, and not by today's retention
 	stray   bool   // its key is there, and not listed
 	opens   bool   // neither is it listed, nor has it a key
+	// otherRule: the live one was written by another rule of its board.
+	otherRule bool
 }
 
 // Plan is what a rebuild is about to do, as of one moment.
@@ -197,8 +199,8 @@ func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *s
 
 // actionOf decides on one window; ok is false for one that is over, which nothing touches.
 func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there map[string]bool, now int64) (w Planned, ok bool, err error) {
-	// The shadow's bounds are today's. Where the live ones are others, workers halt: this
-	// is how they are healed. Where they are the same, so is the window, and it lives as
+	// The shadow's bounds are today's, and so are the rules of its boards. Where the live ones
+	// are others, workers halt: this is how they are healed. Where they are the same, so is the window, and it lives as
 	// long as it was reported at first.
 	of := shadow
 	if of == "" {
@@ -216,7 +218,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 		if err == nil && until <= now {
 			return w, false, nil
 		}
-		if err == nil && listed == w.Window {
+		w.otherRule = shadow != "" && ranking.ListedRule(live) != ranking.ListedRule(shadow)
+		if err == nil && listed == w.Window && !w.otherRule {
 			of = live
 		}
 	}

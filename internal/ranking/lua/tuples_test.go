@@ -1,4 +1,4 @@
-package tuples_test
+package lua_test
 
 // The arithmetic of tuples.lua is that of packages codec and rules, to the last bit: golden
 // vectors that neither worked out, and random ones, through a server and back.
@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ranking/lua/tuples"
 	"github.com/standings/standings/internal/rules"
 	"github.com/standings/standings/test/testenv"
 )
@@ -29,7 +28,7 @@ import (
 // ARGV  1 the window, with its rule   2 digits by field, by member   3 times   4… members
 //
 // Returns {put}, {refused, reason, member, …} or {foreign, member}.
-var put = redis.NewScript(tuples.Source + `
+var put = redis.NewScript(source("tuples.lua") + `
 local w, refused = cjson.decode(ARGV[1]), {'refused'}
 local old = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 4))
 local out, whose = tuples(w, old, cjson.decode(ARGV[2]), cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, function(reason, id)
@@ -41,6 +40,15 @@ if #refused > 1 then return refused end
 redis.call('ZADD', KEYS[1], unpack(out))
 return {'put'}
 `)
+
+// source is the text of a file that scripts are built with.
+func source(name string) string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		panic(err) // it is beside this
+	}
+	return string(text)
+}
 
 // window is a window of a layout, as the script gets it.
 type window struct {
@@ -154,7 +162,7 @@ type golden struct {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	text, err := os.ReadFile("../../../codec/testdata/tuples.json")
+	text, err := os.ReadFile("../../codec/testdata/tuples.json")
 	require.NoError(t, err)
 	var g golden
 	require.NoError(t, json.Unmarshal(text, &g))
@@ -315,12 +323,10 @@ func TestTheScriptRefusesASumByItsFields(t *testing.T) {
 // BenchmarkTuples merges pieces of a thousand members into a window of as many, by ways of
 // counting, in turn; points/layouts is layouts.lua, which the default rule has.
 //
-//	go test -run - -bench Tuples -benchtime 300x ./internal/ranking/lua/tuples
+//	go test -run - -bench Tuples -benchtime 300x ./internal/ranking/lua
 func BenchmarkTuples(b *testing.B) {
 	client := testenv.RealRedis(b, "miniredis measures nothing").Client(b)
-	layouts, err := os.ReadFile("../layouts.lua")
-	require.NoError(b, err)
-	plain := redis.NewScript(string(layouts) + `
+	plain := redis.NewScript(source("layouts.lua") + `
 local w = cjson.decode(ARGV[1])
 w.max = w.rule.top[1] - w.rule.bias
 local old = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 4))

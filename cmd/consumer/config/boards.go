@@ -1,0 +1,400 @@
+package config
+
+// boards: which there are, and what each counts. As a list, the names that events may use; as
+// a section, a rule for each.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rules"
+)
+
+// BoardSpec is a board as the configuration has it.
+type BoardSpec struct {
+	Name    string      `json:"-"` // or rules.AnyBoard, for those that aren't named
+	Score   rules.Score `json:"score,omitempty"`
+	Fields  []FieldSpec `json:"fields,omitempty"`
+	Periods []string    `json:"periods,omitempty"`
+}
+
+// FieldSpec is a field of a board.
+type FieldSpec struct {
+	Name   string `json:"name"`
+	Max    int64  `json:"max"`
+	Order  string `json:"order,omitempty"` // most or fewest
+	Signed bool   `json:"signed,omitempty"`
+}
+
+const (
+	orderMost   = "most"
+	orderFewest = "fewest"
+)
+
+// boardsValue is a list of names, or a section of boards.
+func boardsValue(c *Config) value {
+	v := listValue(&c.Boards, 0, "names, or empty for any; or a section with a rule for each", CheckBoard)
+	list, names := v.set, v.text
+	v.section = func(section map[string]any) error {
+		c.Boards, c.Specs = nil, nil
+		var problems []string
+		for _, name := range slices.Sorted(maps.Keys(section)) {
+			spec, wrong := boardSpec(name, section[name])
+			problems = append(problems, wrong...)
+			c.Specs = append(c.Specs, spec)
+			c.Boards = append(c.Boards, name)
+		}
+		if _, any := section[rules.AnyBoard]; any {
+			c.Boards = nil
+		}
+		if len(problems) > 0 {
+			return errors.New(strings.Join(problems, "; "))
+		}
+		return nil
+	}
+	v.set = func(text string) error {
+		c.Specs = nil
+		if !strings.HasPrefix(text, "{") {
+			return list(text)
+		}
+		var section map[string]any
+		if err := yaml.Unmarshal([]byte(text), &section); err != nil {
+			return fmt.Errorf("isn't a section of boards: %w", err)
+		}
+		return v.section(section)
+	}
+	v.text = func() string {
+		if c.Specs == nil {
+			return names()
+		}
+		all := map[string]BoardSpec{}
+		for _, s := range c.Specs {
+			all[s.Name] = s
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			panic(err) // texts and numbers only
+		}
+		return string(text)
+	}
+	return v
+}
+
+// boardSpec reads a board, and says all that is wrong with it.
+func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
+	s.Name = name
+	wrong := func(format string, args ...any) {
+		problems = append(problems, "board "+name+": "+fmt.Sprintf(format, args...))
+	}
+	if name != rules.AnyBoard && CheckBoard(name) != nil {
+		problems = append(problems, fmt.Sprintf("has a board %q: a name is %s, or %q for those that aren't named", name, nameForm, rules.AnyBoard))
+		return s, problems
+	}
+	section, ok := asSection(raw)
+	if !ok {
+		wrong("what stands there is no section: {} is a board by the default rule")
+		return s, problems
+	}
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		switch v := section[key]; key {
+		case "score":
+			text, _ := scalar(v)
+			s.Score = rules.Score(text)
+			if !slices.Contains(rules.Scores(), s.Score) {
+				wrong("score %q isn't one of %s", text, joined(rules.Scores()))
+			}
+		case "periods":
+			list, ok := v.([]any)
+			for _, one := range list {
+				text, plain := scalar(one)
+				ok = ok && plain
+				if slices.Contains(s.Periods, text) {
+					wrong("periods names %q twice", text)
+				}
+				s.Periods = append(s.Periods, text)
+			}
+			if !ok || len(list) == 0 {
+				wrong("periods isn't a list of at least one; leave it out for all that are enabled")
+			}
+		case "fields":
+			list, ok := v.([]any)
+			if !ok || len(list) == 0 || len(list) > codec.MaxFields {
+				wrong("fields isn't a list of 1 to %d", codec.MaxFields)
+				continue
+			}
+			for _, one := range list {
+				f, bad := fieldSpec(one)
+				for _, text := range bad {
+					wrong("%s", text)
+				}
+				s.Fields = append(s.Fields, f)
+			}
+		default:
+			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"score", "fields", "periods"}))
+		}
+	}
+	return s, problems
+}
+
+func fieldSpec(raw any) (f FieldSpec, problems []string) {
+	section, ok := asSection(raw)
+	if !ok {
+		return f, []string{"a field isn't a section such as {name: stage, max: 999}"}
+	}
+	f.Name, _ = scalar(section["name"])
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf("field %q: ", f.Name)+fmt.Sprintf(format, args...))
+	}
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		text, _ := scalar(section[key])
+		switch key {
+		case "name":
+			if event.IsOwn(text) && text != "points" {
+				wrong("an event has a field of its own by that name")
+			}
+		case "max":
+			n, err := units.ParseWhole(text)
+			if f.Max = n; err != nil || n < 1 {
+				wrong("max %q isn't a whole number from 1 on", text)
+			}
+		case "order":
+			if f.Order = text; text != orderMost && text != orderFewest {
+				wrong("order %q isn't %s or %s", text, orderMost, orderFewest)
+			}
+		case "signed":
+			if f.Signed = text == "true"; text != "true" && text != "false" {
+				wrong("signed %q isn't true or false", text)
+			}
+		default:
+			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"name", "max", "order", "signed"}))
+		}
+	}
+	if _, ok := section["max"]; !ok {
+		wrong("max is missing")
+	}
+	return f, problems
+}
+
+// asSection is a section, or nothing, which is an empty one.
+func asSection(raw any) (map[string]any, bool) {
+	switch v := raw.(type) {
+	case nil:
+		return nil, true
+	case map[string]any:
+		return v, true
+	case map[any]any:
+		all := map[string]any{}
+		for key, value := range v {
+			all[fmt.Sprint(key)] = value
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+func joined[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// otherFields are the names of the fields that boards count, but for points: those for which
+// there is a setting event.fields.<name>. What is no name is for whoever reads the boards.
+func otherFields(raw any) []string {
+	if text, ok := raw.(string); ok && strings.HasPrefix(text, "{") {
+		var section map[string]any
+		if yaml.Unmarshal([]byte(text), &section) != nil {
+			return nil
+		}
+		raw = section
+	}
+	boards, ok := raw.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, board := range boards {
+		section, _ := asSection(board)
+		list, _ := section["fields"].([]any)
+		for _, one := range list {
+			field, _ := asSection(one)
+			name, _ := scalar(field["name"])
+			if fieldName.MatchString(name) && !event.IsOwn(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// otherOptions are where the fields stand that boards count.
+func otherOptions(c *Config, names []string) []option {
+	c.Others = make([]event.Other, len(names))
+	var all []option
+	for i, name := range names {
+		c.Others[i] = event.Other{Name: name, Path: name}
+		all = append(all, fieldOption(name, &c.Others[i].Path, "Where it has `"+name+"`."))
+	}
+	return all
+}
+
+// Board is a board with what it counts.
+type Board struct {
+	Name    string      // or rules.AnyBoard
+	Rule    *rules.Rule // nil: the default rule. Boards of equal rules share it
+	Periods []Period    // the enabled ones that it has
+	Layouts map[periods.Period]codec.TupleLayout
+}
+
+// Ruled are the boards of the section, by name; none where boards is a list.
+func (c *Config) Ruled() ([]Board, error) {
+	all, problems := c.ruled()
+	if len(problems) > 0 {
+		return nil, errors.New("boards: " + strings.Join(problems, "; "))
+	}
+	return all, nil
+}
+
+func (c *Config) ruled() (all []Board, problems []string) {
+	known := map[string]*rules.Rule{}
+	for _, s := range c.Specs {
+		b := Board{Name: s.Name, Layouts: map[periods.Period]codec.TupleLayout{}}
+		wrong := func(err error) { problems = append(problems, fmt.Sprintf("board %s: %v", s.Name, err)) }
+		r, err := s.rule(c.MaxPoints)
+		if err != nil {
+			wrong(err)
+			continue
+		}
+		if !r.IsDefault(c.MaxPoints) {
+			if b.Rule = known[r.Text()]; b.Rule == nil {
+				b.Rule = &r
+				known[r.Text()] = b.Rule
+			}
+		}
+		missing := slices.Clone(s.Periods)
+		for _, p := range c.Kept() {
+			if s.Periods != nil && !slices.Contains(s.Periods, string(p.Name)) {
+				continue
+			}
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == string(p.Name) })
+			b.Periods = append(b.Periods, *p)
+			cut, err := c.Rule(p)
+			if err != nil {
+				continue // which is said of the period
+			}
+			if b.Layouts[p.Name], err = codec.NewTupleLayout(codec.Kind(p.Layout), cut.Length(), r.Fields); err != nil {
+				wrong(fmt.Errorf("its %s scores: %w", p.Name, err))
+			}
+		}
+		for _, name := range missing {
+			wrong(fmt.Errorf("periods names %q, which isn't enabled", name))
+		}
+		all = append(all, b)
+	}
+	return all, problems
+}
+
+func (s *BoardSpec) rule(maxPoints int64) (rules.Rule, error) {
+	score := s.Score
+	if score == "" {
+		score = rules.Sum
+	}
+	if len(s.Fields) == 0 {
+		r, err := rules.Default(maxPoints)
+		if err != nil || score == rules.Sum {
+			return r, err
+		}
+		return rules.New(score, r.Fields)
+	}
+	list := make([]codec.Field, len(s.Fields))
+	for i, f := range s.Fields {
+		list[i] = codec.Field{Name: f.Name, Max: f.Max, Signed: f.Signed, Fewest: f.Order == orderFewest}
+	}
+	fields, err := codec.NewFields(list...)
+	if err != nil {
+		return rules.Rule{}, err
+	}
+	return rules.New(score, fields)
+}
+
+// Rules are the boards by other rules than the default one, as events are read by them; nil
+// where there is none.
+func (c *Config) Rules() (rules.Boards, error) {
+	all, err := c.Ruled()
+	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil }) {
+		return nil, err
+	}
+	boards := rules.Boards{}
+	for _, b := range all {
+		boards[b.Name] = b.Rule
+	}
+	return boards, nil
+}
+
+// FoldBoards are the boards that have a rule or periods of their own, of those that are enabled;
+// nil where there is none.
+func (c *Config) FoldBoards() (map[string]*fold.Board, error) {
+	var of []periods.Period
+	for _, p := range c.Kept() {
+		of = append(of, p.Name)
+	}
+	all, err := c.Ruled()
+	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil || len(b.Periods) != len(of) }) {
+		return nil, err
+	}
+	boards := map[string]*fold.Board{}
+	for _, b := range all {
+		one := &fold.Board{Rule: b.Rule, Ticks: map[periods.Period]int64{}}
+		for _, p := range b.Periods {
+			one.Periods |= 1 << slices.Index(of, p.Name)
+			one.Ticks[p.Name] = b.Layouts[p.Name].Tick
+		}
+		boards[b.Name] = one
+	}
+	return boards, nil
+}
+
+// RankedBoards are the boards by other rules as the standings have them; nil where there is
+// none.
+func (c *Config) RankedBoards() (map[string]*ranking.Ruled, error) {
+	all, err := c.Ruled()
+	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil }) {
+		return nil, err
+	}
+	boards := map[string]*ranking.Ruled{}
+	for _, b := range all {
+		if boards[b.Name] = nil; b.Rule != nil {
+			boards[b.Name] = &ranking.Ruled{Rule: b.Rule, Layouts: b.Layouts}
+		}
+	}
+	return boards, nil
+}
+
+// Has reports whether a board has windows of a period that is enabled.
+func (c *Config) Has(board string, period periods.Period) bool {
+	of := -1
+	for i, s := range c.Specs {
+		if s.Name == board || s.Name == rules.AnyBoard && of < 0 {
+			of = i
+		}
+	}
+	return of < 0 || c.Specs[of].Periods == nil || slices.Contains(c.Specs[of].Periods, string(period))
+}

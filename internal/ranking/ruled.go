@@ -1,0 +1,174 @@
+package ranking
+
+// Boards by other rules than the default one. A window's listing has the rule that its scores
+// were written by, as one word before its expiry:
+//
+//	lb:{0}:windows   arena:weekly:2026-W47 -> start end best(stage:999,revives:99:fewest) expires
+//
+// So what its scores are is found beside them, another board is no other schema, and apply.lua
+// refuses a board whose rule has changed, in the call that would write.
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
+)
+
+// Ruled is a board by another rule than the default one, and its layouts.
+type Ruled struct {
+	Rule    *rules.Rule
+	Layouts map[periods.Period]codec.TupleLayout
+}
+
+// ruled is a board's rule, with what calls and answers need of it.
+type ruled struct {
+	rule    rules.Rule
+	text    string
+	layouts map[string]codec.TupleLayout // by period
+	scripts map[string]string            // the rule as apply.lua gets it, by period
+}
+
+// unruled is a board by the default rule among those that aren't.
+var unruled *ruled
+
+func ruledBoards(all map[string]*Ruled) map[string]*ruled {
+	if len(all) == 0 {
+		return nil
+	}
+	boards, known := map[string]*ruled{}, map[*Ruled]*ruled{nil: unruled}
+	for name, b := range all {
+		if _, ok := known[b]; !ok {
+			r := &ruled{rule: *b.Rule, text: b.Rule.Text(), layouts: map[string]codec.TupleLayout{}, scripts: map[string]string{}}
+			for p, l := range b.Layouts {
+				r.layouts[string(p)], r.scripts[string(p)] = l, b.Rule.Script(&l.Packing)
+			}
+			known[b] = r
+		}
+		boards[name] = known[b]
+	}
+	return boards
+}
+
+// ruled is a board's own rule; nil is the default rule.
+func (s *Store) ruled(board string) *ruled {
+	if s.boards == nil {
+		return nil
+	}
+	if r, ok := s.boards[board]; ok {
+		return r
+	}
+	return s.boards[rules.AnyBoard]
+}
+
+// Layout is how the scores of a board are laid out in the windows of a period, if it is
+// configured.
+func (s *Store) Layout(board, period string) (codec.TupleLayout, bool) {
+	if r := s.ruled(board); r != nil {
+		l, ok := r.layouts[period]
+		return l, ok
+	}
+	l, ok := s.points[period]
+	return l, ok
+}
+
+// Fields are those of a board by another rule than the default one; none by that.
+func (s *Store) Fields(board string) codec.Fields {
+	if r := s.ruled(board); r != nil {
+		return r.rule.Fields
+	}
+	return codec.Fields{}
+}
+
+// ruleOf is the rule that all windows of a group have.
+func (s *Store) ruleOf(g *ledger.Group, windows []ledger.Window) (*ruled, error) {
+	if s.boards == nil || len(g.Windows) == 0 {
+		return nil, nil //nolint:nilnil // the default rule
+	}
+	r := s.ruled(windows[g.Windows[0]].Board)
+	for _, w := range g.Windows[1:] {
+		if other := s.ruled(windows[w].Board); other != r && (other == nil || r == nil || other.rule != r.rule) {
+			return nil, Faultf("%s and %s are in one group, and their boards have different rules", windows[g.Windows[0]].Listing(), windows[w].Listing())
+		}
+	}
+	return r, nil
+}
+
+// ruledWindow is a window of a board by another rule as apply.lua gets it.
+func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, retention time.Duration) error {
+	l, ok := r.layouts[w.Period]
+	if !ok {
+		return Faultf("board %s has no %s windows", w.Board, w.Period)
+	}
+	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
+		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
+	}
+	e.args = append(e.args, w.Listing(), w.Start, w.End, retention.Milliseconds(), kindName(l.Packing.Kind), l.K, l.Tick, r.scripts[w.Period])
+	return nil
+}
+
+// beyond is a digit that no field has.
+const beyond = 1<<53 - 1
+
+// digits writes a list for each field: of each member its digit, or what is added to it.
+func (e *encoder) digits(r *rules.Rule, members []ledger.Member) {
+	for f := range r.Fields.Len() {
+		e.lists = append(e.lists, '[')
+		for i := range members {
+			digits, ok := r.Digits(members[i].Points)
+			if !ok {
+				digits[f] = beyond
+			}
+			e.lists = append(strconv.AppendInt(e.lists, digits[f], 10), ',')
+		}
+		e.lists[len(e.lists)-1] = ']'
+		e.lists = append(e.lists, ',')
+	}
+}
+
+// ListedRule is the rule that a window's scores were written by, as its listing has it: empty
+// for the default rule.
+func ListedRule(listing string) string {
+	if words := strings.Fields(listing); len(words) == 4 {
+		return words[2]
+	}
+	return ""
+}
+
+// RuleError says that a window's scores were written by another rule than its board has.
+type RuleError struct {
+	Window string // its listing's name
+	Found  string // the rule in its listing; empty for the default rule
+	Wanted string // by the configuration
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("%s was written by the rule %s, and the configuration has %s for its board: set it back, "+
+		"or give the new rule to a board of another name, or have its windows written anew (consumer rebuild --board)",
+		e.Window, RuleName(e.Found), RuleName(e.Wanted))
+}
+
+// RuleName is a rule as a listing has it, in words.
+func RuleName(text string) string {
+	if text == "" {
+		return "points, summed (the default)"
+	}
+	return text
+}
+
+// CheckRule is a *RuleError where a listing's rule isn't that of the board.
+func (s *Store) CheckRule(w *ledger.Window, listing string) error {
+	wanted := ""
+	if r := s.ruled(w.Board); r != nil {
+		wanted = r.text
+	}
+	if found := ListedRule(listing); found != wanted {
+		return &RuleError{w.Listing(), found, wanted}
+	}
+	return nil
+}
