@@ -68,7 +68,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		return ingest.Config{}, err
 	}
 	text := set.Text()
-	read := func(text string) (ingest.Counting, error) { return ReadRules(text, kept) }
+	read := func(text string) (ingest.Counting, error) { return Counting(text, cfg) }
 	counting, err := read(text)
 	if err != nil {
 		return ingest.Config{}, err

@@ -43,6 +43,12 @@ func RuleSet(cfg *config.Config) (rules.Set, error) {
 	if len(boards) == 0 {
 		boards = []string{rules.AnyBoard}
 	}
+	if cfg.Specs != nil {
+		boards = nil
+		if err := addBoards(&s, cfg, board); err != nil {
+			return rules.Set{}, err
+		}
+	}
 	for _, name := range boards {
 		s.Boards[name] = board
 	}
