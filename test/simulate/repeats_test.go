@@ -32,7 +32,9 @@ func repeatedLater(events ...fault) *plan {
 }
 
 // repeatedAcross is one of those in which the second batch's sweep is taken over.
-func repeatedAcross(n int) *plan { return repeatedLater(fault{at: 62, kind: crash, on: inSweep, n: n * 41}) }
+func repeatedAcross(n int) *plan {
+	return repeatedLater(fault{at: 62, kind: crash, on: inSweep, n: n * 41})
+}
 
 // rebuiltSince is one that begins with the second batch, and is rebuilt from there.
 func rebuiltSince(n int) *plan {

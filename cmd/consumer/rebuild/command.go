@@ -176,6 +176,9 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	}
 	shown := &show{w: p.Stderr}
 	log := zap.New(noteLog{shown.note})
+	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
+		return err
+	}
 	clients.LimitMemory(cfg, allPartitions(asked), log)
 	job := &rebuild.Job{
 		Live: all.Shards(), From: from, Owner: clients.Owner(),
