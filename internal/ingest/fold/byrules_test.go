@@ -1,0 +1,144 @@
+package fold
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	boardrules "github.com/standings/standings/internal/rules"
+)
+
+func ruled(t testing.TB, text string) *boardrules.Rule {
+	t.Helper()
+	r, err := boardrules.ParseRule(text)
+	require.NoError(t, err)
+	return &r
+}
+
+// ruledBoards are boards by the default rule and by each of the three, one of them in a period alone.
+func ruledBoards(t testing.TB) *Rules {
+	t.Helper()
+	r := rules(t)
+	ticks := map[periods.Period]int64{"weekly": 7_000, "monthly": 60_000, "yearly": 3_600_000}
+	best := ruled(t, "best(stage:9,revives:9:fewest)")
+	r.Boards = map[string]*Board{
+		"global": {Periods: math.MaxUint32}, "arena": {Rule: best, Periods: 1, Ticks: ticks}, "cup": {Rule: best, Periods: 7, Ticks: ticks},
+		"medals": {Rule: ruled(t, "sum(gold:99,silver:99)"), Periods: 7, Ticks: ticks}, "elo": {Rule: ruled(t, "last(elo:9)"), Periods: 6, Ticks: ticks},
+	}
+	return r
+}
+
+// What a batch comes to in a window is what the events come to one by one, whatever their order.
+func TestABatchIsWhatItsEventsComeToByEachRule(t *testing.T) {
+	r := ruledBoards(t)
+	start := int64(1_715_000_000_000) // 2024-05-06, a Monday
+	rapid.Check(t, func(t *rapid.T) {
+		b := New(r, plenty{}, 1<<30)
+		b.Reset(0, ledger.Reading{}, ledger.AllAt(0, 1), ledger.AllAt(0, 1))
+		want := map[string]boardrules.Value{}
+		names := []string{"global", "arena", "cup", "medals", "elo"}
+		for i := range rapid.IntRange(1, 30).Draw(t, "events") {
+			e := Event{Offset: int64(i), User: []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "user")), Points: rapid.Int64Range(-5, 5).Draw(t, "points")}
+			e.Hash = Hash(e.User)
+			e.Time = start + rapid.Int64Range(0, 40*86_400_000).Draw(t, "time")
+			e.RecordTime = e.Time
+			var tuples []boardrules.Tuple
+			others := false
+			for _, name := range names {
+				if !rapid.Bool().Draw(t, name) {
+					continue
+				}
+				e.Boards = append(e.Boards, []byte(name))
+				tuple := boardrules.Tuple{}
+				switch name {
+				case "arena", "cup": // one rule, so one tuple
+					tuple = boardrules.Tuple{int64(i) % 4, int64(i) % 3}
+				case "medals":
+					tuple = boardrules.Tuple{rapid.Int64Range(-2, 2).Draw(t, "gold"), rapid.Int64Range(-2, 2).Draw(t, "silver")}
+				case "elo":
+					tuple = boardrules.Tuple{rapid.Int64Range(0, 9).Draw(t, "elo")}
+				}
+				others = others || name != "global"
+				tuples = append(tuples, tuple)
+			}
+			if len(e.Boards) == 0 {
+				continue
+			}
+			if others {
+				e.Tuples = tuples
+			}
+			result, err := b.Add(&e)
+			require.NoError(t, err)
+			windows, left, err := r.Windows(e.Boards, e.Time, e.RecordTime)
+			require.NoError(t, err)
+			if len(windows) == 0 {
+				require.Equal(t, left, result)
+				continue
+			}
+			require.Equal(t, Added, result)
+			for j, name := range e.Boards {
+				board := r.Boards[string(name)]
+				for _, w := range windows {
+					all, _, err := r.Windows([][]byte{name}, e.Time, e.RecordTime)
+					require.NoError(t, err)
+					if !slices.Contains(all, w) {
+						continue
+					}
+					key := fmt.Sprintf("%s %s:%s:%s", e.User, name, w.Period, w.Name)
+					v := boardrules.Value{Packed: e.Points, Time: ledger.NoTime}
+					if e.Points > 0 {
+						v.Time = e.Time
+					}
+					if board.Rule != nil {
+						at := e.Time
+						if board.Rule.Score == boardrules.Last {
+							at = boardrules.Cut(w.Start, w.End, board.Ticks[w.Period], at)
+						}
+						v = board.Rule.Value(&tuples[j], at)
+					}
+					had, ok := want[key]
+					switch {
+					case !ok:
+					case board.Rule == nil:
+						v = boardrules.Value{Packed: had.Packed + v.Packed, Time: max(had.Time, v.Time)}
+					default:
+						v = board.Rule.Merge(had, v)
+					}
+					want[key] = v
+				}
+			}
+		}
+		b.MoveTo(100)
+		var p Pieces
+		p.Reset(b, ledger.Partition{}, 0, ledger.At(0))
+		got := map[string]boardrules.Value{}
+		for {
+			piece, _, ok := p.Next(10)
+			if !ok {
+				break
+			}
+			for _, g := range piece.Groups {
+				for _, w := range g.Windows {
+					require.Equal(t, r.of(piece.Windows[g.Windows[0]].Board).Rule, r.of(piece.Windows[w].Board).Rule, "a group is by one rule")
+					for _, m := range g.Members {
+						got[string(m.ID)+" "+piece.Windows[w].Listing()] = boardrules.Value{Packed: m.Points, Time: m.Time}
+					}
+				}
+			}
+		}
+		b.Release()
+		require.Equal(t, want, got)
+	})
+}
+
+// plenty is memory without end.
+type plenty struct{}
+
+func (plenty) Take(int64) bool { return true }
+func (plenty) Release(int64)   {}
