@@ -1,0 +1,77 @@
+package ranking
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
+)
+
+// byRule has the fixture's board counted by a rule; "" is the default one.
+func (f *fixture) byRule(t testing.TB, text string) *rules.Rule {
+	t.Helper()
+	var r *rules.Rule
+	f.store = f.storeOf(t, func(c *Config) {
+		if text == "" {
+			return
+		}
+		one, err := rules.ParseRule(text)
+		require.NoError(t, err)
+		r = &one
+		ruled := &Ruled{Rule: r, Layouts: map[periods.Period]codec.TupleLayout{}}
+		for p := range c.Periods {
+			ruled.Layouts[p], err = codec.NewTupleLayout(codec.Readable, p.Length(), one.Fields)
+			require.NoError(t, err)
+		}
+		c.Boards = map[string]*Ruled{f.piece.Windows[0].Board: ruled}
+	})
+	return r
+}
+
+// A window says by which rule its scores were written, and nobody adds to it, or shows it, by
+// another.
+func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
+	const ours = "best(stage:999,revives:99:fewest)"
+	f := fixed(t)
+	r := f.byRule(t, ours)
+	value := r.Value(&codec.Tuple{42, 3}, f.now)
+	f.add(t, ledger.Member{ID: []byte("u"), Points: value.Packed, Time: value.Time})
+	w := f.piece.Windows[0]
+	require.Equal(t, ours, ListedRule(f.listing(t, w)))
+	b, err := f.store.Top(t.Context(), w.Board, f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, []codec.Tuple{{42, 3}}, []codec.Tuple{b.Standings[0].Tuple})
+	require.Equal(t, r.Fields, b.Fields)
+	require.WithinDuration(t, time.UnixMilli(f.now), b.Standings[0].ReachedAt, b.Tick)
+	score, err := f.client.ZScore(t.Context(), f.key(0), "u").Result()
+	require.NoError(t, err)
+	require.Equal(t, int64(4296), int64(score), "any client sees the fields side by side")
+
+	for _, other := range []string{"", "best(stage:999,revives:98:fewest)", "last(stage:999,revives:99:fewest)"} {
+		f.byRule(t, other)
+		f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+		f.unchanged(t, func() {
+			answer := f.apply(t)
+			require.Equal(t, ledger.OtherRule, answer.Outcome, other)
+			require.Equal(t, f.listing(t, w), answer.Found)
+		})
+		_, err := f.store.Top(t.Context(), w.Board, f.window(0), 0, 10)
+		var wrong *RuleError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, RuleError{w.Listing(), ours, other}, *wrong)
+	}
+}
+
+func TestASumBeyondItsFieldIsRefused(t *testing.T) {
+	f := fixed(t)
+	f.byRule(t, "sum(gold:9,silver:9)")
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{{ID: []byte("u"), Points: rules.Beyond, Time: f.now}}}}
+	f.unchanged(t, func() {
+		require.Equal(t, []ledger.Refusal{{Member: "u", Reason: ledger.Overflow}}, f.apply(t).Refused)
+	})
+}
