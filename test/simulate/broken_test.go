@@ -111,8 +111,8 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "piece takes the hash bound itself", what: "the member at the bound is in, and the ledger says that it isn't",
 		source: []patch{{
-			foldDir + "pieces.go", "Hash: p.batch.table.member(i).hash}\n",
-			`Hash: p.batch.table.member(i).hash}
+			foldDir + "pieces.go", "Hash: p.batch.table.member(i).hash, Rules: p.batch.rules}\n",
+			`Hash: p.batch.table.member(i).hash, Rules: p.batch.rules}
 		if broken("piece takes the hash bound itself") {
 			p.piece.Next.Hash = last
 		}
