@@ -49,6 +49,21 @@ var allBroken = append(append(brokenShards, brokenRepeats...), []broken{
 		within: 100, seed: 4,
 	},
 	{
+		name: "one lateness", what: "a period's windows take events for as long as those of another",
+		source: []patch{{
+			foldDir + "targets.go", "switch lateness := r.Periods[i].Lateness; {",
+			"switch lateness := r.Periods[map[bool]int{false: i}[broken(\"one lateness\")]].Lateness; {",
+		}},
+		wrong:  "the standings differ from the oracle's",
+		within: 200, seed: 42, each: ownEvery,
+	},
+	{
+		name: "early is late", what: "an event that no period has begun for is counted as late",
+		source: []patch{{foldDir + "targets.go", "left: Early}\n", "left: map[bool]Result{false: Early, true: Late}[broken(\"early is late\")]}\n"}},
+		wrong:  "the processes count 1 applied,",
+		within: 200, seed: 14, each: ownEvery,
+	},
+	{
 		name: "ledger not compared", what: "the script adds whatever it is given",
 		script: []patch{{"apply.lua", "if found ~= expected then return", "if not found then return"}},
 		wrong:  "the standings differ from the oracle's",

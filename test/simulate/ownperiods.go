@@ -13,16 +13,16 @@ import (
 )
 
 // ownEvery is of how many worlds one has such periods.
-const ownEvery = 4
+const ownEvery = 7
 
-// sprintLateness is the one that isn't as of all.
-const sprintLateness = 2 * time.Hour
+// dashLateness is the one that isn't as of all: events of weeks ago are late for others.
+const dashLateness = 40 * day
 
 var ownNames = []string{"us-week", "south", "season", "to-come", "over", "sprint", "dash"}
 
 // own adds some to a plan, by draws of its own: worlds without them are as they were.
 func (d *drawer) own(p *plan) {
-	if p.seed%ownEvery != 3 {
+	if p.seed%ownEvery != 0 {
 		return
 	}
 	r := rand.New(rand.NewPCG(uint64(p.seed), 0x0e11))
@@ -72,8 +72,8 @@ func (w *world) rule(name string) periods.Rule {
 
 // latenessOf is how long after their end a period's windows take events.
 func latenessOf(name string) time.Duration {
-	if name == "sprint" {
-		return sprintLateness
+	if name == "dash" {
+		return dashLateness
 	}
 	return lateness
 }
@@ -103,9 +103,9 @@ func oraclePeriod(name, layout string) oracle.Period {
 	case "over":
 		p.Start, p.End = begin-400*hour, begin-30*hour
 	case "sprint":
-		p.Start, p.Every, p.Lateness = begin-50*hour, 7*hour, new(2*time.Hour)
+		p.Start, p.Every = begin-50*hour, 7*hour
 	case "dash":
-		p.Start, p.Every = begin-1000*hour, 5_405_000
+		p.Start, p.Every, p.Lateness = begin-1000*hour, 5_405_000, new(40*24*time.Hour)
 	}
 	return p
 }

@@ -24,7 +24,7 @@ const day = 24 * time.Hour
 
 var retention = map[string]time.Duration{
 	"daily": 14 * day, "weekly": 60 * day, "monthly": 400 * day, "yearly": 800 * day,
-	"us-week": 20 * day, "south": 12 * day, "season": 30 * day, "to-come": 30 * day, "over": 40 * day, "sprint": 9 * day, "dash": 10 * day,
+	"us-week": 20 * day, "south": 12 * day, "season": 30 * day, "to-come": 30 * day, "over": 40 * day, "sprint": 9 * day, "dash": 60 * day,
 }
 
 // plan is a world before it happens.
