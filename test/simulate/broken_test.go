@@ -59,7 +59,7 @@ var allBroken = append(append(brokenShards, brokenRepeats...), []broken{
 	},
 	{
 		name: "early is late", what: "an event that no period has begun for is counted as late",
-		source: []patch{{foldDir + "targets.go", "left: Early}\n", "left: map[bool]Result{false: Early, true: Late}[broken(\"early is late\")]}\n"}},
+		source: []patch{{foldDir + "targets.go", "\t\treturn Early\n", "\t\treturn map[bool]Result{false: Early, true: Late}[broken(\"early is late\")]\n"}},
 		wrong:  "the processes count 1 applied,",
 		within: 200, seed: 14, each: ownEvery,
 	},
