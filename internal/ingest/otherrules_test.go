@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
 )
 
 // ruled gives a consumer's configuration rules with a name for their text, by which all
@@ -85,4 +87,146 @@ func TestASweepIsFinishedByTheRulesThatItWasBegunBy(t *testing.T) {
 			w.reaches(0)
 		})
 	}
+}
+
+// someRules has a world's consumers go by rules called old, and returns those of a successor.
+func someRules(t *testing.T, w *world) (all ruled, own Config) {
+	t.Helper()
+	all = ruled{}
+	all.by(&w.config, "old", func(*Config) {})
+	own = w.config
+	byPlayer, err := event.NewFields(event.Paths{UserID: "player"})
+	require.NoError(t, err)
+	all.by(&own, "own", func(c *Config) { c.Events.Fields = byPlayer })
+	return all, own
+}
+
+func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
+	t.Parallel()
+	for want, damage := range map[string]func(*fakeShard, ruled){
+		"something else removed it":        func(s *fakeShard, _ ruled) { s.rules = map[string]string{} },
+		"their text in Redis was changed":  func(s *fakeShard, _ ruled) { s.rules[fingerprintOf("old").String()] = "other" },
+		"can't go by: no rules are called": func(_ *fakeShard, all ruled) { delete(all, "old") },
+		"takes a fold_memory of": func(_ *fakeShard, all ruled) {
+			c := all["old"]
+			c.Events.MaxEventBytes = 64 << 20
+			all["old"] = c
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			values, _ := told(100)
+			w.sendAll(0, values)
+			all, own := someRules(t, w)
+			w.sweepHalfway()
+			was := w.standings.at(0)
+			w.standings.do(func() {
+				for _, s := range w.standings.shards {
+					damage(s, all)
+				}
+			})
+			r := w.worker(0, func(c *Config) { *c = own })
+			eventually(t, "it halts", func() bool { l, _, _ := r.status.Shown(); return l.Reason == "rules" })
+			l, _, _ := r.status.Shown()
+			require.Contains(t, l.What, want)
+			require.Contains(t, l.Remedy, "start a consumer")
+			require.Equal(t, was, w.standings.at(0))
+			r.stop(t)
+
+			w.worker(0, nil) // whose own rules they are
+			eventually(t, "the sweep is through", func() bool { return w.standings.at(0) == "100" })
+		})
+	}
+}
+
+func TestASweepOfAVersionThatNotedNoRulesIsFinishedByOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 100, 5)...)
+	w.sweepHalfway()
+	require.NotContains(t, w.standings.at(0), "#")
+	someRules(t, w)
+	w.worker(0, nil)
+	w.reaches(0)
+	w.said(1, "a version that didn't note its rules began this sweep: finishing it by this process's")
+}
+
+// What one shard has and another hasn't is read by the rules of whoever brought the one there:
+// also where no sweep is under way.
+func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
+	t.Parallel()
+	if of == 1 {
+		t.Skip("there is no other shard")
+	}
+	w := newWorld(t, 1)
+	values, times := told(1000)
+	for i := range values {
+		if i%3 != 0 {
+			w.counts(earned{User: fmt.Sprint("u", i), Points: 5, At: times[i], Board: []string{"eu", "global"}[i%2]})
+		}
+	}
+	w.sendAll(0, values)
+	_, own := someRules(t, w)
+	away := w.standings.shards[1]
+	w.standings.apply = func(_ int, p *ledger.Piece) reply {
+		for _, g := range p.Groups {
+			for _, m := range g.Members {
+				if away.of().Of(fold.Hash(m.ID)) == away.shard {
+					return reply{err: errLost}
+				}
+			}
+		}
+		return reply{}
+	}
+	first := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
+	eventually(t, "all others are through", func() bool {
+		all, err := w.standings.positions(0)
+		require.NoError(t, err)
+		for i, at := range all {
+			if i != away.shard && at != ledger.At(1000) {
+				return false
+			}
+		}
+		return true
+	})
+	first.stop(t)
+	w.standings.apply = nil
+	w.worker(0, func(c *Config) { *c = own })
+	w.reaches(0)
+	require.Positive(t, w.stats.OtherRules.Load())
+
+	at := time.Now().UnixMilli()
+	w.counts(earned{User: "p", Points: 7, At: at})
+	w.sendRaw(0, fmt.Appendf(nil, `{"user_id":"u","player":"p","points":7,"occurred_at":%d}`, at))
+	w.reaches(0) // by its own
+}
+
+func TestTextsOfRulesThatNothingIsByGoWithTheNextGeneration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	_, own := someRules(t, w)
+	texts := func() (n int) {
+		w.standings.do(func() {
+			for _, s := range w.standings.shards {
+				for name := range s.rules {
+					if name == fingerprintOf("old").String() {
+						n++
+					}
+				}
+			}
+		})
+		return n
+	}
+	w.send(0, some("a", 100, 5)...)
+	_, stop := w.consumer(nil)
+	w.reaches(0)
+	require.NoError(t, stop())
+	require.Equal(t, int(of), texts())
+	w.sendAll(0, [][]byte{fmt.Appendf(nil, `{"player":"p","points":7,"occurred_at":%d}`, time.Now().UnixMilli())})
+	_, stop = w.consumer(func(c *Config) { *c = own })
+	eventually(t, "it is through", func() bool { return w.standings.at(0) == "101" })
+	require.NoError(t, stop())
+	w.consumer(func(c *Config) { *c = own })
+	eventually(t, "they are gone", func() bool { return texts() < int(of) })
 }

@@ -23,6 +23,11 @@ boards, and a consumer that is configured otherwise refuses to start. Choose the
 change one later takes a second group and prefix beside the first:
 [To another layout, zone or week](operations.md#to-another-layout-zone-or-week).
 
+What else decides what a record results in can be changed in a rolling way, one replica after the other: ` + "`boards`" + `,
+` + "`event.fields`, `event.duplicates`, `max_event_bytes`, `max_future`, `lateness`" + `. A record counts by one configuration,
+that of the replica that began its batch, whoever finishes it. What has counted stays as it is; a rebuild
+counts all of the log by the configuration that it runs with.
+
 Sizes: ` + "`64KiB`, `1MiB`" + ` or a number of bytes. Durations: ` + "`500ms`, `10s`, `24h`, `60d`, `2w`" + `. Lists: a YAML list,
 or text with commas.
 `)

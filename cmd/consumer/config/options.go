@@ -61,7 +61,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 		{"Events and windows", "", eventOptions(cfg)},
 		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
 			"field, or its path. A field that a board counts has a setting by its name beside these.\n" +
-			"One mapping holds for all topics. Change it while no replica runs.\n" +
+			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The process", "", processOptions(cfg)},
 	}

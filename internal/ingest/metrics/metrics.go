@@ -65,6 +65,7 @@ var (
 // What went otherwise.
 var (
 	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	others    = desc("readings_by_other_rules_total", "Readings by the rules of whoever began a sweep, since they aren't this process's: a configuration was changed while that was under way.")
 	broken    = desc("disordered_records_total", "Records whose time is further before that of an earlier record of their partition than `disorder` allows: windows may be shown as complete that aren't. 0 if `disorder` isn't set.")
 	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
 	throttled = desc("kafka_throttle_seconds_total", "Time for which brokers throttled fetches by a quota (consumer_byte_rate, request_percentage), summed over partitions: with many of them it may grow by many seconds a second.")
@@ -91,7 +92,7 @@ var (
 var all = []*prometheus.Desc{
 	consumed, events, deadLettered, deadLetters,
 	records, fetched, batches, pieces, updates, apply, standing,
-	moves, broken, retries, throttled, halted, waiting, refilling, state,
+	moves, others, broken, retries, throttled, halted, waiting, refilling, state,
 	shardUpdates, shardApply, shardRetries, shardWaiting, shardWaits,
 	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
@@ -164,6 +165,7 @@ func (to sender) work(s *ingest.Stats) {
 	for _, cause := range ingest.MoveCauses() {
 		to.count(moves, s.Moves(cause), cause)
 	}
+	to.count(others, s.OtherRules.Load())
 	to.count(broken, s.Disordered.Load())
 	to.count(retries, s.Retries.Load(), "redis")
 	to.count(retries, s.KafkaTries.Load(), "kafka")
