@@ -116,7 +116,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			values, _ := told(100)
+			values, _ := told(1000)
 			w.sendAll(0, values)
 			all, own := someRules(t, w)
 			w.sweepHalfway()
@@ -135,7 +135,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 			r.stop(t)
 
 			w.worker(0, nil) // whose own rules they are
-			eventually(t, "the sweep is through", func() bool { return w.standings.at(0) == "100" })
+			eventually(t, "the sweep is through", func() bool { return w.standings.at(0) == "1000" })
 		})
 	}
 }
@@ -143,7 +143,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 func TestASweepOfAVersionThatNotedNoRulesIsFinishedByOnesOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.send(0, some("a", 100, 5)...)
+	w.send(0, some("a", 1000, 5)...)
 	w.sweepHalfway()
 	require.NotContains(t, w.standings.at(0), "#")
 	someRules(t, w)
@@ -182,7 +182,9 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	first := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
 	eventually(t, "all others are through", func() bool {
 		all, err := w.standings.positions(0)
-		require.NoError(t, err)
+		if err != nil { // it hasn't begun everywhere
+			return false
+		}
 		for i, at := range all {
 			if i != away.shard && at != ledger.At(1000) {
 				return false
