@@ -5,6 +5,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,7 +35,7 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 		}
 		kept[p.Name] = ranking.Period{Rule: rule, Layout: layout, Retention: p.Retention}
 	}
-	ruled, err := cfg.RankedBoards()
+	ruled, err := rankedBoards(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -43,4 +44,20 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
 		Periods: kept, Boards: ruled, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
+}
+
+// rankedBoards are the boards by other rules as the standings have them; nil where there is
+// none.
+func rankedBoards(cfg *config.Config) (map[string]*ranking.Ruled, error) {
+	all, err := cfg.Ruled()
+	if err != nil || !slices.ContainsFunc(all, func(b config.Board) bool { return b.Rule != nil }) {
+		return nil, err
+	}
+	boards := map[string]*ranking.Ruled{}
+	for _, b := range all {
+		if boards[b.Name] = nil; b.Rule != nil {
+			boards[b.Name] = &ranking.Ruled{Rule: b.Rule, Layouts: b.Layouts}
+		}
+	}
+	return boards, nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/rules"
 )
 
@@ -57,7 +56,7 @@ func boardsValue(c *Config) value {
 			c.Specs = append(c.Specs, spec)
 			c.Boards = append(c.Boards, name)
 		}
-		if _, any := section[rules.AnyBoard]; any {
+		if _, ok := section[rules.AnyBoard]; ok {
 			c.Boards = nil
 		}
 		if len(problems) > 0 {
@@ -368,22 +367,6 @@ func (c *Config) FoldBoards() (map[string]*fold.Board, error) {
 			one.Ticks[p.Name] = b.Layouts[p.Name].Tick
 		}
 		boards[b.Name] = one
-	}
-	return boards, nil
-}
-
-// RankedBoards are the boards by other rules as the standings have them; nil where there is
-// none.
-func (c *Config) RankedBoards() (map[string]*ranking.Ruled, error) {
-	all, err := c.Ruled()
-	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil }) {
-		return nil, err
-	}
-	boards := map[string]*ranking.Ruled{}
-	for _, b := range all {
-		if boards[b.Name] = nil; b.Rule != nil {
-			boards[b.Name] = &ranking.Ruled{Rule: b.Rule, Layouts: b.Layouts}
-		}
 	}
 	return boards, nil
 }
