@@ -9,7 +9,7 @@ import (
 )
 
 // Largest is, for each period, the largest points that a standing has, or the largest
-// negative ones if they are further from 0: over all boards, in the windows that still
+// negative ones if they are further from 0: over all boards by the default rule, in the windows that still
 // take events. It is how near a layout's range is.
 //
 // lateness is how long after its end a window of a period takes events. It costs Redis two short commands a window. Boards may be many: between two pages of
@@ -41,7 +41,7 @@ func (s *Store) largest(ctx context.Context, page []string, lateness func(string
 	schema := pipe.Get(ctx, s.keys.Schema())
 	for i := 0; i+1 < len(page); i += 2 {
 		period, open := s.takes(page[i], page[i+1], lateness)
-		if !open {
+		if !open || ListedRule(page[i+1]) != "" { // of a board by another rule: it has no points
 			continue
 		}
 		key := s.keys.Listed(page[i])
