@@ -77,7 +77,7 @@ func TestASweepIsFinishedByTheRulesThatItWasBegunBy(t *testing.T) {
 				w.counts(earned{User: fmt.Sprint("u", i), Points: 5, At: times[i], Board: board})
 				_ = v
 			}
-			w.sendAll(0, values)
+			w.sendAll(values)
 			all := ruled{}
 			all.by(&w.config, "old", func(*Config) {})
 			w.sweepHalfway()
@@ -117,7 +117,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
 			values, _ := told(1000)
-			w.sendAll(0, values)
+			w.sendAll(values)
 			all, own := someRules(t, w)
 			w.sweepHalfway()
 			was := w.standings.at(0)
@@ -166,7 +166,7 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 			w.counts(earned{User: fmt.Sprint("u", i), Points: 5, At: times[i], Board: []string{"eu", "global"}[i%2]})
 		}
 	}
-	w.sendAll(0, values)
+	w.sendAll(values)
 	_, own := someRules(t, w)
 	away := w.standings.shards[1]
 	w.standings.apply = func(_ int, p *ledger.Piece) reply {
@@ -225,7 +225,7 @@ func TestTextsOfRulesThatNothingIsByGoWithTheNextGeneration(t *testing.T) {
 	w.reaches(0)
 	require.NoError(t, stop())
 	require.Equal(t, int(of), texts())
-	w.sendAll(0, [][]byte{fmt.Appendf(nil, `{"player":"p","points":7,"occurred_at":%d}`, time.Now().UnixMilli())})
+	w.sendAll([][]byte{fmt.Appendf(nil, `{"player":"p","points":7,"occurred_at":%d}`, time.Now().UnixMilli())})
 	_, stop = w.consumer(func(c *Config) { *c = own })
 	eventually(t, "it is through", func() bool { return w.standings.at(0) == "101" })
 	require.NoError(t, stop())

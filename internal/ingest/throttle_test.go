@@ -259,7 +259,7 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 				over := errors.New("the generation is over")
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
 				defer cancel()
-				r.begin(ledger.Positions{{From: 5, To: 9, Hash: 1}})
+				require.NoError(t, r.begin(ledger.Positions{{From: 5, To: 9, Hash: 1}}))
 				err := r.reread(ctx, aBatch(t, memory.New(1000, 900).Account()))
 				if c.confirmed {
 					require.ErrorIs(t, err, errAgain)

@@ -187,12 +187,12 @@ func (w *world) sendRaw(partition int, values ...[]byte) {
 	}
 }
 
-// sendAll publishes values as they are, at once.
-func (w *world) sendAll(partition int, values [][]byte) {
+// sendAll publishes values to partition 0 as they are, at once.
+func (w *world) sendAll(values [][]byte) {
 	w.t.Helper()
 	var records []*kgo.Record
 	for _, v := range values {
-		records = append(records, &kgo.Record{Partition: int32(partition), Value: v})
+		records = append(records, &kgo.Record{Value: v})
 	}
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }

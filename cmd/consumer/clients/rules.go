@@ -31,7 +31,7 @@ func RuleSet(cfg *config.Config) (rules.Set, error) {
 	}
 	s := rules.Set{
 		Boards: map[string]rules.Board{}, Periods: map[periods.Period]rules.Period{}, Fields: map[string]string{},
-		MaxEventBytes: int64(cfg.MaxEventBytes), MaxFuture: cfg.MaxFuture.Milliseconds(),
+		MaxEventBytes: cfg.MaxEventBytes, MaxFuture: cfg.MaxFuture.Milliseconds(),
 		Duplicates: cfg.Duplicates,
 	}
 	board := rules.Board{Rule: byDefault}
