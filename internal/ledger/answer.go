@@ -24,14 +24,14 @@ const (
 	OtherBounds
 	// Foreign: a member's score (Members) in Window is none that the layout writes.
 	Foreign
-	// Fits: what a check answers where Apply would answer Applied.
-	Fits
 	// OtherRule: a listed window was written by another rule of its board (Window; Found is
 	// the listing).
 	OtherRule
+	// Fits: what a check answers where Apply would answer Applied.
+	Fits
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "fits", "other rule"}
+var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "other rule", "fits"}
 
 func (o Outcome) String() string { return outcomes[o] }
 

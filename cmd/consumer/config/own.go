@@ -353,3 +353,21 @@ func validateRule(cfg *Config, p *Period, complain func(key, problem string, arg
 			p.Retention/rule.Length(), units.FormatDuration(p.Retention), mostWindows, p.Name)
 	}
 }
+
+// KnowsPeriod refuses a name that no period has here, enabled or not.
+func (c *Config) KnowsPeriod(name string) error {
+	var own []string
+	for i := range c.Periods {
+		if string(c.Periods[i].Name) == name {
+			return nil
+		}
+		if c.Periods[i].Own != nil {
+			own = append(own, string(c.Periods[i].Name))
+		}
+	}
+	_, err := periods.Parse(name)
+	if err != nil && len(own) > 0 {
+		err = fmt.Errorf("%w, %s", err, strings.Join(own, ", "))
+	}
+	return err
+}

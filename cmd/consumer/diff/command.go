@@ -15,7 +15,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
 )
@@ -64,7 +63,7 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 			if err != nil {
 				return err
 			}
-			if err := f.check(l.Config.Redis.Prefix); err != nil {
+			if err := f.check(l.Config); err != nil {
 				return err
 			}
 			if err = run(c.Context(), p, l.Config, &f); err != nil && !errors.Is(err, errDiffer) {
@@ -83,11 +82,11 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 	return c
 }
 
-func (f *flags) check(prefix string) error {
+func (f *flags) check(cfg *config.Config) error {
 	switch {
 	case f.with == "":
 		return cli.Usagef("--with has to name the other prefix")
-	case f.with == prefix:
+	case f.with == cfg.Redis.Prefix:
 		return cli.Usagef("--with %s is the configured prefix itself", f.with)
 	case f.limit < 1 || f.limit > mostListed:
 		return cli.Usagef("--limit has to be 1 to %d", mostListed)
@@ -101,10 +100,7 @@ func (f *flags) check(prefix string) error {
 		}
 	}
 	for _, period := range f.periods {
-		if periods.Period(period).Length() != 0 {
-			continue
-		}
-		if err := periods.CheckName(periods.Period(period)); err != nil {
+		if err := cfg.KnowsPeriod(period); err != nil {
 			return cli.Usagef("--period: %w", err)
 		}
 	}

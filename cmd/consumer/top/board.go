@@ -51,8 +51,10 @@ func checkPeriod(cfg *config.Config, board string, p periods.Period) error {
 
 // enabledPeriod finds a period that is kept.
 func enabledPeriod(cfg *config.Config, name string) (periods.Rule, error) {
-	var kept, own []string
-	known := false
+	if err := cfg.KnowsPeriod(name); err != nil {
+		return periods.Rule{}, cli.Usagef("%w", err)
+	}
+	var kept []string
 	for i := range cfg.Periods {
 		p := &cfg.Periods[i]
 		if p.Enabled && string(p.Name) == name {
@@ -61,16 +63,6 @@ func enabledPeriod(cfg *config.Config, name string) (periods.Rule, error) {
 		if p.Enabled {
 			kept = append(kept, string(p.Name))
 		}
-		if p.Own != nil {
-			own = append(own, string(p.Name))
-		}
-		known = known || string(p.Name) == name
-	}
-	if _, err := periods.Parse(name); err != nil && !known {
-		if len(own) > 0 {
-			return periods.Rule{}, cli.Usagef("%w, %s", err, strings.Join(own, ", "))
-		}
-		return periods.Rule{}, cli.Usagef("%w", err)
 	}
 	return periods.Rule{}, cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
 }
