@@ -78,6 +78,10 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 		home := f.home(st.Member)
 		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: score, Member: st.Member})
 		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), "global:weekly:"+f.window.Name, listing)
+		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
+			_, err = pipe.Exec(t.Context())
+			require.NoError(t, err)
+		}
 	}
 	_, err := pipe.Exec(t.Context())
 	require.NoError(t, err)
