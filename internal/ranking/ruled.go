@@ -34,14 +34,11 @@ type ruled struct {
 	scripts map[string]string            // the rule as apply.lua gets it, by period
 }
 
-// unruled is a board by the default rule among those that aren't.
-var unruled *ruled
-
 func ruledBoards(all map[string]*Ruled) map[string]*ruled {
 	if len(all) == 0 {
 		return nil
 	}
-	boards, known := map[string]*ruled{}, map[*Ruled]*ruled{nil: unruled}
+	boards, known := map[string]*ruled{}, map[*Ruled]*ruled{nil: nil} // nil: the default rule
 	for name, b := range all {
 		if _, ok := known[b]; !ok {
 			r := &ruled{rule: *b.Rule, text: b.Rule.Text(), layouts: map[string]codec.TupleLayout{}, scripts: map[string]string{}}

@@ -112,13 +112,16 @@ func (g *players) drain(ctx, consuming context.Context, limit time.Duration) {
 // summary adds up. What others published while the demo ran was consumed too.
 func (g *players) summary() string {
 	s := g.stats
-	duplicates := ""
+	more := "" // what only some configurations have
+	if n := s.Early.Load(); n > 0 {
+		more += fmt.Sprintf(", %s early", units.Thousands(n))
+	}
 	if n := s.Duplicates.Load(); n > 0 {
-		duplicates = fmt.Sprintf(", %s duplicates", units.Thousands(n))
+		more += fmt.Sprintf(", %s duplicates", units.Thousands(n))
 	}
 	return fmt.Sprintf("The players published %s events; %s were consumed: %s applied, %s dead-lettered, %s late, %s skipped, %s repeated%s.\n",
 		units.Thousands(g.published.Load()), units.Thousands(s.Consumed()), units.Thousands(s.Applied.Load()), units.Thousands(s.DeadLettered()),
-		units.Thousands(s.Late.Load()), units.Thousands(s.Skipped.Load()), units.Thousands(s.Repeated.Load()), duplicates)
+		units.Thousands(s.Late.Load()), units.Thousands(s.Skipped.Load()), units.Thousands(s.Repeated.Load()), more)
 }
 
 // trouble is what the consumer's workers say is the matter, empty if nothing.
