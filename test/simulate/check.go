@@ -16,7 +16,12 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-func (w *world) oracle() *oracle.Oracle { return oracle.New(w.setup.oracle()) }
+func (w *world) oracle() referee {
+	if w.setup.Ruled != nil {
+		return &ruledReferee{w: w}
+	}
+	return oracle.New(w.setup.oracle())
+}
 
 func (s *setup) oracle() oracle.Config {
 	zone, err := time.LoadLocation(s.Zone)
@@ -179,13 +184,13 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 }
 
-// over reports whether a listing's window has lived: "start end expires".
+// over reports whether a listing's window has lived: "start end expires", with its board's rule before the last.
 func (w *world) over(listing string) bool {
 	f := strings.Fields(listing)
-	if len(f) != 3 {
+	if len(f) != 3 && len(f) != 4 {
 		return false
 	}
-	expires, err := strconv.ParseInt(f[2], 10, 64)
+	expires, err := strconv.ParseInt(f[len(f)-1], 10, 64)
 	return err == nil && expires <= w.now().UnixMilli()
 }
 
@@ -249,7 +254,7 @@ func (w *world) uncommitted() []int {
 
 // checkAccounts holds that every process's accounting adds up, and, where no outcome was
 // unknown and nothing went back, that they count what the oracle counts.
-func (w *world) checkAccounts(o *oracle.Oracle) {
+func (w *world) checkAccounts(o referee) {
 	var total ingest.Count
 	dead := int64(0)
 	for _, p := range w.processes {
@@ -283,7 +288,7 @@ func (w *world) checkAccounts(o *oracle.Oracle) {
 // disturbed reports whether something made events be read again after they counted, or
 // never.
 func (w *world) disturbed() bool {
-	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade} {
+	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure} {
 		if w.counts[kind] > 0 {
 			return true
 		}

@@ -114,7 +114,7 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 
 // checkLetters holds the dead letters against the bad events: each once or more, and
 // nothing else. Those of events that a later history skips or starts past may be there.
-func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
+func (w *world) checkLetters(o referee, lettered map[oracle.At]string) {
 	bad := o.Bad()
 	for at, reason := range bad {
 		if lettered[at] == "" && (reason != "overflow" || w.counts["swap answers swapped"] == 0) {
@@ -134,13 +134,13 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 			w.failf("a dead letter is about %v, where no event is", at)
 			return
 		}
-		reason := o.Judge(recordOf(l.partition, is, false))
+		reason := w.bad(recordOf(l.partition, is, false), l.reason)
 		switch {
 		case reason == l.reason:
 		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0 && (w.setup.Windows == 0 || w.setup.Windows > w.setup.MaxWindows):
 			w.count(windowLimit)
 		case l.reason == "overflow" && reason == "": // see refusedPoints
-			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints {
+			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints && !w.mayOverflow(user) {
 				w.failf("a dead letter says that the event at %v takes %s out of the range, and all of its points don't", at, user)
 				return
 			}
@@ -153,6 +153,20 @@ func (w *world) checkLetters(o *oracle.Oracle, lettered map[oracle.At]string) {
 			return
 		}
 	}
+}
+
+// bad is why a record is: for the reason of its letter, if anybody may have found that.
+func (w *world) bad(r oracle.Record, letter string) string {
+	if w.setup.Ruled == nil {
+		return oracle.New(w.setup.oracle()).Judge(r)
+	}
+	if w.judges(r, letter) {
+		return letter
+	}
+	if letter == oracle.Overflow && w.judges(r, "") {
+		return ""
+	}
+	return w.judged(r, 0).reason
 }
 
 // mostPoints is what a member's points come to without regard to their sign: no standing

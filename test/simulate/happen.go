@@ -102,6 +102,8 @@ func (w *world) happen(f fault) bool {
 			return false
 		}
 		w.rebuild(w.another(f.n))
+	case configure:
+		return w.configures(f)
 	case topicMade:
 		return w.makes()
 	case drops, retires:

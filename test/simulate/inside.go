@@ -21,7 +21,7 @@ func (w *world) executed(c *call, r redissim.Result) {
 		return
 	}
 	if c.kind == "swap" {
-		w.swapped(r)
+		w.swapped(c.from, r)
 		return
 	}
 	if c.kind == "read" {
@@ -79,6 +79,7 @@ func (sh *shard) applied(c *call) {
 	}
 	sh.mended(field, c.command.Args)
 	sh.w.goesOn(c)
+	sh.begins(c)
 	if !strings.Contains(next, "@") {
 		sh.reached(field, next)
 	}

@@ -132,7 +132,7 @@ func (w *world) evicts(n int) bool {
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and
 	// a rebuild counts what came before: nothing notices, and nothing could.
-	if name := strings.TrimPrefix(key, sh.tag); name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" {
+	if name := strings.TrimPrefix(key, sh.tag); name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()

@@ -60,6 +60,8 @@ type setup struct {
 	NoLetters       bool          // the dead-letter topic isn't there
 	Beheaded        int           // offsets, about, that logs have lost before anybody comes
 	Duplicates      int64         // offsets that a repeat is looked for; 0: repeats count
+	Ruled           []ruledBoard  // boards by rules of their own
+	Books           []book        // configurations that it is run by, one after the other; none: it doesn't change
 	Less            int64         // bytes to fold in, of some processes to come; 0: they have as much
 }
 
@@ -74,6 +76,17 @@ var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // draw makes the plan of a seed.
 func draw(seed int64) *plan {
+	if seed > ruledFrom {
+		from := ruledFrom
+		if seed > booksFrom {
+			from = booksFrom
+		}
+		p := draw(seed - from)
+		if p.seed = seed; (seed-from)%crowdEvery != 0 {
+			p.ruled(from == booksFrom)
+		}
+		return p
+	}
 	if seed > repeatsFrom {
 		p := draw(seed - repeatsFrom)
 		p.seed = seed

@@ -58,7 +58,7 @@ const firstRebuild = 101
 
 // visitor is somebody who comes for one thing.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, swept: map[sweeping]int64{}, topics: w.topics, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)
@@ -102,7 +102,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 }
 
 // swapped notes a swap: a state that Redis may go back to.
-func (w *world) swapped(r redissim.Result) {
+func (w *world) swapped(by *process, r redissim.Result) {
 	sh := w.shards[0]
 	if r.Torn() {
 		sh.on.damaged = true
@@ -121,6 +121,7 @@ func (w *world) swapped(r redissim.Result) {
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
+		sh.rebuiltBy(by.book)
 		sh.on.keep()
 	}
 }

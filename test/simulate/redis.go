@@ -65,7 +65,7 @@ func (p *process) store(sh *shard) *ranking.Store {
 	}
 	return ranking.New(ranking.Config{
 		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.w.calendar,
-		Timeout: redisTimeout - time.Duration(sh.number)*1371*time.Microsecond, MaxWindows: s.MaxWindows,
+		Timeout: redisTimeout - time.Duration(sh.number)*1371*time.Microsecond, MaxWindows: s.MaxWindows, Boards: p.w.ruledBoards(),
 	})
 }
 

@@ -50,7 +50,7 @@ func (p *plan) repeats() {
 
 // before adds to an oracle what is in the log and doesn't count, for it was before the start:
 // what repeats it is a duplicate all the same.
-func (w *world) before(o *oracle.Oracle, counts func(partition int, r *stored) bool) {
+func (w *world) before(o referee, counts func(partition int, r *stored) bool) {
 	if w.setup.Duplicates == 0 {
 		return
 	}

@@ -61,6 +61,7 @@ type inside struct {
 	starts map[int]int64 // where partitions began
 	looked map[int]int64 // Redis's clock then, ms
 	lost   []gone
+	books  map[int][]counted // by partition: which records count by which configuration
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -86,7 +87,7 @@ func (w *world) build() {
 	for i := range n {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
-			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
+			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
 			torn: map[string]bool{}, evicted: map[string]bool{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
@@ -238,7 +239,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost)}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books)}
 }
 
 func (m *master) snapshot() history {

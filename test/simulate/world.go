@@ -73,6 +73,9 @@ type world struct {
 	rebuilds  []*rebuilding  // and errands
 	errands   int            // of them
 	topics    []string       // that processes to come are configured with
+	book      int            // the configuration that they go by
+	verdicts  map[verdictOf]*verdict
+	windows   map[string][]*ruledWindow // by period
 	kafka     brokers
 	group     coordinator
 	shards    []*shard
@@ -109,6 +112,7 @@ type process struct {
 	w *world
 	size
 	topics   []string // that it is configured with
+	book     int      // the configuration's number
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
@@ -218,7 +222,7 @@ func (w *world) send(s *sending) {
 
 // launch starts a process.
 func (w *world) launch(s size) {
-	p := &process{w: w, size: s, topics: w.topics, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	p := &process{w: w, size: s, topics: w.topics, book: w.book, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
 	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
@@ -245,7 +249,7 @@ func (p *process) config(s size) ingest.Config {
 	if setup.Continue {
 		onGap = starts.GapContinues
 	}
-	return ingest.Config{
+	c := ingest.Config{
 		Brokers: []string{"192.0.2.1:9092"}, Transport: &transport{w, p},
 		Dialer:  &kafka.Dialer{},
 		Join:    p.join,
@@ -262,6 +266,8 @@ func (p *process) config(s size) ingest.Config {
 		Standings: p.standings(),
 		Log:       zap.New(&logCore{p: p}), Stats: p.stats,
 	}
+	p.rules(&c)
+	return c
 }
 
 // alive are the processes that neither crashed nor were stopped.
@@ -343,7 +349,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	switch reason {
 	case health.HaltTruncated:
 		c.p.w.truncated.Store(true)
-	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge: // the log is whole, and so are answers
+	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // the log is whole, and so are answers and texts
 		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break
 		}

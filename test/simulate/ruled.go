@@ -1,0 +1,401 @@
+package simulate
+
+// Boards by rules of their own, several at once, beside those by the default one: best, last and
+// sums of several fields, of which more or fewer are better. And configurations that change while
+// it runs: whoever begins a sweep decides by which of them its records count.
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	starts "github.com/standings/standings/internal/ingest/start"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	boardrules "github.com/standings/standings/internal/rules"
+)
+
+// What happens in the world of seed ruledFrom+n, or booksFrom+n, is what happens in that of n, as far
+// as it can. Those from booksFrom on have configurations that change, too.
+const (
+	ruledFrom = int64(1) << 41
+	booksFrom = int64(1) << 42
+)
+
+const (
+	configure    = "the configuration changes"
+	byOtherRules = "a sweep that was begun by other rules goes on"
+	rebuiltOther = "a rebuild into a sweep that was begun by other rules"
+	overflown    = "a field of a sum would leave its range"
+	lacksFields  = "an event that lacks a field of its board"
+)
+
+// ruledField is a field of a board.
+type ruledField struct {
+	name   string
+	most   int64
+	fewest bool
+	signed bool // points of the default rule
+}
+
+// ruledBoard is a board by a rule of its own.
+type ruledBoard struct {
+	name, score string
+	fields      []ruledField
+	periods     []string // nil: all that there are
+}
+
+func (b *ruledBoard) has(period string) bool {
+	return b.periods == nil || slices.Contains(b.periods, period)
+}
+
+// book is what a configuration makes of records. The zero one is the usual.
+type book struct {
+	elsewhere  bool     // some fields stand under other names
+	boards     []string // the ones there are; nil: any
+	maxFuture  time.Duration
+	lateness   time.Duration
+	duplicates int64
+}
+
+// path is where a field stands.
+func (b *book) path(field string) string {
+	if b.elsewhere && slices.Contains(moved, field) {
+		return "other_" + field
+	}
+	return field
+}
+
+// moved are the fields that stand elsewhere by some configurations. An event has both.
+var moved = []string{"points", "stage", "gold"}
+
+func (b *book) latenessOf(period string) time.Duration {
+	if period == "dash" {
+		return dashLateness
+	}
+	return b.lateness
+}
+
+// bookOf is a configuration's.
+func (s *setup) bookOf(n int) *book {
+	if len(s.Books) == 0 {
+		return &book{maxFuture: maxFuture, lateness: lateness, duplicates: s.Duplicates}
+	}
+	return &s.Books[n]
+}
+
+// ruled gives the plan boards by other rules, and several configurations if they change.
+func (p *plan) ruled(change bool) {
+	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x4a1e5))}
+	s := &p.setup
+	few := ruledField{name: "revives", most: int64(d.pick(2, 99)), fewest: true}
+	s.Ruled = []ruledBoard{
+		{name: "eu", score: "best", fields: []ruledField{{name: "stage", most: int64(d.pick(9, 99))}, few}},
+		{name: "us", score: "sum", fields: []ruledField{{name: "gold", most: 999}, {name: "faults", most: 999, fewest: true}}},
+		{name: "cup", score: "last", fields: []ruledField{{name: "elo", most: int64(d.pick(3, 4000))}}},
+		{name: "lap", score: "best", fields: []ruledField{{name: "lap", most: 60, fewest: true}}},
+	}
+	if d.IntN(2) == 0 {
+		s.Ruled[2].fields = append(s.Ruled[2].fields, few)
+	}
+	if d.IntN(3) == 0 {
+		s.Ruled[3].periods = s.Periods[:1]
+	}
+	if change {
+		p.changes(d)
+	}
+	records := 0
+	for i := range p.sendings {
+		records += len(p.sendings[i].records)
+	}
+	over := 0 // of how many events one is to leave a sum's range: of too many nobody finds out which were refused
+	if s.Start != starts.FromTime && s.Start != starts.FromLatest && d.IntN(2) == 0 {
+		over = 12 + records/4
+	}
+	named := []byte(`{"user_id":`)
+	small := d.IntN(2) == 0
+	for i := range p.sendings {
+		var before []int64
+		all := p.sendings[i].records
+		for j := range all {
+			v, has := bytes.CutPrefix(all[j].value, named)
+			var user string
+			var points, at int64
+			if _, err := fmt.Sscanf(strings.NewReplacer(",", " ", "}", " ").Replace(string(v)), "%q \"points\":%d \"occurred_at\":%d", &user, &points, &at); !has || err != nil || at < 0 || at > all[j].time+maxFuture.Milliseconds() {
+				continue
+			}
+			if len(before) > 0 && d.IntN(2) == 0 { // at times that are equal, or nearly
+				if then := before[d.IntN(len(before))] + int64(d.IntN(3)); then <= all[j].time {
+					at = then
+				}
+			}
+			before = append(before, at)
+			if len(user) < 6 && small {
+				user = fmt.Sprint("u", d.IntN(4))
+			}
+			all[j].value = d.ruledEvent(s, user, points, at, over)
+		}
+	}
+}
+
+// ruledEvent draws one.
+func (d *drawer) ruledEvent(s *setup, user string, points, at int64, over int) []byte {
+	boards := pick(d, []string{"eu"}, []string{"eu", "us"}, []string{"us"}, []string{"cup"}, []string{"cup", "us", "lap"}, []string{"eu", "global", "us", "cup", "lap"}, []string{"global"}, []string{"lap", "global"})
+	fields := map[string]int64{}
+	for _, b := range s.Ruled {
+		for _, f := range b.fields {
+			fields[f.name] = int64(d.IntN(int(min(f.most, 5)) + 1))
+		}
+	}
+	fields["gold"], fields["faults"] = int64(d.pick(0, 0, 1, 2)), int64(d.IntN(3))
+	if over > 0 && d.IntN(over) == 0 {
+		user, boards = fmt.Sprint("over", d.IntN(2)), pick(d, []string{"us"}, []string{"eu", "us"})
+		fields[pick(d, "gold", "faults", "faults")] = 600
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"user_id":%q,"points":%d,"occurred_at":%d,"board":["%s"],"other_points":%d`, user, points, at, strings.Join(boards, `","`), -points+3)
+	lacks := ""
+	if d.IntN(20) == 0 {
+		lacks = pick(d, "stage", "faults", "elo", "lap")
+	}
+	for _, name := range []string{"stage", "revives", "gold", "faults", "elo", "lap"} {
+		value := fields[name]
+		text := fmt.Sprint(value)
+		switch {
+		case name == lacks && value%2 == 0:
+			text = "4000000"
+		case name == lacks:
+			continue
+		}
+		fmt.Fprintf(&b, `,%q:%s`, name, text)
+		if slices.Contains(moved, name) {
+			fmt.Fprintf(&b, `,"other_%s":%d`, name, min(value+1, 9))
+		}
+	}
+	if len(s.Books) > 0 && d.IntN(2) == 0 {
+		fmt.Fprintf(&b, `,"event_id":"e%d"`, d.IntN(4))
+	}
+	return append([]byte(b.String()), '}')
+}
+
+// changes draws the configurations, and when they change. What a rebuild leaves as it is, since it
+// can't be whole, would be counted by several: so logs are whole, and read from their beginning.
+func (p *plan) changes(d *drawer) {
+	s := &p.setup
+	s.Shards, s.Masters, s.Beheaded, s.Duplicates, s.Start = 0, 0, 0, 0, starts.FromEarliest
+	s.Less = 0
+	for i := range s.Processes { // nobody goes by others' rules with less than a configuration has to have
+		s.Processes[i].foldMemory = 32 << 20
+	}
+	unlike := map[string]bool{truncate: true, gapOpens: true, wipe: true, leap: true}
+	p.events = slices.DeleteFunc(p.events, func(f fault) bool { return unlike[f.kind] })
+	s.Books = []book{{maxFuture: maxFuture, lateness: lateness}}
+	for range d.pick(1, 1, 2) {
+		b := book{maxFuture: maxFuture, lateness: lateness}
+		for range 1 + d.IntN(2) {
+			switch d.IntN(5) {
+			case 0:
+				b.elsewhere = true
+			case 1:
+				b.boards = []string{"global", "eu", "us"}
+			case 2:
+				b.maxFuture = time.Minute
+			case 3:
+				b.lateness = 30 * day
+			case 4:
+				b.duplicates = int64(d.pick(2, 30))
+			}
+		}
+		s.Books = append(s.Books, b)
+	}
+	for range d.pick(1, 2, 3) {
+		at := 5 + d.IntN(100)
+		p.events = append(p.events, fault{at: at, kind: configure, n: d.IntN(1 << 16)})
+		if d.IntN(3) > 0 {
+			p.events = append(p.events, fault{at: at, kind: crash, on: inSweep, n: d.IntN(1 << 16)})
+		}
+		if d.IntN(4) == 0 {
+			p.events = append(p.events, fault{at: at + d.IntN(30), kind: rebuilds, n: d.IntN(1 << 16)})
+		}
+	}
+	if d.IntN(2) == 0 {
+		s.FetchBytes = 64 << 10
+	}
+}
+
+// configures has whoever comes from now on go by another configuration.
+func (w *world) configures(f fault) bool {
+	w.book = (w.book + 1 + f.n%(len(w.setup.Books)-1)) % len(w.setup.Books)
+	w.tellf("the configuration is the one of number %d now", w.book)
+	alive := w.alive()
+	if f.n>>4%2 == 0 && len(alive) > 0 {
+		p := alive[f.n>>5%len(alive)]
+		w.tellf("process %d is told to stop, and another comes", p.id)
+		p.stopped = true
+		p.end()
+		w.launch(w.another(f.n >> 3))
+	}
+	return true
+}
+
+// --- as the product has it -------------------------------------------------------------
+
+// rules puts a configuration's rules into that of a consumer.
+func (p *process) rules(c *ingest.Config) {
+	s := p.w.setup
+	if s.Ruled == nil {
+		return
+	}
+	counting := p.w.counting(p.book)
+	c.Rules, c.Events, c.Duplicates = counting.Windows, counting.Events, counting.Duplicates
+	c.RulesText = fmt.Sprintf("configuration %d", p.book)
+	c.ReadRules = func(text string) (ingest.Counting, error) {
+		n := 0
+		if _, err := fmt.Sscanf(text, "configuration %d", &n); err != nil {
+			return ingest.Counting{}, fmt.Errorf("read %q: %w", text, err)
+		}
+		return p.w.counting(n), nil
+	}
+}
+
+func (w *world) counting(n int) ingest.Counting {
+	b, s := w.setup.bookOf(n), w.setup
+	c := ingest.Counting{
+		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: s.MaxPoints, MaxFuture: b.maxFuture.Milliseconds(), Boards: b.boards, Others: boardrules.Boards{}},
+		Windows:    fold.Rules{Boards: map[string]*fold.Board{}},
+		Duplicates: b.duplicates,
+	}
+	for _, name := range s.Periods {
+		c.Windows.Periods = append(c.Windows.Periods, fold.Period{Rule: w.rule(name), Lateness: b.latenessOf(name).Milliseconds()})
+	}
+	var others []event.Other
+	for i := range s.Ruled {
+		of := &s.Ruled[i]
+		board := &fold.Board{Rule: of.rule(), Ticks: map[periods.Period]int64{}}
+		for n, name := range s.Periods {
+			if of.has(name) {
+				board.Periods |= 1 << n
+				board.Ticks[periods.Period(name)] = w.layout(of, name).Tick
+			}
+		}
+		c.Windows.Boards[of.name], c.Events.Others[of.name] = board, board.Rule
+		for _, f := range of.fields {
+			other := event.Other{Name: f.name, Path: b.path(f.name)}
+			if !slices.Contains(others, other) {
+				others = append(others, other)
+			}
+		}
+	}
+	var err error
+	if c.Events.Fields, err = event.NewFields(event.Paths{Points: b.path("points")}, others...); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func (b *ruledBoard) rule() *boardrules.Rule {
+	var list []codec.Field
+	for _, f := range b.fields {
+		list = append(list, codec.Field{Name: f.name, Max: f.most, Fewest: f.fewest})
+	}
+	fields, err := codec.NewFields(list...)
+	if err != nil {
+		panic(err)
+	}
+	r, err := boardrules.New(boardrules.Score(b.score), fields)
+	if err != nil {
+		panic(err)
+	}
+	return &r
+}
+
+func (w *world) layout(b *ruledBoard, period string) codec.TupleLayout {
+	cut := w.rule(period)
+	l, err := codec.NewTupleLayout(codec.Kind(w.setup.Layout), cut.Length(), b.rule().Fields)
+	if err != nil {
+		panic(err) // by the plan, which is wrong then
+	}
+	return l
+}
+
+// ruledBoards are those of a store: of all configurations.
+func (w *world) ruledBoards() map[string]*ranking.Ruled {
+	if w.setup.Ruled == nil {
+		return nil
+	}
+	all := map[string]*ranking.Ruled{}
+	for i := range w.setup.Ruled {
+		b := &w.setup.Ruled[i]
+		r := &ranking.Ruled{Rule: b.rule(), Layouts: map[periods.Period]codec.TupleLayout{}}
+		for _, name := range w.setup.Periods {
+			if b.has(name) {
+				r.Layouts[periods.Period(name)] = w.layout(b, name)
+			}
+		}
+		all[b.name] = r
+	}
+	return all
+}
+
+// --- by which configuration records count -----------------------------------------------
+
+// counted are records that a sweep is of, and by which configuration.
+type counted struct {
+	from, to int64
+	book     int
+}
+
+// begins notes by which configuration a sweep was begun: that of whoever sent its first piece.
+func (sh *shard) begins(c *call) {
+	field, expected, next := piece(c.command.Args)
+	p := sh.w.idOf(field)
+	if strings.Contains(expected, "@") {
+		if n := sh.bookAt(p, fromOf(expected)); n != c.from.book {
+			sh.w.count(byOtherRules)
+		}
+		return
+	}
+	_, to, _ := parse(next)
+	sh.books[p] = append(slices.Clip(sh.books[p]), counted{fromOf(expected), to, c.from.book})
+}
+
+func fromOf(position string) int64 {
+	from, _, _ := parse(position)
+	return from
+}
+
+// bookAt is by which configuration a record counts.
+func (sh *shard) bookAt(partition int, offset int64) int {
+	all := sh.books[partition]
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].from <= offset && offset < all[i].to {
+			return all[i].book
+		}
+	}
+	return 0
+}
+
+// rebuiltBy notes that all which counts does by a rebuild's configuration, but for sweeps that it came
+// into the midst of.
+func (sh *shard) rebuiltBy(n int) {
+	for p, text := range sh.ledger() {
+		from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
+		now := []counted{{0, from, n}}
+		if to > from {
+			by := sh.bookAt(p, from)
+			if by != n {
+				sh.w.count(rebuiltOther)
+			}
+			now = append(now, counted{from, to, by})
+		}
+		sh.books[p] = now
+	}
+}
