@@ -37,9 +37,11 @@ func ruledBoards(t testing.TB) *Rules {
 // What a batch comes to in a window is what the events come to one by one, whatever their order.
 func TestABatchIsWhatItsEventsComeToByEachRule(t *testing.T) {
 	r := ruledBoards(t)
-	start := int64(1_715_000_000_000) // 2024-05-06, a Monday
+	before := []*Rules{r, ruledBoards(t), rules(t)} // who takes over a sweep has others of its own
+	start := int64(1_715_000_000_000)               // 2024-05-06, a Monday
 	rapid.Check(t, func(t *rapid.T) {
-		b := New(r, plenty{}, 1<<30)
+		b := New(rapid.SampledFrom(before).Draw(t, "rules before"), plenty{}, 1<<30)
+		b.By(r)
 		b.Reset(0, ledger.Reading{}, ledger.AllAt(0, 1), ledger.AllAt(0, 1))
 		want := map[string]boardrules.Value{}
 		names := []string{"global", "arena", "cup", "medals", "elo"}

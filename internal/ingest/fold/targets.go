@@ -177,6 +177,7 @@ const (
 func (ts *targets) by(rules *Rules) {
 	if ts.rules != rules {
 		ts.rules, ts.spans, ts.lastSpan = rules, nil, 0
+		ts.byRules = numbered(rules)
 	}
 }
 
