@@ -4,6 +4,7 @@ package harness
 // defaults that the README promises: a default that changes unnoticed fails a test.
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,11 +68,14 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 		MaxFuture: duration("max_future", "5m"), Lateness: duration("lateness", "24h"),
 		Duplicates: integer("event.duplicates", "0"),
 	}
-	if boards := get("boards", ""); boards != "" {
+	switch boards := get("boards", ""); {
+	case strings.HasPrefix(boards, "{"):
+		c.Boards, c.Rules = rules(t, boards)
+	case boards != "":
 		c.Boards = strings.Split(boards, ",")
 	}
-	for _, field := range []string{"event_id", "user_id", "points", "board", "occurred_at"} {
-		if path, ok := settings["event.fields."+field]; ok {
+	for key, path := range settings {
+		if field, ok := strings.CutPrefix(key, "event.fields."); ok {
 			if c.Fields == nil {
 				c.Fields = map[string][]string{}
 			}
@@ -94,6 +98,40 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 		c.Periods = append(c.Periods, ownPeriod(t, "periods."+name+".", get, duration))
 	}
 	return c
+}
+
+// rules are the boards of a section, written as JSON, and what they count. The names are those
+// that are allowed, none where others are, too.
+func rules(t testing.TB, section string) (names []string, boards map[string]oracle.Board) {
+	t.Helper()
+	var all map[string]struct {
+		Score  string
+		Fields []struct {
+			Name   string
+			Max    int64
+			Order  string
+			Signed bool
+		}
+		Periods []string
+	}
+	d := json.NewDecoder(strings.NewReader(section))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		t.Fatalf("boards: %v", err)
+	}
+	boards = map[string]oracle.Board{}
+	for name, b := range all {
+		names = append(names, name)
+		board := oracle.Board{Score: b.Score, Periods: b.Periods}
+		for _, f := range b.Fields {
+			board.Fields = append(board.Fields, oracle.Field{Name: f.Name, Max: f.Max, Signed: f.Signed, Fewest: f.Order == "fewest"})
+		}
+		boards[name] = board
+	}
+	if _, any := boards[oracle.AnyBoard]; any {
+		names = nil
+	}
+	return names, boards
 }
 
 // ownPeriods are the names of the periods that aren't built in.

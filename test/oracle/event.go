@@ -23,9 +23,9 @@ const (
 
 type event struct {
 	user   string
-	points int64
 	boards []string
-	time   int64 // Unix ms
+	values []tuple // what each board counts
+	time   int64   // Unix ms
 }
 
 // endOfTime is 2^32 s, where the all-time window ends, in ms.
@@ -53,11 +53,15 @@ func (c Config) judge(r Record) (e event, id, reason string) {
 	if e.user, ok = userID(c.field(fields, "user_id")); !ok {
 		return e, id, Invalid
 	}
-	if e.points, ok = integer(c.field(fields, "points"), c.MaxPoints); !ok {
+	if _, ok := integer(c.field(fields, "points"), c.MaxPoints); !ok && !c.ruled() {
 		return e, id, Invalid
 	}
+	// Where boards have rules, it is for those to say which fields an event needs.
 	if e.boards, ok = c.boards(c.field(fields, "board")); !ok {
 		return e, id, UnknownBoard
+	}
+	if e.values, ok = c.values(e.boards, fields); !ok {
+		return e, id, Invalid
 	}
 	occurred := c.field(fields, "occurred_at")
 	if occurred == nil && p.time != nil {
@@ -70,6 +74,23 @@ func (c Config) judge(r Record) (e event, id, reason string) {
 		return e, id, BadTime
 	}
 	return e, id, ""
+}
+
+// values are those of the fields that each board counts; false where a board lacks one.
+func (c Config) values(boards []string, fields object) (all []tuple, ok bool) {
+	for _, name := range boards {
+		b := c.rule(name)
+		values := tuple{}
+		for i, f := range b.Fields {
+			value, ok := integer(c.field(fields, f.Name), f.Max)
+			if !ok || !b.takes(f, value) {
+				return nil, false
+			}
+			values[i] = value
+		}
+		all = append(all, values)
+	}
+	return all, true
 }
 
 func userID(raw json.RawMessage) (string, bool) {

@@ -12,7 +12,8 @@ type Expected struct {
 	// Boards are the sorted sets by their names in the listing, and in each the bits
 	// of every member's score.
 	Boards map[string]map[string]uint64
-	// Windows is the listing: "start end expires" in Unix ms.
+	// Windows is the listing: "start end expires" in Unix ms, of boards that aren't by the default
+	// rule "start end rule expires".
 	Windows map[string]string
 	// Expires is when each key goes, in Unix ms.
 	Expires map[string]int64
@@ -26,24 +27,27 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 	defer o.mu.Unlock()
 	o.catchUp()
 	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}}
-	for b, members := range o.boards {
+	for b, set := range o.boards {
 		w := b.window
 		expires := w.end + w.period.Retention.Milliseconds()
 		if expires <= now.UnixMilli() {
 			continue
 		}
 		name := fmt.Sprintf("%s:%s:%s", b.name, w.period.Name, w.name)
-		l := o.config.layoutOf(w.period)
-		scores := make(map[string]uint64, len(members))
-		for user, s := range members {
-			bits, err := l.score(w, s)
+		scores := make(map[string]uint64, len(set.members))
+		for user, s := range set.members {
+			bits, err := set.layout.score(w, s)
 			if err != nil {
 				return e, fmt.Errorf("%q in %s: %w", user, name, err)
 			}
 			scores[user] = bits
 		}
 		e.Boards[name] = scores
-		e.Windows[name] = fmt.Sprintf("%d %d %d", w.start, w.end, expires)
+		rule := ""
+		if r := set.layout.rule; !o.config.byDefault(r) {
+			rule = " " + r.text()
+		}
+		e.Windows[name] = fmt.Sprintf("%d %d%s %d", w.start, w.end, rule, expires)
 		e.Expires[name] = expires + 24*time.Hour.Milliseconds()
 	}
 	return e, nil

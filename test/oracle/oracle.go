@@ -2,9 +2,9 @@
 // alone, by the contract and nothing else: it shares no code with the consumer, only the
 // standard library, and does everything in the plainest way it can.
 //
-//	record ─▶ judge (encoding/json, math/big) ─▶ windows (time) ─▶ sums ─▶ scores (math/big)
+//	record ─▶ judge (encoding/json, math/big) ─▶ windows (time) ─▶ standings ─▶ scores (math/big)
 //
-// Sums and latest times don't depend on the order, so records come in any. The one
+// Standings don't depend on the order, so records come in any. The one
 // exception is overflow: which events are refused depends on the order and on cuts,
 // so whoever publishes them has to say it (Record.Overflow).
 package oracle
@@ -21,6 +21,9 @@ type Config struct {
 	WeekStart time.Weekday
 	Periods   []Period // the enabled ones
 	Boards    []string // none: any name
+	// Rules are what boards count, by name, AnyBoard's where one isn't named. Without, all are
+	// by the default rule.
+	Rules map[string]Board
 
 	Fields map[string][]string // where a field stands, by its name; by default there
 
@@ -57,7 +60,7 @@ type Record struct {
 	Value     []byte
 	Headers   []Header
 	before    bool // see Before
-	Overflow  bool // its points are refused, for its member's sum would leave the range
+	Overflow  bool // it is refused, for its member's sum would leave the range
 }
 
 // At is where a record stands.
@@ -92,7 +95,7 @@ type Oracle struct {
 	reasons map[At]string
 	ids     map[At]string        // of the bad ones
 	windows map[string][]*window // by period
-	boards  map[board]map[string]*sum
+	boards  map[board]*sorted
 
 	records []Record // with Duplicates
 	behind  bool     // not all of them were gone through
@@ -104,11 +107,10 @@ type board struct {
 	window *window
 }
 
-// sum is a member's standing in a window.
-type sum struct {
-	points int64
-	time   int64 // of the latest event with positive points
-	timed  bool  // there is one
+// sorted is what a sorted set has.
+type sorted struct {
+	layout  layout
+	members map[string]*standing
 }
 
 // New makes an oracle.
@@ -120,7 +122,7 @@ func New(c Config) *Oracle {
 
 func (o *Oracle) reset() {
 	o.counts, o.reasons, o.ids, o.behind = Counts{Dead: map[string]int64{}}, map[At]string{}, map[At]string{}, false
-	o.windows, o.boards = map[string][]*window{}, map[board]map[string]*sum{}
+	o.windows, o.boards = map[string][]*window{}, map[board]*sorted{}
 }
 
 // Add takes a committed record, in any order, each once. It returns the reason why it
@@ -150,30 +152,31 @@ func (o *Oracle) now(r Record) (reason string) {
 		o.ids[At{r.Partition, r.Offset}] = id
 		return reason
 	}
-	taken, early := o.taken(e.time, r.Time)
-	if len(taken) == 0 && early {
-		o.counts.Early++
-		return ""
-	}
-	if len(taken) == 0 {
-		o.counts.Late++
-		return ""
-	}
-	o.counts.Applied++
-	for _, name := range e.boards {
+	counts, early := false, true
+	for i, name := range e.boards {
+		taken, ahead := o.taken(o.config.rule(name), e.time, r.Time)
 		for _, w := range taken {
-			o.add(board{name, w}, e)
+			o.add(board{name, w}, e.user, e.values[i], e.time)
 		}
+		counts, early = counts || len(taken) > 0, early && ahead
+	}
+	switch {
+	case counts:
+		o.counts.Applied++
+	case early:
+		o.counts.Early++
+	default:
+		o.counts.Late++
 	}
 	return ""
 }
 
-// taken are the windows that take an event: those that ended no longer than the
-// lateness before its record's time. It is early before the start of all periods.
-func (o *Oracle) taken(at, recordTime int64) (taken []*window, early bool) {
+// taken are the windows of a board that take an event: those that ended no longer than the
+// lateness before its record's time. It is early before the start of all of its periods.
+func (o *Oracle) taken(b Board, at, recordTime int64) (taken []*window, early bool) {
 	early = true
 	for _, p := range o.config.Periods {
-		if (p.Every > 0 || p.End > 0) && at < p.Start {
+		if !b.has(p.Name) || (p.Every > 0 || p.End > 0) && at < p.Start {
 			continue
 		}
 		early = false
@@ -191,21 +194,18 @@ func (o *Oracle) taken(at, recordTime int64) (taken []*window, early bool) {
 	return taken, early
 }
 
-func (o *Oracle) add(b board, e event) {
-	members := o.boards[b]
-	if members == nil {
-		members = map[string]*sum{}
-		o.boards[b] = members
+func (o *Oracle) add(b board, user string, values tuple, at int64) {
+	set := o.boards[b]
+	if set == nil {
+		set = &sorted{o.config.layoutOf(b.window.period, o.config.rule(b.name)), map[string]*standing{}}
+		o.boards[b] = set
 	}
-	s := members[e.user]
+	s := set.members[user]
 	if s == nil {
-		s = &sum{}
-		members[e.user] = s
+		s = &standing{}
+		set.members[user] = s
 	}
-	s.points += e.points
-	if e.points > 0 && (!s.timed || e.time > s.time) {
-		s.time, s.timed = e.time, true
-	}
+	s.take(set.layout.rule, set.layout, b.window, values, at)
 }
 
 // Counts is what must have become of the records so far.

@@ -46,7 +46,8 @@ func TestLayoutsComeToWhatTheDesignSays(t *testing.T) {
 		{"wide", "yearly", 2_000_000_000, 0, 15},
 		{"wide", "yearly", 10_000_000_000, 0, 118},
 	} {
-		l := Config{MaxPoints: c.most}.layoutOf(Period{Name: c.period, Layout: c.kind})
+		config := Config{MaxPoints: c.most}
+		l := config.layoutOf(Period{Name: c.period, Layout: c.kind}, config.rule("global"))
 		if l.tick != c.tick || c.k != 0 && l.k != c.k {
 			t.Errorf("%s %s ±%d: k %d, tick %d ms; the design says %d and %d", c.kind, c.period, c.most, l.k, l.tick, c.k, c.tick)
 		}
@@ -173,7 +174,7 @@ func TestTheOracleFindsTheEventOfARecordWhereverItStands(t *testing.T) {
 			r.Headers = append(r.Headers, Header{key, []byte(value)})
 		}
 		e, id, reason := c.config.judge(r)
-		if id != c.id || reason != c.reason || reason == "" && (e.user != "u" || e.points != 5 || e.time != c.time) {
+		if id != c.id || reason != c.reason || reason == "" && (e.user != "u" || e.values[0] != tuple{5} || e.time != c.time) {
 			t.Errorf("%s %s: %+v %q %q", c.headers, c.value, e, id, reason)
 		}
 	}

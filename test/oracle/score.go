@@ -24,15 +24,24 @@ type layout struct {
 	wide bool
 	k    uint
 	tick int64 // ms
-	most int64 // points
+	rule Board
+	most *big.Int // the greatest packed tuple
+	low  *big.Int // the least: 0, or -most where the one field is signed
 }
 
 func pow2(n uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), n) }
 
 // layoutOf takes as many bits of ticks as the range leaves, and no more than a tick of
 // 1 ms can use.
-func (c Config) layoutOf(p Period) layout {
-	l := layout{wide: p.Layout == "wide", most: c.MaxPoints}
+func (c Config) layoutOf(p Period, b Board) layout {
+	l := layout{wide: p.Layout == "wide", rule: b, low: new(big.Int)}
+	var err error
+	if l.most, err = b.packed(l.wide, b.best()); err != nil {
+		panic(err) // it is in range
+	}
+	if b.Fields[0].Signed {
+		l.low.Neg(l.most)
+	}
 	ms := lengths[p.Name].Milliseconds()
 	switch {
 	case p.Every > 0:
@@ -52,34 +61,39 @@ func (c Config) layoutOf(p Period) layout {
 // fits reports whether the range leaves k bits of ticks.
 func (l layout) fits(k uint) bool {
 	if !l.wide { // 53 bits in all
-		return pow2(53-k).Cmp(big.NewInt(l.most)) > 0
+		return k < 53 && pow2(53-k).Cmp(l.most) > 0
 	}
-	codes := new(big.Int).Lsh(big.NewInt(2*l.most+1), k)
+	codes := new(big.Int).Sub(l.most, l.low)
+	codes.Add(codes, big.NewInt(1)).Lsh(codes, k)
 	return codes.Cmp(new(big.Int).Sub(pow2(63), pow2(53))) <= 0
 }
 
+// ticks are how many whole ones lie between a time and the window's last millisecond.
+func (l layout) ticks(w *window, at int64) int64 { return (w.end - 1 - max(at, w.start)) / l.tick }
+
 // score is the bits of a member's score in a window.
-func (l layout) score(w *window, s *sum) (uint64, error) {
+func (l layout) score(w *window, s *standing) (uint64, error) {
 	at := w.start
-	if s.timed && s.time > at {
+	if s.timed {
 		at = s.time
 	}
-	if s.points > l.most || s.points < -l.most {
-		return 0, fmt.Errorf("%d points leave ±%d: the records ought to overflow", s.points, l.most)
+	packed, err := l.rule.packed(l.wide, s.values)
+	if err != nil {
+		return 0, err
 	}
-	ticks := (w.end - 1 - at) / l.tick
-	code := big.NewInt(s.points)
+	ticks := l.ticks(w, at)
+	code := new(big.Int).Set(packed)
 	if l.wide {
-		// The integer points·2^k + ticks, with points biased so that negatives sort,
+		// The integer packed·2^k + ticks, with packed biased so that negatives sort,
 		// as the bits of a positive normal double.
-		code.Add(code, big.NewInt(l.most))
+		code.Sub(code, l.low)
 		code.Lsh(code, l.k).Add(code, big.NewInt(ticks)).Add(code, pow2(52))
 		return code.Uint64(), nil
 	}
 	code.Lsh(code, l.k).Add(code, big.NewInt(ticks))
 	score, exact := new(big.Rat).SetFrac(code, pow2(l.k)).Float64()
 	if !exact {
-		return 0, fmt.Errorf("%d points and %d ticks are no double", s.points, ticks)
+		return 0, fmt.Errorf("%v packed and %d ticks are no double", packed, ticks)
 	}
 	return math.Float64bits(score), nil
 }
