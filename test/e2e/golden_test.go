@@ -1,0 +1,178 @@
+package e2e
+
+// The examples of docs/rules.md: its configuration, its events and its boards.
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// example is some events, and the board that they come to: a row for each member under a head.
+type example struct {
+	board  string
+	events []string
+	head   []string
+	rows   [][]string
+}
+
+// cells are those of a table's row, without the quotes of code.
+func cells(line string) []string {
+	var all []string
+	for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+		all = append(all, strings.Trim(strings.TrimSpace(cell), "`"))
+	}
+	return all
+}
+
+// examples are those of the document: each block of events with the table after it.
+func examples(t *testing.T, text string) (all []example) {
+	t.Helper()
+	pair := regexp.MustCompile("(?s)```json\n(.*?)```\n\n((?:\\|[^\n]*\n)+)")
+	for _, m := range pair.FindAllStringSubmatch(text, -1) {
+		e := example{events: strings.Split(strings.TrimSpace(m[1]), "\n")}
+		var first struct{ Board string }
+		decode(t, []byte(e.events[0]), &first)
+		e.board = first.Board
+		table := strings.Split(strings.TrimSpace(m[2]), "\n")
+		e.head = cells(table[0])
+		for _, line := range table[2:] {
+			e.rows = append(e.rows, cells(line))
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// documented are the settings of the document's configuration.
+func documented(t *testing.T, text string) map[string]string {
+	t.Helper()
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(text)
+	if block == nil {
+		t.Fatal("rules.md has no configuration")
+	}
+	var config struct {
+		Event  struct{ Fields map[string]string }
+		Boards map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(block[1]), &config); err != nil {
+		t.Fatal(err)
+	}
+	boards, err := json.Marshal(config.Boards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{"boards": string(boards)}
+	for name, path := range config.Event.Fields {
+		settings["event.fields."+name] = path
+	}
+	return settings
+}
+
+func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := documented(t, string(document))
+	for _, period := range []string{"weekly", "monthly", "yearly"} {
+		settings["periods."+period+".retention"] = "36500d" // the examples have a date
+	}
+	place := harness.New(t, harness.Options{Settings: settings})
+	all := examples(t, string(document))
+	if len(all) != 4 {
+		t.Fatalf("%d examples were found: the pattern is wrong", len(all))
+	}
+	var date string
+	var records []*kgo.Record
+	for _, e := range all {
+		for _, value := range e.events {
+			var event struct {
+				Occurred time.Time `json:"occurred_at"`
+			}
+			decode(t, []byte(value), &event)
+			date = event.Occurred.Format("2006-01-02T")
+			r := harness.Record(0, value)
+			r.Timestamp = event.Occurred.Add(time.Second)
+			records = append(records, r)
+		}
+	}
+	place.Publish(t, records...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	for _, e := range all {
+		for _, window := range []string{"weekly 2026-W47", "yearly 2026"} {
+			period, name, _ := strings.Cut(window, " ")
+			shown := standings(t, place, e, period, name)
+			if want := dated(e.rows, e.head, date); period == "weekly" && fmt.Sprint(shown) != fmt.Sprint(want) {
+				t.Errorf("%s %s shows, by %v,\n%v\nand the document has\n%v", e.board, name, e.head, shown, want)
+			}
+			if len(shown) != len(e.rows) { // a year's ticks are longer
+				t.Errorf("%s %s has %d members, want %d", e.board, name, len(shown), len(e.rows))
+			}
+		}
+	}
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+}
+
+// dated are the rows with times in full.
+func dated(rows [][]string, head []string, date string) (all [][]string) {
+	for _, row := range rows {
+		row = append([]string(nil), row...)
+		for i, name := range head {
+			if name == "since" {
+				row[i] = date + row[i] + ".000Z"
+			}
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// standings are a board as the command and Redis show it, by the head of an example's table.
+func standings(t *testing.T, place *harness.Place, e example, period, window string) (rows [][]string) {
+	t.Helper()
+	var said struct {
+		Standings []struct {
+			Rank      int
+			Member    string
+			Fields    map[string]int64
+			ReachedAt string `json:"reached_at"`
+		}
+	}
+	decode(t, place.Command(t, "top", e.board, period, "--window", window, "--json"), &said)
+	scores := place.Board(t, e.board+":"+period+":"+window)
+	for _, s := range said.Standings {
+		var row []string
+		for _, name := range e.head {
+			switch name {
+			case "rank":
+				row = append(row, strconv.Itoa(s.Rank))
+			case "member":
+				row = append(row, s.Member)
+			case "since":
+				row = append(row, s.ReachedAt)
+			case "floor(score)":
+				row = append(row, strconv.FormatFloat(math.Floor(math.Float64frombits(scores[s.Member])), 'f', -1, 64))
+			default:
+				row = append(row, strconv.FormatInt(s.Fields[name], 10))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,105 @@
+package harness
+
+// Boards by several rules at once, and events for them.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ruledBoards are boards by every rule there is: best of several fields and of one, sums of
+// fields, of fewest too, the last of fields with ties and of a signed one. The largest fields
+// leave ticks of 10 ms and more, so that there are events within one.
+const ruledBoards = `{
+	"global": {}, "eu": {}, "asia": {"periods": ["weekly", "sprint"]},
+	"arena": {"score": "best", "fields": [{"name": "stage", "max": 999}, {"name": "revives", "max": 99, "order": "fewest"}]},
+	"lap": {"score": "best", "fields": [{"name": "lap_ms", "max": 60000000, "order": "fewest"}], "periods": ["weekly", "cup"]},
+	"ladder": {"fields": [{"name": "levels", "max": 9999}, {"name": "deaths", "max": 999, "order": "fewest"}, {"name": "experience", "max": 9999}]},
+	"form": {"score": "last", "fields": [{"name": "elo", "max": 60000000}], "periods": ["monthly", "yearly", "weekly-us"]},
+	"mood": {"score": "last", "fields": [{"name": "mood", "max": 9, "signed": true}], "periods": ["weekly", "sprint"]},
+	"cup": {"score": "last", "fields": [{"name": "stage", "max": 9}, {"name": "revives", "max": 99, "order": "fewest"}], "periods": ["cup"]}
+}`
+
+// RuledBoards are the names of the boards of Ruled.
+func RuledBoards() []string {
+	return []string{"global", "eu", "asia", "arena", "lap", "ladder", "form", "mood", "cup"}
+}
+
+// Ruled are settings with boards by several rules, and periods of their own: a season that runs
+// from start to end, windows of equal length, and another calendar.
+func Ruled(start, end time.Time) map[string]string {
+	instant := func(at time.Time) string { return at.UTC().Truncate(time.Second).Format(time.RFC3339) }
+	return map[string]string{
+		"boards":             ruledBoards,
+		"event.fields.stage": "run.stage", "event.fields.revives": "run.revives",
+		"periods.cup.start": instant(start), "periods.cup.end": instant(end), "periods.cup.lateness": "1h", "periods.cup.retention": "9d",
+		"periods.weekly.layout": "wide",
+		"periods.sprint.every":  "120h", "periods.sprint.from": "2026-01-01T00:00:00Z", "periods.sprint.retention": "60d", "periods.sprint.layout": "wide",
+		"periods.weekly-us.calendar": "weekly", "periods.weekly-us.time_zone": "America/New_York", "periods.weekly-us.week_start": "sunday", "periods.weekly-us.retention": "60d",
+	}
+}
+
+// RuledFields gives an event what the boards of Ruled count. Values are few, so that members
+// are equal in them, and have one often.
+func RuledFields(r *rand.Rand, event map[string]any) {
+	maps.Copy(event, map[string]any{
+		"points": r.IntN(9), "run": map[string]any{"stage": r.IntN(10), "revives": r.IntN(4)},
+		"lap_ms": 60_000 + r.IntN(20), "levels": r.IntN(3), "deaths": r.IntN(2), "experience": r.IntN(50),
+		"elo": 1000 + r.IntN(20), "mood": r.IntN(19) - 9,
+	})
+}
+
+// RuledEvents are events of a member on boards of Ruled: one; or one, and a second that takes back
+// some of what the first had in a sum; or one that is bad for a field; or one that overflows, of
+// a member that has no other.
+func RuledEvents(r *rand.Rand, partition int, member string, event map[string]any) []*kgo.Record {
+	RuledFields(r, event)
+	event["user_id"] = member
+	some := RuledBoards()
+	r.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+	event["board"] = some[:1+r.IntN(4)]
+	record := func() *kgo.Record {
+		value, err := json.Marshal(event)
+		if err != nil {
+			panic(err) // we have made it
+		}
+		return Record(partition, string(value))
+	}
+	switch r.IntN(60) {
+	case 0:
+		event["board"] = []string{"global", "arena", "ladder"}
+		lacking := []string{"points", "run", "levels", "deaths", "experience"}
+		delete(event, lacking[r.IntN(len(lacking))])
+	case 1:
+		event["board"], event["lap_ms"] = []string{"lap", "eu"}, -1
+	case 2, 3, 4:
+		delete(event, "event_id") // both count
+		event["board"], event["levels"], event["experience"] = []string{"ladder", "eu"}, 1, 30
+		whole := record()
+		event["levels"], event["experience"], event["deaths"], event["points"] = r.IntN(2)-1, -r.IntN(30), 0, -r.IntN(9)
+		return []*kgo.Record{whole, record()}
+	case 5:
+		if r.IntN(8) > 0 {
+			break
+		}
+		delete(event, "event_id")
+		event["user_id"] = fmt.Sprintf("over%d", r.Uint64())
+		event["board"], event["levels"], event["experience"] = []string{"asia", "ladder", "arena"}, 1, -1
+		return []*kgo.Record{Overflows(record())}
+	}
+	return []*kgo.Record{record()}
+}
+
+type overflows struct{}
+
+// Overflows marks a record as one that is expected to be refused for what it adds.
+func Overflows(r *kgo.Record) *kgo.Record {
+	r.Context = context.WithValue(context.Background(), overflows{}, true)
+	return r
+}
