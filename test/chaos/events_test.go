@@ -1,7 +1,7 @@
 package chaos
 
-// Events of all sorts, repeatable by their seed: corrections, ties, several boards, old
-// ones, late ones, CloudEvents, tombstones and bad ones.
+// Events of all sorts, repeatable by their seed: corrections, ties, several boards and rules,
+// old ones, early and late ones, CloudEvents, tombstones, bad ones and ones that overflow.
 
 import (
 	"encoding/json"
@@ -17,9 +17,6 @@ import (
 // members is how many there are: enough that a burst's batch is swept in many pieces.
 const members = 6000
 
-// boards are those that the consumers allow.
-const boards = "global,eu,asia"
-
 // event is a record of an event for a partition.
 func event(r *rand.Rand, partition int) *kgo.Record {
 	now := time.Now().UTC()
@@ -34,6 +31,7 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	case 2:
 		value["board"] = []string{"eu", "asia", "eu"}
 	}
+	ruled := r.IntN(3) == 0
 	switch r.IntN(6) {
 	case 0: // at the record's time
 	case 1: // to the second, so that times are equal
@@ -56,6 +54,9 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 		return record
 	case 4:
 		return cloudEvent(r, partition, value)
+	}
+	if ruled {
+		return harness.RuledEvent(r, partition, value["user_id"].(string), value)
 	}
 	return harness.Record(partition, asJSON(value))
 }

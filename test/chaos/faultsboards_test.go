@@ -75,13 +75,14 @@ func (w *world) remedy(unlocked bool) (swapped string, err error) {
 	}
 }
 
-// liveBoard is a board of now that a shard lists, which events are going to; none: "".
+// liveBoard is a board of now that a shard lists, which events are going to for as long as anybody
+// waits for one; none: "".
 func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string, error) {
 	windows, err := w.store.at(ctx).HGetAll(ctx, w.place.KeyIn(shard, "windows")).Result()
 	if err != nil {
 		return "", fmt.Errorf("list windows: %w", err)
 	}
-	now, live := time.Now().UnixMilli(), []string(nil)
+	now, live := time.Now(), []string(nil)
 	for board, listing := range windows {
 		bounds := strings.Fields(listing)
 		if len(bounds) < 2 {
@@ -92,7 +93,7 @@ func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string,
 		if err := errors.Join(err1, err2); err != nil {
 			return "", fmt.Errorf("the window %s is listed as %q: %w", board, listing, err)
 		}
-		if start <= now && now < end {
+		if start <= now.UnixMilli() && now.Add(time.Minute).UnixMilli() < end {
 			live = append(live, board)
 		}
 	}

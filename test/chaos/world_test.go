@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,7 +31,7 @@ const (
 // swept in many pieces.
 var quick = map[string]string{
 	"kafka.session_timeout": sessionTimeout.String(), "kafka.heartbeat": "500ms", "kafka.timeout": "3s", "kafka.commit_interval": "200ms",
-	"redis.timeout": "1s", "piece_time": "500us", "fold_memory": "32MiB", "boards": boards,
+	"redis.timeout": "1s", "piece_time": "500us", "fold_memory": "32MiB",
 }
 
 // world is one mode's.
@@ -78,7 +79,7 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.store = newStore(t, mode, seed)
 	w.place = harness.New(t, harness.Options{
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
-		Settings: with(quick, w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
+		Settings: with(quick, seasonal(), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
 	})
 	for range consumers {
 		w.slots = append(w.slots, &slot{consumer: w.place.Start(t)})
@@ -88,6 +89,14 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.readers = startReaders(t, w, seed)
 	w.stale = startStaleness(t, w)
 	return w
+}
+
+// seasonal are boards by several rules, and a season that ends in the middle of what goes wrong.
+// What begins before it is early where a board has no other period.
+func seasonal() map[string]string {
+	const starting = 10 * time.Second // a world
+	now, lasts := time.Now(), *duration/time.Duration(strings.Count(*modes, ",")+1)
+	return harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
 }
 
 // startKafka starts a Kafka with a second listener, which is behind a network.

@@ -50,7 +50,12 @@ func ruled(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 		default:
 			event["occurred_at"] = at.UnixMilli()
 		}
-		all = append(all, harness.RuledEvents(r, r.IntN(partitions), fmt.Sprintf("p%d", r.IntN(3000)), event)...)
+		partition, member := r.IntN(partitions), fmt.Sprintf("p%d", r.IntN(3000))
+		if r.IntN(20) == 0 {
+			all = append(all, harness.TakenBack(r, partition, member, event)...)
+		} else {
+			all = append(all, harness.RuledEvent(r, partition, member, event))
+		}
 	}
 	return all
 }

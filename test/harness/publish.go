@@ -134,7 +134,7 @@ func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
 	t.Helper()
 	o := p.Oracle(t)
 	for _, r := range records {
-		overflow := overflow || r.Context != nil && r.Context.Value(overflows{}) != nil
+		overflow := overflow || overflows(r)
 		q := Published{
 			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(),
 			Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers, Overflow: overflow,

@@ -3,7 +3,7 @@ package harness
 // Boards by several rules at once, and events for them.
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,7 +17,7 @@ import (
 // fields, of fewest too, the last of fields with ties and of a signed one. The largest fields
 // leave ticks of 10 ms and more, so that there are events within one.
 const ruledBoards = `{
-	"global": {}, "eu": {}, "asia": {"periods": ["weekly", "sprint"]},
+	"global": {}, "eu": {}, "asia": {}, "us": {"periods": ["weekly", "sprint"]},
 	"arena": {"score": "best", "fields": [{"name": "stage", "max": 999}, {"name": "revives", "max": 99, "order": "fewest"}]},
 	"lap": {"score": "best", "fields": [{"name": "lap_ms", "max": 60000000, "order": "fewest"}], "periods": ["weekly", "cup"]},
 	"ladder": {"fields": [{"name": "levels", "max": 9999}, {"name": "deaths", "max": 999, "order": "fewest"}, {"name": "experience", "max": 9999}]},
@@ -28,7 +28,7 @@ const ruledBoards = `{
 
 // RuledBoards are the names of the boards of Ruled.
 func RuledBoards() []string {
-	return []string{"global", "eu", "asia", "arena", "lap", "ladder", "form", "mood", "cup"}
+	return []string{"global", "eu", "asia", "us", "arena", "lap", "ladder", "form", "mood", "cup"}
 }
 
 // Ruled are settings with boards by several rules, and periods of their own: a season that runs
@@ -55,51 +55,55 @@ func RuledFields(r *rand.Rand, event map[string]any) {
 	})
 }
 
-// RuledEvents are events of a member on boards of Ruled: one; or one, and a second that takes back
-// some of what the first had in a sum; or one that is bad for a field; or one that overflows, of
-// a member that has no other.
-func RuledEvents(r *rand.Rand, partition int, member string, event map[string]any) []*kgo.Record {
+// RuledEvent is an event of a member on boards of Ruled, as far as its fields and boards go: for
+// the most part a good one. Some are bad for a field, and some overflow, of members that have no
+// others.
+func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any) *kgo.Record {
 	RuledFields(r, event)
 	event["user_id"] = member
 	some := RuledBoards()
 	r.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 	event["board"] = some[:1+r.IntN(4)]
-	record := func() *kgo.Record {
-		value, err := json.Marshal(event)
-		if err != nil {
-			panic(err) // we have made it
-		}
-		return Record(partition, string(value))
-	}
-	switch r.IntN(60) {
-	case 0:
+	switch r.IntN(480) {
+	case 0, 1, 2, 3:
 		event["board"] = []string{"global", "arena", "ladder"}
 		lacking := []string{"points", "run", "levels", "deaths", "experience"}
 		delete(event, lacking[r.IntN(len(lacking))])
-	case 1:
+	case 4, 5, 6, 7:
 		event["board"], event["lap_ms"] = []string{"lap", "eu"}, -1
-	case 2, 3, 4:
-		delete(event, "event_id") // both count
-		event["board"], event["levels"], event["experience"] = []string{"ladder", "eu"}, 1, 30
-		whole := record()
-		event["levels"], event["experience"], event["deaths"], event["points"] = r.IntN(2)-1, -r.IntN(30), 0, -r.IntN(9)
-		return []*kgo.Record{whole, record()}
-	case 5:
-		if r.IntN(8) > 0 {
-			break
-		}
+	case 8:
 		delete(event, "event_id")
-		event["user_id"] = fmt.Sprintf("over%d", r.Uint64())
+		delete(event, "occurred_at") // windows take it
+		event["user_id"] = fmt.Sprintf("%s%d", overflowing, r.Uint64())
 		event["board"], event["levels"], event["experience"] = []string{"asia", "ladder", "arena"}, 1, -1
-		return []*kgo.Record{Overflows(record())}
 	}
-	return []*kgo.Record{record()}
+	return asRecord(partition, event)
 }
 
-type overflows struct{}
+// TakenBack are an event of a member on boards of Ruled, and one after it that takes back some of
+// what the first added to a sum.
+func TakenBack(r *rand.Rand, partition int, member string, event map[string]any) []*kgo.Record {
+	RuledFields(r, event)
+	delete(event, "event_id") // both count
+	event["user_id"], event["board"] = member, []string{"ladder", "eu"}
+	event["levels"], event["experience"] = 1, 30
+	whole := asRecord(partition, event)
+	event["levels"], event["experience"], event["deaths"], event["points"] = r.IntN(2)-1, -r.IntN(30), 0, -r.IntN(9)
+	return []*kgo.Record{whole, asRecord(partition, event)}
+}
 
-// Overflows marks a record as one that is expected to be refused for what it adds.
-func Overflows(r *kgo.Record) *kgo.Record {
-	r.Context = context.WithValue(context.Background(), overflows{}, true)
-	return r
+func asRecord(partition int, event map[string]any) *kgo.Record {
+	value, err := json.Marshal(event)
+	if err != nil {
+		panic(err) // we have made it
+	}
+	return Record(partition, string(value))
+}
+
+// overflowing is how the ids of members begin whose events overflow.
+const overflowing = "overflowing-"
+
+// overflows reports whether a record is expected to be refused for what it adds.
+func overflows(r *kgo.Record) bool {
+	return bytes.Contains(r.Value, []byte(`"user_id":"`+overflowing))
 }
