@@ -24,6 +24,9 @@ func (w *world) executed(c *call, r redissim.Result) {
 		w.swapped(c.from, r)
 		return
 	}
+	if c.kind == "rebuild" && len(w.setup.Books) > 0 && answered(r) == "applied" {
+		w.shadowed(c)
+	}
 	if c.kind == "read" {
 		w.readers[c.from.id-firstReader].note(keys(c.command.Args)[5])
 		return
@@ -58,6 +61,14 @@ func (w *world) executed(c *call, r redissim.Result) {
 		c.shard.applied(c)
 	}
 	c.shard.on.keep()
+}
+
+// answered is the first word of an answer.
+func answered(r redissim.Result) string {
+	if list, ok := r.Reply.([]any); ok && len(list) > 0 && !r.Torn() {
+		return fmt.Sprint(list[0])
+	}
+	return ""
 }
 
 // tears notes which partitions' ledgers are torn.

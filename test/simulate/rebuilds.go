@@ -58,7 +58,7 @@ const firstRebuild = 101
 
 // visitor is somebody who comes for one thing.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)
@@ -121,7 +121,7 @@ func (w *world) swapped(by *process, r redissim.Result) {
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
-		sh.rebuiltBy(by.book)
+		sh.rebuiltBy(by)
 		sh.on.keep()
 	}
 }

@@ -6,7 +6,10 @@ package simulate
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -256,7 +259,7 @@ func (p *process) rules(c *ingest.Config) {
 	}
 	counting := p.w.counting(p.book)
 	c.Rules, c.Events, c.Duplicates = counting.Windows, counting.Events, counting.Duplicates
-	c.RulesText = fmt.Sprintf("configuration %d", p.book)
+	c.RulesText = rulesText(p.book)
 	c.ReadRules = func(text string) (ingest.Counting, error) {
 		n := 0
 		if _, err := fmt.Sscanf(text, "configuration %d", &n); err != nil {
@@ -383,19 +386,47 @@ func (sh *shard) bookAt(partition int, offset int64) int {
 	return 0
 }
 
-// rebuiltBy notes that all which counts does by a rebuild's configuration, but for sweeps that it came
-// into the midst of.
-func (sh *shard) rebuiltBy(n int) {
-	for p, text := range sh.ledger() {
-		from, to, _ := parse(strings.TrimPrefix(text, "torn:"))
-		now := []counted{{0, from, n}}
-		if to > from {
-			by := sh.bookAt(p, from)
-			if by != n {
-				sh.w.count(rebuiltOther)
-			}
-			now = append(now, counted{from, to, by})
+// shadowed notes a piece of a rebuild, which goes by its own configuration, but for the sweep that it
+// settles in: the position says by which.
+func (w *world) shadowed(c *call) {
+	if c.command.Name() == "start.lua" {
+		clear(c.from.shadow)
+	}
+	if c.command.Name() != "apply.lua" {
+		return
+	}
+	field, expected, next := piece(c.command.Args)
+	if strings.Contains(expected, "@") {
+		return
+	}
+	p := w.idOf(field)
+	_, to, _ := parse(next)
+	by := c.from.book
+	if _, rules, ok := strings.Cut(next, "#"); ok {
+		by = w.bookBy(rules)
+	}
+	if by != c.from.book {
+		w.count(rebuiltOther)
+	}
+	c.from.shadow[p] = append(c.from.shadow[p], counted{fromOf(expected), to, by})
+}
+
+// bookBy is the configuration of a fingerprint: the first 16 digits of its text's SHA-256.
+func (w *world) bookBy(fingerprint string) int {
+	for n := range w.setup.Books {
+		if sum := sha256.Sum256([]byte(rulesText(n))); hex.EncodeToString(sum[:8]) == fingerprint {
+			return n
 		}
-		sh.books[p] = now
+	}
+	w.failf("no configuration has the fingerprint %s", fingerprint)
+	return 0
+}
+
+func rulesText(n int) string { return fmt.Sprintf("configuration %d", n) }
+
+// rebuiltBy notes that all which counts does as a rebuild has read it.
+func (sh *shard) rebuiltBy(p *process) {
+	if len(sh.w.setup.Books) > 0 {
+		sh.books = maps.Clone(p.shadow)
 	}
 }

@@ -111,8 +111,9 @@ type world struct {
 type process struct {
 	w *world
 	size
-	topics   []string // that it is configured with
-	book     int      // the configuration's number
+	topics   []string          // that it is configured with
+	book     int               // the configuration's number
+	shadow   map[int][]counted // of a rebuild: by which configurations it has counted records
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
