@@ -1,6 +1,9 @@
 package simulate
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Ways to break the product, each of which the simulation has to notice. A patch to Go
 // is text that takes another's place, in an overlay that only the tests' build sees: the
@@ -32,9 +35,10 @@ const (
 	ingestDir = "internal/ingest/"
 	foldDir   = ingestDir + "fold/"
 	startDir  = ingestDir + "start/"
+	rulesDir  = "internal/rules/"
 )
 
-var allBroken = append(append(brokenShards, brokenRepeats...), []broken{
+var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, []broken{
 	{
 		name: "commit before apply", what: "the offset is committed before the events count: who finds Redis empty believes it",
 		source: []patch{{
@@ -528,4 +532,4 @@ func (w *Writer) Give(letters []letter) { w.letters = letters }
 		wrong:  "a call has to",
 		within: 12, seed: 1000, each: crowdEvery,
 	},
-}...)
+})

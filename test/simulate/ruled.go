@@ -103,7 +103,7 @@ func (p *plan) ruled(change bool) {
 	s.Ruled = []ruledBoard{
 		{name: "eu", score: "best", fields: []ruledField{{name: "stage", most: int64(d.pick(9, 99))}, few}},
 		{name: "us", score: "sum", fields: []ruledField{{name: "gold", most: 999}, {name: "faults", most: 999, fewest: true}}},
-		{name: "cup", score: "last", fields: []ruledField{{name: "elo", most: int64(d.pick(3, 4000))}}},
+		{name: "cup", score: "last", fields: []ruledField{{name: "elo", most: int64(d.pick(3, 100_000_000_000))}}}, // of which ticks are long, and many times the same
 		{name: "lap", score: "best", fields: []ruledField{{name: "lap", most: 60, fewest: true}}},
 	}
 	if d.IntN(2) == 0 {
@@ -125,8 +125,8 @@ func (p *plan) ruled(change bool) {
 	}
 	named := []byte(`{"user_id":`)
 	small := d.IntN(2) == 0
+	var before []int64
 	for i := range p.sendings {
-		var before []int64
 		all := p.sendings[i].records
 		for j := range all {
 			v, has := bytes.CutPrefix(all[j].value, named)
@@ -136,7 +136,7 @@ func (p *plan) ruled(change bool) {
 				continue
 			}
 			if len(before) > 0 && d.IntN(2) == 0 { // at times that are equal, or nearly
-				if then := before[d.IntN(len(before))] + int64(d.IntN(3)); then <= all[j].time {
+				if then := before[d.pick(0, max(0, len(before)-6))+d.IntN(min(6, len(before)))] + int64(d.IntN(3)/2); then <= all[j].time {
 					at = then
 				}
 			}
