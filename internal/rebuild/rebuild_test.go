@@ -41,17 +41,18 @@ const topic = "events"
 
 // place is a log of some events, and live boards that a consumer has counted it into.
 type place struct {
-	t       testing.TB
-	redis   *redis.Client
-	kafka   *kgo.Client
-	cluster *kfake.Cluster
-	live    []*ranking.Store // one a shard
-	at      int              // the shard that a test meddles with
-	config  ranking.Config   // live's
-	prefix  string
-	job     *Job
-	replay  func(into ...ingest.Standings) *ingest.Replay
-	notes   []string
+	t        testing.TB
+	redis    *redis.Client
+	kafka    *kgo.Client
+	cluster  *kfake.Cluster
+	live     []*ranking.Store // one a shard
+	at       int              // the shard that a test meddles with
+	config   ranking.Config   // live's
+	prefix   string
+	job      *Job
+	settings ingest.Config // of replays
+	replay   func(into ...ingest.Standings) *ingest.Replay
+	notes    []string
 }
 
 type standings struct{ *ranking.Store }
@@ -100,15 +101,18 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	p.live = boards.New(p.config).Shards()
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic}}
 	t.Cleanup(transport.CloseIdleConnections)
+	p.settings = ingest.Config{
+		Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group", Owner: "test",
+		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
+		Rules:     fold.BuiltIn(calendar, (24 * time.Hour).Milliseconds(), periods.Weekly),
+		Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
+		Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+		Log: zap.NewNop(),
+	}
 	p.replay = func(into ...ingest.Standings) *ingest.Replay {
-		return ingest.NewReplay(ingest.Config{
-			Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group", Owner: "test",
-			FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
-			Rules:     fold.BuiltIn(calendar, (24 * time.Hour).Milliseconds(), periods.Weekly),
-			Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
-			Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-			Standings: into, Log: zap.NewNop(), Stats: new(ingest.Stats),
-		})
+		c := p.settings
+		c.Standings, c.Stats = into, new(ingest.Stats)
+		return ingest.NewReplay(c)
 	}
 	p.job = &Job{
 		Live: p.live, Replay: p.into, From: ingest.ReplayFrom{From: start.FromWindow, SinceOrigin: true}, Owner: "the test",

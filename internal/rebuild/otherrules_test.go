@@ -1,0 +1,96 @@
+package rebuild
+
+// Rebuilds by other rules than those that the live sweep was begun by.
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/test/testenv"
+)
+
+// by has the place's replays go by rules of these names from here on: points are where their name
+// says.
+func (p *place) by(name string) {
+	p.t.Helper()
+	counting := func(name string) ingest.Counting {
+		fields, err := event.NewFields(event.Paths{Points: name})
+		require.NoError(p.t, err)
+		c := ingest.Counting{Events: p.settings.Events, Windows: p.settings.Rules}
+		c.Events.Fields = fields
+		return c
+	}
+	c := counting(name)
+	p.settings.Events, p.settings.RulesText = c.Events, name
+	p.settings.ReadRules = func(text string) (ingest.Counting, error) { return counting(text), nil }
+}
+
+func fingerprint(t *testing.T, text string) ledger.Fingerprint {
+	t.Helper()
+	f, err := ledger.ParseFingerprint(rules.Fingerprint(text))
+	require.NoError(t, err)
+	return f
+}
+
+// The live boards are in a sweep that was begun by the rules "old", and a rebuild by "new" settles
+// at the very same position: what is in of the sweep counts by those that it was begun by, all before
+// it by the rebuild's.
+func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		const events, members = 600, 60
+		p := newPlaceOn(t, testenv.Redis(t).Client(t), of, 0, members)
+		p.send(events, func(i int) []byte { return fmt.Appendf(nil, `{"user_id":"m%d","old":1,"new":1000}`, i%members) })
+		p.begin()
+		p.by("old")
+		for shard := range p.live { // each in the middle of its own members
+			low, share := of.From(shard), ^uint64(0)/uint64(of)
+			by := fingerprint(t, "old")
+			p.standsAt(shard, ledger.Position{From: 200, To: events, Hash: low + share/2, Rules: by})
+			// With a consumer's piece comes their text, which a replay's has not.
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "rules"), by.String(), "old", topic+"/0", by.String()).Err())
+		}
+		positions := func() (all []string) {
+			for shard := range p.live {
+				all = append(all, p.position(shard))
+			}
+			return all
+		}
+		was := positions()
+		require.Contains(t, was[0], "#")
+
+		p.by("new")
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Equal(t, was, positions())
+		counts := func(sweeps func(hash uint64) bool) map[string]int64 {
+			all := map[string]int64{}
+			for i := range events {
+				member := fmt.Sprintf("m%d", i%members)
+				switch hash := xxhash.Sum64String(member); {
+				case i < 200:
+					all[member] += 1000
+				case sweeps(hash):
+					all[member]++
+				}
+			}
+			return all
+		}
+		require.Equal(t, counts(func(hash uint64) bool {
+			shard := of.Of(hash)
+			return hash < of.From(shard)+^uint64(0)/uint64(of)/2
+		}), p.points())
+		p.nothingLeft()
+
+		// The consumer goes on by rules of its own, and finishes the sweep by the old ones.
+		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
+		require.Equal(t, counts(func(uint64) bool { return true }), p.points())
+	})
+}
