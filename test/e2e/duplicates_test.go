@@ -66,6 +66,9 @@ func ruled(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 func TestRepeatsCountOnceThroughKillsAndARebuild(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []string{"1", "5"} {
+		if shards != "1" && testing.Short() {
+			continue
+		}
 		t.Run(shards, func(t *testing.T) {
 			settings := harness.Ruled(time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
 			maps.Copy(settings, map[string]string{
