@@ -28,9 +28,9 @@ func lived(t *testing.T, from int64, n int) *report {
 }
 
 func TestBoardsBySeveralRulesEndAsTheOracleSaysWhateverHappens(t *testing.T) {
-	n := 40
+	n := 100
 	if !testing.Short() {
-		n = 300
+		n = 150
 	}
 	r := lived(t, ruledFrom, n)
 	t.Logf("%v", r)
@@ -38,9 +38,9 @@ func TestBoardsBySeveralRulesEndAsTheOracleSaysWhateverHappens(t *testing.T) {
 }
 
 func TestARecordCountsByTheRulesThatItsSweepWasBegunByWhateverHappens(t *testing.T) {
-	n := 40
+	n := 100
 	if !testing.Short() {
-		n = 300
+		n = 150
 	}
 	r := lived(t, booksFrom, n)
 	t.Logf("%v", r)
