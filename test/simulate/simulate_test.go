@@ -125,7 +125,7 @@ func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
 		t.Skip("one world is lived alone")
 	}
 	n, all := 150, newReport()
-	if !testing.Short() {
+	if !testing.Short() && !shuffled { // make simulate lives as many worlds, and they are the same
 		n = 1000
 	}
 	for i := range int64(n) {
