@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )
@@ -50,7 +51,7 @@ func TestTheTextOfAConfigurationSaysAllThatCounts(t *testing.T) {
 		require.NotContains(t, texts, text)
 		texts = append(texts, text)
 
-		counting, err := ReadRules(text, c.Retentions())
+		counting, err := Counting(text, c)
 		require.NoError(t, err)
 		want, err := c.EventRules()
 		require.NoError(t, err)
@@ -83,31 +84,30 @@ func TestRulesThatCannotBeGoneByAreNamed(t *testing.T) {
 	c := config.Defaults()
 	set, err := RuleSet(c)
 	require.NoError(t, err)
-	kept := c.Retentions()
 	for want, change := range map[string]func(*rules.Set){
-		"isn't enabled here": func(*rules.Set) { delete(kept, periods.Monthly) },
-		"a rule of its own": func(s *rules.Set) {
+		"the period sprint isn't enabled here": func(s *rules.Set) { s.Periods["sprint"] = s.Periods[periods.Weekly] },
+		`board "arena": its `: func(s *rules.Set) {
 			b := s.Boards[rules.AnyBoard]
-			rule, err := rules.New(rules.Best, b.Rule.Fields)
+			var fields []codec.Field
+			for _, name := range []string{"a", "b"} {
+				fields = append(fields, codec.Field{Name: name, Max: 90_000_000})
+			}
+			all, err := codec.NewFields(fields...)
+			require.NoError(t, err)
+			rule, err := rules.New(rules.Best, all)
 			require.NoError(t, err)
 			s.Boards["arena"] = rules.Board{Rule: rule, Periods: b.Periods}
 		},
-		"beside those that are": func(s *rules.Set) { s.Boards["arena"] = s.Boards[rules.AnyBoard] },
-		"periods of its own": func(s *rules.Set) {
-			b := s.Boards[rules.AnyBoard]
-			s.Boards["arena"] = rules.Board{Rule: b.Rule, Periods: b.Periods[:1]}
-		},
-		"no board has": func(s *rules.Set) { s.Boards = map[string]rules.Board{} },
+		"no board":     func(s *rules.Set) { s.Boards = map[string]rules.Board{} },
 		"no field":     func(s *rules.Set) { s.Fields["lap"] = "lap" },
 		"event.fields": func(s *rules.Set) { s.Fields["user_id"] = "." },
 	} {
 		s, err := rules.Parse(set.Text())
 		require.NoError(t, err)
-		kept = c.Retentions()
 		change(&s)
-		_, err = ReadRules(s.Text(), kept)
+		_, err = Counting(s.Text(), c)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = ReadRules(`{"v":2}`, kept)
+	_, err = Counting(`{"v":2}`, c)
 	require.Error(t, err)
 }
