@@ -9,7 +9,11 @@ package ranking
 // refuses a board whose rule has changed, in the call that would write.
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -168,4 +172,29 @@ func (s *Store) CheckRule(w *ledger.Window, listing string) error {
 		return &RuleError{w.Listing(), found, wanted}
 	}
 	return nil
+}
+
+// OtherRules says which of the windows that are listed, and whose retention isn't over, were written
+// by another rule than their boards have, in the order of their names: whoever has events for one is
+// refused them.
+func (s *Store) OtherRules(ctx context.Context) ([]*RuleError, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Listings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var others []*RuleError
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w, expires, err := ParseListing(name, all[name])
+		if err != nil || expires <= now.UnixMilli() {
+			continue // who applies to it says what is wrong; nobody does any more
+		}
+		if other, ok := errors.AsType[*RuleError](s.CheckRule(&w, all[name])); ok {
+			others = append(others, other)
+		}
+	}
+	return others, nil
 }

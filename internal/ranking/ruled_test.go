@@ -51,6 +51,9 @@ func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
 	score, err := f.client.ZScore(t.Context(), f.key(0), "u").Result()
 	require.NoError(t, err)
 	require.Equal(t, int64(4296), int64(score), "any client sees the fields side by side")
+	others, err := f.store.OtherRules(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, others)
 
 	for _, other := range []string{"", "best(stage:999,revives:98:fewest)", "last(stage:999,revives:99:fewest)"} {
 		f.byRule(t, other)
@@ -64,6 +67,10 @@ func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
 		var wrong *RuleError
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, RuleError{w.Listing(), ours, other}, *wrong)
+		others, err := f.store.OtherRules(t.Context())
+		require.NoError(t, err)
+		require.Len(t, others, len(f.piece.Windows))
+		require.Contains(t, others, &RuleError{w.Listing(), ours, other})
 	}
 }
 

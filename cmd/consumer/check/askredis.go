@@ -56,6 +56,8 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	if f.state != nil && f.state.Windows > 0 {
 		f.lost, f.lostErr = r.Boards.Lost(ctx)
 		f.lostErr = clients.ExplainRedis(ctx, f.lostErr, cfg)
+		f.others, f.othersErr = r.Boards.OtherRules(ctx)
+		f.othersErr = clients.ExplainRedis(ctx, f.othersErr, cfg)
 	}
 	return f
 }

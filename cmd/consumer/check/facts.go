@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // kafkaFacts is what Kafka says. What couldn't be asked has its error instead, each
@@ -101,6 +102,9 @@ type redisFacts struct {
 	group      string   // of the configuration
 	lost       []string // windows that are listed, and whose keys are gone
 	lostErr    error    // of looking for them
+	// others are windows that were written by another rule than their boards have.
+	others    []*ranking.RuleError
+	othersErr error // of looking for them
 }
 
 // serverFacts is what a master says of itself.

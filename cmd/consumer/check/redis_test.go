@@ -145,6 +145,12 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"boards that are refilled", func(f *redisFacts, _ *serverFacts) {
 			f.state.Windows, f.state.Ledger, f.state.Refills = 3, map[string]string{"points/0": "7"}, map[string]int64{"points/0": 1007}
 		}, "boards", "warning: refilling: Redis was lost, with 1,000 records still to be read again"},
+		{"boards whose rule has changed", func(f *redisFacts, _ *serverFacts) {
+			f.state.Windows, f.others = 3, []*ranking.RuleError{{Window: "arena:weekly:2026-W47", Found: "best(stage:999)"}}
+		}, "rules", "wrong: 1 window written by another rule than the configuration has for the board: whoever has an event for one halts (board_rule): arena:weekly:2026-W47; " +
+			"the first by best(stage:999), and the configuration has points, summed (the default) → set the rule back"},
+		{"rules that couldn't be looked at", func(f *redisFacts, _ *serverFacts) { f.othersErr = errors.New("NOPERM") }, "rules", "not checked: NOPERM"},
+		{"boards by their rules", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "rules", "ok: every window that is listed was written by its board's rule"},
 		{"boards that couldn't be looked at", func(f *redisFacts, _ *serverFacts) { f.lostErr = errors.New("NOPERM") }, "boards", "not checked: NOPERM"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -27,6 +27,7 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	judgeSchema(s, f)
 	judgeLedger(s, f.state, topics)
 	judgeBoards(s, f, topics)
+	judgeRules(s, f)
 	judgeWorkers(s, f.state, f.group)
 }
 
@@ -46,6 +47,26 @@ func judgeBoards(s *section, f *redisFacts, topics []string) {
 			units.Plural(progress.Left(), "record")), "wait, or restore a backup of Redis")
 	case f.state.Windows > 0:
 		s.ok(check, "", "every window that is listed has its key")
+	}
+}
+
+// judgeRules says whether boards still have the rules that their windows were written by.
+func judgeRules(s *section, f *redisFacts) {
+	const check = "rules"
+	switch {
+	case f.othersErr != nil:
+		s.unchecked(check, "", f.othersErr.Error(), "")
+	case len(f.others) > 0:
+		var names []string
+		for _, e := range f.others {
+			names = append(names, e.Window)
+		}
+		first := f.others[0]
+		s.wrong(check, "", fmt.Sprintf("%s written by another rule than the configuration has for the board: whoever has an event for one halts (board_rule): %s; the first by %s, and the configuration has %s",
+			units.Plural(int64(len(names)), "window"), units.Names(names), ranking.RuleName(first.Found), ranking.RuleName(first.Wanted)),
+			"set the rule back, or give the new one to a board of another name, or have the windows written anew (consumer rebuild --board)")
+	case f.state.Windows > 0:
+		s.ok(check, "", "every window that is listed was written by its board's rule")
 	}
 }
 

@@ -241,6 +241,23 @@ func (b *Boards) Lost(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
+// OtherRules says which windows were written by another rule than their boards have, each once.
+func (b *Boards) OtherRules(ctx context.Context) ([]*ranking.RuleError, error) {
+	var all []*ranking.RuleError
+	for _, s := range b.shards {
+		others, err := s.OtherRules(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range others {
+			if !slices.ContainsFunc(all, func(e *ranking.RuleError) bool { return *e == *other }) {
+				all = append(all, other)
+			}
+		}
+	}
+	return all, nil
+}
+
 // Retire drops the listings of windows that have been over for two days, of every shard, and
 // returns how many. Where one fails the others go on. A *ranking.ClockError is returned once
 // everything is done, and is no failure.
