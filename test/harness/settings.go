@@ -128,7 +128,7 @@ func rules(t testing.TB, section string) (names []string, boards map[string]orac
 		}
 		boards[name] = board
 	}
-	if _, any := boards[oracle.AnyBoard]; any {
+	if _, others := boards[oracle.AnyBoard]; others {
 		names = nil
 	}
 	return names, boards
