@@ -15,6 +15,7 @@ import (
 
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/oracle"
+	"github.com/standings/standings/test/testenv"
 )
 
 // repeating are events of which many repeat one of the last few thousand, a few without ids, bad
@@ -64,11 +65,9 @@ func ruled(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 // sweeps, which others finish, after a rebuild beside the traffic and after Redis was lost; on one
 // shard and on several.
 func TestRepeatsCountOnceThroughKillsAndARebuild(t *testing.T) {
+	testenv.Slow(t)
 	t.Parallel()
 	for _, shards := range []string{"1", "5"} {
-		if shards != "1" && testing.Short() {
-			continue
-		}
 		t.Run(shards, func(t *testing.T) {
 			settings := harness.Ruled(time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
 			maps.Copy(settings, map[string]string{

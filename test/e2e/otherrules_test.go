@@ -14,6 +14,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // reading is what a configuration makes of the test's records.
@@ -66,11 +67,9 @@ func (r reading) counts(offset int, into map[string]int64) {
 }
 
 func TestARecordCountsByTheRulesThatItWasBegunBy(t *testing.T) {
+	testenv.Slow(t)
 	t.Parallel()
 	for _, shards := range []string{"1", "4"} {
-		if shards != "1" && testing.Short() {
-			continue
-		}
 		t.Run(shards, func(t *testing.T) {
 			place := harness.New(t, harness.Options{Settings: map[string]string{"piece_time": "500us", "redis.shards": shards, "kafka.session_timeout": "6s"}})
 			now := time.UnixMilli(time.Now().UnixMilli())
