@@ -168,8 +168,14 @@ func (p *proxy) waiting() string {
 }
 
 // passAnswers passes on what the server answers, by the fate of the request that it
-// answers: the latest.
+// answers: the latest. Requests that came with one whose answer ends it are taken all the
+// same, so that whoever passes them on gets to the end.
 func passAnswers(client, server net.Conn, fates <-chan loss) {
+	defer func() {
+		_ = client.Close()
+		for range fates {
+		}
+	}()
 	buffer := make([]byte, 64<<10)
 	now := answered
 	for {
@@ -183,7 +189,6 @@ func passAnswers(client, server net.Conn, fates <-chan loss) {
 		}
 		switch {
 		case now == hangUp || err != nil:
-			_ = client.Close()
 			return
 		case now == silence: // the client gives up and closes
 		default:
@@ -234,4 +239,45 @@ func after(d time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	time.AfterFunc(d, func() { close(done) })
 	return done
+}
+
+func TestAProxyEndsWhateverItsServerLeavesUnanswered(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	go func() {
+		for {
+			c, err := server.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).CloseWrite() // it takes requests, and answers none
+			_, _ = io.Copy(io.Discard, c)
+			_ = c.Close()
+		}
+	}()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t.Run("a proxy", func(t *testing.T) {
+			p := startProxy(t, server.Addr().String(), nil)
+			client, err := net.Dial("tcp", p.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			if _, err := client.Write([]byte(strings.Repeat("*1\r\n$4\r\nPING\r\n", 100))); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, client)
+		})
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("its end is waited for")
+	}
 }
