@@ -55,6 +55,12 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	defer ended()
 	old := place.Start(t)
 	place.AwaitBegun(t, within)
+	harness.Eventually(t, within, func() string { // the first reshard, too, has standings to copy
+		if len(place.Boards(t)) == 0 {
+			return "nothing is counted yet"
+		}
+		return ""
+	})
 
 	switches := 0
 	for _, to := range []int{3, 2, 1, 4} {
