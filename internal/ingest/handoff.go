@@ -5,6 +5,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/ledger"
 )
 
 // batch is a fold on its way from the reader to the sweeper.
@@ -17,7 +18,9 @@ type batch struct {
 	trail   trail.Trail // as of its end
 	again   bool        // the same is read once more, for members that it hasn't
 	by      *rulebook
-	exact   bool // every shard is brought to its end: others read on from there by other rules
+	// beyond is where refused members would leave the range of a field, by member: see maxBeyond.
+	beyond map[string]ledger.Beyond
+	exact  bool // every shard is brought to its end: others read on from there by other rules
 }
 
 // handoff passes batches from a partition's reader to its sweeper.

@@ -29,9 +29,9 @@ type lane struct {
 
 	at      ledger.Position
 	through int64 // the end of the last batch of the shard's that is through
-	// stopped: at a piece that is refused, because of refused; the position that it expects is expects.
+	// stopped: at a piece that is refused, the answer is refused; the position that it expects is expects.
 	stopped bool
-	refused []ledger.Refusal
+	refused ledger.Answer
 	expects ledger.Position
 	by      *rulebook          // of the batch
 	noted   ledger.Fingerprint // what the partition is counted by, as the shard has it
@@ -67,7 +67,7 @@ func (l *lane) takes(b *batch, always bool) bool {
 // sweep applies what the batch has for the shard, piece by piece, until it is through or a
 // piece is refused. It stops between two pieces, never within one.
 func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
-	l.stopped, l.refused = false, nil
+	l.stopped, l.refused = false, ledger.Answer{}
 	for {
 		piece, events, ok := l.pieces.Next(l.pace.width())
 		if !ok {
@@ -80,7 +80,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 			return err
 		}
 		if answer.Outcome == ledger.Refusing {
-			l.stopped, l.refused, l.expects = true, answer.Refused, piece.Expected
+			l.stopped, l.refused, l.expects = true, answer, piece.Expected
 			return nil
 		}
 		l.pace.observe(width, took)

@@ -61,6 +61,7 @@ func (lettersOfOthers) write(context.Context, *batch) error { return nil }
 // refuse takes the members out of the batch that the shards' answers name, and all those of
 // the pieces behind. It returns the lanes that stopped, which go on from there.
 func (r *refuser) refuse(ctx context.Context, b *batch, lanes []*lane) ([]*lane, error) {
+	b.beyond = nil
 	var stopped []*lane
 	for _, l := range lanes {
 		if !l.stopped {
@@ -78,12 +79,13 @@ func (r *refuser) refuse(ctx context.Context, b *batch, lanes []*lane) ([]*lane,
 		return nil, err
 	}
 	b.Found()
+	b.beyond = nil
 	return stopped, nil
 }
 
 // rest marks the members that a piece's answer names, and those of the pieces behind it.
 func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
-	if err := r.mark(b, l.refused); err != nil {
+	if err := r.mark(b, &l.refused); err != nil {
 		return err
 	}
 	for {
@@ -97,7 +99,7 @@ func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
 		if err != nil {
 			return err
 		}
-		if err := r.mark(b, answer.Refused); err != nil {
+		if err := r.mark(b, &answer); err != nil {
 			return err
 		}
 	}
@@ -105,9 +107,9 @@ func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
 	return nil
 }
 
-// mark takes members out of the batch.
-func (r *refuser) mark(b *batch, refused []ledger.Refusal) error {
-	for _, one := range refused {
+// mark takes the members that an answer names out of the batch.
+func (r *refuser) mark(b *batch, answer *ledger.Answer) error {
+	for _, one := range answer.Refused {
 		if err := r.refused.accept(one); err != nil {
 			return err
 		}
@@ -115,6 +117,7 @@ func (r *refuser) mark(b *batch, refused []ledger.Refusal) error {
 			return fmt.Errorf("%s: the standings refuse %q, who isn't in the piece", r.field, clipped([]byte(one.Member)))
 		}
 	}
+	b.keepBeyond(answer.Beyond)
 	return nil
 }
 

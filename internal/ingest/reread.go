@@ -54,7 +54,6 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	second := &rereading{
 		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec},
 		decoder: event.NewDecoder(b.by.events), batch: b, letters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
-		maxPoints: b.by.events.MaxPoints,
 	}
 	defer second.records.Close()
 	second.letters.Once = true
@@ -83,15 +82,14 @@ func (r *rereader) takeTurn(ctx context.Context) error {
 // rereading is a second reading of a batch for the events of members that are refused.
 type rereading struct {
 	*partition
-	source    *source
-	records   recordbatch.Reader
-	decoder   *event.Decoder // the worker's own is in use by its reader
-	letters   *deadletter.Writer
-	written   *deadletter.Written
-	batch     *batch
-	event     event.Event
-	maxPoints int64
-	found     int64
+	source  *source
+	records recordbatch.Reader
+	decoder *event.Decoder // the worker's own is in use by its reader
+	letters *deadletter.Writer
+	written *deadletter.Written
+	batch   *batch
+	event   event.Event
+	found   int64
 }
 
 // read ends as soon as all of their events are found.
@@ -156,13 +154,5 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 		return nil
 	}
 	return o.letters.Add(ctx, rec, o.decoder.ID(), refusalReasons[why],
-		fmt.Sprintf("with the events of %q from offset %d to %d %s",
-			clipped(o.event.User), o.batch.From(), o.batch.To()-1, refusalMessage(why, o.maxPoints)))
-}
-
-func refusalMessage(why ledger.Reason, maxPoints int64) string {
-	if why == ledger.WindowLimit {
-		return "a window would be opened beyond max_windows"
-	}
-	return fmt.Sprintf("a standing would leave ±%d points", maxPoints)
+		o.batch.refusalMessage(o.event.User, why))
 }

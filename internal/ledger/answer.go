@@ -42,6 +42,9 @@ type Answer struct {
 	Window  string
 	Members []string
 	Refused []Refusal
+	// Beyond is where those of the refused who would leave a field's range would leave it:
+	// only on boards that have a rule of their own.
+	Beyond []Beyond
 }
 
 // Refusal is a member whose changes in a piece can't be added, and why: in one window or
@@ -49,6 +52,14 @@ type Answer struct {
 type Refusal struct {
 	Member string
 	Reason Reason
+}
+
+// Beyond is the first field found whose range a member would leave.
+type Beyond struct {
+	Member string
+	Window Window // without its bounds
+	Field  int    // its number among the board's, from 1; 0: the change by itself leaves some field's range
+	Digit  int64  // what the field would be, where fewest counts: how much less than its max
 }
 
 // Reason is why a member is refused.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
@@ -239,16 +240,43 @@ func answer(reply []any) (ledger.Answer, error) {
 	case ledger.Lost, ledger.Unlisted:
 		a.Window = rest[0]
 	case ledger.Refusing:
-		if len(words) == 1 || len(words)%2 == 0 {
+		if len(words) == 1 || len(words)%3 != 1 {
 			return ledger.Answer{}, Faultf("an unexpected reply: %q of %d words", words[0], len(words))
 		}
-		for pair := range slices.Chunk(words[1:], 2) {
-			reason, ok := reasons[pair[0]]
+		for one := range slices.Chunk(words[1:], 3) {
+			reason, ok := reasons[one[0]]
 			if !ok {
-				return ledger.Answer{}, Faultf("an unexpected reply: %q refused for %q", pair[1], pair[0])
+				return ledger.Answer{}, Faultf("an unexpected reply: %q refused for %q", one[1], one[0])
 			}
-			a.Refused = append(a.Refused, ledger.Refusal{Member: pair[1], Reason: reason})
+			a.Refused = append(a.Refused, ledger.Refusal{Member: one[1], Reason: reason})
+			if one[2] == "" {
+				continue
+			}
+			beyond, ok := beyondField(one[2])
+			if !ok {
+				return ledger.Answer{}, Faultf("an unexpected reply: %q refused for %q at %q", one[1], one[0], one[2])
+			}
+			beyond.Member = one[1]
+			a.Beyond = append(a.Beyond, beyond)
 		}
 	}
 	return a, nil
+}
+
+// beyondField reads where a field would leave its range: a window, and the field's number from
+// 1 and its digit if they are known.
+func beyondField(where string) (b ledger.Beyond, ok bool) {
+	words := strings.Split(where, " ")
+	window := strings.SplitN(words[0], ":", 3)
+	if len(window) != 3 || len(words) != 1 && len(words) != 3 {
+		return b, false
+	}
+	b.Window = ledger.Window{Board: window[0], Period: window[1], Name: window[2]}
+	if len(words) == 1 {
+		return b, true
+	}
+	field, badField := strconv.Atoi(words[1])
+	digit, badDigit := strconv.ParseInt(words[2], 10, 64)
+	b.Field, b.Digit = field, digit
+	return b, badField == nil && badDigit == nil && field > 0 && field <= codec.MaxFields
 }

@@ -82,3 +82,50 @@ func TestASumBeyondItsFieldIsRefused(t *testing.T) {
 		require.Equal(t, []ledger.Refusal{{Member: "u", Reason: ledger.Overflow}}, f.apply(t).Refused)
 	})
 }
+
+// Who leaves the range of a field is named with the window, the field and what it would be.
+func TestAnOverflowByARuleSaysWhere(t *testing.T) {
+	for _, text := range []string{"sum(gold:9,lives:5:fewest)", "sum(net:9:signed)", "sum(lives:5:fewest)"} {
+		f := fixed(t)
+		r := f.byRule(t, text)
+		first := f.piece.Windows[0]
+		first.Start, first.End = 0, 0
+		beyond := func(member string, values codec.Tuple) ledger.Beyond {
+			t.Helper()
+			v := r.Value(&values, f.now)
+			f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+			f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{
+				{ID: []byte("other"), Points: 0, Time: f.now}, {ID: []byte(member), Points: v.Packed, Time: v.Time},
+			}}}
+			a := f.apply(t)
+			require.Equal(t, []ledger.Refusal{{Member: member, Reason: ledger.Overflow}}, a.Refused)
+			require.Len(t, a.Beyond, 1)
+			require.Equal(t, member, a.Beyond[0].Member)
+			require.Equal(t, first, a.Beyond[0].Window)
+			return a.Beyond[0]
+		}
+		at := func(b ledger.Beyond) [2]int64 { return [2]int64{int64(b.Field), b.Digit} }
+		switch r.Fields.Len() {
+		case 2:
+			v := r.Value(&codec.Tuple{8, 3}, f.now)
+			f.add(t, ledger.Member{ID: []byte("u"), Points: v.Packed, Time: v.Time})
+			require.Equal(t, [2]int64{1, 10}, at(beyond("u", codec.Tuple{2, 0})))
+			require.Equal(t, [2]int64{1, -1}, at(beyond("u", codec.Tuple{-9, 0})))
+			require.Equal(t, [2]int64{2, -1}, at(beyond("u", codec.Tuple{1, 3})), "6 lives are one more than it goes down from")
+			require.Equal(t, [2]int64{2, 6}, at(beyond("u", codec.Tuple{0, -4})))
+			require.Equal(t, [2]int64{1, 10}, at(beyond("u", codec.Tuple{2, 3})), "the first of two")
+		default:
+			if r.Fields.At(0).Signed {
+				require.Equal(t, [2]int64{1, -18}, at(beyond("u", codec.Tuple{-18})))
+			} else {
+				require.Equal(t, [2]int64{1, -1}, at(beyond("u", codec.Tuple{6})))
+			}
+		}
+	}
+	f := fixed(t)
+	f.byRule(t, "sum(gold:9,silver:9)")
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{{ID: []byte("u"), Points: rules.Beyond, Time: f.now}}}}
+	window := f.piece.Windows[0]
+	window.Start, window.End = 0, 0
+	require.Equal(t, []ledger.Beyond{{Member: "u", Window: window}}, f.apply(t).Beyond, "nobody knows by how much")
+}

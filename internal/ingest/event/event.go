@@ -27,7 +27,7 @@
 // | `invalid` | `user_id` or `points` missing, empty, of the wrong type, fractional, out of range, half a surrogate pair in the id | `"user_id":""`, `"user_id":4.0`, `"points":"5"`, `"points":1.5`, `"points":9223372036854775808` |
 // | `unknown_board` | not a name, not a configured board, none or more than 8 in the list | `"board":"a b"`, `"board":7`, `"board":[]`, a list of nine, repeated ones counted |
 // | `bad_time` | unreadable, before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
-// | `overflow` | it would take a standing past max_points | judged when it is applied, never here |
+// | `overflow` | it would take a standing past max_points, or a field past its range | judged when it is applied, never here |
 // | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
 package event
 

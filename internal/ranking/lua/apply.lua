@@ -29,8 +29,12 @@
 --   {lost, window}                listed, and its key is gone
 --   {unlisted, window}            not listed, and its key exists
 --   {foreign, window, member}     a score that this layout doesn't write
---   {refused, reason, member, …}  each once, for the first reason that was found
---     overflow                    a standing would leave the range of points, or of a field
+--   {refused, reason, member, where, …}
+--                                 each once, for the first reason that was found
+--     overflow                    a standing would leave the range of points, or of a field:
+--                                 by a rule, where is the window, the field's number from 1
+--                                 and what its digit would be, or the window alone if the
+--                                 change by itself is beyond what is counted; else ''
 --     window_limit                it would open a window beyond those that may be listed
 --
 -- Everything is read and checked before the first write. The first write marks
@@ -125,11 +129,15 @@ end
 -- include tuples.lua
 
 local refused, named = {'refused'}, {}
-local function refuse(reason, id)
+local current -- the window that is worked out
+local function refuse(reason, id, field, digit)
   if not named[id] then
     named[id] = true
+    local where = field and current.name or ''
+    if field and math.abs(digit) < 2 ^ 52 then where = string.format('%s %d %.0f', where, field, digit) end
     refused[#refused + 1] = reason
     refused[#refused + 1] = id
+    refused[#refused + 1] = where
   end
 end
 
@@ -146,6 +154,7 @@ while arg <= #ARGV do
   arg = ids + members + 1
   for n = 1, count do
     local w = windows[tonumber(ARGV[numbers + n])]
+    current = w
     if w.beyond then
       for i = 1, members do refuse('window_limit', ARGV[ids + i]) end
     elseif w.live then

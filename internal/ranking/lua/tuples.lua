@@ -13,7 +13,8 @@
 --   digits   by field, by member: of a sum how much the digit changes, else what it is
 --   times    by member, when, ms
 --   ids      the argument before the first member's id
---   refuse   is called for who would leave the range of a field: (reason, id)
+--   refuse   is called for who would leave the range of a field: (reason, id, the first such
+--            field's number from 1, what its digit would be, less the bias)
 -- It returns what ZADD takes: {score, id, …}, or nil and whose score none of the layout's is.
 --
 -- A packed sum can't tell which of its fields left its range, so a tuple is taken apart,
@@ -63,7 +64,7 @@ local function tuples(w, old, digits, times, from, to, ids, refuse)
       packed, had = takenApart(w, bias, old[n])
       if not packed or packed < 0 then return nil, id end
     end
-    local rest, made, fits = packed, 0, true
+    local rest, made, beyond, would = packed, 0, nil, nil
     for f = 1, fields do
       local digit = digits[f][i]
       local before = zero[f]
@@ -73,10 +74,10 @@ local function tuples(w, old, digits, times, from, to, ids, refuse)
         if before > top[f] then return nil, id end
       end
       digit = digit + (sum and before or bias)
-      fits = fits and digit >= 0 and digit <= top[f]
+      if (digit < 0 or digit > top[f]) and not beyond then beyond, would = f, digit - bias end
       made = made + digit * weight[f]
     end
-    if not fits then refuse('overflow', id) end
+    if beyond then refuse('overflow', id, beyond, would) end
     if packed then
       if sum then
         if had < ticks then ticks = had end

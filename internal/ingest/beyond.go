@@ -1,0 +1,81 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/rules"
+)
+
+// maxBeyond is how many of a batch's refused members it is kept of which field they would take
+// out of its range, until their dead letters are written: those are outside of the memory
+// budget. The letters of the others name no field.
+const maxBeyond = 1000
+
+// maxMessage is how long the message of a dead letter may be, in bytes.
+const maxMessage = 200
+
+// keepBeyond keeps where the members of an answer would leave the range of a field.
+func (b *batch) keepBeyond(all []ledger.Beyond) {
+	for _, one := range all {
+		if len(b.beyond) == maxBeyond {
+			return
+		}
+		if b.beyond == nil {
+			b.beyond = map[string]ledger.Beyond{}
+		}
+		b.beyond[one.Member] = one
+	}
+}
+
+// refusalMessage is what the dead letters of a refused member say: one line of at most
+// maxMessage bytes, what matters first.
+func (b *batch) refusalMessage(member []byte, reason ledger.Reason) string {
+	text := fmt.Sprintf("%s with the events of %q from offset %d to %d", b.why(member, reason), clipped(member), b.From(), b.To()-1)
+	for i := min(len(text), maxMessage); ; i-- {
+		if i == len(text) || utf8.RuneStart(text[i]) {
+			return text[:i]
+		}
+	}
+}
+
+// why says why a member is refused.
+func (b *batch) why(member []byte, reason ledger.Reason) string {
+	if reason == ledger.WindowLimit {
+		return "a window would be opened beyond max_windows"
+	}
+	of := &b.by.events
+	if at, ok := b.beyond[string(member)]; ok {
+		if rule := of.Others.Of(at.Window.Board); rule != nil && at.Field <= rule.Fields.Len() {
+			return whichField(&at, rule)
+		}
+	}
+	text := fmt.Sprintf("a standing would leave ±%d points", of.MaxPoints)
+	if len(of.Others) > 0 {
+		text += ", or the range of a field"
+	}
+	return text
+}
+
+// whichField names the board, the field, what it would be and its max.
+func whichField(at *ledger.Beyond, rule *rules.Rule) string {
+	board, window := at.Window.Board, at.Window.Period+" "+at.Window.Name
+	if at.Field == 0 {
+		var fields []string
+		for _, f := range rule.Fields.List() {
+			fields = append(fields, fmt.Sprintf("%s to %d", f.Name, f.Max))
+		}
+		return fmt.Sprintf("a field of board %s (%s) would leave its range in %s", board, strings.Join(fields, ", "), window)
+	}
+	field := rule.Fields.At(at.Field - 1)
+	var tuple codec.Tuple
+	tuple[at.Field-1] = at.Digit
+	limits := fmt.Sprintf("0 to its max of %d", field.Max)
+	if field.Signed {
+		limits = fmt.Sprintf("its max of ±%d", field.Max)
+	}
+	return fmt.Sprintf("%s of board %s would be %d, outside of %s, in %s", field.Name, board, rule.Fields.Digits(tuple)[at.Field-1], limits, window)
+}
