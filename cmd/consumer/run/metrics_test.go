@@ -206,6 +206,37 @@ func TestWhatIsWrittenOfMetricsNamesOnlyThoseThereAre(t *testing.T) {
 	}
 }
 
+// Events that no window takes are shown as a share, whichever side of the windows they lie on.
+func TestTheDashboardShowsLateAndEarlyEventsBesideEachOther(t *testing.T) {
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ RefID, Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, dashboardPath)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{} // a result, and the panel it is in
+	for _, p := range dashboard.Panels {
+		refs := map[string]bool{}
+		for _, target := range p.Targets {
+			if refs[target.RefID] {
+				t.Errorf("%s has two targets %s", p.Title, target.RefID)
+			}
+			refs[target.RefID] = true
+			for _, result := range []string{"late", "early"} {
+				if strings.Contains(target.Expr, `result="`+result+`"`) && target.LegendFormat == result {
+					shown[result] = p.Title
+				}
+			}
+		}
+	}
+	if shown["late"] == "" || shown["early"] != shown["late"] {
+		t.Errorf("they are shown in %q", shown)
+	}
+}
+
 // Every alert is one that a test of the rules says something of.
 func TestTheAlertsAreValidAndDoWhatTheirTestsSay(t *testing.T) {
 	tests := read(t, "../../../deploy/alerts_test.yaml")
