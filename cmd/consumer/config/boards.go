@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -45,8 +46,14 @@ const (
 
 // boardsValue is a list of names, or a section of boards.
 func boardsValue(c *Config) value {
-	v := listValue(&c.Boards, 0, "names, or empty for any; or a section with a rule for each", CheckBoard)
-	list, names := v.set, v.text
+	v := listValue(&c.Boards, 0, "names, or empty for any; or a section with a rule for each", listedBoard)
+	list, names, check := v.set, v.text, v.check
+	v.check = func() error {
+		if c.Specs != nil {
+			return nil // as it was read
+		}
+		return check()
+	}
 	v.section = func(section map[string]any) error {
 		c.Boards, c.Specs = nil, nil
 		var problems []string
@@ -92,6 +99,14 @@ func boardsValue(c *Config) value {
 	return v
 }
 
+// listedBoard holds a name in a list of boards to its form.
+func listedBoard(name string) error {
+	if name == rules.AnyBoard {
+		return errors.New("is for a section of boards: leave the list empty for any name")
+	}
+	return CheckBoard(name)
+}
+
 // boardSpec reads a board, and says all that is wrong with it.
 func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 	s.Name = name
@@ -110,7 +125,10 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 	for _, key := range slices.Sorted(maps.Keys(section)) {
 		switch v := section[key]; key {
 		case "score":
-			text, _ := scalar(v)
+			text, plain := scalar(v)
+			if !plain {
+				text = fmt.Sprint(v)
+			}
 			s.Score = rules.Score(text)
 			if !slices.Contains(rules.Scores(), s.Score) {
 				wrong("score %q isn't one of %s", text, joined(rules.Scores()))
@@ -121,17 +139,17 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 				text, plain := scalar(one)
 				ok = ok && plain
 				if slices.Contains(s.Periods, text) {
-					wrong("periods names %q twice", text)
+					wrong("periods names %q twice: once is enough", text)
 				}
 				s.Periods = append(s.Periods, text)
 			}
 			if !ok || len(list) == 0 {
-				wrong("periods isn't a list of at least one; leave it out for all that are enabled")
+				wrong("periods isn't a list of names such as [weekly]; leave it out for all that are enabled")
 			}
 		case "fields":
 			list, ok := v.([]any)
 			if !ok || len(list) == 0 || len(list) > codec.MaxFields {
-				wrong("fields isn't a list of 1 to %d", codec.MaxFields)
+				wrong("fields isn't a list of 1 to %d such as [{name: stage, max: 999}]", codec.MaxFields)
 				continue
 			}
 			for _, one := range list {
@@ -148,6 +166,9 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 	return s, problems
 }
 
+// mostMax is what no layout holds more than.
+const mostMax = 1<<53 - 1
+
 func fieldSpec(raw any) (f FieldSpec, problems []string) {
 	section, ok := asSection(raw)
 	if !ok {
@@ -162,12 +183,12 @@ func fieldSpec(raw any) (f FieldSpec, problems []string) {
 		switch key {
 		case "name":
 			if event.IsOwn(text) && text != "points" {
-				wrong("an event has a field of its own by that name")
+				wrong("an event has a field of its own by that name: give it another")
 			}
 		case "max":
 			n, err := units.ParseWhole(text)
-			if f.Max = n; err != nil || n < 1 {
-				wrong("max %q isn't a whole number from 1 on", text)
+			if f.Max = n; err != nil || n < 1 || n > mostMax {
+				wrong("max %q isn't a whole number from 1 on, up to %d", text, int64(mostMax))
 			}
 		case "order":
 			if f.Order = text; text != orderMost && text != orderFewest {
@@ -181,8 +202,11 @@ func fieldSpec(raw any) (f FieldSpec, problems []string) {
 			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"name", "max", "order", "signed"}))
 		}
 	}
+	if f.Name == "" {
+		wrong("its name is missing: it is where events have it, such as stage")
+	}
 	if _, ok := section["max"]; !ok {
-		wrong("max is missing")
+		wrong("max is missing: it is the greatest value there is, such as 999")
 	}
 	return f, problems
 }
@@ -279,7 +303,7 @@ func (c *Config) ruled() (all []Board, problems []string) {
 		wrong := func(err error) { problems = append(problems, fmt.Sprintf("board %s: %v", s.Name, err)) }
 		r, err := s.rule(c.MaxPoints)
 		if err != nil {
-			wrong(err)
+			wrong(c.whatWouldFit(&s, err))
 			continue
 		}
 		if !r.IsDefault(c.MaxPoints) {
@@ -304,11 +328,50 @@ func (c *Config) ruled() (all []Board, problems []string) {
 			}
 		}
 		for _, name := range missing {
-			wrong(fmt.Errorf("periods names %q, which isn't enabled", name))
+			wrong(c.notKept(name))
 		}
 		all = append(all, b)
 	}
 	return all, problems
+}
+
+// whatWouldFit is the error of fields that no layout has room for, with what the layout of a
+// period has room for: that of the longest windows, which leave least.
+func (c *Config) whatWouldFit(s *BoardSpec, err error) error {
+	fields, unnamed := s.fields()
+	if unnamed != nil || !errors.Is(err, codec.ErrRange) {
+		return err
+	}
+	var longest time.Duration
+	for _, p := range c.Kept() {
+		cut, bad := c.Rule(p)
+		if bad != nil || cut.Length() <= longest {
+			continue
+		}
+		if _, says := codec.NewTupleLayout(codec.Kind(p.Layout), cut.Length(), fields); says != nil {
+			longest, err = cut.Length(), fmt.Errorf("its %s scores: %w", p.Name, says)
+		}
+	}
+	return err
+}
+
+// notKept is the error of a board that has a period which isn't enabled.
+func (c *Config) notKept(name string) error {
+	var all []string
+	for i := range c.Periods {
+		if all = append(all, string(c.Periods[i].Name)); all[i] == name {
+			return fmt.Errorf("periods names %q, which isn't enabled: set periods.%s.enabled, or leave it out", name, name)
+		}
+	}
+	return fmt.Errorf("periods names %q, which isn't enabled: there is none of that name, and the nearest is %s", name, nearest(name, all))
+}
+
+func (s *BoardSpec) fields() (codec.Fields, error) {
+	list := make([]codec.Field, len(s.Fields))
+	for i, f := range s.Fields {
+		list[i] = codec.Field{Name: f.Name, Max: f.Max, Signed: f.Signed, Fewest: f.Order == orderFewest}
+	}
+	return codec.NewFields(list...)
 }
 
 func (s *BoardSpec) rule(maxPoints int64) (rules.Rule, error) {
@@ -323,11 +386,7 @@ func (s *BoardSpec) rule(maxPoints int64) (rules.Rule, error) {
 		}
 		return rules.New(score, r.Fields)
 	}
-	list := make([]codec.Field, len(s.Fields))
-	for i, f := range s.Fields {
-		list[i] = codec.Field{Name: f.Name, Max: f.Max, Signed: f.Signed, Fewest: f.Order == orderFewest}
-	}
-	fields, err := codec.NewFields(list...)
+	fields, err := s.fields()
 	if err != nil {
 		return rules.Rule{}, err
 	}

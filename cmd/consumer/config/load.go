@@ -192,6 +192,15 @@ func isBuiltIn(key string) bool {
 	return name.Length() != 0 && slices.Contains(windowSettings, setting)
 }
 
+// ofNoPeriod reports whether a key makes a period of one's own, but for what decides its windows.
+func ofNoPeriod(key string) bool {
+	if name, section := strings.CutPrefix(key, "periods."); section && !strings.Contains(name, ".") {
+		return true
+	}
+	name, setting := ownSetting(key)
+	return name != "" && slices.Contains(windowSettings, setting)
+}
+
 func unknownKeys(declared []option, values map[string]any, from func(key string) Origin) []*settingError {
 	names := make([]string, len(declared))
 	for i, o := range declared {
@@ -208,6 +217,9 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 		case isBuiltIn(key):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "the period is built in, and follows time_zone and week_start; give a period of your own another name", from: from(key)})
+		case ofNoPeriod(key):
+			problems = append(problems, &settingError{kind: errUnknown, key: key,
+				problem: "there is no such period; if it is to be one of your own, " + kindsText, from: from(key)})
 		case !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, key+".") }):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from(key)})

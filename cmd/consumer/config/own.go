@@ -334,15 +334,26 @@ func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 	}
 }
 
+// beyondTime reports whether a text is an instant that no window can hold.
+func beyondTime(text string) bool {
+	at, err := instant(text)
+	return err == nil && (at < 0 || at >= int64(1)<<32*1000)
+}
+
 // validateRule holds a period of one kind to what its windows can be.
 func validateRule(cfg *Config, p *Period, complain func(key, problem string, args ...any)) {
 	section := "periods." + string(p.Name)
 	rule, err := cfg.Rule(p)
 	if err != nil {
 		key := section + ".calendar"
-		if p.Own.End != "" {
+		switch o := p.Own; {
+		case o.End != "" && beyondTime(o.Start):
+			key = section + ".start"
+		case o.End != "":
 			key = section + ".end"
-		} else if p.Own.every != nil {
+		case beyondTime(o.From):
+			key = section + ".from"
+		case o.every != nil:
 			key = section + ".every"
 		}
 		complain(key, "can't be: %v", err)

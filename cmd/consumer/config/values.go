@@ -173,8 +173,11 @@ func optionalDuration(p **time.Duration, high time.Duration) value {
 		if *p, *given = nil, 0; text == "" {
 			return nil
 		}
-		*p = given
-		return d.set(text)
+		err := d.set(text)
+		if err == nil {
+			*p = given
+		}
+		return err
 	}
 	return v
 }
