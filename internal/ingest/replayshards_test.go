@@ -45,3 +45,50 @@ func TestAReplayForAllShardsBringsThoseAlongThatAreBehindAndLeavesTheOthers(t *t
 
 	require.Empty(t, differences(reference.boards(), fake.boards()))
 }
+
+func TestAPositionThatNoSweepOfAShardCanBeAtIsAnErrorAndNothingIsReadToIt(t *testing.T) {
+	oneShard(t, "it has three of its own")
+	t.Parallel()
+	w := newWorld(t, 1)
+	const end = 60
+	for i := range end {
+		w.send(0, earned{User: "u" + strconv.Itoa(i), Points: 1, At: time.Now().UnixMilli()})
+	}
+	fake := newFakeOf(3)
+	r, _ := w.replay(0, func(c *Config) { c.Standings = fake.standings() })
+	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}})
+	of := ledger.Shards(3)
+	for _, hash := range []uint64{1, of.From(1), of.From(2), of.From(2) + 1, 1<<64 - 1} {
+		until := ledger.Position{From: 0, To: end, Hash: hash}
+		var unreachable *UnreachableError
+		require.ErrorAs(t, r.To(t.Context(), 1, map[string]ledger.Position{"events/0": until}), &unreachable, "%x", hash)
+		require.Equal(t, UnreachableError{Field: "events/0", Shard: 1, Of: 3, Until: until, At: ledger.At(0)}, *unreachable)
+		require.Equal(t, "0", fake.shards[1].ledger["events/0"])
+	}
+	for _, hash := range []uint64{of.From(1) + 1, of.From(2) - 1} {
+		until := ledger.Position{From: 0, To: end, Hash: hash}
+		require.NoError(t, r.To(t.Context(), 1, map[string]ledger.Position{"events/0": until}))
+		require.Equal(t, until.String(), fake.shards[1].ledger["events/0"])
+	}
+}
+
+func TestAShardThatIsNotAtItsEndpointOnceAllIsReadIsAnErrorUnlessThatIsTheLowestOfSeveral(t *testing.T) {
+	oneShard(t, "it has two of its own")
+	until := ledger.Position{From: 50, To: 60, Hash: 1 << 60}
+	for _, c := range []struct {
+		stood  ledger.Position
+		lowest bool
+		ok     bool
+	}{{until, false, true}, {ledger.At(50), false, false}, {ledger.At(60), false, false}, {ledger.At(60), true, true}} {
+		w := &replayWorker{
+			partition: &partition{field: "events/0"}, shards: newFakeOf(2).standings(),
+			pipeline: &pipeline{carried: &carried{stood: ledger.Positions{c.stood, beyond}}},
+		}
+		err := w.through(endpoint{at: &until, lowest: c.lowest})
+		if c.ok {
+			require.NoError(t, err, "%v", c)
+			continue
+		}
+		require.EqualError(t, err, "events/0 is at 50..60@1000000000000000 in the live ledger, and the rebuild at "+c.stood.String()+": its log has been read, and the records don't add up to that")
+	}
+}

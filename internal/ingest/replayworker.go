@@ -27,6 +27,23 @@ var (
 	ErrShadowLost = errors.New("the shadow has nothing of it any more: its lease ran out, or Redis has lost it")
 )
 
+// UnreachableError says that a shard of the replay isn't at its endpoint once all is read, or
+// couldn't be: the log's records don't add up to that.
+type UnreachableError struct {
+	Field     string
+	Shard     int
+	Of        ledger.Shards
+	Until, At ledger.Position // the endpoint, and where the replay is
+}
+
+func (e *UnreachableError) Error() string {
+	why := "its log has been read, and the records don't add up to that"
+	if !e.Of.CanBeAt(e.Shard, e.Until) {
+		why = fmt.Sprintf("no sweep of the shard can be there, as its hashes are from %016x to %016x", e.Of.From(e.Shard), e.Of.From(e.Shard+1)-1)
+	}
+	return fmt.Sprintf("%s is at %v in the live ledger, and the rebuild at %v: %s", e.Field, e.Until, e.At, why)
+}
+
 // replayWorker reads one partition again, from where the shadow's ledger is to an endpoint:
 // by a pipeline as a consumer's, but found and ended otherwise. It is one goroutine's at a
 // time.
@@ -47,6 +64,9 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 			if p != beyond && !Leads(p, *until.at) {
 				return fmt.Errorf("%s%s is at %v, and was to reach %v: %w", w.field, onShard(i, w.shards.count()), p, *until.at, ErrWentBack)
 			}
+			if p != beyond && !w.shards.count().CanBeAt(i, *until.at) {
+				return w.unreachable(i, p, until)
+			}
 		}
 		err := w.learn(ctx, at, until)
 		if err == nil {
@@ -54,7 +74,7 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 		}
 		switch halt, halted := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); {
 		case errors.Is(err, errThrough):
-			return nil
+			return w.through(until)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case halted:
@@ -78,6 +98,21 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 		}
 	}
 	return nil
+}
+
+// through checks that a flow which has read all has brought its shard to the endpoint. Of several
+// shards some may rightly be elsewhere.
+func (w *replayWorker) through(until endpoint) error {
+	for i, p := range w.pipeline.carried.stood {
+		if p != beyond && p != *until.at && !until.lowest {
+			return w.unreachable(i, p, until)
+		}
+	}
+	return nil
+}
+
+func (w *replayWorker) unreachable(shard int, at ledger.Position, until endpoint) error {
+	return &UnreachableError{Field: w.field, Shard: shard, Of: w.shards.count(), Until: *until.at, At: at}
 }
 
 // learn reads the rules of the sweep that the endpoint lies in, and of those that the shadow is in,

@@ -27,3 +27,10 @@ func (n Shards) From(shard int) uint64 {
 	}
 	return from
 }
+
+// CanBeAt reports whether a shard's ledger can be at a position: in a sweep only at a hash that
+// is of the shard and isn't its lowest, since the sweep begins there, and ends with the last.
+func (n Shards) CanBeAt(shard int, at Position) bool {
+	end := n.From(shard + 1)
+	return !at.Sweeping() || at.Hash > n.From(shard) && (end == 0 || at.Hash < end)
+}

@@ -41,3 +41,23 @@ func TestTheRangesOfShardsMeet(t *testing.T) {
 		require.Equal(t, int(n)-1, n.Of(math.MaxUint64))
 	}
 }
+
+func TestOneShardOfAllCanBeAtAHashOfASweepAndNoneAtTheLowestOfOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := Shards(rapid.IntRange(1, MaxShards).Draw(t, "shards"))
+		border := n.From(rapid.IntRange(0, int(n)-1).Draw(t, "border"))
+		hash := rapid.OneOf(rapid.Uint64(), rapid.Just(border), rapid.Just(border+1), rapid.Just(border-1)).Draw(t, "hash")
+		var can []int
+		for shard := range int(n) {
+			require.True(t, n.CanBeAt(shard, At(120)))
+			if n.CanBeAt(shard, Position{From: 120, To: 480, Hash: hash}) {
+				can = append(can, shard)
+			}
+		}
+		if of := n.Of(hash); hash == n.From(of) {
+			require.Empty(t, can)
+		} else {
+			require.Equal(t, []int{of}, can)
+		}
+	})
+}

@@ -3,21 +3,59 @@ package rebuild
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/retry"
 )
 
-// finish holds ingestion, reads what is left, and swaps; again until that works.
+// standstill is how long a live ledger is waited for that is where the rebuild can't come to. Its
+// consumers go on from there, once they run.
+var standstill = retry.Policy{First: 100 * time.Millisecond, Longest: 3 * time.Second, Patience: 30 * time.Second} // tests have less
+
+// betweenHolds is how long consumers have to themselves between two holds.
+var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
+
+// finish holds ingestion, reads what is left, and swaps; again until that works:
+//
+//	a hold ends with                  then
+//	a swap                            it is done
+//	no swap, and nothing is wrong     a pause, what came meanwhile is read, and it is held again
+//	a ledger where none can come to   likewise, until that has stood there for too long
+//	any other error                   that is returned
 func (p *part) finish(ctx context.Context) error {
+	pauses := betweenHolds.Start()
+	var still *retry.Backoff
+	var stands ledger.Position
 	for n := 1; ; n++ {
-		done, err := p.held(ctx)
-		if done || err != nil {
+		missed, err := p.held(ctx)
+		unreachable, stuck := errors.AsType[*ingest.UnreachableError](err)
+		switch {
+		case stuck:
+			if still == nil || stands != unreachable.Until {
+				still, stands = standstill.Start(), unreachable.Until
+				p.notef("waiting for the consumers to go on: %v", err)
+			}
+			if err := still.Next(ctx); errors.Is(err, retry.ErrPatience) {
+				return fmt.Errorf("the live ledger has stood for %v where a rebuild can't come to: %w; start a consumer, which goes on from there; or %s",
+					standstill.Patience, unreachable, health.LedgerRemedy)
+			} else if err != nil {
+				return err
+			}
+		case missed == nil || err != nil:
 			return err
-		}
-		if n%5 == 0 {
-			p.notef("ingestion was held %d times for up to %v, and the rest wasn't read by then: trying again", n, p.MaxHold)
+		default:
+			still = nil
+			if n%5 == 0 {
+				p.notef("ingestion was held %d times for up to %v, and there was no swap: %v; trying again", n, p.MaxHold, missed)
+			}
+			if err := pauses.Next(ctx); err != nil {
+				return err
+			}
 		}
 		if err := p.close(ctx); err != nil {
 			return err
@@ -30,14 +68,17 @@ func (p *part) finish(ctx context.Context) error {
 	}
 }
 
-// held is one hold. It reports false where it was let go of without a swap.
-func (p *part) held(ctx context.Context) (done bool, err error) {
+// errLate is why a hold is let go of.
+var errLate = errors.New("the rest wasn't read by then")
+
+// held is one hold. missed is why it was let go of without a swap, nil after one.
+func (p *part) held(ctx context.Context) (missed, err error) {
 	began := time.Now()
 	if err := shadow.Retry(ctx, func() error { return p.Hold(ctx, p.MaxHold) }); err != nil {
 		if errors.Is(err, shadow.ErrUnheld) {
-			return false, retry.Sleep(ctx, 100*time.Millisecond)
+			return err, nil
 		}
-		return false, err
+		return nil, err
 	}
 	p.result.Holds++
 	defer func() {
@@ -60,21 +101,22 @@ func (p *part) held(ctx context.Context) (done bool, err error) {
 			err = inTime.Err() // what came after it may be of another moment
 		}
 	}
+	_, stuck := errors.AsType[*ingest.UnreachableError](err)
 	switch {
-	case err != nil && inTime.Err() != nil && ctx.Err() == nil:
-		return false, nil // not in time
+	case err != nil && !stuck && inTime.Err() != nil && ctx.Err() == nil:
+		return errLate, nil
 	case err != nil:
-		return false, err
+		return nil, err
 	case p.DryRun:
 		_ = p.Release(ctx) // what differs is known, and to sort it takes a while
 		p.result.Held = time.Since(began)
-		return true, nil
+		return nil, nil
 	}
 	return p.swap(ctx, began)
 }
 
 // swap is tried until its outcome is known.
-func (p *part) swap(ctx context.Context, began time.Time) (done bool, err error) {
+func (p *part) swap(ctx context.Context, began time.Time) (missed, err error) {
 	var plan *shadow.Plan
 	// Told to stop, it still asks for a while: else nobody would know whether it had swapped.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -87,9 +129,9 @@ func (p *part) swap(ctx context.Context, began time.Time) (done bool, err error)
 	case err == nil:
 		p.result.Held, p.result.At, p.result.Swapped = time.Since(began), time.Now(), true
 		p.result.Plan.Plan = plan
-		return true, nil
+		return nil, nil
 	case moved, errors.Is(err, shadow.ErrUnheld):
-		return false, nil
+		return err, nil
 	}
-	return false, err
+	return nil, err
 }

@@ -81,7 +81,7 @@ func (p *part) plan(ctx context.Context) error {
 //
 // To read into the middle of a sweep is to read all of its events, and to read them again
 // once the sweep goes on. So a sweep is left for later unless it stands still, as one whose
-// worker is halted or gone, or is held (exact).
+// worker is halted or gone, or is held (exact). So is one that this shard can't be in.
 func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Position, error) {
 	live, err := p.state(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 		if !ingest.Leads(stands, at) {
 			return nil, fmt.Errorf("%s is at %v, and the rebuild at %v: %w", field, at, stands, ingest.ErrWentBack)
 		}
-		if at.Sweeping() && !exact && last[field] != text {
+		if at.Sweeping() && !exact && (last[field] != text || !ledger.Shards(len(p.Live)).CanBeAt(p.shard, at)) {
 			if at = ledger.At(at.From); !ingest.Leads(stands, at) {
 				continue // it is in that sweep already
 			}
