@@ -99,7 +99,7 @@ func pipelined(ctx context.Context, command string, calls []ScriptCall, some []i
 		}
 		replies[j] = pipe.Do(ctx, append(args, c.Args...)...)
 	}
-	_, _ = pipe.Exec(ctx) // each has its own error
+	redisconn.Exec(ctx, pipe)
 	return replies
 }
 

@@ -74,7 +74,7 @@ func PositionEach(ctx context.Context, shards []*Store, partition ledger.Partiti
 	for i, s := range shards {
 		replies[i] = pipe.HGet(ctx, s.keys.Ledger(), partition.String())
 	}
-	_, _ = pipe.Exec(redisconn.Within(ctx, shards[0].timeout)) // each has its own error
+	redisconn.Exec(redisconn.Within(ctx, shards[0].timeout), pipe)
 	for i, s := range shards {
 		texts[i], errs[i] = s.position(partition, replies[i])
 	}

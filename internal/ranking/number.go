@@ -214,7 +214,7 @@ func firsts(ctx context.Context, client redis.UniversalClient, prefix string, ti
 		keys := newKeys(prefix, 0, n)
 		schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
 	}
-	_, _ = pipe.Exec(ctx) // each has its own error
+	redisconn.Exec(ctx, pipe)
 	for i := range schemas {
 		err := schemas[i].Err()
 		if err == nil || errors.Is(err, redis.Nil) {

@@ -40,7 +40,10 @@ func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 		client := NewClient(d)
 		t.Cleanup(func() { _ = client.Close() })
 		_, pipelined := client.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Ping(t.Context()); return nil })
-		for _, err := range []error{client.Ping(t.Context()).Err(), pipelined} {
+		pipe := client.Pipeline()
+		one, other := pipe.Ping(t.Context()), pipe.Ping(t.Context())
+		Exec(t.Context(), pipe)
+		for _, err := range []error{client.Ping(t.Context()).Err(), pipelined, one.Err(), other.Err()} {
 			require.Error(t, err, name)
 			require.NotContains(t, fmt.Sprintf("%v %+v %q %v", err, err, err, d.Explain(t.Context(), err)), "hunter", name)
 			if name == "a server" {

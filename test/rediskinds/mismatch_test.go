@@ -90,6 +90,7 @@ func ofCredentials(t *testing.T) []mismatch {
 		{"no password", with(), []string{at, "asks for a password: set redis.password", "NOAUTH"}, false},
 		{"a user without a password", with("redis.username", "standings"), []string{at, "redis.username is set, and redis.password isn't"}, false},
 		{"a wrong password", with("redis.password", secret), []string{at, "doesn't take redis.password for the default user", "WRONGPASS"}, false},
+		{"a wrong password, of several shards", with("redis.password", secret, "redis.shards", "3"), []string{at, "doesn't take redis.password for the default user", "WRONGPASS"}, false},
 		{"a user's wrong password", with("redis.username", "standings", "redis.password", secret), []string{at, `doesn't take redis.password for the user "standings"`, "WRONGPASS"}, false},
 		{"a user that there isn't", with("redis.username", "nobody", "redis.password", secret), []string{at, `for the user "nobody"`, "no such user"}, false},
 		{"a user that is off", with("redis.username", "former", "redis.password", secret), []string{at, `for the user "former"`, "or it is off"}, false},
