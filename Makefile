@@ -51,5 +51,5 @@ chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m 
 	@STANDINGS_TEST_DEMAND=processes go test -v -count=1 -timeout=0 -run=WhateverGoesWrong ./test/chaos \
 		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))
 
-simulate: ## worlds in which everything goes wrong; N=10000, or the one of SEED= as a story
-	go test -run='WhateverHappens|TheSameEveryTime' -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))
+simulate: ## worlds in which everything goes wrong, and broken variants that they notice; N=10000, or the one of SEED= as a story
+	go test -run='WhateverHappens|TheSameEveryTime|EveryBrokenVariant' -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))

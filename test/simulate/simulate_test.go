@@ -93,20 +93,10 @@ func TestWhateverHappensEveryWorldEndsAsTheOracleSays(t *testing.T) {
 	}
 	began := time.Now()
 	if *flagInto != "" {
-		r := newReport()
-		for i := range *flagN {
-			r.add(live(t, draw(*flagFrom+int64(i))))
-		}
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(*flagInto, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return // who asked for it tells
+		liveForParent(t)
+		return
 	}
-	r := spread(t, *flagN)
+	r := spread(t, *flagFrom, *flagN, each)
 	t.Logf("%v\n%v, %.1f ms a world and processor", r, time.Since(began), time.Since(began).Seconds()*1000*float64(min(runtime.NumCPU(), (*flagN+each-1)/each))/float64(r.Worlds))
 	explained := 0
 	for seed, what := range r.Failed {
@@ -124,20 +114,17 @@ func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
 	if *flagSeed != 0 {
 		t.Skip("one world is lived alone")
 	}
-	n, all := 150, newReport()
-	if !testing.Short() && !shuffled { // make simulate lives as many worlds, and they are the same
-		n = 1000
+	if *flagInto != "" {
+		liveForParent(t)
+		return
 	}
-	for i := range int64(n) {
-		seed := repeatsFrom + 1 + i
-		if i%crowdEvery == crowdEvery-1 {
-			continue // of as many boards as others have events
-		}
-		w := live(t, draw(seed))
-		all.add(w)
-		if w.failed != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, w.failed, explain(t, seed))
-		}
+	n := 150
+	if !testing.Short() && !shuffled { // make simulate lives as many worlds, and they are the same
+		n = crowdEvery - 1 // the next would be of as many boards as others have events
+	}
+	all := spread(t, repeatsFrom+1, n, n/6)
+	for seed, what := range all.Failed {
+		t.Errorf("seed %d: %s\n%s", seed, what, explain(t, seed))
 	}
 	if all.Counts[repeatsFound] < n {
 		t.Errorf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
@@ -145,11 +132,27 @@ func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
 	t.Logf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
 }
 
-// each is how many worlds a process lives.
+// each is how many worlds a process lives, of all kinds.
 const each = 1000
 
-// spread lives worlds in a process a processor.
-func spread(t *testing.T, n int) *report {
+// liveForParent lives the worlds that a child is asked for; who asked tells of them.
+func liveForParent(t *testing.T) {
+	t.Helper()
+	r := newReport()
+	for i := range *flagN {
+		r.add(live(t, draw(*flagFrom+int64(i))))
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*flagInto, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spread lives n worlds, each of a process, in a process a processor.
+func spread(t *testing.T, first int64, n, each int) *report {
 	t.Helper()
 	var mu sync.Mutex
 	all := newReport()
@@ -159,7 +162,7 @@ func spread(t *testing.T, n int) *report {
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			r, err := child(t, fmt.Sprintf("-n=%d", min(each, n-from)), fmt.Sprintf("-from=%d", *flagFrom+int64(from)))
+			r, err := child(t, fmt.Sprintf("-n=%d", min(each, n-from)), fmt.Sprintf("-from=%d", first+int64(from)))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
