@@ -60,13 +60,20 @@ func (a *attempt) ahead() (begun, until map[string]int64) {
 }
 
 // outrun is how many rounds that don't get short are waited for in silence.
-const outrun = 20
+var outrun = 20 // tests have less
 
 // near is how long the nth round may take that is followed by the hold. Where even short
 // rounds take their time, on a Redis or a Kafka that is slow to answer, it is tried with
-// what there is: under the hold nothing is added.
+// what there is: under the hold nothing is added. In the end it is, however long they take:
+// consumers that are as fast as the rebuild would have it go on for ever, and each hold, if
+// it isn't in time for a swap, brings it closer by what it lasts.
 func (j *Job) near(n int) time.Duration {
-	if n > outrun {
+	switch {
+	case n > 3*outrun:
+		return math.MaxInt64
+	case n > 2*outrun:
+		return j.MaxHold
+	case n > outrun:
 		return j.MaxHold / 2
 	}
 	return min(j.MaxHold/4, 300*time.Millisecond)

@@ -67,7 +67,7 @@ func (w *world) await(b *rebuilding) (swapped string, err error) {
 	case <-b.process.Done():
 	case <-time.After(rebuildWithin):
 		b.process.Kill()
-		return "", fmt.Errorf("it had no end after %v: %s", rebuildWithin, b.lastWords())
+		return "", fmt.Errorf("it had no end after %v: %s", rebuildWithin, b.lastLines(12))
 	case <-ctx.Done():
 		b.process.Kill()
 		return "", ctx.Err()
@@ -92,9 +92,17 @@ func (w *world) await(b *rebuilding) (swapped string, err error) {
 	return fmt.Sprintf("%d records read, swapped, counting was held for %d ms", result.Records, result.HeldMS), nil
 }
 
-func (b *rebuilding) lastWords() string {
+func (b *rebuilding) lastWords() string { return b.lastLines(1) }
+
+// lastLines are the last lines that it wrote: of one that has no end, what it waits for is
+// among those of how far it is.
+func (b *rebuilding) lastLines(n int) string {
 	lines := strings.Split(strings.TrimSpace(b.stderr.String()), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	lines = lines[max(0, len(lines)-n):]
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, " | ")
 }
 
 func (b *rebuilding) running() bool {
