@@ -42,8 +42,9 @@ PATH has one, else a stand-in inside the process), players who earn points, and 
 consumer, and shows the boards as they move. Ctrl-C ends all of it, and nothing is
 kept. While it runs, other commands can be tried on it from another terminal.
 
-Events go back 45 days by occurred_at, so that the boards differ. The demo
-has the default configuration, but for addresses and a lateness to match; it reads
+Events go back 45 days by occurred_at, so that the boards differ. The demo has the
+default configuration, but for addresses, a lateness to match, and the board arena,
+which has a rule of its own: the furthest stage, with the fewest revives. It reads
 neither a file nor the environment.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -89,7 +90,7 @@ const (
 // servers is what the demo plays on: the servers, and where their addresses are
 // written down.
 type servers struct {
-	dir   string // for the log and the environment
+	dir   string // for the log, the configuration and the environment
 	kafka *embedded.Kafka
 	redis *embedded.Redis
 	cfg   *config.Config
@@ -128,7 +129,7 @@ func (s *servers) strike(err error) error {
 
 // openServers starts the servers.
 func openServers(ctx context.Context) (s *servers, err error) {
-	s = &servers{cfg: config.Defaults()}
+	s = &servers{}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -137,6 +138,9 @@ func openServers(ctx context.Context) (s *servers, err error) {
 	}()
 	if s.dir, err = os.MkdirTemp("", "standings-demo-"); err != nil {
 		return s, fmt.Errorf("a directory for the log: %w", err)
+	}
+	if err = s.configure(); err != nil {
+		return s, err
 	}
 	cfg := s.cfg
 	topic := cfg.Kafka.Topics[0]
@@ -160,6 +164,7 @@ func openServers(ctx context.Context) (s *servers, err error) {
 // environment gives other commands the demo's configuration.
 func (s *servers) environment() []string {
 	return []string{
+		config.FileVariable + "=" + s.configPath(),
 		config.Prefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.Kafka.Brokers, ","),
 		config.Prefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.Redis.Addresses, ","),
 		config.Prefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.Redis.AssumeNoeviction),

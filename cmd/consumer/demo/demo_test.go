@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +24,12 @@ import (
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -135,6 +139,9 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			if !regexp.MustCompile(`(?m)^\d+s   players: published .* lag [\d,]+, .* applied [1-9].*   global 2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
 				t.Errorf("no line of figures and leaders in\n%s", d.text())
 			}
+			if !regexp.MustCompile(`(?m)   arena 2\d\d\d-W\d\d [A-Z][a-z]+ stage \d+, revives \d+`).MatchString(d.text()) {
+				t.Errorf("no leader of the arena with its fields in\n%s", d.text())
+			}
 			for _, address := range regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(d.text(), -1) {
 				if c, err := net.Dial("tcp", address); err == nil {
 					_ = c.Close()
@@ -176,6 +183,13 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 		}
 	}
 	environ := d.environment(t)
+	code, stdout, stderr := clitest.Execute(t, top.Command, environ, "top", "arena", "weekly")
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(stdout, "\n   1  ") && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		code, stdout, stderr = clitest.Execute(t, top.Command, environ, "top", "arena", "weekly")
+	}
+	if code != 0 || !regexp.MustCompile(`MEMBER +STAGE +REVIVES`).MatchString(stdout) || !strings.Contains(stdout, "\n   1  ") {
+		t.Errorf("top arena weekly: code %d %s%s", code, stdout, stderr)
+	}
 	// One's own event first, and then what the demo says to try.
 	file := filepath.Join(t.TempDir(), "event")
 	if err := os.WriteFile(file, []byte(`{"board":"office","user_id":"u42","points":25}`), 0o600); err != nil {
@@ -188,7 +202,7 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	if hint == nil {
 		t.Fatalf("no hint to produce in\n%s", d.text())
 	}
-	code, stdout, stderr := clitest.Execute(t, produce.Command, environ, append(strings.Fields(hint[1]), "--count", "300")...)
+	code, stdout, stderr = clitest.Execute(t, produce.Command, environ, append(strings.Fields(hint[1]), "--count", "300")...)
 	if code != 0 || !strings.HasPrefix(stdout, "published 300 events") {
 		t.Errorf("%s: code %d %s%s", hint[1], code, stdout, stderr)
 	}
@@ -267,7 +281,7 @@ func frameOf(t *testing.T, trouble string) *frame {
 	for look := range 2 {
 		v := &view{at: begun.Add(time.Duration(look) * time.Second), published: int64(1000 * look), lag: 12, trouble: trouble}
 		for _, p := range config.DefaultPeriods {
-			b := ranking.Board{Window: periods.Window{Period: p, Name: "2026-W47"}, Members: 1234567}
+			b := ranking.Board{Name: boardNames[0], Window: periods.Window{Period: p, Name: "2026-W47"}, Members: 1234567}
 			for i := range int64(10) {
 				name := fmt.Sprint("日本語\x1b[2J", (i+int64(look))%10, strings.Repeat("x", int(i)*5))
 				b.Standings = append(b.Standings, ranking.Standing{Rank: i + 1, Member: name, Points: 99_999_999 - i})
@@ -314,5 +328,78 @@ func TestAFrameShowsAllThatMattersOnAnOrdinaryTerminal(t *testing.T) {
 	}
 	if !strings.Contains(text, "▲") && !strings.Contains(text, "▼") {
 		t.Errorf("nobody has moved in\n%s", text)
+	}
+}
+
+// arenaIn adds the arena to each look of a frame, where the demo has it.
+func arenaIn(t *testing.T, f *frame) {
+	t.Helper()
+	stage, err := codec.NewFields(codec.Field{Name: "stage", Max: mostStage}, codec.Field{Name: "revives", Max: mostRevives, Fewest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for look, v := range f.watch.past {
+		b := ranking.Board{Name: arena, Fields: stage, Window: periods.Window{Period: arenaPeriod, Name: "2026-W47"}, Members: 42}
+		for i := range int64(10) {
+			b.Standings = append(b.Standings, ranking.Standing{
+				Rank: i + 1, Member: fmt.Sprint("runner", (i+int64(look))%10), Tuple: codec.Tuple{42 - i, 3}})
+		}
+		v.boards = slices.Insert(v.boards, 2, b)
+	}
+}
+
+func TestAFrameShowsABoardOfSeveralFieldsWithThem(t *testing.T) {
+	f := frameOf(t, "")
+	arenaIn(t, f)
+	for width, wants := range map[int][]string{
+		80:  {"global weekly 2026-W47", "global monthly", " arena      stage/revives", " 1 ▲ runner1        42/3", "10 ▼ runner0        33/3"},
+		110: {" arena       stage/revives", "global yearly 2026-W47"},
+		150: {" arena weekly 2026-W47 stage/revives", " 42/3 "},
+	} {
+		f.width, f.height = width, 40
+		text := styles.ReplaceAllString(strings.Join(f.lines(), "\n"), "")
+		for _, want := range append(wants, " top arena weekly") {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+	for f.width = 10; f.width < 200; f.width += 7 {
+		for _, line := range f.lines() {
+			if w := uniseg.StringWidth(styles.ReplaceAllString(line, "")); w > f.width && f.width >= 24 {
+				t.Fatalf("%d columns: %d wide: %q", f.width, w, line)
+			}
+		}
+	}
+}
+
+// A run is a good event of a member who plays, and looks made up as the others do.
+func TestARunInTheArenaIsAnEventOfItsRule(t *testing.T) {
+	game, err := newPlayers(&flags{members: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &servers{dir: t.TempDir()}
+	if err := s.configure(); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := s.cfg.EventRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := event.NewDecoder(rules)
+	var e event.Event
+	for range 1000 {
+		made, _ := game.events.Next(nil)
+		if made.Reason != "" {
+			continue
+		}
+		run := appendRun(nil, game.luck, &made)
+		if bad := decoder.Decode(run, time.Now().UnixMilli(), &e); bad != nil || string(e.Boards[0]) != arena || !bytes.Equal(e.User, made.Key) || len(e.Tuples) != 1 {
+			t.Fatalf("%s: %v", run, bad)
+		}
+		if !sample.Made(made.Key, run) {
+			t.Fatalf("%s doesn't look made up", run)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func (f *frame) boards(rows int) []string {
 	width := min(widestBoard, (f.width-boardGap*(n-1))/n)
 	lines := make([]string, rows+1)
 	for i, b := range boards[:n] {
-		cells := f.board(b, rows, width)
+		cells := f.board(&b, rows, width)
 		for j := range lines {
 			if i > 0 {
 				lines[j] += strings.Repeat(" ", boardGap)
@@ -94,15 +94,8 @@ func (f *frame) boards(rows int) []string {
 }
 
 // board is a column of cells, all of that width.
-func (f *frame) board(b ranking.Board, rows, width int) []string {
-	head := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
-	if named := boardNames[0] + " " + head; len(named) <= width {
-		head = named
-	}
-	if width >= 34 {
-		head += "   " + units.Plural(b.Members, "member")
-	}
-	cells := []string{bold + pad(terminal.Cut(head, width), width) + reset}
+func (f *frame) board(b *ranking.Board, rows, width int) []string {
+	cells := []string{bold + pad(terminal.Cut(boardHead(b, width), width), width) + reset}
 	for i := range rows {
 		if i >= len(b.Standings) {
 			cells = append(cells, strings.Repeat(" ", width))
@@ -110,18 +103,56 @@ func (f *frame) board(b ranking.Board, rows, width int) []string {
 		}
 		st := b.Standings[i]
 		mark, style := " ", ""
-		switch moved := f.watch.moved(b.Window.Period, st); {
+		switch moved := f.watch.moved(b, st); {
 		case moved > 0:
 			mark, style = "▲", green
 		case moved < 0:
 			mark, style = "▼", red
 		}
-		points := units.Thousands(st.Points)
+		points := result(b, &st)
 		room := max(1, width-len("10 ^ ")-len(points)-1)
 		name := pad(terminal.Cut(terminal.Plain(st.Member), room), room)
 		cells = append(cells, fmt.Sprintf("%2d %s%s%s %s %s", st.Rank, style, mark, reset, name, points))
 	}
 	return cells
+}
+
+// boardHead names a board, and its fields above where they stand.
+func boardHead(b *ranking.Board, width int) string {
+	window := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
+	if b.Fields.Len() == 0 {
+		head := window
+		if named := b.Name + " " + head; len(named) <= width {
+			head = named
+		}
+		if width >= 34 {
+			head += "   " + units.Plural(b.Members, "member")
+		}
+		return head
+	}
+	var names []string
+	for _, field := range b.Fields.List() {
+		names = append(names, field.Name)
+	}
+	columns := strings.Join(names, "/")
+	for _, name := range []string{b.Name + " " + window, b.Name + " " + string(b.Window.Period), b.Name} {
+		if room := width - len(columns) - 1; len(name) <= room {
+			return pad(name, room) + " " + columns
+		}
+	}
+	return b.Name
+}
+
+// result is a standing's points, or its fields: 42/3.
+func result(b *ranking.Board, st *ranking.Standing) string {
+	if b.Fields.Len() == 0 {
+		return units.Thousands(st.Points)
+	}
+	var values []string
+	for _, value := range st.Tuple[:b.Fields.Len()] {
+		values = append(values, units.Thousands(value))
+	}
+	return strings.Join(values, "/")
 }
 
 func pad(text string, width int) string {
@@ -131,7 +162,7 @@ func pad(text string, width int) string {
 // example is a member to look up and the current week: both of them real.
 func (f *frame) example() (member, week string) {
 	for _, b := range f.watch.last().boards {
-		if b.Window.Period == config.DefaultPeriods[0] && len(b.Standings) > 0 {
+		if b.Name == boardNames[0] && b.Window.Period == config.DefaultPeriods[0] && len(b.Standings) > 0 {
 			return b.Standings[len(b.Standings)/2].Member, b.Window.Name
 		}
 	}
@@ -154,5 +185,6 @@ func (f *frame) hints() []string {
 		"  redis-cli -p " + port + " ZREVRANGE 'lb:{0}:global:weekly:" + window + "' 0 4 WITHSCORES",
 		"  " + me + " produce --rate 20000 --duration 10s --among-real-events",
 		"  " + me + " run            # a second replica takes half",
+		"  " + me + " top " + arena + " " + arenaPeriod + "   # a board of two fields",
 	}
 }

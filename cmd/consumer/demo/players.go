@@ -74,7 +74,7 @@ func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
 	pace := produce.NewPacer(g.rate)
 	streak := 0
 	var event sample.Event
-	var buf []byte
+	var buf, run []byte
 	for made := int64(0); ; made++ {
 		now := pace.Wait(ctx, made)
 		g.published.Store(pub.Acknowledged())
@@ -93,6 +93,10 @@ func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
 		// Half of the events go by who is good, half by who is lucky now.
 		g.events.SetShift(streak * int(made%2))
 		event, buf = g.events.Next(buf[:0])
+		if made%arenaEvery == arenaEvery-1 && event.Reason == "" {
+			run = appendRun(run[:0], g.luck, &event)
+			event.Value = run
+		}
 		if pub.Publish(ctx, event.Key, event.Value) != nil {
 			return // the end, or close says why
 		}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 )
 
 // Escape sequences that every terminal since the VT100 knows, and xterm's for the
@@ -79,7 +79,7 @@ func writeLine(w io.Writer, watch *watcher) error {
 	line := fmt.Sprintf("%ds   %s   %s", int(time.Since(watch.begun).Seconds()), counts[0], counts[1])
 	for _, b := range watch.last().boards {
 		if len(b.Standings) > 0 {
-			line += fmt.Sprintf("   %s %s %s %s", boardNames[0], b.Window.Name, terminal.Plain(b.Standings[0].Member), units.Thousands(b.Standings[0].Points))
+			line += fmt.Sprintf("   %s %s %s %s", b.Name, b.Window.Name, terminal.Plain(b.Standings[0].Member), fields.Text(b.Fields, b.Standings[0].Tuple, b.Standings[0].Points))
 		}
 	}
 	if trouble := watch.last().trouble; trouble != "" {

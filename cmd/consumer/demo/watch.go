@@ -5,6 +5,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -27,7 +28,7 @@ const mostRows = 10
 // view is one look.
 type view struct {
 	at        time.Time
-	boards    []ranking.Board // one a period
+	boards    []ranking.Board // in the order in which they are shown
 	published int64
 	applied   int64
 	dead      int64
@@ -99,8 +100,8 @@ func (w *watcher) lookAtBoards(ctx context.Context, v *view) error {
 		v.boards = w.last().boards
 	}
 	var boards []ranking.Board
-	for _, p := range config.DefaultPeriods {
-		b, err := w.reader.Leaders(ctx, boardNames[0], p, mostRows)
+	for _, of := range shownBoards() {
+		b, err := w.reader.Leaders(ctx, of.name, of.period, mostRows)
 		if err != nil {
 			return err
 		}
@@ -108,6 +109,20 @@ func (w *watcher) lookAtBoards(ctx context.Context, v *view) error {
 	}
 	v.boards = boards
 	return nil
+}
+
+type shownBoard struct {
+	name   string
+	period periods.Period
+}
+
+// shownBoards are the boards that are looked at. A terminal of 80 columns has room for three,
+// so the last period makes way for the arena.
+func shownBoards() (all []shownBoard) {
+	for _, p := range config.DefaultPeriods {
+		all = append(all, shownBoard{boardNames[0], p})
+	}
+	return slices.Insert(all, len(all)-1, shownBoard{arena, arenaPeriod})
 }
 
 func (w *watcher) lookAtLag(ctx context.Context, v *view) error {
@@ -145,9 +160,9 @@ func (w *watcher) rate(count func(*view) int64) int64 {
 }
 
 // moved is by how many ranks a member has risen lately, negative for fallen.
-func (w *watcher) moved(p periods.Period, st ranking.Standing) int64 {
+func (w *watcher) moved(of *ranking.Board, st ranking.Standing) int64 {
 	for _, b := range w.past[0].boards {
-		if b.Window.Period != p {
+		if b.Name != of.Name || b.Window.Period != of.Window.Period {
 			continue
 		}
 		for _, before := range b.Standings {
