@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/rules"
 )
@@ -71,7 +70,7 @@ func whichField(at *ledger.Beyond, rule *rules.Rule) string {
 		return fmt.Sprintf("a field of board %s (%s) would leave its range in %s", board, strings.Join(fields, ", "), window)
 	}
 	field := rule.Fields.At(at.Field - 1)
-	var tuple codec.Tuple
+	var tuple rules.Tuple
 	tuple[at.Field-1] = at.Digit
 	limits := fmt.Sprintf("0 to its max of %d", field.Max)
 	if field.Signed {
