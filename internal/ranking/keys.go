@@ -34,6 +34,9 @@ func (k Keys) Windows() string { return k.tag + "windows" }
 // Dropped holds which windows nothing opens any more.
 func (k Keys) Dropped() string { return k.tag + "dropped" }
 
+// Banned holds who isn't shown.
+func (k Keys) Banned() string { return k.tag + "banned" }
+
 // Rules holds texts of rules by their fingerprints, and by which each partition is counted.
 func (k Keys) Rules() string { return k.tag + "rules" }
 
@@ -70,3 +73,9 @@ func (k Keys) Window(w *ledger.Window) string { return k.Listed(w.Listing()) }
 
 // Listed is the sorted set of a window by its name in the listing.
 func (k Keys) Listed(name string) string { return k.tag + name }
+
+// Hidden is the sorted set beside it of who is banned there.
+func (k Keys) Hidden(name string) string { return k.tag + name + HiddenSuffix }
+
+// HiddenSuffix is what the name of a window's hidden set has behind the window's.
+const HiddenSuffix = ":hidden"

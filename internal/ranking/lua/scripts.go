@@ -36,6 +36,7 @@ var (
 	Compare    = load("compare.lua")
 	Scores     = load("scores.lua")
 	Forget     = load("forget.lua")
+	Ban        = load("ban.lua")
 	Try        = load("try.lua")
 )
 

@@ -1,0 +1,199 @@
+package ranking
+
+// Members who aren't shown. What becomes of their standings, and why none is lost, is written
+// in lua/ban.lua.
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/retry"
+)
+
+// Ban is one member who isn't shown on a board, or, with Board "", on all of them.
+type Ban struct {
+	Board, Member string
+	Erased        bool // nothing of theirs is kept, and nothing is counted
+	// Pending is set by Banned where Ban or Unban has begun and not ended: the member may be
+	// shown in some windows and hidden in others, and whoever finds it calls one of the two.
+	// Those two don't read it.
+	Pending bool
+}
+
+// ErrErased says that a member is erased, which nothing takes back.
+var ErrErased = errors.New("the member is erased: that is for good, and what they had isn't kept")
+
+// bannedAtOnce is how many windows are gone through a call: some milliseconds of Redis's time.
+const bannedAtOnce = 500
+
+// heldPause is how long is waited before what is held is tried again.
+const heldPause = 200 * time.Millisecond
+
+// Ban hides a member on the board, or erases them, and returns once that is so in all windows.
+// It can be repeated, also by others at the same time. It waits while the shard is held. On a
+// shard that the member isn't of it does nothing. Another schema in Redis is *SchemaError; where
+// there is none yet, the member is marked, and what comes is hidden.
+func (s *Store) Ban(ctx context.Context, b Ban) error {
+	id, doing := rand.Text(), "hide"
+	first, last := "hiding "+id, "hidden"
+	if b.Erased {
+		doing, first, last = "erase", "erasing "+id, "erased"
+	}
+	return s.banned(ctx, b, doing, "ban", first, last)
+}
+
+// Unban ends what Ban began, and returns once the member is shown again in all windows, with all
+// that was counted meanwhile. A ban on all boards and one on a board are two: each ends alone.
+// It is otherwise as Ban. Of an erased member it is ErrErased.
+func (s *Store) Unban(ctx context.Context, b Ban) error {
+	return s.banned(ctx, b, "show", "unban", "showing "+rand.Text(), "")
+}
+
+func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last string) error {
+	if s.shards.Of(xxhash.Sum64String(b.Member)) != s.shard {
+		return nil
+	}
+	if b.Member == "" || strings.Contains(b.Board, ":") {
+		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, clip(b.Member), clip(b.Board))
+	}
+	err := s.place(ctx, what, b, mark, last, nil)
+	if err == nil {
+		err = s.goThrough(ctx, b)
+	}
+	if err == nil {
+		err = s.place(ctx, "end", b, mark, last, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q under %q: %w", doing, clip(b.Member), s.prefix, err)
+	}
+	return nil
+}
+
+// goThrough puts a member's standings where they belong, in every window that is listed.
+func (s *Store) goThrough(ctx context.Context, b Ban) error {
+	all, err := s.Listings(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for name := range all {
+		if board, _, _ := strings.Cut(name, ":"); b.Board == "" || b.Board == board {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for some := range slices.Chunk(names, bannedAtOnce) {
+		if err := s.place(ctx, "", b, "", "", some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place calls ban.lua, again while the shard is held.
+func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string, windows []string) error {
+	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold()}
+	args := []any{s.schema, what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
+	for _, name := range windows {
+		board, _, _ := strings.Cut(name, ":")
+		keys, args = append(keys, s.keys.Listed(name), s.keys.Hidden(name)), append(args, board)
+	}
+	for {
+		reply, err := s.Call(ctx, lua.Ban, keys, args...)
+		if err != nil {
+			return err
+		}
+		words, err := Texts(reply)
+		if err != nil {
+			return err
+		}
+		switch rest := append(words, "", ""); rest[0] {
+		case "done":
+			return nil
+		case "erased":
+			return ErrErased
+		case "schema":
+			return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: rest[1]})
+		case "held":
+		default:
+			return Unexpected(lua.Ban, reply)
+		}
+		if err := retry.Sleep(ctx, heldPause); err != nil {
+			return fmt.Errorf("wait while %s is there: %w", s.keys.Hold(), err)
+		}
+	}
+}
+
+// Banned are the bans that the shard holds, in order. It isn't read at one moment.
+func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
+	found := map[string]string{}
+	err := s.onOneServer(ctx, func() error {
+		clear(found)
+		for page, err := range s.pages(ctx, s.keys.Banned(), 0) {
+			if err != nil {
+				return err
+			}
+			for i := 0; i+1 < len(page); i += 2 {
+				found[page[i]] = page[i+1]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read who is banned under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	var all []Ban
+	for field, state := range found {
+		if b, ok := readBan(field, state); ok {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, Ban.compare)
+	return all, nil
+}
+
+func (b Ban) compare(o Ban) int {
+	if c := strings.Compare(b.Board, o.Board); c != 0 {
+		return c
+	}
+	return strings.Compare(b.Member, o.Member)
+}
+
+// readBan reads a field of the hash; version is none.
+func readBan(field, state string) (Ban, bool) {
+	board, member, ok := strings.Cut(field, ":")
+	word, _, pending := strings.Cut(state, " ")
+	return Ban{Board: board, Member: member, Erased: word == "erased" || word == "erasing", Pending: pending}, ok
+}
+
+// BanEach does one of Ban and Unban on whichever of several shards the member is of.
+func BanEach(ctx context.Context, shards []*Store, b Ban, do func(*Store, context.Context, Ban) error) error {
+	for _, s := range shards {
+		if err := do(s, ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BannedEach are the bans that several shards hold, of each of them.
+func BannedEach(ctx context.Context, shards []*Store) ([]Ban, error) {
+	var all []Ban
+	for _, s := range shards {
+		some, err := s.Banned(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, Ban.compare)
+	return all, nil
+}

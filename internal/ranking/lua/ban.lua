@@ -1,0 +1,125 @@
+-- ban.lua marks who isn't shown, and puts the standings of some members in some windows where
+-- they belong by now. It moves scores as they are: no layout matters to it.
+--
+-- KEYS  1 banned   2 schema   3 hold   then for each window: its sorted set, its hidden set
+-- ARGV  1 schema   2 what to do first: ban, unban, end or nothing ('')
+--       3 the field of banned that this is about   4 the mark to write, or, to end, the one that
+--         was written   5 what it is once all windows are gone through, '' for nothing
+--       6 ms that banned lives, '' for live boards
+--       7 number of members   8… the members, then for each window its board
+--
+-- Returns one of
+--   {done}
+--   {erased}      to unban one who is erased: for good
+--   {schema, what it is}
+--   {held}
+--
+-- banned has for each ban a field, <board>:<member>, or :<member> for all boards, which is
+--   hiding <id>    from now on their changes go to the hidden set; some of their standings
+--                  may still be shown
+--   hidden         none is shown any more
+--   showing <id>   from now on their changes are shown; some of their standings may still be
+--                  in the hidden set
+--   erasing <id>   nothing is counted for them any more; something may still be there
+--   erased         nothing is left
+-- and one, version, which is another after every change.
+--
+-- A member's standing in a window is in one of the window's two sets at every instant, or in
+-- none: each script that moves one removes it where it was in the same call, and apply.lua,
+-- which looks into both for whoever has a field here, goes on from where it finds it. A field
+-- goes only after every window that was listed has been gone through: who has none has nothing
+-- in a hidden set. So whatever dies between two calls, no point is lost and none is twice; what
+-- isn't gone through yet is, by whoever calls again. Of two who do the opposite, each call
+-- does what the field says at its instant, and only whose mark it still is ends it.
+--
+-- Within a call the first write of a standing is where it goes, the second takes it from
+-- where it was. A script that dies between them leaves it in both, with the same score: of
+-- these the hidden one counts, here and in apply.lua, and the other goes.
+
+local call = redis.call
+
+local banned = KEYS[1]
+local schema = call('GET', KEYS[2])
+if schema and schema ~= ARGV[1] then return {'schema', schema} end
+if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
+
+local what, field, mark, done = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local is = what ~= '' and call('HGET', banned, field) or ''
+local was = string.match(is, '^%a+') or ''
+local gone = was == 'erased' or was == 'erasing'
+local write
+if what == 'ban' then
+  -- What is through stays so, and an erased member isn't merely hidden.
+  if was ~= done and was ~= 'erased' and (was ~= 'erasing' or done == 'erased') then write = mark end
+elseif what == 'unban' then
+  if gone then return {'erased'} end
+  if is ~= '' then write = mark end
+elseif what == 'end' and is == mark then
+  write = done
+end
+if write == '' then
+  call('HDEL', banned, field)
+  if ARGV[6] == '' and call('HLEN', banned) == 1 then
+    call('HDEL', banned, 'version')
+  else
+    call('HSET', banned, 'version', mark)
+  end
+elseif write then
+  call('HSET', banned, field, write, 'version', mark .. ' ' .. write)
+end
+if write and ARGV[6] ~= '' then
+  local time = call('TIME')
+  call('PEXPIREAT', banned, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[6])))
+end
+
+-- Where a member's standings on a board belong: shown, hidden or erased.
+local known = {}
+local function place(board, member)
+  local at = board .. ':' .. member
+  if not known[at] then
+    known[at] = 'shown'
+    for _, name in ipairs({at, ':' .. member}) do
+      local state = string.match(call('HGET', banned, name) or '', '^%a+')
+      if state == 'erased' or state == 'erasing' then
+        known[at] = 'erased'
+      elseif (state == 'hidden' or state == 'hiding') and known[at] ~= 'erased' then
+        known[at] = 'hidden'
+      end
+    end
+  end
+  return known[at]
+end
+
+-- Moves a standing. A set that this begins lives as long as the one it comes from.
+local function move(from, to, member, score)
+  local begins = call('EXISTS', to) == 0
+  local left = call('PTTL', from)
+  call('ZADD', to, tonumber(score), member)
+  if begins and left > 0 then call('PEXPIRE', to, left) end
+  call('ZREM', from, member)
+end
+
+local members = tonumber(ARGV[7])
+for w = 1, (#KEYS - 3) / 2 do
+  local shown, hidden, board = KEYS[2 * w + 2], KEYS[2 * w + 3], ARGV[7 + members + w]
+  for i = 8, 7 + members do
+    local member = ARGV[i]
+    local seen, unseen = call('ZSCORE', shown, member), call('ZSCORE', hidden, member)
+    if seen or unseen then
+      local to = place(board, member)
+      if to == 'erased' then
+        -- A window that is listed has a key: the empty id is nobody's.
+        if call('ZCARD', shown) + call('ZCARD', hidden) == (seen and 1 or 0) + (unseen and 1 or 0) then
+          move(seen and shown or hidden, hidden, '', 0)
+        end
+        if seen then call('ZREM', shown, member) end
+        if unseen then call('ZREM', hidden, member) end
+      elseif to == 'hidden' and seen then
+        if unseen then call('ZREM', shown, member) else move(shown, hidden, member, seen) end
+      elseif to == 'shown' and unseen then
+        move(hidden, shown, member, unseen)
+      end
+    end
+  end
+end
+return {'done'}
