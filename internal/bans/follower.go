@@ -1,0 +1,277 @@
+package bans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/retry"
+)
+
+var errNotRead = errors.New("the bans topic hasn't been read to its end yet")
+
+// maxRecord is the longest record that can be a ban, in bytes: the rest are bad ones.
+const maxRecord = 64 << 10
+
+// Follower reads the topic from its start to its end as it is found, and then on. It is safe for
+// concurrent use; Run runs once.
+type Follower struct {
+	Client *kafka.Client
+	Topic  string
+	Log    *zap.Logger
+
+	mu      sync.Mutex
+	state   State           // nil until the topic was read to its end once; replaced, never changed
+	read    int64           // the offset that is read next
+	waits   error           // why it doesn't get on; nil where it does
+	bad     int64           // records that were ignored
+	erased  map[Key]*Record // every erasure that was read, whatever came after it
+	changed chan struct{}
+}
+
+// NewFollower makes one.
+func NewFollower(client *kafka.Client, topic string, log *zap.Logger) *Follower {
+	return &Follower{Client: client, Topic: topic, Log: log, changed: make(chan struct{}), erased: map[Key]*Record{}}
+}
+
+// erasure is the erasure of a key that was read, if a later record hides it.
+func (f *Follower) erasure(k Key) *Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.state[k]; r != nil && r.Erased {
+		return nil
+	}
+	return f.erased[k]
+}
+
+// State is what the topic comes to, as far as it is read: nil before its end was reached once.
+// It isn't to be changed.
+func (f *Follower) State() State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+// Changed is closed at the next change of State, or of what it waits for.
+func (f *Follower) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// Waits is why the topic can't be read at the moment, and nil where it can.
+func (f *Follower) Waits() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waits
+}
+
+// Bad is how many records were ignored because they are no bans.
+func (f *Follower) Bad() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bad
+}
+
+// Ready waits until the topic has been read to its end as it was found, and past an offset.
+func (f *Follower) Ready(ctx context.Context, offset int64) error {
+	for {
+		f.mu.Lock()
+		ready, changed := f.state != nil && f.read >= offset, f.changed
+		f.mu.Unlock()
+		if ready {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (f *Follower) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Run reads until the context ends. A topic that is away, and whatever else is wrong with it, is
+// waited out, and Waits says so; what was read of it stays in force meanwhile.
+func (f *Follower) Run(ctx context.Context) {
+	wait := retry.ForEver.Start()
+	var logged retry.LogLimit
+	for {
+		err := f.pass(ctx, wait.Reset)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			f.set(func() { f.waits = err })
+			if logged.Due(sayEvery) {
+				f.Log.Warn("can't read the bans topic; trying again", zap.String("topic", f.Topic), zap.Error(err))
+			}
+		}
+		if wait.Next(ctx) != nil {
+			return
+		}
+	}
+}
+
+// pass reads the log from its start on, for as long as it is one log: until an error, or until
+// the log ends before what was read of it, as a topic does that was made again. What is in force
+// changes only once the new log was read to its end: who is banned in both isn't shown between.
+func (f *Follower) pass(ctx context.Context, gotOn func()) error {
+	log, err := f.ends(ctx)
+	if err != nil {
+		return err
+	}
+	r := f.open()
+	defer r.close(ctx)
+	state := State{}
+	for at, ready := log.Start, false; ; {
+		if !ready && at >= log.End {
+			ready = true
+			f.publish(state, at)
+		}
+		next, err := r.response(ctx, at, func(rec *recordbatch.Record) {
+			if f.take(state, rec) && ready {
+				f.publish(state, rec.Offset+1)
+			}
+		})
+		switch {
+		case errors.Is(err, kafka.OffsetOutOfRange):
+			return fmt.Errorf("read %s from offset %d: it begins or ends elsewhere now, and is read again: %w", f.Topic, at, err)
+		case err != nil:
+			return err
+		}
+		gotOn()
+		f.mu.Lock()
+		waited := f.waits != nil
+		f.mu.Unlock()
+		if ready && next > at || waited {
+			f.set(func() {
+				f.waits = nil
+				if ready {
+					f.read = next
+				}
+			})
+		}
+		at = next
+	}
+}
+
+// ends is the log as it is found; a topic that isn't there is an error that passes.
+func (f *Follower) ends(ctx context.Context) (kafkaconn.Log, error) {
+	if _, err := kafkaconn.TopicPartitions(ctx, f.Client, f.Topic); err != nil {
+		return kafkaconn.Log{}, err
+	}
+	var logs map[int]kafkaconn.Log
+	err := kafkaconn.Ask(ctx, f.Client, func() (err error) {
+		logs, err = kafkaconn.Logs(ctx, f.Client, f.Topic, 0)
+		return err
+	})
+	return logs[0], err
+}
+
+func (f *Follower) publish(state State, read int64) {
+	f.set(func() { f.state, f.read, f.waits = maps.Clone(state), read, nil })
+}
+
+// take adds a record, and reports whether it is a ban or a tombstone. One that is bad is logged,
+// and changes nothing: it must not hold up the others.
+func (f *Follower) take(state State, rec *recordbatch.Record) bool {
+	k, r, err := Decode(rec.Key, rec.Value)
+	if rec.Oversize > 0 {
+		err = fmt.Errorf("it has %d bytes", rec.Oversize)
+	}
+	if err != nil {
+		f.mu.Lock()
+		f.bad++
+		f.mu.Unlock()
+		f.Log.Error("a record of the bans topic is no ban, and is ignored", zap.String("topic", f.Topic), zap.Int64("offset", rec.Offset), zap.Error(err))
+		return false
+	}
+	state.take(k, r)
+	if r != nil && r.Erased {
+		f.mu.Lock()
+		f.erased[k] = r
+		f.mu.Unlock()
+	}
+	return true
+}
+
+// reader reads responses of the topic's only partition.
+type reader struct {
+	fetcher *fetch.Fetcher
+	records *recordbatch.Reader
+	idle    *retry.Backoff
+}
+
+func (f *Follower) open() *reader {
+	return &reader{
+		fetcher: &fetch.Fetcher{Transport: f.Client.Transport, Addr: f.Client.Addr, ClientID: kafkaconn.ClientID, Topic: f.Topic},
+		records: &recordbatch.Reader{MaxRecord: maxRecord},
+		idle:    retry.Policy{First: 10 * time.Millisecond, Longest: fetch.DefaultMaxWait}.Start(),
+	}
+}
+
+// close is bounded by what a call that was given up may still take.
+func (r *reader) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
+	defer cancel()
+	_ = r.fetcher.Drop(ctx)
+	r.records.Close()
+}
+
+// response gives the records of one response, and returns where the next begins. An answer
+// without any is waited after: with an open transaction at its end a broker answers at once.
+func (r *reader) response(ctx context.Context, at int64, take func(*recordbatch.Record)) (next int64, err error) {
+	began := time.Now()
+	answer, err := r.fetcher.Fetch(ctx, at)
+	if err == nil {
+		err = answer.Err
+	}
+	if err != nil {
+		return at, fmt.Errorf("fetch %s at %d: %w", r.fetcher.Topic, at, err)
+	}
+	defer answer.Release()
+	if !answer.Answered() { // throttled: the next fetch waits
+		return at, nil
+	}
+	r.records.Reset(answer.Records, at, answer.Aborted)
+	for {
+		rec, err := r.records.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return at, fmt.Errorf("read %s at %d: %w", r.fetcher.Topic, at, err)
+		}
+		take(rec)
+	}
+	if next = r.records.Position(); next > at {
+		r.idle.Reset()
+	} else if time.Since(began) < fetch.DefaultMaxWait/2 {
+		return next, r.idle.Next(ctx)
+	}
+	return next, nil
+}
+
+// passes reports whether an error of Kafka's may pass.
+func passes(err error) bool {
+	return errors.Is(err, kafkaconn.ErrNoTopic) || kafkaconn.Classify(err) == ledger.Retry
+}

@@ -1,0 +1,154 @@
+package bans
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+func TestTheTopicIsReadToItsEndAndFollowed(t *testing.T) {
+	w := newWorld(t, topic)
+	w.ban(of(Key{"", "a"}))
+	w.ban(of(Key{"eu", "a"}))
+	w.ban(of(Key{"", "b"}))
+	end := w.put(":a", nil)
+	f := w.follower(zap.NewNop())
+	require.Equal(t, State{{"eu", "a"}: of(Key{"eu", "a"}), {"", "b"}: of(Key{"", "b"})}, w.ready(f, end+1))
+	end = w.ban(of(Key{"", "c"}))
+	require.Len(t, w.ready(f, end+1), 3)
+	end = w.put(":b", nil)
+	require.Len(t, w.ready(f, end+1), 2)
+}
+
+func TestAnEmptyTopicIsReadAtOnce(t *testing.T) {
+	w := newWorld(t, topic)
+	state := w.ready(w.follower(zap.NewNop()), 0)
+	require.NotNil(t, state)
+	require.Empty(t, state)
+}
+
+func TestABadRecordIsLoggedOnceAndHoldsUpNothing(t *testing.T) {
+	w := newWorld(t, topic)
+	w.ban(of(Key{"", "a"}))
+	w.put(":a", []byte(`{"member":"b"}`)) // what was in force for the key stays so
+	end := w.ban(of(Key{"", "b"}))
+	seen, logs := observer.New(zap.ErrorLevel)
+	f := w.follower(zap.New(seen))
+	require.Len(t, w.ready(f, end+1), 2)
+	require.EqualValues(t, 1, f.Bad())
+	require.Equal(t, 1, logs.Len())
+	require.EqualValues(t, 1, logs.All()[0].ContextMap()["offset"])
+}
+
+func TestATopicThatIsAwayIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	f := w.follower(zap.NewNop())
+	require.Eventually(t, func() bool { return f.Waits() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.Nil(t, f.State())
+	made, err := Ensure(t.Context(), w.client, topic, "points")
+	require.NoError(t, err)
+	require.True(t, made)
+	w.ready(f, 0)
+	require.NoError(t, f.Waits())
+}
+
+// While it is away, and while it is read again, who was banned stays banned.
+func TestATopicThatIsMadeAgainIsReadAgain(t *testing.T) {
+	w := newWorld(t, topic)
+	w.ban(of(Key{"", "a"}))
+	end := w.ban(of(Key{"", "b"}))
+	f := w.follower(zap.NewNop())
+	w.ready(f, end+1)
+	admin := kadm.NewClient(w.other)
+	_, err := admin.DeleteTopics(t.Context(), topic)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return f.Waits() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.Len(t, f.State(), 2)
+	_, err = admin.CreateTopic(t.Context(), 1, 1, nil, topic)
+	require.NoError(t, err)
+	w.other.PurgeTopicsFromClient(topic)
+	w.ban(of(Key{"", "c"}))
+	require.Eventually(t, func() bool { s := f.State(); return len(s) == 1 && s[Key{"", "c"}] != nil }, 30*time.Second, 10*time.Millisecond)
+}
+
+func TestATopicThatWouldLoseBansIsRefused(t *testing.T) {
+	w := newWorld(t)
+	admin := kadm.NewClient(w.other)
+	deleting := "delete"
+	_, err := admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &deleting}, topic)
+	require.NoError(t, err)
+	_, err = Ensure(t.Context(), w.client, topic, "points")
+	require.ErrorContains(t, err, "cleanup.policy=compact")
+	w = newWorld(t)
+	admin = kadm.NewClient(w.other)
+	compacts := "compact"
+	_, err = admin.CreateTopic(t.Context(), 2, 1, map[string]*string{"cleanup.policy": &compacts}, topic)
+	require.NoError(t, err)
+	_, err = Ensure(t.Context(), w.client, topic, "points")
+	require.ErrorContains(t, err, "has 2 partitions")
+}
+
+func TestATopicThatIsMadeIsCompactedAndOfOnePartition(t *testing.T) {
+	w := newWorld(t, "points")
+	for _, want := range []bool{true, false} {
+		made, err := Ensure(t.Context(), w.client, topic, "points")
+		require.NoError(t, err)
+		require.Equal(t, want, made)
+	}
+	admin := kadm.NewClient(w.other)
+	found, err := admin.ListTopics(t.Context(), topic)
+	require.NoError(t, err)
+	require.Len(t, found[topic].Partitions, 1)
+	settings, err := admin.DescribeTopicConfigs(t.Context(), topic)
+	require.NoError(t, err)
+	for _, c := range settings[0].Configs {
+		if c.Key == "cleanup.policy" {
+			require.Equal(t, "compact", c.MaybeValue())
+		}
+	}
+}
+
+func TestWhatIsPublishedIsReadBack(t *testing.T) {
+	w := newWorld(t, topic)
+	p := &Publisher{w.follower(zap.NewNop())}
+	require.NoError(t, p.Put(t.Context(), of(Key{"", "a"})))
+	require.Equal(t, State{{"", "a"}: of(Key{"", "a"})}, p.Follower.State())
+	found, err := p.Remove(t.Context(), Key{"", "a"})
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Empty(t, p.Follower.State())
+	found, err = p.Remove(t.Context(), Key{"", "a"})
+	require.NoError(t, err)
+	require.False(t, found)
+}
+
+func TestAnErasureIsForGood(t *testing.T) {
+	w := newWorld(t, topic)
+	p := &Publisher{w.follower(zap.NewNop())}
+	erased := of(Key{"", "a"})
+	erased.Erased = true
+	require.NoError(t, p.Put(t.Context(), erased))
+	_, err := p.Remove(t.Context(), erased.Key)
+	require.ErrorIs(t, err, ErrErased)
+	require.ErrorIs(t, p.Put(t.Context(), of(erased.Key)), ErrErased)
+	require.True(t, p.Follower.State()[erased.Key].Erased)
+	// Another writer, who looked before the erasure was there, hides it: whoever writes next
+	// without having seen that puts it back.
+	w.ready(p.Follower, w.ban(of(erased.Key))+1)
+	require.ErrorIs(t, p.Put(t.Context(), of(erased.Key)), ErrErased)
+	require.Eventually(t, func() bool { return p.Follower.State()[erased.Key].Erased }, 20*time.Second, 10*time.Millisecond)
+}
+
+func TestAReaderThatIsAskedToEndDoes(t *testing.T) {
+	w := newWorld(t)
+	f := NewFollower(w.client, topic, zap.NewNop())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, f.Ready(ctx, 0), context.DeadlineExceeded)
+	f.Run(ctx)
+}

@@ -1,0 +1,130 @@
+package bans
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"pgregory.net/rapid"
+)
+
+// keeper has a follower that reads nothing: the test says what it has read.
+func keeper(s *fake, state State) *Keeper {
+	f := NewFollower(nil, topic, zap.NewNop())
+	f.publish(state, 0)
+	return NewKeeper(f, s, zap.NewNop())
+}
+
+func standings(held ...Ban) *fake {
+	s := &fake{held: map[Key]Ban{}, now: at}
+	for _, b := range held {
+		s.held[b.Key] = b
+	}
+	return s
+}
+
+// Whatever the standings hold, and however often a call of theirs fails, they come to hold what
+// the topic says is in force, and who is erased stays so.
+func TestTheStandingsComeToHoldWhatTheTopicSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, state := standings(), State{}
+		for _, k := range []Key{{"", "a"}, {"eu", "a"}, {"", "b"}, {"eu", "c"}} {
+			if rapid.Bool().Draw(t, "held") {
+				s.held[k] = Ban{Key: k, Erased: k.Board == "" && rapid.Bool().Draw(t, "held erased"), Pending: rapid.Bool().Draw(t, "pending")}
+			}
+			if rapid.Bool().Draw(t, "in the topic") {
+				r := of(k)
+				r.Erased = k.Board == "" && rapid.Bool().Draw(t, "erased")
+				if !r.Erased && rapid.Bool().Draw(t, "ends") {
+					r.Until = at.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "until")) * time.Second)
+				}
+				state[k] = r
+			}
+		}
+		want, _ := state.inForce(at)
+		for k, b := range s.held {
+			if b.Erased {
+				want[k] = Ban{Key: k, Erased: true}
+			}
+		}
+		s.fails = rapid.IntRange(0, 3).Draw(t, "failures")
+		k, fails := keeper(s, state), s.fails
+		for range fails {
+			_ = k.Align(context.Background())
+		}
+		require.NoError(t, k.Align(context.Background()))
+		for key, b := range s.held {
+			if b.Erased && b.Pending { // stays, whatever the topic says
+				s.held[key] = Ban{Key: key, Erased: true}
+			}
+		}
+		require.Equal(t, want, s.held)
+		calls := s.calls
+		if err := k.Align(context.Background()); err != nil || s.calls > calls && !pendingErasure(s) {
+			t.Fatalf("it went on: %d calls, %v", s.calls-calls, err)
+		}
+	})
+}
+
+func pendingErasure(s *fake) bool {
+	for _, b := range s.held {
+		if b.Erased && b.Pending {
+			return true
+		}
+	}
+	return false
+}
+
+func TestNothingIsComparedBeforeTheTopicWasRead(t *testing.T) {
+	s := standings(Ban{Key: Key{"", "a"}})
+	k := NewKeeper(NewFollower(nil, topic, zap.NewNop()), s, zap.NewNop())
+	require.ErrorIs(t, k.Align(t.Context()), errNotRead)
+	require.Len(t, s.held, 1)
+}
+
+func TestABanEndsByItselfWhenTheStandingsClockSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends := of(Key{"", "a"})
+		ends.Until = at.Add(90 * time.Second)
+		s := standings()
+		k := keeper(s, State{ends.Key: ends, {"", "b"}: of(Key{"", "b"})})
+		ctx, cancel := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() { k.Watch(ctx) })
+		ended.Go(func() { // Redis's clock goes as this bubble's does
+			for began := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+				s.mu.Lock()
+				s.now = at.Add(time.Since(began))
+				s.mu.Unlock()
+			}
+		})
+		holds := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			require.Len(t, s.held, want)
+		}
+		time.Sleep(89 * time.Second)
+		holds(2)
+		time.Sleep(1100 * time.Millisecond)
+		holds(1)
+		// Standings that lost it all have it again, soon where it was noticed.
+		s.mu.Lock()
+		s.held = map[Key]Ban{}
+		s.mu.Unlock()
+		k.Wake()
+		time.Sleep(compareAtMost + time.Millisecond)
+		holds(1)
+		// A record is taken at once.
+		k.Follower.publish(State{}, 1)
+		time.Sleep(time.Millisecond)
+		holds(0)
+		cancel()
+		ended.Wait()
+	})
+}

@@ -1,0 +1,47 @@
+package bans
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// State is what the topic comes to: the latest record of each key that has no tombstone after
+// it. It is a function of the records in their order.
+type State map[Key]*Record
+
+// take adds a record of the topic, or with none, a tombstone.
+func (s State) take(k Key, r *Record) {
+	if r == nil {
+		delete(s, k)
+		return
+	}
+	s[k] = r
+}
+
+// All are the records, by member and then by board.
+func (s State) All() []*Record {
+	return slices.SortedFunc(maps.Values(s), func(a, b *Record) int {
+		return compareKeys(a.Key, b.Key)
+	})
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Board, b.Board))
+}
+
+// inForce are those that hold at a time, and when the next of them ends; zero if none does.
+func (s State) inForce(now time.Time) (bans map[Key]Ban, next time.Time) {
+	bans = map[Key]Ban{}
+	for k, r := range s {
+		if !r.InForce(now) {
+			continue
+		}
+		bans[k] = Ban{Key: k, Erased: r.Erased}
+		if !r.Erased && !r.Until.IsZero() && (next.IsZero() || r.Until.Before(next)) {
+			next = r.Until
+		}
+	}
+	return bans, next
+}

@@ -1,0 +1,90 @@
+package bans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// TopicError is a topic that bans can't be kept in, and what to do.
+type TopicError struct{ Topic, What, Remedy string }
+
+func (e *TopicError) Error() string {
+	return fmt.Sprintf("kafka.bans_topic %s %s: %s", e.Topic, e.What, e.Remedy)
+}
+
+// Ensure makes the topic where it is missing, compacted, of one partition, and replicated as the
+// cluster's topics are. It refuses one that would lose bans, or have several orders of them.
+func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (made bool, err error) {
+	found, err := kafkaconn.Partitions(ctx, client, topic)
+	if err != nil {
+		return false, err
+	}
+	switch n := found[topic]; {
+	case n == 0:
+		if err := create(ctx, client, topic, source); err != nil {
+			return false, err
+		}
+		made = true
+	case n > 1:
+		return false, &TopicError{topic, fmt.Sprintf("has %d partitions", n), "it has to have one, so that bans have an order; name another topic, or delete this one and it is created"}
+	}
+	return made, Compacted(ctx, client, topic)
+}
+
+// Compacted refuses a topic that forgets bans. One whose configuration isn't reported for want of a
+// right is taken as it is.
+func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
+	var settings kafkaconn.TopicSettings
+	err := kafkaconn.Ask(ctx, client, func() (err error) {
+		settings, err = kafkaconn.ReadTopicSettings(ctx, client, topic)
+		return err
+	})
+	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if policy, ok := settings["cleanup.policy"]; ok && strings.TrimSpace(policy) != "compact" {
+		return &TopicError{topic, "has cleanup.policy=" + policy + ", which deletes bans by their age",
+			"run kafka-configs --alter --topic " + topic + " --add-config cleanup.policy=compact, or name another topic"}
+	}
+	return nil
+}
+
+func create(ctx context.Context, client *kafka.Client, topic, source string) error {
+	t := kafka.TopicConfig{Topic: topic, NumPartitions: 1, ReplicationFactor: -1,
+		ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}}
+	// What isn't reported is the cluster's default, as for the source.
+	if settings, err := kafkaconn.ReadTopicSettings(ctx, client, source); err == nil && settings["min.insync.replicas"] != "" {
+		t.ConfigEntries = append(t.ConfigEntries, kafka.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: settings["min.insync.replicas"]})
+	}
+	calling, cancel := context.WithTimeout(ctx, client.Timeout)
+	defer cancel()
+	r, err := client.CreateTopics(calling, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{t}})
+	if err == nil {
+		err = r.Errors[topic]
+	}
+	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) { // someone else was faster
+		return fmt.Errorf("create the bans topic %s (or create it yourself: one partition, cleanup.policy=compact): %w", topic, err)
+	}
+	_, err = waitFor(ctx, client, topic)
+	return err
+}
+
+// waitFor waits until the topic's leader knows it.
+func waitFor(ctx context.Context, client *kafka.Client, topic string) (logs map[int]kafkaconn.Log, err error) {
+	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
+	defer cancel()
+	err = tries.Do(ctx, passes, func() error {
+		logs, err = kafkaconn.Logs(ctx, client, topic, 0)
+		return err
+	})
+	return logs, err
+}
