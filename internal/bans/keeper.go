@@ -54,17 +54,6 @@ func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
 	return &Keeper{Follower: f, Standings: s, Log: log, woken: make(chan struct{}, 1), said: map[Key]bool{}}
 }
 
-// Counts are bans that are in force, and those of them that are erasures, by the topic alone.
-func (k *Keeper) Counts(now time.Time) (banned, erased int) {
-	inForce, _ := k.Follower.State().inForce(now)
-	for _, b := range inForce {
-		if b.Erased {
-			erased++
-		}
-	}
-	return len(inForce) - erased, erased
-}
-
 // Align compares the standings with the topic once, and changes what differs. The topic has to
 // have been read to its end, see Follower.Ready: it is refused before, as it would show who is
 // banned.

@@ -27,6 +27,19 @@ func (s State) All() []*Record {
 	})
 }
 
+// Count is how many bans are in force at a time, and how many of members who are erased.
+func (s State) Count(now time.Time) (banned, erased int) {
+	for _, r := range s {
+		switch {
+		case r.Erased:
+			erased++
+		case r.InForce(now):
+			banned++
+		}
+	}
+	return banned, erased
+}
+
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Board, b.Board))
 }

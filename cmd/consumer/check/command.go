@@ -163,5 +163,5 @@ func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*inge
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return clients.NewConsumer(cfg, settings, transport, all, nil, zap.NewNop(), new(ingest.Stats))
+	return clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 }

@@ -184,7 +184,7 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	all, err := clients.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
 	transport := clients.NewTransport(cfg, settings)
-	consumer, err := clients.NewConsumer(cfg, settings, transport, all, nil, zap.NewNop(), new(ingest.Stats))
+	consumer, err := clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -26,11 +26,16 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// NewConsumer is the consumer, which pauses while it is told to. It doesn't run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, pause *ingest.Pause, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+// NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
+// the bans in line. It doesn't run yet.
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	var standings []ingest.Standings
 	for _, s := range all.Shards() {
-		standings = append(standings, redisStandings{s})
+		if align == nil {
+			standings = append(standings, redisStandings{s})
+		} else {
+			standings = append(standings, alignedStandings{redisStandings{s}, align})
+		}
 	}
 	c, err := consumerConfig(cfg, settings, transport, standings, log, stats)
 	if err != nil {
@@ -139,6 +144,9 @@ func Owner() string {
 // letters, and other topics that are read.
 func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafka.Transport {
 	topics := slices.Clone(others)
+	if cfg.Kafka.BansTopic != "" {
+		topics = append(topics, cfg.Kafka.BansTopic)
+	}
 	for _, t := range cfg.Kafka.Topics {
 		topics = append(topics, t, event.DeadLetterTopic(t))
 	}

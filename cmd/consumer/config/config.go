@@ -60,6 +60,7 @@ type Kafka struct {
 	Brokers        []string // host:port
 	Topics         []string
 	Group          string
+	BansTopic      string // empty: nobody is banned
 	FetchBytes     int64
 	FetchWait      time.Duration
 	SessionTimeout time.Duration

@@ -84,6 +84,8 @@ func kafkaOptions(c *Kafka) []option {
 			doc: "The topics to read. Dead letters go to `<topic>.dlq`."},
 		{Key: "kafka.group", def: "standings", value: textValue(&c.Group, "1 to 255 bytes", groupName),
 			doc: "The consumer group: replicas of one consumer share it, and its partitions."},
+		{Key: "kafka.bans_topic", def: "", value: textValue(&c.BansTopic, "letters, digits, `.`, `_`, `-`", optionalTopic),
+			doc: "The topic that keeps who isn't shown, and why; created compacted where it is missing. Empty for off: nobody can be banned. The same for all replicas: see [bans.md](bans.md)."},
 		{Key: "kafka.fetch_bytes", def: "1MiB", value: bytesValue(&c.FetchBytes, 64*units.KiB, 64*units.MiB),
 			doc: "The most that one fetch of one partition brings."},
 		{Key: "kafka.fetch_wait", def: "500ms", value: durationValue(&c.FetchWait, time.Millisecond, 30*time.Second),

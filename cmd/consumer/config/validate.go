@@ -94,6 +94,14 @@ func (l *Loaded) validateTogether() []*settingError {
 			}
 		}
 	}
+	for _, topic := range cfg.Kafka.Topics {
+		switch bans := cfg.Kafka.BansTopic; bans {
+		case topic:
+			complain("kafka.bans_topic", "is one of kafka.topics: bans are no events, and a compacted topic loses events")
+		case topic + deadLetterSuffix:
+			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
+		}
+	}
 	validateRedisKind(&cfg.Redis, complain)
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)
 	validateSASL(&cfg.Kafka.SASL, complain)
@@ -174,6 +182,14 @@ func CheckTopic(name string) error {
 		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
 	return nil
+}
+
+// optionalTopic is no topic, or one.
+func optionalTopic(name string) error {
+	if name == "" {
+		return nil
+	}
+	return CheckTopic(name)
 }
 
 func fieldPath(path string) error {

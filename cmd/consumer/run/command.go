@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -75,9 +76,13 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		return err
 	}
 	var consumer atomic.Pointer[ingest.Consumer]
+	var keeper atomic.Pointer[bans.Keeper]
 	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		if c := consumer.Load(); c != nil {
 			c.Reconnected()
+		}
+		if k := keeper.Load(); k != nil {
+			k.Wake()
 		}
 		// A failover may have brought another server's configuration.
 		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
@@ -111,7 +116,13 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
 			zap.Int64("bytes", cfg.Duplicates*duplicates.Bytes*int64(partitions)), zap.Int64("most_bytes", cfg.DuplicatesMemory))
 	}
-	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: &consumer}
+	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: &consumer, keeper: &keeper}
+	closeBans, err := p.openBans(ctx, cfg)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	defer closeBans()
+	ops.bans.of.Store(p.bans)
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
 			break
@@ -143,6 +154,8 @@ type process struct {
 	transport *kafka.Transport
 	cluster   string
 	consumer  *atomic.Pointer[ingest.Consumer]
+	keeper    *atomic.Pointer[bans.Keeper]
+	bans      *bans.Follower // nil: nobody can be banned
 }
 
 // consume consumes with the number of shards that there is, until the context ends or, with
@@ -160,8 +173,16 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	if err := awaitRedis(ctx, cfg, p.client, all, recorded, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}
+	keeper, err := p.alignBans(ctx, cfg, all)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	var align func(context.Context) error
+	if keeper != nil {
+		align = keeper.Align
+	}
 	pause := new(ingest.Pause)
-	c, err := clients.NewConsumer(cfg, p.settings, p.transport, all, pause, p.log, p.stats)
+	c, err := clients.NewConsumer(cfg, p.settings, p.transport, all, pause, align, p.log, p.stats)
 	if err != nil {
 		return err
 	}
@@ -176,6 +197,9 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	var beside sync.WaitGroup
 	beside.Go(func() { retire(running, all, p.log) })
 	beside.Go(func() { p.ops.watch(running, all) })
+	if keeper != nil {
+		beside.Go(func() { keeper.Watch(running) })
+	}
 	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
 	err = c.Run(running)
 	stop(nil)

@@ -18,10 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/test/testenv"
@@ -49,7 +51,9 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 		t.Fatal(err)
 	}
 	shards.of(all)
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, shards)
+	banned := new(bansCollector)
+	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, shards, banned)
 }
 
 // families are our own metrics, by name.

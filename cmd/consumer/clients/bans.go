@@ -1,0 +1,73 @@
+package clients
+
+// Bans, between the topic that keeps them and the standings.
+
+import (
+	"context"
+	"time"
+
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+// alignedStandings are a shard's, in line with the bans topic before a worker reads where it
+// goes on. A worker does that at the start of a generation, and wherever the ledger isn't where
+// it was: so that a Redis that was wiped, or went back, hides who is banned again before
+// anything is applied to it.
+type alignedStandings struct {
+	redisStandings
+
+	align func(context.Context) error
+}
+
+// State is the whole ledger and what stands beside it.
+func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
+	if err := s.align(ctx); err != nil {
+		return ledger.State{}, err
+	}
+	return s.redisStandings.State(ctx)
+}
+
+// NewHidden are the standings of all shards as the bans need them.
+func NewHidden(all *boards.Boards) bans.Standings { return hidden{all} }
+
+type hidden struct{ all *boards.Boards }
+
+func (h hidden) each(do func(*ranking.Store) error) error {
+	for _, s := range h.all.Shards() { // of a shard that the member isn't on it is nothing
+		if err := do(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ban hides a member, or erases them.
+func (h hidden) Ban(ctx context.Context, b bans.Ban) error {
+	return h.each(func(s *ranking.Store) error {
+		return s.Ban(ctx, ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased})
+	})
+}
+
+// Unban shows a member again.
+func (h hidden) Unban(ctx context.Context, k bans.Key) error {
+	return h.each(func(s *ranking.Store) error { return s.Unban(ctx, ranking.Ban{Board: k.Board, Member: k.Member}) })
+}
+
+// Banned are the bans that Redis holds.
+func (h hidden) Banned(ctx context.Context) ([]bans.Ban, error) {
+	var all []bans.Ban
+	err := h.each(func(s *ranking.Store) error {
+		found, err := s.Banned(ctx)
+		for _, b := range found {
+			all = append(all, bans.Ban{Key: bans.Key{Board: b.Board, Member: b.Member}, Erased: b.Erased, Pending: b.Pending})
+		}
+		return err
+	})
+	return all, err
+}
+
+// Now is Redis's time.
+func (h hidden) Now(ctx context.Context) (time.Time, error) { return h.all.Now(ctx) }
