@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/standings/standings/cmd/consumer/ban"
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/check"
 	"github.com/standings/standings/cmd/consumer/cli"
@@ -41,6 +42,10 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		boards.Command(p),
 		status.Command(p),
 		deadletters.Command(p),
+		ban.Command(p),
+		ban.UnbanCommand(p),
+		ban.ListCommand(p),
+		ban.EraseCommand(p),
 		rebuild.Command(p),
 		reshard.Command(p),
 		diff.Command(p),

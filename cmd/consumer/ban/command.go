@@ -1,0 +1,257 @@
+// Package ban is the commands ban, unban, bans and erase: they publish to the bans topic, and
+// wait until a consumer has brought Redis in line. They write nothing to Redis themselves.
+package ban
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/bans"
+)
+
+type flags struct {
+	board, reason, until, by string
+	wait                     time.Duration
+	yes, asJSON              bool
+}
+
+const waitLong = `It is recorded in kafka.bans_topic; whoever runs the consumer does the rest. The command waits for
+that for --wait (10s), and says so if it takes longer: it happens all the same, as soon as a
+consumer runs. The exit code is 0 if it is recorded.`
+
+// Command is ban, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "ban MEMBER --reason WHY",
+		Short: "Hide a member from every board, or from one",
+		Long: `ban hides a member at once from every window of every board, or with --board of one, for
+whoever reads the sorted sets, too. What they earn meanwhile goes on counting, hidden. --until
+ends the ban by itself: a time (RFC 3339), or how long from now.
+
+` + waitLong,
+		Example: `  consumer ban u42 --reason 'aimbot, case 1234'
+  consumer ban u42 --board eu --reason smurfing --until 7d`,
+		Args: cli.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+				r, err := f.record(ctx, s, k)
+				if err != nil {
+					return "", err
+				}
+				if err := s.publisher.Put(ctx, r); err != nil {
+					return "", err
+				}
+				until := ""
+				if !r.Until.IsZero() {
+					until = " until " + units.TimeMS(r.Until.UnixMilli())
+				}
+				return fmt.Sprintf("%s is banned %s%s", terminal.Plain(k.Member), where(k), until), nil
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
+	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
+	c.Flags().StringVar(&f.until, "until", "", "when it ends by itself: a `time` such as 2026-12-01T00:00:00Z, or so long from now, such as 12h or 7d")
+	return c
+}
+
+// UnbanCommand is unban, for a program.
+func UnbanCommand(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "unban MEMBER",
+		Short: "Show a banned member again, with all that was earned meanwhile",
+		Long: `unban takes back a ban: without --board the one on all boards, with it the one on that board.
+Of the two each ends alone.
+
+` + waitLong,
+		Args: cli.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+				found, err := s.publisher.Remove(ctx, k)
+				switch {
+				case err != nil:
+					return "", err
+				case !found:
+					return "", fmt.Errorf("%s isn't banned %s: consumer bans lists who is", terminal.Plain(k.Member), where(k))
+				}
+				return fmt.Sprintf("%s isn't banned %s any more", terminal.Plain(k.Member), where(k)), nil
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
+	return c
+}
+
+// EraseCommand is erase, for a program.
+func EraseCommand(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "erase MEMBER",
+		Short: "Remove a member for good: nothing of theirs is kept or counted any more",
+		Long: `erase removes a member's standings from every board and window, shown and hidden, and counts
+nothing for them any more, now or in a replay. It can't be taken back. It asks for the
+member to be typed. Their events stay in the topic for as long as Kafka keeps them, and their
+id stays in kafka.bans_topic.
+
+` + waitLong,
+		Args: cli.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !f.yes && !asks(p) {
+				return cli.Usagef("there is no terminal to ask on: say --yes")
+			}
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+				if !f.yes {
+					if err := ask(ctx, p, k.Member); err != nil {
+						return "", err
+					}
+				}
+				f.reason = cmp.Or(f.reason, "erased")
+				r, err := f.record(ctx, s, k)
+				if err != nil {
+					return "", err
+				}
+				r.Erased = true
+				if err := s.publisher.Put(ctx, r); err != nil {
+					return "", err
+				}
+				return terminal.Plain(k.Member) + " is erased", nil
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
+	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
+	return c
+}
+
+func (f *flags) add(c *cobra.Command) {
+	f.wait = 10 * time.Second
+	c.Flags().StringVar(&f.by, "by", "", "`who` does it; the user of this machine by default")
+	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait for a consumer to have done it")
+}
+
+// record is the ban that the flags say.
+func (f *flags) record(ctx context.Context, s *session, k bans.Key) (*bans.Record, error) {
+	now := s.now(ctx)
+	r := &bans.Record{Key: k, Reason: f.reason, By: cmp.Or(f.by, thisUser()), At: now}
+	if f.until != "" {
+		until, err := parseUntil(f.until, now)
+		if err != nil {
+			return nil, err
+		}
+		if r.Until = until; !until.After(now) {
+			return nil, cli.Usagef("--until %s is over", f.until)
+		}
+	}
+	if err := r.Check(); err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	return r, nil
+}
+
+// parseUntil reads a time, or how long it is until then.
+func parseUntil(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		return time.Time{}, cli.Usagef("--until %s is neither a time such as 2026-12-01T00:00:00Z nor how long from now, such as 12h or 7d", text)
+	}
+	return now.Add(d), nil
+}
+
+func thisUser() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+func where(k bans.Key) string {
+	if k.Board == "" {
+		return "on all boards"
+	}
+	return "on board " + k.Board
+}
+
+// publishing checks what is banned, opens the topic, publishes, and waits for Redis.
+func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *session, bans.Key) (string, error)) error {
+	l, err := p.Configuration()
+	if err != nil {
+		return err
+	}
+	k, err := bans.ParseKey(f.board + ":" + member)
+	if err == nil && f.board != "" {
+		err = config.CheckBoard(f.board)
+	}
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	s, err := open(ctx, p, l.Config, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	done, err := publish(ctx, s, k)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	why := s.await(ctx, k, f.wait)
+	if why != nil {
+		return terminal.Write(p.Stdout, fmt.Sprintf("%s: recorded. %v.\n", done, why))
+	}
+	return terminal.Write(p.Stdout, done+".\n")
+}
+
+// asks reports whether there is somebody to ask. A test says that there is.
+var asks = func(p *cli.Program) bool {
+	in, ok := p.Stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd()))
+}
+
+// ask returns nil once the member is typed. A terminal's read ends with a line alone, so it is
+// left behind where the context ends first: the process ends then, too.
+func ask(ctx context.Context, p *cli.Program, member string) error {
+	fmt.Fprintf(p.Stderr, "This can't be taken back. To erase all of %s, type it: ", terminal.Plain(member))
+	typed := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+		if err != nil {
+			line = "" // what ends without Enter wasn't meant
+		}
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		if strings.TrimRight(line, "\r\n") != member {
+			return fmt.Errorf("that isn't %s: nothing was erased", terminal.Plain(member))
+		}
+		return nil
+	case <-ctx.Done():
+		fmt.Fprintln(p.Stderr)
+		return errors.New("interrupted: nothing was erased")
+	}
+}

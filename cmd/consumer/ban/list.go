@@ -1,0 +1,127 @@
+package ban
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// report is all of bans. Its JSON never leaves out or renames a field; what isn't known is null.
+type report struct {
+	Topic string   `json:"topic"`
+	Bans  []listed `json:"bans"`
+	// Problem is why Redis couldn't be looked at.
+	Problem *string `json:"problem"`
+}
+
+type listed struct {
+	Member string  `json:"member"`
+	Board  *string `json:"board"` // null: all
+	Reason string  `json:"reason"`
+	By     string  `json:"by"`
+	At     string  `json:"at"`    // RFC 3339 with ms, in UTC
+	Until  *string `json:"until"` // null: until it is taken back
+	State  string  `json:"state"` // banned, erased, or over, of one that has ended by itself
+	// Done says that Redis is as the state says.
+	Done *bool `json:"done"`
+}
+
+// ListCommand is bans, for a program.
+func ListCommand(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "bans",
+		Short: "List who is banned, by whom, why and until when",
+		Long: `bans lists what kafka.bans_topic holds: who is banned or erased, and bans that have ended by
+themselves and weren't taken back. IN REDIS says whether a consumer has done it.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			found := &report{Topic: l.Config.Kafka.BansTopic, Bans: []listed{}}
+			s, err := open(c.Context(), p, l.Config, false)
+			switch {
+			case errors.Is(err, kafkaconn.ErrNoTopic): // nobody was ever banned
+			case err != nil:
+				return err
+			default:
+				defer s.close()
+				s.list(c.Context(), found)
+			}
+			if f.asJSON {
+				return cli.WriteJSON(p.Stdout, found)
+			}
+			return terminal.Write(p.Stdout, found.text())
+		},
+	}
+	c.Flags().BoolVar(&f.asJSON, "json", false, "as JSON, for programs")
+	return c
+}
+
+func (s *session) list(ctx context.Context, to *report) {
+	held, err := s.hidden.Banned(ctx)
+	if err != nil {
+		to.Problem = new(err.Error())
+	}
+	now := s.now(ctx)
+	for _, r := range s.publisher.Follower.State().All() {
+		l := listed{Member: r.Member, Reason: r.Reason, By: r.By, At: units.TimeMS(r.At.UnixMilli()), State: stateOf(r, r.InForce(now))}
+		if r.Board != "" {
+			l.Board = &r.Board
+		}
+		if !r.Until.IsZero() {
+			l.Until = new(units.TimeMS(r.Until.UnixMilli()))
+		}
+		if err == nil {
+			l.Done = new(agree(r.InForce(now), r.Erased, r.Key, held))
+		}
+		to.Bans = append(to.Bans, l)
+	}
+}
+
+func stateOf(r *bans.Record, inForce bool) string {
+	switch {
+	case r.Erased:
+		return "erased"
+	case inForce:
+		return "banned"
+	}
+	return "over"
+}
+
+func (r *report) text() string {
+	if len(r.Bans) == 0 {
+		return fmt.Sprintf("Nobody is banned in %s.\n", r.Topic)
+	}
+	var b strings.Builder
+	t := terminal.NewTable("MEMBER", "BOARD", "STATE", "SINCE", "UNTIL", "IN REDIS", "BY", "REASON")
+	for _, l := range r.Bans {
+		board, until, done := "all", "-", "?"
+		if l.Board != nil {
+			board = *l.Board
+		}
+		if l.Until != nil {
+			until = *l.Until
+		}
+		if l.Done != nil {
+			done = map[bool]string{true: "yes", false: "not yet"}[*l.Done]
+		}
+		t.Add(terminal.Plain(l.Member), board, l.State, l.At, until, done, terminal.Plain(l.By), terminal.Plain(l.Reason))
+	}
+	t.Write(&b)
+	if r.Problem != nil {
+		fmt.Fprintf(&b, "\nRedis wasn't looked at: %s\n", terminal.OneLine(*r.Problem))
+	}
+	return b.String()
+}
