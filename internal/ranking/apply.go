@@ -107,9 +107,10 @@ func (e *encoder) release() {
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], make([]any, head)...)
-	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules())
+	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules(), s.keys.Banned())
 	for i := range p.Windows {
-		e.args = append(e.args, s.keys.Window(&p.Windows[i]))
+		key, hidden := s.keys.Both(p.Windows[i].Listing())
+		e.args = append(e.args, key, hidden)
 	}
 	keys = len(e.args) - head
 	rules, text := "", ""
@@ -118,7 +119,8 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 	}
 	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, rules, text)
 	for i := range p.Windows {
-		if err := e.window(s, &p.Windows[i]); err != nil {
+		key, _ := e.args[head+firstWindow+2*i].(string)
+		if err := e.window(s, &p.Windows[i], key[len(s.keys.tag):]); err != nil {
 			return 0, err
 		}
 	}
@@ -130,19 +132,22 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 	return keys, nil
 }
 
-func (e *encoder) window(s *Store, w *ledger.Window) error {
+// firstWindow is which of apply.lua's keys is the first window's, from 0.
+const firstWindow = 7
+
+func (e *encoder) window(s *Store, w *ledger.Window, name string) error {
 	rule, ok := s.periods[w.Period]
 	if !ok {
 		return Faultf("no period %q is configured", w.Period)
 	}
 	l := &rule.Layout
 	if r := s.ruled(w.Board); r != nil {
-		return e.ruledWindow(r, w, rule.Retention)
+		return e.ruledWindow(r, w, name, rule.Retention)
 	}
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
 		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
-	e.args = append(e.args, w.Listing(), w.Start, w.End, rule.Retention.Milliseconds(), kindName(l.Kind), l.K, l.Tick, l.Max)
+	e.args = append(e.args, name, w.Start, w.End, rule.Retention.Milliseconds(), kindName(l.Kind), l.K, l.Tick, l.Max)
 	return nil
 }
 

@@ -32,7 +32,7 @@ type Ban struct {
 var ErrErased = errors.New("the member is erased: that is for good, and what they had isn't kept")
 
 // bannedAtOnce is how many windows are gone through a call: some milliseconds of Redis's time.
-const bannedAtOnce = 500
+var bannedAtOnce = 500 // tests have less
 
 // heldPause is how long is waited before what is held is tried again.
 const heldPause = 200 * time.Millisecond

@@ -78,7 +78,8 @@ func (v *View) DropBoards(ctx context.Context, f *Found, pause time.Duration, pr
 func (s *Store) dropBoards(ctx context.Context, names []string) (dropped []string, err error) {
 	keys, args := []string{s.keys.Windows(), s.keys.Dropped(), s.keys.Rebuild()}, []any{}
 	for _, name := range names {
-		keys, args = append(keys, s.keys.Listed(name)), append(args, name)
+		shown, hidden := s.keys.Both(name)
+		keys, args = append(keys, shown, hidden), append(args, name)
 	}
 	reply, err := s.Call(ctx, lua.DropBoards, keys, args...)
 	if err == nil && len(reply) == 1 && reply[0] == "busy" {

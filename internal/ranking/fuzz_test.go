@@ -158,7 +158,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 		by, bad := ledger.ParseFingerprint(rules)
 		p.Note, err = &ledger.Note{Rules: by, Text: text}, errors.Join(err, bad)
 	}
-	for range keys[6:] {
+	for range len(keys[7:]) / 2 {
 		name := strings.Split(take(), ":")
 		if len(name) != 3 {
 			return p, fmt.Errorf("a window called %q", name)
@@ -214,7 +214,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 			tag = fixture.store.keys.tag
 		}
 		for i := range p.Windows {
-			require.Equal(t, tag+p.Windows[i].Listing(), all[6+i])
+			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[7+2*i:9+2*i])
 		}
 	})
 }

@@ -107,7 +107,7 @@ func direct(t *testing.T) []string {
 // ofRebuild are the scripts that only a rebuild runs, and shared those that it runs, too.
 var (
 	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua"}
-	shared    = []string{"apply.lua", "start.lua", "state.lua"}
+	shared    = []string{"apply.lua", "start.lua", "state.lua", "ban.lua", "banned.lua"}
 	// ofReshard only a reshard runs, which runs some of the others, too.
 	ofReshard     = []string{"prolong.lua", "page.lua", "paste.lua", "renumber.lua", "keep.lua", "leave.lua", "mark.lua", "discard.lua"}
 	sharedReshard = []string{"lock.lua", "release.lua", "state.lua", "number.lua"}
@@ -115,7 +115,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 32)
+	require.Len(t, all, 34)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {

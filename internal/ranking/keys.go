@@ -77,5 +77,11 @@ func (k Keys) Listed(name string) string { return k.tag + name }
 // Hidden is the sorted set beside it of who is banned there.
 func (k Keys) Hidden(name string) string { return k.tag + name + HiddenSuffix }
 
+// Both are a window's sorted set and its hidden set.
+func (k Keys) Both(name string) (shown, hidden string) {
+	hidden = k.Hidden(name)
+	return hidden[:len(hidden)-len(HiddenSuffix)], hidden
+}
+
 // HiddenSuffix is what the name of a window's hidden set has behind the window's.
 const HiddenSuffix = ":hidden"

@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Lost names the windows that are listed and whose keys are gone, in order, once each: a
+// Lost names the windows that are listed and whose keys are gone, with their hidden sets, in order, once each: a
 // worker that has an event for one halts. It costs Redis two short commands a window.
 func (s *Store) Lost(ctx context.Context) ([]string, error) {
 	var all []string
@@ -29,7 +29,8 @@ func (s *Store) lost(ctx context.Context, page []string, all *[]string) error {
 	keys := []string{s.keys.Windows()}
 	var names []any
 	for i := 0; i+1 < len(page); i += 2 {
-		keys = append(keys, s.keys.Listed(page[i]))
+		shown, hidden := s.keys.Both(page[i])
+		keys = append(keys, shown, hidden)
 		names = append(names, page[i])
 	}
 	if len(names) == 0 {

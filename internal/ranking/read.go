@@ -72,6 +72,9 @@ type Query struct {
 	// and below it as Rows says.
 	Around  bool
 	Members []string // to look up
+	// Hidden has members looked up who aren't shown, too, as they themselves see it: their rank is
+	// the one that they would have.
+	Hidden bool
 }
 
 // Part is what one shard has of a window: a Board of its own members alone, whose rows are
@@ -103,6 +106,13 @@ func CheckPage(board string, offset, limit int) error {
 // given; Rank is 0 for a member who isn't there.
 func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
 	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
+	return p.Board, err
+}
+
+// RankOfHidden is Rank that looks members up who aren't shown, too: the rank is the one that they
+// would have among those who are.
+func (s *Store) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members, Hidden: true})
 	return p.Board, err
 }
 
@@ -165,11 +175,17 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	default:
 		args = append(args, q.First, "", "")
 	}
+	hidden := "0"
+	if q.Hidden {
+		hidden = "1"
+	}
+	args = append(args, hidden)
 	for _, m := range q.Members {
 		args = append(args, m)
 	}
 	k := s.keys
-	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), k.Window(&lw)}, args}, nil
+	set, beside := k.Both(lw.Listing())
+	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), set, beside}, args}, nil
 }
 
 // part reads the reply to a query that was made against a schema. Where that differs the part

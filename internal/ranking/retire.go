@@ -49,7 +49,8 @@ func (s *Store) retire(ctx context.Context, page []string) (int, error) {
 	var pairs []any
 	for i := 0; i+1 < len(page); i += 2 {
 		if name, listing := page[i], page[i+1]; over(listing) {
-			keys = append(keys, s.keys.Listed(name))
+			shown, hidden := s.keys.Both(name)
+			keys = append(keys, shown, hidden)
 			pairs = append(pairs, name, listing)
 		}
 	}

@@ -14,7 +14,17 @@ func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, membe
 	if b.onlyOne() {
 		return b.shards[0].Rank(ctx, board, w, members...)
 	}
-	all, _, err := b.rank(ctx, board, w, members, 0)
+	all, _, err := b.rank(ctx, ranking.Query{Board: board, Window: w}, members, 0)
+	return all, err
+}
+
+// RankOfHidden is Rank that looks members up who aren't shown, too: the rank is the one that they
+// would have among those who are.
+func (b *Boards) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
+	if b.onlyOne() {
+		return b.shards[0].RankOfHidden(ctx, board, w, members...)
+	}
+	all, _, err := b.rank(ctx, ranking.Query{Board: board, Window: w, Hidden: true}, members, 0)
 	return all, err
 }
 
@@ -24,7 +34,7 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 	if b.onlyOne() {
 		return b.shards[0].Around(ctx, board, w, member, n)
 	}
-	all, rows, err := b.rank(ctx, board, w, []string{member}, n)
+	all, rows, err := b.rank(ctx, ranking.Query{Board: board, Window: w}, []string{member}, n)
 	if err != nil || len(all.Standings) == 0 || all.Standings[0].Rank == 0 {
 		return all, err
 	}
@@ -40,8 +50,8 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 
 // rank looks members up, and reads up to n rows of each shard above the first of them and below,
 // its own among them.
-func (b *Boards) rank(ctx context.Context, board string, w periods.Window, members []string, n int) (ranking.Board, []row, error) {
-	queries := b.each(ranking.Query{Board: board, Window: w})
+func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n int) (ranking.Board, []row, error) {
+	queries := b.each(q)
 	at := make([]int, len(members)) // of a member among those of its shard
 	for i, m := range members {
 		q := &queries[b.home(m)]
@@ -74,7 +84,7 @@ func (b *Boards) rank(ctx context.Context, board string, w periods.Window, membe
 			}
 		}
 	}
-	counted, err := ranking.AboveEach(ctx, b.shards, board, w, above)
+	counted, err := ranking.AboveEach(ctx, b.shards, q.Board, q.Window, above)
 	if err != nil {
 		return ranking.Board{}, nil, err
 	}

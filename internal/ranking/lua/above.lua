@@ -8,16 +8,9 @@
 --
 -- Returns {{number of members above each, …}, {member, score, …}}.
 
-local call, byte, floor = redis.call, string.byte, math.floor
+local call, floor = redis.call, math.floor
 
--- Lua's own comparison goes by the server's locale.
-local function greater(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = byte(a, i), byte(b, i)
-    if x ~= y then return x > y end
-  end
-  return #a > #b
-end
+-- include greater.lua
 
 -- Equal scores are in order of their ids, and there may be a million: a search in halves.
 local function above(score, id)

@@ -3,7 +3,7 @@
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 rules
---       7… each window's sorted set
+--       7 banned   8… of each window its sorted set, and its hidden set
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed
@@ -26,7 +26,7 @@
 --   {held}
 --   {bounds, window, listing}     listed with another start or end
 --   {rule, window, listing}       listed with another rule of its board
---   {lost, window}                listed, and its key is gone
+--   {lost, window}                listed, and neither of its keys is there
 --   {unlisted, window}            not listed, and its key exists
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, where, …}
@@ -41,6 +41,11 @@
 -- the ledger as torn, the last one moves it: a script that dies between them
 -- leaves the mark, and nobody adds anything twice. Scores go to redis.call as
 -- numbers, which Redis writes exactly; offsets stay text.
+--
+-- Who is banned is asked once a piece, with the hold, and only then who of its members. Their
+-- changes go to the hidden set beside each window's (banned.lua), or, of whoever is erased, nowhere.
+-- A window is begun by them, too. One that all its members have left has its hidden set, and isn't
+-- lost.
 --
 -- In a shadow all keys live as long as a lease that is renewed for all at once: a
 -- rebuild that dies leaves nothing behind.
@@ -59,7 +64,8 @@ local found = call('HGET', ledger, field)
 if found ~= expected then return {'moved', found or ''} end
 local schema = call('GET', KEYS[2])
 if schema ~= ARGV[4] then return {'schema', schema or ''} end
-if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
+local banned = call('EXISTS', KEYS[3], KEYS[7]) > 0 -- almost never either: one command for both
+if banned and call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
@@ -84,10 +90,10 @@ local function leftOut(period)
   return left[period]
 end
 local arg = 9
-for i = 1, #KEYS - 6 do
+for i = 1, (#KEYS - 7) / 2 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
-    key = KEYS[6 + i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    key = KEYS[6 + 2 * i], hidden = KEYS[7 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
@@ -110,14 +116,15 @@ for i = 1, #KEYS - 6 do
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
     w.listing = string.format('%s %s %s%.0f', first, last, text, expires)
-    w.expires = string.format('%.0f', expires + DAY)
     if w.live then
       room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
       w.beyond = room < 0
     end
   end
   if w.live then
-    local there = call('EXISTS', w.key) == 1
+    w.expires = expires + DAY
+    w.begins = call('EXISTS', w.key) == 0
+    local there = not w.begins or call('EXISTS', w.hidden) == 1
     if listing and not there then return {'lost', name} end
     if there and not listing then return {'unlisted', name} end
   end
@@ -127,6 +134,7 @@ end
 
 -- include layouts.lua
 -- include tuples.lua
+-- include banned.lua
 
 local refused, named = {'refused'}, {}
 local current -- the window that is worked out
@@ -155,16 +163,36 @@ while arg <= #ARGV do
   for n = 1, count do
     local w = windows[tonumber(ARGV[numbers + n])]
     current = w
-    if w.beyond then
-      for i = 1, members do refuse('window_limit', ARGV[ids + i]) end
-    elseif w.live then
-      for from = 1, members, SLICE do
-        local to = math.min(from + SLICE - 1, members)
-        local old = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to))
-        local out, whose = (w.rule and tuples or w.wide and wide or readable)(w, old, points, times, from, to, ids, refuse)
+    for from = 1, w.live and members or 0, SLICE do
+      local to = math.min(from + SLICE - 1, members)
+      local who = banned and standing(string.match(w.name, '^[^:]*'), from, to, ids)
+      local counted, erased = refuse, {}
+      if who then
+        for i, is in pairs(who) do erased[ARGV[ids + from + i - 1]] = is == 'erased' end
+        counted = function(reason, id, ...)
+          if not erased[id] then refuse(reason, id, ...) end
+        end
+      end
+      if w.beyond then
+        for i = from, to do counted('window_limit', ARGV[ids + i]) end
+      else
+        local old, shown, unseen = call('ZMSCORE', w.key, unpack(ARGV, ids + from, ids + to)), nil, nil
+        if who then
+          shown, old = old, {unpack(old, 1, to - from + 1)}
+          unseen = call('ZMSCORE', w.hidden, unpack(ARGV, ids + from, ids + to))
+          for i, is in pairs(who) do old[i] = is ~= 'erased' and (unseen[i] or shown[i]) end
+        end
+        local out, whose = (w.rule and tuples or w.wide and wide or readable)(w, old, points, times, from, to, ids, counted)
         if not out then return {'foreign', w.name, whose} end
-        writes[#writes + 1] = {w, out}
-        w.written = true
+        if not who then
+          writes[#writes + 1] = {w, out}
+          w.written = true
+        elseif #refused == 1 then
+          local show, hide, gone, back = split(out, who, shown, unseen)
+          writes[#writes + 1] = {w, show, hide, gone, back}
+          w.written = w.written or #show + #hide > 0
+          w.hides = w.hides or #hide > 0
+        end
       end
     end
   end
@@ -181,15 +209,20 @@ for _, w in ipairs(windows) do
   if w.listing and w.written then call('HSET', listings, w.name, w.listing) end
 end
 for _, write in ipairs(writes) do
-  call('ZADD', write[1].key, unpack(write[2]))
+  local w, show, hide, gone, back = unpack(write)
+  if #show > 0 then call('ZADD', w.key, unpack(show)) end
+  if hide then
+    if #hide > 0 then call('ZADD', w.hidden, unpack(hide)) end
+    if #gone > 0 then call('ZREM', w.key, unpack(gone)) end
+    if #back > 0 then call('ZREM', w.hidden, unpack(back)) end
+  end
 end
 for _, w in ipairs(windows) do
-  if w.listing and w.written then
-    if lease then
-      call('PEXPIREAT', listings, lease)
-      w.expires = lease
-    end
-    call('PEXPIREAT', w.key, w.expires)
+  if w.written and (w.begins or w.hides) then
+    if lease and w.listing then call('PEXPIREAT', listings, lease) end
+    local expires = lease or string.format('%.0f', w.expires)
+    if w.begins then call('PEXPIREAT', w.key, expires) end
+    if w.hides then call('PEXPIREAT', w.hidden, expires) end
   end
 end
 call('HSET', ledger, field, ARGV[3])

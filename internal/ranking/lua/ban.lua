@@ -67,10 +67,11 @@ if write == '' then
 elseif write then
   call('HSET', banned, field, write, 'version', mark .. ' ' .. write)
 end
-if write and ARGV[6] ~= '' then
-  local time = call('TIME')
-  call('PEXPIREAT', banned, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[6])))
+local time = call('TIME')
+local function expire(key, ms)
+  call('PEXPIREAT', key, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ms))
 end
+if write and ARGV[6] ~= '' then expire(banned, tonumber(ARGV[6])) end
 
 -- Where a member's standings on a board belong: shown, hidden or erased.
 local known = {}
@@ -95,7 +96,7 @@ local function move(from, to, member, score)
   local begins = call('EXISTS', to) == 0
   local left = call('PTTL', from)
   call('ZADD', to, tonumber(score), member)
-  if begins and left > 0 then call('PEXPIRE', to, left) end
+  if begins and left > 0 then expire(to, left) end
   call('ZREM', from, member)
 end
 

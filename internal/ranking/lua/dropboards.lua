@@ -1,6 +1,7 @@
 -- dropboards.lua drops windows: nobody is in them any more, and nobody will be.
 --
--- KEYS  1 windows   2 dropped   3 a rebuild's lock   4… the sorted set of each window
+-- KEYS  1 windows   2 dropped   3 a rebuild's lock   4… of each window its sorted set, and
+--       its hidden set
 -- ARGV  the windows' names in the listing
 --
 -- Returns {number of windows dropped, their names…}, or {busy} while a rebuild is under way,
@@ -30,7 +31,7 @@ for i = 1, #ARGV do
   local listing = call('HGET', KEYS[1], name)
   if listing then
     call('HSET', KEYS[2], name, string.match(listing, '%d+$') or '')
-    call('UNLINK', KEYS[3 + i])
+    call('UNLINK', KEYS[2 * i + 2], KEYS[2 * i + 3])
     call('HDEL', KEYS[1], name)
     dropped[#dropped + 1] = name
     dropped[1] = dropped[1] + 1

@@ -1,6 +1,6 @@
 -- retire.lua drops the listings of windows that are over for good.
 --
--- KEYS  1 windows   2… the sorted set of each window
+-- KEYS  1 windows   2… of each window its sorted set, and its hidden set
 -- ARGV  for each window: its name in the listing, its listing as it was read
 --
 -- Returns {number of listings dropped}.
@@ -15,12 +15,12 @@ local TWO_DAYS = 2 * 86400000
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000
 local dropped = 0
-for i = 2, #KEYS do
-  local name, listing = ARGV[2 * i - 3], ARGV[2 * i - 2]
+for i = 2, #KEYS, 2 do
+  local name, listing = ARGV[i - 1], ARGV[i]
   local expires = tonumber(string.match(listing, ' (%d+)$'))
   if expires and now >= expires + TWO_DAYS
       and call('HGET', KEYS[1], name) == listing
-      and call('EXISTS', KEYS[i]) == 0 then
+      and call('EXISTS', KEYS[i], KEYS[i + 1]) == 0 then
     dropped = dropped + call('HDEL', KEYS[1], name)
   end
 end

@@ -14,6 +14,7 @@ call('HGET', hash, 'f')
 call('HLEN', hash)
 call('HGETALL', hash)
 call('HSCAN', hash, 0)
+call('HMGET', hash, 'f')
 call('HDEL', hash, 'g')
 
 call('SET', text, 'v')
@@ -28,6 +29,8 @@ call('ZSCORE', set, 'm')
 call('ZCARD', set)
 call('ZREVRANK', set, 'm')
 call('ZREVRANGE', set, 0, 0, 'WITHSCORES')
+call('ZREM', set, 'n')
+call('PTTL', set)
 
 -- A time that is over removes a key, and needs no other right.
 for _, key in ipairs(KEYS) do

@@ -46,6 +46,7 @@ func init() { // a script calls commands, and EVAL is one
 		"lpush": {do: lpush, least: 2, most: -1, write: true, grows: true},
 
 		"hget":    {do: hget, least: 2},
+		"hmget":   {do: hmget, least: 2, most: -1},
 		"hset":    {do: hset, least: 3, most: -1, write: true, grows: true},
 		"hdel":    {do: hdel, least: 2, most: -1, write: true},
 		"hlen":    {do: hlen, least: 1},

@@ -138,3 +138,20 @@ func hscan(t *tx, a []string) any {
 	}
 	return []any{strconv.FormatUint(to, 10), page}
 }
+
+func hmget(t *tx, a []string) any {
+	v, failed := t.read(a[0], hashKind)
+	if failed != nil {
+		return failed
+	}
+	all := make([]any, len(a)-1)
+	for i, name := range a[1:] {
+		if v == nil {
+			continue
+		}
+		if text, there := v.hash.get(name); there {
+			all[i] = text
+		}
+	}
+	return all
+}

@@ -1,0 +1,294 @@
+package ranking
+
+// Bans held against a model that has no hidden sets: a standing per member and window, and who is
+// banned. Calls are cut short between any two of their own, and what was begun is repeated or
+// turned round by somebody else, later or never.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/test/testenv"
+)
+
+var errCut = errors.New("the caller is gone")
+
+// cut has the calls of ban.lua end with an error, before or after they are executed, once so
+// many are through.
+type cut struct{ left int }
+
+func (c *cut) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args()
+		if len(args) < 2 || args[1] != lua.Ban.SHA && args[1] != lua.Ban.Source {
+			return next(ctx, cmd)
+		}
+		if c.left--; c.left < 0 {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		return next(ctx, cmd)
+	}
+}
+func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// bansModel is what a shard holds, but for where.
+type bansModel struct {
+	sums    map[string]map[string]int64 // by window, by member
+	banned  map[string]string           // by <board>:<member>: hidden or erased
+	pending map[string]bool             // was begun and cut
+}
+
+func (m *bansModel) is(board, member string) string {
+	all, own := m.banned[":"+member], m.banned[board+":"+member]
+	switch {
+	case all == "erased" || own == "erased":
+		return "erased"
+	case all == "hidden" || own == "hidden":
+		return "hidden"
+	}
+	return "shown"
+}
+
+// membersOf are ids of members of the fixture's shard.
+func membersOf(s *Store, n int) (all []string) {
+	for i := 0; len(all) < n; i++ {
+		if id := strconv.Itoa(i); s.shards.Of(xxhash.Sum64String(id)) == s.shard {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func TestBansLoseNothingAndCountNothingTwice(t *testing.T) {
+	testBans(t, testenv.RedisClient(t), testenv.Prefix(t))
+}
+
+func testBans(t *testing.T, client *redis.Client, prefix string) {
+	t.Helper()
+	chunk := bannedAtOnce
+	bannedAtOnce = 2
+	t.Cleanup(func() { bannedAtOnce = chunk })
+	cutting := redis.NewClient(client.Options())
+	t.Cleanup(func() { _ = cutting.Close() })
+	hook := new(cut)
+	cutting.AddHook(hook)
+	require.NoError(t, client.ScriptLoad(t.Context(), lua.Ban.Source).Err()) // so that each call is one
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		f := newFixture(t, client, fmt.Sprint(prefix, n))
+		f.use(t, rapid.SampledFrom(kinds).Draw(t, "layout"), 1000)
+		f.begin(t)
+		cutStore := f.storeOf(t, func(c *Config) {
+			c.Client = cutting
+			for p := range c.Periods {
+				layout, err := codec.New(f.store.periods[string(p)].Layout.Kind, p.Length(), 1000)
+				require.NoError(t, err)
+				c.Periods[p] = Period{Layout: layout, Retention: retention}
+			}
+		})
+		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}}
+		members := membersOf(f.store, 5)
+		windows := f.newPiece().Windows
+		for _, w := range f.newPiece().Windows {
+			w.Board = "eu"
+			windows = append(windows, w)
+		}
+		f.piece.Windows = windows
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			b := Ban{Board: rapid.SampledFrom([]string{"", "global", "eu"}).Draw(t, "board"), Member: rapid.SampledFrom(members).Draw(t, "member")}
+			switch rapid.SampledFrom([]string{"apply", "apply", "ban", "unban", "ban", "unban", "erase"}).Draw(t, "step") {
+			case "apply":
+				m.apply(t, f, members)
+			case "erase":
+				b.Erased = rapid.IntRange(0, 3).Draw(t, "really") == 0
+				fallthrough
+			case "ban":
+				m.ban(t, b, hook, func() error { return cutStore.Ban(t.Context(), b) })
+			case "unban":
+				m.unban(t, b, hook, func() error { return cutStore.Unban(t.Context(), b) })
+			}
+			m.holds(t, f, windows)
+		}
+		// Whoever comes next brings in line what was cut.
+		hook.left = 1 << 30
+		for field := range m.pending {
+			board, member, _ := strings.Cut(field, ":")
+			b := Ban{Board: board, Member: member, Erased: m.banned[field] == "erased"}
+			if m.banned[field] == "" {
+				require.NoError(t, f.store.Unban(t.Context(), b))
+			} else {
+				require.NoError(t, f.store.Ban(t.Context(), b))
+			}
+		}
+		m.pending = nil
+		m.holds(t, f, windows)
+	})
+}
+
+// cutOr lets so many calls of one of Ban and Unban through; whether it was marked, and done.
+func cutOr(t *rapid.T, hook *cut, do func() error) (marked, done bool) {
+	calls := rapid.IntRange(0, 8).Draw(t, "calls")
+	hook.left = calls
+	err := do()
+	if err != nil {
+		require.ErrorIs(t, err, errCut)
+	}
+	return calls > 0, err == nil
+}
+
+func (m *bansModel) ban(t *rapid.T, b Ban, hook *cut, do func() error) {
+	field := b.Board + ":" + b.Member
+	marked, done := cutOr(t, hook, do)
+	wanted := map[bool]string{false: "hidden", true: "erased"}[b.Erased]
+	if was := m.banned[field]; !marked || was == wanted && !m.pending[field] || was == "erased" && wanted == "hidden" {
+		return // nothing is begun
+	}
+	m.banned[field] = wanted
+	m.through(b, field, marked, done)
+}
+
+func (m *bansModel) unban(t *rapid.T, b Ban, hook *cut, do func() error) {
+	field := b.Board + ":" + b.Member
+	if m.banned[field] == "erased" {
+		hook.left = 1 << 30
+		require.ErrorIs(t, do(), ErrErased)
+		return
+	}
+	marked, done := cutOr(t, hook, do)
+	if marked && m.banned[field] != "" {
+		delete(m.banned, field)
+		m.pending[field] = true
+	}
+	m.through(b, field, m.pending[field], done)
+}
+
+// through notes whether all windows were gone through. What an erased member had is gone.
+func (m *bansModel) through(b Ban, field string, marked, done bool) {
+	if done {
+		delete(m.pending, field)
+	} else if marked {
+		m.pending[field] = true
+	}
+	if done && m.banned[field] == "erased" {
+		for name, sums := range m.sums {
+			if board, _, _ := strings.Cut(name, ":"); b.Board == "" || board == b.Board {
+				delete(sums, b.Member)
+			}
+		}
+	}
+}
+
+func (m *bansModel) apply(t *rapid.T, f *fixture, members []string) {
+	in := rapid.SliceOfNDistinct(rapid.IntRange(0, len(f.piece.Windows)-1), 1, len(f.piece.Windows), rapid.ID).Draw(t, "windows")
+	g := ledger.Group{Windows: make([]int, 0, len(in))}
+	piece := f.piece
+	piece.Windows = nil
+	for i, n := range in {
+		piece.Windows = append(piece.Windows, f.piece.Windows[n])
+		g.Windows = append(g.Windows, i)
+	}
+	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(members), 1, len(members), rapid.ID).Draw(t, "members") {
+		g.Members = append(g.Members, f.member(id, rapid.Int64Range(-20, 20).Draw(t, "points")))
+	}
+	piece.Groups = []ledger.Group{g}
+	piece.Expected, piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	a, _, err := f.store.Apply(t.Context(), &piece)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
+	f.next += 10
+	for _, w := range piece.Windows {
+		for _, member := range g.Members {
+			if m.is(w.Board, string(member.ID)) == "erased" {
+				continue
+			}
+			if m.sums[w.Listing()] == nil {
+				m.sums[w.Listing()] = map[string]int64{}
+			}
+			m.sums[w.Listing()][string(member.ID)] += member.Points
+		}
+	}
+}
+
+// holds requires that every standing is in one of a window's two sets with all that was earned,
+// in the right one unless its ban is on its way, and that both live equally long.
+func (m *bansModel) holds(t *rapid.T, f *fixture, windows []ledger.Window) {
+	listing := f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val()
+	for _, w := range windows {
+		name := w.Listing()
+		got := map[string]int64{}
+		shown, hidden := f.store.keys.Both(name)
+		for _, key := range []string{shown, hidden} {
+			rows := f.client.ZRangeWithScores(t.Context(), key, 0, -1).Val()
+			for _, z := range rows {
+				member := z.Member.(string)
+				if member == "" {
+					require.Equal(t, hidden, key)
+					continue
+				}
+				require.NotContains(t, got, member, "%s is in both sets of %s", member, name)
+				points, _, err := f.store.periods[w.Period].Layout.Decode(z.Score)
+				require.NoError(t, err)
+				got[member] = points
+				is := m.is(w.Board, member)
+				if m.pending[":"+member] || m.pending[w.Board+":"+member] {
+					continue
+				}
+				require.Equal(t, is == "hidden", key == hidden, "%s is %s in %s", member, is, key)
+			}
+			if len(rows) > 0 {
+				require.Contains(t, listing, name)
+				f.expiresAt(t, key, w.End+retention.Milliseconds()+day)
+			}
+		}
+		want := maps.Clone(m.sums[name])
+		for member := range got {
+			if m.is(w.Board, member) == "erased" && (m.pending[":"+member] || m.pending[w.Board+":"+member]) {
+				delete(got, member) // not gone yet
+			}
+		}
+		for member := range want {
+			if m.is(w.Board, member) == "erased" {
+				delete(want, member)
+			}
+		}
+		if len(want) == 0 {
+			want = map[string]int64{}
+		}
+		require.Equal(t, want, got, name)
+	}
+	lost, err := f.store.Lost(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, lost)
+	all, err := f.store.Banned(t.Context())
+	require.NoError(t, err)
+	for _, b := range all {
+		field := b.Board + ":" + b.Member
+		require.Equal(t, m.pending[field], b.Pending, field)
+		if !b.Pending {
+			require.Equal(t, map[bool]string{false: "hidden", true: "erased"}[b.Erased], m.banned[field])
+		}
+	}
+	for field := range m.banned {
+		require.True(t, slices.ContainsFunc(all, func(b Ban) bool { return b.Board+":"+b.Member == field }), field)
+	}
+}
