@@ -28,9 +28,15 @@ import (
 
 var errCut = errors.New("the caller is gone")
 
-// cut has the calls of ban.lua end with an error, before or after they are executed, once so
-// many are through.
-type cut struct{ left int }
+// cut has the calls of ban.lua end with an error once so many are through. The first of those is
+// kept: it arrives later, when nobody expects it any more.
+type cut struct {
+	left int
+	late []any
+	ends bool // late says that all windows are gone through
+	of   int  // what late is of: the number of the Ban or Unban
+	now  int
+}
 
 func (c *cut) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -40,6 +46,9 @@ func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		if c.left--; c.left < 0 {
+			if what := args[head+args[2].(int)+1]; what == "" || what == "end" {
+				c.late, c.ends, c.of = slices.Clone(args), what == "end", c.now
+			}
 			cmd.SetErr(errCut)
 			return errCut
 		}
@@ -55,6 +64,7 @@ type bansModel struct {
 	sums    map[string]map[string]int64 // by window, by member
 	banned  map[string]string           // by <board>:<member>: hidden or erased
 	pending map[string]bool             // was begun and cut
+	last    map[string]int              // the number of the Ban or Unban that began last
 }
 
 func (m *bansModel) is(board, member string) string {
@@ -95,6 +105,7 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
+		hook.late = nil
 		f := newFixture(t, client, fmt.Sprint(prefix, n))
 		f.use(t, rapid.SampledFrom(kinds).Draw(t, "layout"), 1000)
 		f.begin(t)
@@ -106,17 +117,21 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 				c.Periods[p] = Period{Layout: layout, Retention: retention}
 			}
 		})
-		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}}
-		members := membersOf(f.store, 5)
+		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}, last: map[string]int{}}
+		members := membersOf(f.store, 2)
 		windows := f.newPiece().Windows
 		for _, w := range f.newPiece().Windows {
 			w.Board = "eu"
 			windows = append(windows, w)
 		}
 		f.piece.Windows = windows
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			b := Ban{Board: rapid.SampledFrom([]string{"", "global", "eu"}).Draw(t, "board"), Member: rapid.SampledFrom(members).Draw(t, "member")}
-			switch rapid.SampledFrom([]string{"apply", "apply", "ban", "unban", "ban", "unban", "erase"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"apply", "apply", "ban", "unban", "ban", "unban", "erase", "late"}).Draw(t, "step") {
+			case "late":
+				if hook.late != nil {
+					m.arrives(t, f, hook)
+				}
 			case "apply":
 				m.apply(t, f, members)
 			case "erase":
@@ -131,6 +146,9 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 		}
 		// Whoever comes next brings in line what was cut.
 		hook.left = 1 << 30
+		if hook.late != nil {
+			m.arrives(t, f, hook)
+		}
 		for field := range m.pending {
 			board, member, _ := strings.Cut(field, ":")
 			b := Ban{Board: board, Member: member, Erased: m.banned[field] == "erased"}
@@ -145,10 +163,20 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 	})
 }
 
+// arrives is the late call. It ends what it is of, if nothing has begun since.
+func (m *bansModel) arrives(t *rapid.T, f *fixture, hook *cut) {
+	require.NoError(t, f.client.Do(t.Context(), hook.late...).Err())
+	if field := hook.late[head+hook.late[2].(int)+2].(string); hook.ends && m.last[field] == hook.of {
+		board, member, _ := strings.Cut(field, ":")
+		m.through(Ban{Board: board, Member: member}, field, true, true)
+	}
+}
+
 // cutOr lets so many calls of one of Ban and Unban through; whether it was marked, and done.
 func cutOr(t *rapid.T, hook *cut, do func() error) (marked, done bool) {
 	calls := rapid.IntRange(0, 8).Draw(t, "calls")
 	hook.left = calls
+	hook.now++
 	err := do()
 	if err != nil {
 		require.ErrorIs(t, err, errCut)
@@ -163,7 +191,7 @@ func (m *bansModel) ban(t *rapid.T, b Ban, hook *cut, do func() error) {
 	if was := m.banned[field]; !marked || was == wanted && !m.pending[field] || was == "erased" && wanted == "hidden" {
 		return // nothing is begun
 	}
-	m.banned[field] = wanted
+	m.banned[field], m.last[field] = wanted, hook.now
 	m.through(b, field, marked, done)
 }
 
@@ -178,6 +206,9 @@ func (m *bansModel) unban(t *rapid.T, b Ban, hook *cut, do func() error) {
 	if marked && m.banned[field] != "" {
 		delete(m.banned, field)
 		m.pending[field] = true
+	}
+	if m.pending[field] && marked {
+		m.last[field] = hook.now
 	}
 	m.through(b, field, m.pending[field], done)
 }

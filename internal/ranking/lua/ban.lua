@@ -97,7 +97,7 @@ local function move(from, to, member, score)
   local left = call('PTTL', from)
   call('ZADD', to, tonumber(score), member)
   if begins and left > 0 then expire(to, left) end
-  call('ZREM', from, member)
+  if from ~= to then call('ZREM', from, member) end
 end
 
 local members = tonumber(ARGV[7])
