@@ -134,7 +134,7 @@ func (p *Place) clean(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic())
+	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic(), p.Topic+".bans")
 	_ = p.eachKey(ctx, func(key string) { _ = p.redis.Unlink(ctx, key).Err() })
 }
 

@@ -205,7 +205,8 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		case !ours && p.leftByReshard(ctx, key):
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)
-		case name == "ledger", name == "origin", name == "windows", name == "dropped", name == "rules", name == "schema", name == "workers", name == "hold":
+		case strings.HasSuffix(name, hiddenSuffix): // see Hidden
+		case name == "banned", name == "ledger", name == "origin", name == "windows", name == "dropped", name == "rules", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
 		default:
@@ -219,6 +220,23 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		boards[name] = p.Board(t, name)
 	}
 	return boards
+}
+
+const hiddenSuffix = ":hidden"
+
+// Hidden are the standings that banned members have, as Boards are those that are shown.
+func (p *Place) Hidden(t testing.TB) map[string]map[string]uint64 {
+	t.Helper()
+	all := map[string]map[string]uint64{}
+	err := p.EachName(t.Context(), func(_, name string) {
+		if of, ok := strings.CutSuffix(name, hiddenSuffix); ok && all[of] == nil {
+			all[of] = p.Board(t, name)
+		}
+	})
+	if err != nil {
+		t.Fatalf("list the keys of %s: %v", p.Prefix, err)
+	}
+	return all
 }
 
 // inAShard is a key's name within its shard; false for one that is in none of the place's.

@@ -1,0 +1,245 @@
+package e2e
+
+// Bans, by the commands and as processes: a member leaves every sorted set, their points go on,
+// and whatever becomes of Redis, the topic brings the ban back.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// banning is a place where members can be banned.
+func banning(t *testing.T, settings map[string]string) *harness.Place {
+	t.Helper()
+	place := harness.New(t, harness.Options{Partitions: 3, Settings: settings})
+	place.Settings["kafka.bans_topic"] = place.Topic + ".bans"
+	return place
+}
+
+// points are events of ten members, u0 to u9, on two boards.
+func points(round int) (all []*kgo.Record) {
+	for i := range 60 {
+		all = append(all, harness.Record(i%3, fmt.Sprintf(`{"user_id":"u%d","points":%d,"board":["global","eu"]}`, i%10, (i*7+round)%9+1)))
+	}
+	return all
+}
+
+// orders carries out a command that has to have been done in Redis when it ends.
+func orders(t *testing.T, place *harness.Place, args ...string) {
+	t.Helper()
+	if said := string(place.Command(t, append(args, "--wait", "30s")...)); strings.Contains(said, "recorded") {
+		t.Fatalf("consumer %v: %s", args, said)
+	}
+}
+
+// shown are the sorted sets that a member is in.
+func shown(all map[string]map[string]uint64, member string) (names []string) {
+	for name, members := range all {
+		if _, ok := members[member]; ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isGone(t *testing.T, place *harness.Place, member string) {
+	t.Helper()
+	if names := shown(place.Boards(t), member); len(names) > 0 {
+		t.Errorf("%s is banned and in %v", member, names)
+	}
+	if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || strings.Contains(said, `"`+member+`"`) {
+		t.Errorf("top, code %d: %s", code, said)
+	}
+}
+
+// equalsOracle holds all that is shown and hidden against what the events come to, and hidden against
+// who is banned where.
+func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member string) bool) {
+	t.Helper()
+	want, err := place.Oracle(t).Expected(place.RedisTime(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	visible, hidden := place.Boards(t), place.Hidden(t)
+	for name, members := range want.Boards {
+		board, _, _ := strings.Cut(name, ":")
+		for member, score := range members {
+			in, out := visible[name], hidden[name]
+			if banned(board, member) {
+				in, out = out, in
+			}
+			if got, ok := in[member]; !ok || got != score {
+				t.Errorf("%s: %s has %x (there: %v), want %x", name, member, got, ok, score)
+			}
+			if _, ok := out[member]; ok {
+				t.Errorf("%s: %s is on the other side, too", name, member)
+			}
+		}
+	}
+}
+
+func TestABannedMemberIsGoneAtOnceAndComesBackWithAllThatWasEarned(t *testing.T) {
+	for _, shards := range []string{"1", "5"} {
+		t.Run(shards+" shards", func(t *testing.T) {
+			t.Parallel()
+			place := banning(t, map[string]string{"redis.shards": shards})
+			place.Publish(t, points(0)...)
+			place.Start(t)
+			place.Start(t)
+			place.AwaitCaughtUp(t, within)
+			ctx, stop := context.WithCancel(t.Context())
+			var traffic sync.WaitGroup
+			traffic.Go(func() {
+				for n := 1; ctx.Err() == nil; n++ {
+					for _, r := range points(n)[:15] {
+						place.Stream(context.WithoutCancel(ctx), t, r)
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+			ended := func() { stop(); traffic.Wait(); place.Await() }
+			defer ended()
+			orders(t, place, "ban", "u3", "--reason", "aimbot")
+			isGone(t, place, "u3")
+			orders(t, place, "ban", "u4", "--board", "eu", "--reason", "smurf")
+			ended()
+			place.AwaitCaughtUp(t, within)
+			isGone(t, place, "u3")
+			equalsOracle(t, place, func(board, member string) bool {
+				return member == "u3" || member == "u4" && board == "eu"
+			})
+			var listed struct {
+				Bans []struct {
+					Member, Reason, State string
+					Board                 *string
+					Done                  *bool
+				}
+			}
+			if err := json.Unmarshal(place.Command(t, "bans", "--json"), &listed); err != nil {
+				t.Fatal(err)
+			}
+			if len(listed.Bans) != 2 || listed.Bans[0].Member != "u3" || listed.Bans[0].Reason != "aimbot" || listed.Bans[0].Done == nil || !*listed.Bans[0].Done ||
+				listed.Bans[1].Board == nil || *listed.Bans[1].Board != "eu" {
+				t.Errorf("bans lists %+v", listed)
+			}
+			orders(t, place, "unban", "u3")
+			orders(t, place, "unban", "u4", "--board", "eu")
+			place.Check(t)
+			if code, said := says(t, place, nil, "unban", "u3"); code != 1 || !strings.Contains(said, "isn't banned on all boards") {
+				t.Errorf("a second unban: code %d: %s", code, said)
+			}
+		})
+	}
+}
+
+func TestABanEndsByItself(t *testing.T) {
+	t.Parallel()
+	place := banning(t, nil)
+	place.Publish(t, points(0)...)
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	orders(t, place, "ban", "u3", "--reason", "cooling off", "--until", "5s")
+	isGone(t, place, "u3")
+	place.Publish(t, points(1)...)
+	place.AwaitCaughtUp(t, within)
+	harness.Eventually(t, within, func() string {
+		if len(shown(place.Boards(t), "u3")) == 0 {
+			return "u3 isn't shown again"
+		}
+		return ""
+	})
+	harness.Eventually(t, within, func() string {
+		if held := place.Hash(t, "banned"); len(held) > 0 {
+			return fmt.Sprintf("still held: %v", held)
+		}
+		return ""
+	})
+	place.Check(t)
+}
+
+// Redis loses everything under a running consumer, and once more while none runs.
+func TestARedisThatWasWipedHidesAgainWhoIsBanned(t *testing.T) {
+	t.Parallel()
+	place := banning(t, nil)
+	place.Publish(t, points(0)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	orders(t, place, "ban", "u3", "--reason", "aimbot")
+	wipe := func() {
+		t.Helper()
+		client := place.RedisClient()
+		keys, err := client.Keys(t.Context(), place.Prefix+":*").Result()
+		if err != nil || len(keys) == 0 {
+			t.Fatal(keys, err)
+		}
+		if err := client.Del(t.Context(), keys...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inForce := func() {
+		t.Helper()
+		place.AwaitCaughtUp(t, within)
+		isGone(t, place, "u3")
+		equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+	}
+	wipe()
+	inForce()
+	consumer.Terminate(t)
+	wipe()
+	place.Publish(t, points(1)...)
+	place.Start(t)
+	inForce()
+	place.Command(t, "rebuild", "--from", "earliest")
+	inForce()
+	orders(t, place, "unban", "u3")
+	place.Check(t)
+}
+
+func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
+	t.Parallel()
+	place := banning(t, nil)
+	place.Publish(t, points(0)...)
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	if code, said := says(t, place, nil, "erase", "u3"); code != 2 || !strings.Contains(said, "--yes") {
+		t.Errorf("without a terminal: code %d: %s", code, said)
+	}
+	orders(t, place, "erase", "u3", "--yes")
+	place.Publish(t, points(1)...)
+	place.AwaitCaughtUp(t, within)
+	isGone(t, place, "u3")
+	if names := shown(place.Hidden(t), "u3"); len(names) > 0 {
+		t.Errorf("u3 is erased and kept in %v", names)
+	}
+	for _, args := range [][]string{{"unban", "u3"}, {"ban", "u3", "--reason", "again"}} {
+		if code, said := says(t, place, nil, args...); code != 1 || !strings.Contains(said, "for good") {
+			t.Errorf("%v: code %d: %s", args, code, said)
+		}
+	}
+	place.Command(t, "rebuild", "--from", "earliest")
+	isGone(t, place, "u3")
+}
+
+// Nothing is applied before it is known who is banned.
+func TestATopicThatLosesBansIsRefused(t *testing.T) {
+	t.Parallel()
+	place := banning(t, nil)
+	place.Kafka.CreateTopic(t, place.Topic+".bans", 1, map[string]string{"cleanup.policy": "delete"})
+	place.Publish(t, points(0)...)
+	code, said := says(t, place, nil, "run")
+	if code != 1 || !strings.Contains(said, "cleanup.policy=compact") {
+		t.Errorf("code %d: %s", code, said)
+	}
+	if all := place.Boards(t); len(all) > 0 {
+		t.Errorf("it has applied: %v", all)
+	}
+}
