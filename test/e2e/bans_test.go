@@ -61,8 +61,8 @@ func isGone(t *testing.T, place *harness.Place, member string) {
 	}
 }
 
-// equalsOracle holds all that is shown and hidden against what the events come to, and hidden against
-// who is banned where.
+// equalsOracle holds all that is shown, and all that is hidden, against what the events come to
+// and who is banned where.
 func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member string) bool) {
 	t.Helper()
 	want, err := place.Oracle(t).Expected(place.RedisTime(t))
@@ -198,8 +198,6 @@ func TestARedisThatWasWipedHidesAgainWhoIsBanned(t *testing.T) {
 	place.Publish(t, points(1)...)
 	place.Start(t)
 	inForce()
-	place.Command(t, "rebuild", "--from", "earliest")
-	inForce()
 	orders(t, place, "unban", "u3")
 	place.Check(t)
 }
@@ -225,8 +223,6 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 			t.Errorf("%v: code %d: %s", args, code, said)
 		}
 	}
-	place.Command(t, "rebuild", "--from", "earliest")
-	isGone(t, place, "u3")
 }
 
 // Nothing is applied before it is known who is banned.
