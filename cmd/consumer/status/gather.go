@@ -25,6 +25,13 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
+func bansTopic(cfg *config.Config) []string {
+	if cfg.Kafka.BansTopic == "" {
+		return nil
+	}
+	return []string{cfg.Kafka.BansTopic}
+}
+
 // gather asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
 func gather(ctx context.Context, cfg *config.Config) (*report, error) {
@@ -33,7 +40,7 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 		return nil, err
 	}
 	defer r.Close()
-	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Topics...)
+	client, err := clients.NewKafka(&cfg.Kafka, slices.Concat(cfg.Kafka.Topics, bansTopic(cfg))...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +119,12 @@ func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kaf
 	for _, topic := range cfg.Kafka.Topics {
 		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
 			s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
+		}
+	}
+	if topic := cfg.Kafka.BansTopic; topic != "" {
+		// A consumer that starts applies nothing before it has read who is banned.
+		if _, err := kafkaconn.TopicPartitions(ctx, client, topic); err != nil {
+			s.problems = append(s.problems, "the bans topic: "+clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
 	}
 	return s

@@ -1,0 +1,67 @@
+package ban
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/test/clitest"
+)
+
+func TestACommandThatCantBeCarriedOutTriesNothing(t *testing.T) {
+	named := []string{"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_KAFKA_BROKERS=127.0.0.1:1"}
+	for name, c := range map[string]struct {
+		environ []string
+		args    []string
+		want    string
+	}{
+		"no topic":         {nil, []string{"u1", "--reason", "x"}, "kafka.bans_topic isn't set"},
+		"the source":       {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points"}, []string{"u1", "--reason", "x"}, "is one of kafka.topics"},
+		"its dead letters": {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points.dlq"}, []string{"u1", "--reason", "x"}, "dead letters of points"},
+		"no board's name":  {named, []string{"u1", "--reason", "x", "--board", "e u"}, "isn't a board's name"},
+		"no member":        {named, []string{"", "--reason", "x"}, "1 to 256 bytes"},
+	} {
+		code, stdout, stderr := clitest.Execute(t, Command, c.environ, append([]string{"ban"}, c.args...)...)
+		if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: code %d, want %q: %s%s", name, code, c.want, stdout, stderr)
+		}
+	}
+}
+
+func TestAnEndIsATimeOrHowLongFromNow(t *testing.T) {
+	now := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-12-01T00:00:00Z": time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), "7d": now.Add(168 * time.Hour), "90s": now.Add(90 * time.Second),
+	} {
+		if got, err := parseUntil(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	if _, err := parseUntil("tomorrow", now); err == nil {
+		t.Error("tomorrow is taken")
+	}
+}
+
+func TestABanIsDoneOnceRedisHoldsItAsTheTopicDoes(t *testing.T) {
+	k := bans.Key{Board: "eu", Member: "u1"}
+	held := func(b bans.Ban) []bans.Ban { b.Key = k; return []bans.Ban{{Key: bans.Key{Member: "u1"}}, b} }
+	for name, c := range map[string]struct {
+		inForce, erased bool
+		found           []bans.Ban
+		want            bool
+	}{
+		"banned":             {true, false, held(bans.Ban{}), true},
+		"still being hidden": {true, false, held(bans.Ban{Pending: true}), false},
+		"only on all boards": {true, false, held(bans.Ban{})[:1], false},
+		"hidden, not erased": {true, true, held(bans.Ban{}), false},
+		"erased":             {true, true, held(bans.Ban{Erased: true}), true},
+		"shown":              {false, false, held(bans.Ban{})[:1], true},
+		"still held":         {false, false, held(bans.Ban{}), false},
+	} {
+		if got := agree(c.inForce, c.erased, k, c.found); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
