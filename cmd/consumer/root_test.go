@@ -17,7 +17,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no command "confg"; did you mean "config"`: {"confg"},
-		`no command "zzz"; there are boards, `:      {"zzz"},
+		`no command "zzz"; there are ban, bans, `:   {"zzz"},
 		"unknown flag: --loud":                      {"config", "--loud"},
 		"takes 0 arguments, not 1":                  {"config", "now"},
 	} {

@@ -208,17 +208,17 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 	place.Publish(t, points(0)...)
 	place.Start(t)
 	place.AwaitCaughtUp(t, within)
-	if code, said := says(t, place, nil, "erase", "u3"); code != 2 || !strings.Contains(said, "--yes") {
+	if code, said := says(t, place, nil, "erase", "u5"); code != 2 || !strings.Contains(said, "--yes") {
 		t.Errorf("without a terminal: code %d: %s", code, said)
 	}
-	orders(t, place, "erase", "u3", "--yes")
+	orders(t, place, "erase", "u5", "--yes")
 	place.Publish(t, points(1)...)
 	place.AwaitCaughtUp(t, within)
-	isGone(t, place, "u3")
-	if names := shown(place.Hidden(t), "u3"); len(names) > 0 {
-		t.Errorf("u3 is erased and kept in %v", names)
+	isGone(t, place, "u5")
+	if names := shown(place.Hidden(t), "u5"); len(names) > 0 {
+		t.Errorf("u5 is erased and kept in %v", names)
 	}
-	for _, args := range [][]string{{"unban", "u3"}, {"ban", "u3", "--reason", "again"}} {
+	for _, args := range [][]string{{"unban", "u5"}, {"ban", "u5", "--reason", "again"}} {
 		if code, said := says(t, place, nil, args...); code != 1 || !strings.Contains(said, "for good") {
 			t.Errorf("%v: code %d: %s", args, code, said)
 		}

@@ -147,9 +147,9 @@ func (s *session) await(ctx context.Context, k bans.Key, patience time.Duration)
 		}
 	}
 	if last != nil && !errors.Is(last, context.DeadlineExceeded) {
-		return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", last) //nolint:staticcheck // a sentence
+		return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", last)
 	}
-	return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when", //nolint:staticcheck // a sentence
+	return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when",
 		units.FormatDuration(patience), s.cfg.Kafka.BansTopic)
 }
 
