@@ -8,11 +8,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/retry"
@@ -134,6 +136,22 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 
 // Banned are the bans that the shard holds, in order. It isn't read at one moment.
 func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
+	found, err := s.bannedFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Ban
+	for field, state := range found {
+		if b, ok := readBan(field, state); ok {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, Ban.compare)
+	return all, nil
+}
+
+// bannedFields is the hash of who is banned.
+func (s *Store) bannedFields(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
 		clear(found)
@@ -150,14 +168,63 @@ func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read who is banned under %q: %w", s.prefix, s.explain(err, ""))
 	}
-	var all []Ban
-	for field, state := range found {
-		if b, ok := readBan(field, state); ok {
-			all = append(all, b)
+	return found, nil
+}
+
+// TakeBans brings the bans of a shadow in line with those of live boards. It returns the version
+// of those, read before: if that is the same later, so are the bans. changed: the shadow has a
+// hash of bans from now on, if it hadn't one before.
+func (s *Store) TakeBans(ctx context.Context, live *Store) (version string, changed bool, err error) {
+	// Together with who is banned it would do, but a scan isn't of one moment.
+	version, err = live.banVersion(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	theirs, err := live.bannedFields(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	ours, err := s.bannedFields(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	fields := maps.Clone(theirs)
+	maps.Copy(fields, ours)
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		b, ok := readBan(field, theirs[field])
+		wanted, is := theirs[field], ours[field]
+		if word, _, _ := strings.Cut(wanted, " "); word == "showing" {
+			wanted = ""
+		} else if word == "hiding" {
+			wanted = "hidden"
+		} else if b.Erased {
+			wanted = "erased"
+		}
+		if !ok || wanted == is {
+			continue
+		}
+		changed = true
+		if wanted == "" {
+			err = s.Unban(ctx, b)
+		} else {
+			err = s.Ban(ctx, b)
+		}
+		if err != nil {
+			return "", changed, err
 		}
 	}
-	slices.SortFunc(all, Ban.compare)
-	return all, nil
+	return version, changed, nil
+}
+
+// banVersion is another after every change of who is banned; empty where nobody is.
+func (s *Store) banVersion(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	version, err := s.client.HGet(ctx, s.keys.Banned(), "version").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("read who is banned under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return version, nil
 }
 
 func (b Ban) compare(o Ban) int {

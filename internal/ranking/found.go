@@ -193,6 +193,7 @@ func (v *View) count(ctx context.Context, f *Found) error {
 	for _, key := range f.keys {
 		name := nameOf(key)
 		f.Rebuilding = f.Rebuilding || name == "~rebuild"
+		name = strings.TrimSuffix(name, HiddenSuffix) // whose members are the window's, too
 		if parts := strings.SplitN(name, ":", 3); len(parts) == 3 && !strings.HasPrefix(name, "~") {
 			sets = append(sets, key)
 			boards[parts[0]], windows[name] = true, true

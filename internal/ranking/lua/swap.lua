@@ -3,10 +3,12 @@
 --
 -- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
---       for each window to be replaced: its live sorted set, the shadow's
+--       11 banned
+--       for each window to be replaced: its live sorted set and hidden set, the shadow's two
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
+--       7 the version of banned that the shadow's hidden sets are by, '' for none
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
 --       for each window: its listing, '' if the shadow has nothing of it
@@ -15,6 +17,7 @@
 --   {swapped}                     also if it was before, and the answer was lost
 --   {unheld}                      the hold has lapsed, or is another's
 --   {unlocked}                    so has the lock
+--   {banned}                      somebody was banned since, or shown again
 --   {schema, what it is, or ''}   of the live boards
 --   {moved, field, live, shadow}  the two ledgers, or what the caller saw of them, differ
 --   {damaged, what}               the shadow isn't what the caller saw: a key of it is
@@ -44,7 +47,9 @@ local schema, fields = call('GET', KEYS[4]), tonumber(ARGV[6])
 if schema and schema ~= ARGV[3] or not schema and call('HLEN', KEYS[3]) > 0 then return {'schema', schema or ''} end
 if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
 
-local first, live = 7, 0 -- the first field's first argument; fields that the live ledger has
+if (call('HGET', KEYS[11], 'version') or '') ~= ARGV[7] then return {'banned'} end
+
+local first, live = 8, 0 -- the first field's first argument; fields that the live ledger has
 for i = first, first + 4 * fields - 1, 4 do
   local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
@@ -60,24 +65,32 @@ if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', 
 local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
-local shadows = {} -- the shadow's keys of the windows that it has
-local all = (#KEYS - 10) / 2
+local shadows, hidden = {}, {} -- the shadow's two keys of the windows that it has
+local all = (#KEYS - 11) / 4
 for i = 0, all - 1 do
-  local shadow = KEYS[12 + 2 * i]
+  local shadow, beside = KEYS[14 + 4 * i], KEYS[15 + 4 * i]
   if ARGV[windows + i] ~= '' then
     shadows[#shadows + 1] = shadow
-  elseif call('EXISTS', shadow) == 1 then
+    hidden[#hidden + 1] = beside
+  elseif call('EXISTS', shadow, beside) > 0 then
     return {'damaged', shadow}
   end
 end
+local gone = {} -- those that aren't there: of a window that is listed one may be, not both
+local hides = false -- whether there is any hidden set
 for i = 1, #shadows, SLICE do
   local to = math.min(i + SLICE - 1, #shadows)
+  hides = hides or call('EXISTS', unpack(hidden, i, to)) > 0
   if call('EXISTS', unpack(shadows, i, to)) ~= to - i + 1 then
     for j = i, to do
-      if call('EXISTS', shadows[j]) == 0 then return {'damaged', shadows[j]} end
+      if call('EXISTS', shadows[j]) == 0 then
+        if call('EXISTS', hidden[j]) == 0 then return {'damaged', shadows[j]} end
+        gone[shadows[j]] = true
+      end
     end
   end
 end
+for j = 1, hides and #hidden or 0 do gone[hidden[j]] = call('EXISTS', hidden[j]) == 0 end
 
 -- Windows of a period are listed alike, and to work this out takes as long as to rename one.
 local expiries = {}
@@ -106,8 +119,9 @@ for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
   local old, names, listed, dropped = {}, {}, {}, {}
   for i = from, to do
-    local live, listing = KEYS[11 + 2 * i], ARGV[windows + i]
+    local live, listing = KEYS[12 + 4 * i], ARGV[windows + i]
     old[#old + 1] = live
+    old[#old + 1] = KEYS[13 + 4 * i]
     local name = string.sub(live, tag + 1)
     names[#names + 1] = name
     if listing ~= '' then
@@ -120,9 +134,11 @@ for from = 0, all - 1, SLICE do
   call('UNLINK', unpack(old))
   for i = from, to do
     local listing = ARGV[windows + i]
-    if listing ~= '' then
-      call('PEXPIREAT', KEYS[12 + 2 * i], expiry(listing))
-      call('RENAME', KEYS[12 + 2 * i], KEYS[11 + 2 * i])
+    for j = 14 + 4 * i, listing == '' and 0 or 14 + 4 * i + (hides and 1 or 0) do
+      if not gone[KEYS[j]] then
+        call('PEXPIREAT', KEYS[j], expiry(listing))
+        call('RENAME', KEYS[j], KEYS[j - 2])
+      end
     end
   end
   if #listed > 0 then call('HSET', KEYS[6], unpack(listed)) end

@@ -63,6 +63,9 @@ func (r *Rebuild) Compare(ctx context.Context, choice Choice, bound int, pause t
 }
 
 func (c *Comparison) compare(ctx context.Context, pause time.Duration, progress func(done, all int)) error {
+	if _, err := c.r.takeBans(ctx); err != nil {
+		return err
+	}
 	if err := c.plan(ctx); err != nil {
 		return err
 	}

@@ -46,6 +46,9 @@ var errFewer = ranking.Faultf("less is listed than a moment ago")
 // Prepare reads what both sides list, if that has changed since it was read last: what comes
 // then under the hold takes less, unless more is listed.
 func (r *Rebuild) Prepare(ctx context.Context) error {
+	if _, err := r.takeBans(ctx); err != nil {
+		return fmt.Errorf("prepare the rebuild of %q: %w", r.live.Prefix(), err)
+	}
 	live, shadow, now, err := r.both(ctx)
 	if err == nil {
 		_, _, err = r.listed(ctx, &live, &shadow, now)

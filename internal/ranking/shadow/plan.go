@@ -288,7 +288,8 @@ func (r *Rebuild) there(ctx context.Context, all []string) (map[string]bool, err
 	for names := range slices.Chunk(all, 1000) {
 		var keys []string
 		for _, name := range names {
-			keys = append(keys, r.live.Keys().Listed(name))
+			shown, hidden := r.live.Keys().Both(name)
+			keys = append(keys, shown, hidden)
 		}
 		reply, err := r.live.Call(ctx, lua.There, keys)
 		if err != nil {

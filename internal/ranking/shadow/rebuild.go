@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/standings/standings/internal/ledger"
@@ -33,6 +34,7 @@ type Rebuild struct {
 	id     string
 	lock   string // what the lock holds while it is ours
 	lease  time.Duration
+	bans   atomic.Bool // the shadow has a hash of bans
 
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
@@ -150,20 +152,24 @@ func (r *Rebuild) renew(ctx context.Context) error {
 	swapped := r.swapped || r.leaving
 	r.mu.Unlock()
 	var core []string
+	begun := false
 	if !swapped {
-		begun, err := r.begins(ctx)
-		if err != nil {
+		var err error
+		if begun, err = r.begins(ctx); err != nil {
 			return err
 		}
 		if begun {
 			core = []string{k.Origin(), k.Schema(), k.Ledger()}
 		}
 	}
-	until, err := r.renewed(ctx, swapped, "", core)
+	if !swapped && r.bans.Load() {
+		core = append(core, k.Banned())
+	}
+	until, err := r.renewed(ctx, swapped, "", core, 0)
 	if err != nil {
 		return err
 	}
-	if core != nil {
+	if begun {
 		all, err := r.shadow.Listings(ctx)
 		if err != nil {
 			return err
@@ -171,19 +177,20 @@ func (r *Rebuild) renew(ctx context.Context) error {
 		for names := range slices.Chunk(slices.Collect(maps.Keys(all)), renewedAtOnce) {
 			windows := []string{k.Windows()}
 			for _, name := range names {
-				windows = append(windows, k.Listed(name))
+				shown, hidden := k.Both(name)
+				windows = append(windows, shown, hidden)
 			}
-			if _, err := r.renewed(ctx, swapped, until, windows); err != nil {
+			if _, err := r.renewed(ctx, swapped, until, windows, 2*len(names)); err != nil {
 				return err
 			}
 		}
 	}
-	_, err = r.renewed(ctx, swapped, until, append(core, lock))
+	_, err = r.renewed(ctx, swapped, until, append(core, lock), 0)
 	return err
 }
 
 // renewedAtOnce is how many windows are renewed a call: a millisecond of Redis's time or so.
-const renewedAtOnce = 500
+const renewedAtOnce = 250
 
 // begins reports whether the shadow has a ledger; that it has lost it is ErrLost.
 func (r *Rebuild) begins(ctx context.Context) (bool, error) {
@@ -195,10 +202,11 @@ func (r *Rebuild) begins(ctx context.Context) (bool, error) {
 	return len(s.ledger) > 0, r.whole(&s)
 }
 
-// renewed calls the script for some keys, and returns until when they live.
-func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys []string) (string, error) {
+// renewed calls the script for some keys, of which the last come in pairs, and returns until when
+// they live.
+func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys []string, paired int) (string, error) {
 	keys = append([]string{r.live.Keys().Rebuild()}, keys...)
-	reply, err := r.live.Call(ctx, lua.Renew, keys, r.lock, until, r.lease.Milliseconds())
+	reply, err := r.live.Call(ctx, lua.Renew, keys, r.lock, until, r.lease.Milliseconds(), paired)
 	if err != nil {
 		return "", err
 	}

@@ -50,7 +50,7 @@ func (r *Rebuild) Swap(ctx context.Context, c Choice) (*Plan, error) {
 	}
 	if err == nil {
 		if err = p.ready(); err == nil {
-			err = r.swap(ctx, p)
+			err = r.swapBy(ctx, p)
 		} else {
 			r.sure(true) // it was looked at: nothing has moved
 		}
@@ -108,25 +108,52 @@ func (p *Plan) apart() error {
 	return nil
 }
 
+// swapBy has the shadow hide who is banned by now, which changes little under the hold, and swaps.
+func (r *Rebuild) swapBy(ctx context.Context, p *Plan) error {
+	version, err := r.takeBans(ctx)
+	if err != nil {
+		r.sure(true) // nothing has moved
+		return err
+	}
+	return r.swap(ctx, p, version)
+}
+
+// takeBans has the shadow hide who is banned on the live boards. The shadow has a hash of its own
+// for that, so that each of its standings is where that says, whatever becomes of the live one
+// meanwhile. It returns the version of the live hash that the shadow's is by, at least.
+func (r *Rebuild) takeBans(ctx context.Context) (version string, err error) {
+	changed := false
+	version, changed, err = r.shadow.TakeBans(ctx, r.live)
+	if changed {
+		r.bans.Store(true)
+	}
+	if err != nil {
+		return "", fmt.Errorf("hide who is banned: %w", err)
+	}
+	return version, nil
+}
+
 // markFor is how long the mark lives by which a swap is known to have been done.
 const markFor = 10 * time.Minute
 
-func (r *Rebuild) swap(ctx context.Context, p *Plan) error {
+func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	live, shadow := r.live.Keys(), r.shadow.Keys()
 	keys := []string{live.Hold(), live.Rebuild(), live.Ledger(), live.Schema(), live.Origin(), live.Windows(),
-		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped()}
+		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped(), live.Banned()}
 	var windows []any
 	for i := range p.Windows {
 		if w := &p.Windows[i]; w.Action == Replaced || w.Action == Dropped {
 			name := w.Listing()
-			keys = append(keys, live.Listed(name), shadow.Listed(name))
+			shown, hidden := live.Both(name)
+			rebuilt, hides := shadow.Both(name)
+			keys = append(keys, shown, hidden, rebuilt, hides)
 			windows = append(windows, w.listing)
 		}
 	}
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
-	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow)}
+	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version}
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}
@@ -154,6 +181,8 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 		return nil
 	case "unheld":
 		return ErrUnheld
+	case "banned": // while the hold had lapsed
+		return fmt.Errorf("%w: somebody was banned, or shown again", ErrUnheld)
 	case "unlocked":
 		return ErrLost
 	case "damaged":
@@ -192,7 +221,8 @@ func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
 	}
 	var all []string
 	for name := range shadow {
-		all = append(all, k.Listed(name))
+		shown, hidden := k.Both(name)
+		all = append(all, shown, hidden)
 	}
-	return r.live.Unlink(ctx, append(all, k.Windows(), k.Origin(), k.Schema()), pause, nil)
+	return r.live.Unlink(ctx, append(all, k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
 }

@@ -61,7 +61,7 @@ func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, p.ready())
 			c.spoil(t, f, r)
-			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p)) })
+			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p, "")) })
 			if name == "the ledger was torn meanwhile" {
 				return // which a new plan takes into account
 			}
@@ -185,7 +185,7 @@ func TestAPlanThatIsNotDueIsRefusedByTheScriptToo(t *testing.T) {
 			} else {
 				require.Error(t, p.ready())
 			}
-			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p)) })
+			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p, "")) })
 		})
 	}
 }
@@ -198,7 +198,7 @@ func TestALostLedgerIsReplacedByNoOtherThanTheCallerSaw(t *testing.T) {
 	p, err := r.plan(t.Context(), Choice{})
 	require.NoError(t, err)
 	f.field(t, r.shadow, "events/3", "9")
-	f.unchanged(t, func() { requireSame(t, &MovedError{Field: "events/3", Shadow: "9"}, r.swap(t.Context(), p)) })
+	f.unchanged(t, func() { requireSame(t, &MovedError{Field: "events/3", Shadow: "9"}, r.swap(t.Context(), p, "")) })
 }
 
 func TestASwapListsWhatIsNewAndDropsWhatTheLogDoesNotKnow(t *testing.T) {
@@ -245,7 +245,7 @@ func TestASwapBringsBackALedgerThatIsLost(t *testing.T) {
 	f.field(t, f.store, "events/3", "10") // somebody began meanwhile
 	f.text(t, f.store.Keys().Schema(), f.store.Schema())
 	f.unchanged(t, func() {
-		requireSame(t, &MovedError{Field: "events/3", Live: "10", Shadow: "10"}, r.swap(t.Context(), p))
+		requireSame(t, &MovedError{Field: "events/3", Live: "10", Shadow: "10"}, r.swap(t.Context(), p, ""))
 	})
 	f.del(t, f.store.Keys().Ledger())
 	f.del(t, f.store.Keys().Schema())
@@ -263,11 +263,11 @@ func TestASwapWhoseAnswerIsLostHasSwappedOnce(t *testing.T) {
 	f.held(t, r)
 	p, err := r.plan(t.Context(), Choice{})
 	require.NoError(t, err)
-	require.NoError(t, r.swap(t.Context(), p))
+	require.NoError(t, r.swap(t.Context(), p, ""))
 	r.swapped = false // as if nobody had heard
 	f.mustApply(t)
 	f.unchanged(t, func() {
-		require.NoError(t, r.swap(t.Context(), p))
+		require.NoError(t, r.swap(t.Context(), p, ""))
 		r.swapped = false
 		again, err := r.Swap(t.Context(), Choice{})
 		require.NoError(t, err)
