@@ -60,6 +60,14 @@ type copier struct {
 func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, error) {
 	c := &copier{run: r, states: states, listings: map[string]listing{}, sums: map[string]sum{}}
 	for i, s := range r.from {
+		// What is in hidden sets isn't copied yet, and nothing may be lost.
+		var banned []ranking.Ban
+		if err := tries(ctx, func() (err error) { banned, err = s.Banned(ctx); return err }); err != nil {
+			return nil, err
+		}
+		if len(banned) > 0 {
+			return nil, ranking.Faultf("shard %d hides %d members, and their standings can't be copied: consumer unban them first", i, len(banned))
+		}
 		var names map[string]string
 		err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err })
 		if err != nil {
