@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +64,8 @@ func isGone(t *testing.T, place *harness.Place, member string) {
 
 // equalsOracle holds all that is shown, and all that is hidden, against what the events come to
 // and who is banned where.
-func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member string) bool) {
+// An erased member is in no set.
+func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member string) bool, erased ...string) {
 	t.Helper()
 	want, err := place.Oracle(t).Expected(place.RedisTime(t))
 	if err != nil {
@@ -77,7 +79,7 @@ func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member 
 			if banned(board, member) {
 				in, out = out, in
 			}
-			if got, ok := in[member]; !ok || got != score {
+			if got, ok := in[member]; ok == slices.Contains(erased, member) || ok && got != score {
 				t.Errorf("%s: %s has %x (there: %v), want %x", name, member, got, ok, score)
 			}
 			if _, ok := out[member]; ok {
@@ -237,5 +239,31 @@ func TestATopicThatLosesBansIsRefused(t *testing.T) {
 	}
 	if all := place.Boards(t); len(all) > 0 {
 		t.Errorf("it has applied: %v", all)
+	}
+}
+
+// A rebuild folds the log again, in which the banned members' events are as good as any.
+func TestARebuildForgetsNoBan(t *testing.T) {
+	for _, shards := range []string{"1", "5"} {
+		t.Run(shards+" shards", func(t *testing.T) {
+			t.Parallel()
+			place := banning(t, map[string]string{"redis.shards": shards})
+			place.Publish(t, points(0)...)
+			place.Start(t)
+			place.AwaitCaughtUp(t, within)
+			orders(t, place, "ban", "u3", "--reason", "aimbot")
+			orders(t, place, "erase", "u5", "--yes")
+			place.Publish(t, points(1)...)
+			place.AwaitCaughtUp(t, within)
+			place.Command(t, "rebuild", "--from", "earliest")
+			isGone(t, place, "u3")
+			isGone(t, place, "u5")
+			if names := shown(place.Hidden(t), "u5"); len(names) > 0 {
+				t.Errorf("u5 is erased and kept in %v", names)
+			}
+			equalsOracle(t, place, func(_, member string) bool { return member == "u3" || member == "u5" }, "u5")
+			orders(t, place, "unban", "u3")
+			equalsOracle(t, place, func(_, member string) bool { return member == "u5" }, "u5")
+		})
 	}
 }
