@@ -134,7 +134,7 @@ func TestShardsOnTheMastersOfAClusterAreComparedAndRemoved(t *testing.T) {
 		}
 	}
 	for _, n := range c.All() {
-		user(t, n.C, "someone", prefixes[12], append(append(leastRights(t, "cluster"), leastRights(t, "consumer")...), "+unlink", "+zcard")...)
+		user(t, n.C, "someone", prefixes[12], append(append(leastRights(t, "cluster"), leastRights(t, "consumer")...), "+unlink")...)
 	}
 	maps.Copy(settings, as("someone"))
 	if got := command(t, place, settings, "drop", "--board", "glob*", "--yes"); got.code != 0 || !strings.Contains(got.stdout, "Dropped 1 window in ") {
