@@ -136,7 +136,7 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 
 // Banned are the bans that the shard holds, in order. It isn't read at one moment.
 func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
-	found, err := s.bannedFields(ctx)
+	found, err := s.BannedFields(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +150,9 @@ func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
 	return all, nil
 }
 
-// bannedFields is the hash of who is banned.
-func (s *Store) bannedFields(ctx context.Context) (map[string]string, error) {
+// BannedFields is the hash of who is banned, as lua/ban.lua describes it. It isn't read at one
+// moment.
+func (s *Store) BannedFields(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
 		clear(found)
@@ -180,11 +181,11 @@ func (s *Store) TakeBans(ctx context.Context, live *Store) (version string, chan
 	if err != nil {
 		return "", false, err
 	}
-	theirs, err := live.bannedFields(ctx)
+	theirs, err := live.BannedFields(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	ours, err := s.bannedFields(ctx)
+	ours, err := s.BannedFields(ctx)
 	if err != nil {
 		return "", false, err
 	}

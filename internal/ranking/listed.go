@@ -37,9 +37,19 @@ const membersAtOnce = 200
 // MembersOf is how many members each of these windows has, in their order; 0 where its key
 // is gone. It costs Redis one short command a window.
 func (s *Store) MembersOf(ctx context.Context, windows []ledger.Window) ([]int64, error) {
+	return s.count(ctx, windows, s.keys.Listed)
+}
+
+// HiddenOf is how many rows each window's hidden set has, as MembersOf. The one of the empty id,
+// which keeps a set that nobody is in, counts.
+func (s *Store) HiddenOf(ctx context.Context, windows []ledger.Window) ([]int64, error) {
+	return s.count(ctx, windows, s.keys.Hidden)
+}
+
+func (s *Store) count(ctx context.Context, windows []ledger.Window, key func(name string) string) ([]int64, error) {
 	var all []int64
 	for some := range slices.Chunk(windows, membersAtOnce) {
-		counts, err := s.membersOf(ctx, some)
+		counts, err := s.cards(ctx, some, key)
 		if err != nil {
 			return nil, fmt.Errorf("count the members of windows under %q: %w", s.prefix, err)
 		}
@@ -48,13 +58,13 @@ func (s *Store) MembersOf(ctx context.Context, windows []ledger.Window) ([]int64
 	return all, nil
 }
 
-func (s *Store) membersOf(ctx context.Context, windows []ledger.Window) ([]int64, error) {
+func (s *Store) cards(ctx context.Context, windows []ledger.Window, key func(name string) string) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	pipe := s.client.Pipeline()
 	var cards []*redis.IntCmd
 	for _, w := range windows {
-		cards = append(cards, pipe.ZCard(ctx, s.keys.Window(&w)))
+		cards = append(cards, pipe.ZCard(ctx, key(w.Listing())))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, s.explain(err, "")

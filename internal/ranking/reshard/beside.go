@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
@@ -35,10 +37,11 @@ func (c *copier) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	banned := c.bannedOfCopy()
 	want := make([]ledger.State, len(c.to))
 	for i, s := range c.to {
 		want[i] = c.beside(i)
-		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped)); err != nil {
+		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), banned[i]); err != nil {
 			return err
 		}
 	}
@@ -51,7 +54,47 @@ func (c *copier) finish(ctx context.Context) error {
 			return ranking.Faultf("shard %d of the copy doesn't have the positions that were written there", i)
 		}
 	}
+	copied, err := bannedOn(ctx, c.to)
+	if err != nil {
+		return err
+	}
+	for i := range banned {
+		if !maps.Equal(copied[i], banned[i]) {
+			return ranking.Faultf("shard %d of the copy doesn't have the bans that were written there", i)
+		}
+	}
 	return c.stillHeld(ctx)
+}
+
+// bannedOn is who is banned on some shards. Nothing changes that while they are held: ban.lua
+// waits, as apply.lua does, and whoever has called it finds out that the members have moved, and
+// does it where they are then.
+func bannedOn(ctx context.Context, shards []*ranking.Store) ([]map[string]string, error) {
+	all := make([]map[string]string, len(shards))
+	for i, s := range shards {
+		if err := tries(ctx, func() (err error) { all[i], err = s.BannedFields(ctx); return err }); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// bannedOfCopy is who is banned on each shard of the copy: a ban goes where its member goes. One
+// that is on its way stays so, and whoever finds it goes through the windows.
+func (c *copier) bannedOfCopy() []map[string]string {
+	all := make([]map[string]string, len(c.to))
+	for i := range all {
+		all[i] = map[string]string{}
+	}
+	for _, banned := range c.banned {
+		for field, state := range banned {
+			if _, member, ok := strings.Cut(field, ":"); ok {
+				to := all[c.To.Of(xxhash.Sum64String(member))]
+				to[field], to["version"] = state, "copied "+c.lease.token
+			}
+		}
+	}
+	return all
 }
 
 // stillHeld looks whether nothing has happened to the old shards since they were held.
@@ -63,8 +106,12 @@ func (c *copier) stillHeld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	banned, err := bannedOn(ctx, c.from)
+	if err != nil {
+		return err
+	}
 	for i := range now {
-		if !maps.Equal(now[i].Ledger, c.states[i].Ledger) || now[i].Schema != c.states[i].Schema || now[i].Windows != c.states[i].Windows {
+		if !maps.Equal(now[i].Ledger, c.states[i].Ledger) || now[i].Schema != c.states[i].Schema || now[i].Windows != c.states[i].Windows || !maps.Equal(banned[i], c.banned[i]) {
 			return ranking.Faultf("shard %d has changed while it was held: Redis has gone back, or something else writes there", i)
 		}
 	}
@@ -130,9 +177,9 @@ func laterTime(a, b string) string {
 // valuesAtOnce is how many values of hashes are written a call.
 const valuesAtOnce = 2000
 
-// writeBeside writes it: windows that are over and have no members, what was dropped, origins,
-// rules and refills, and last positions and schema.
-func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped map[string]string) error {
+// writeBeside writes it: windows that are over and have no members, what was dropped, who is
+// banned, origins, rules and refills, and last positions and schema.
+func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, banned map[string]string) error {
 	k := s.Keys()
 	over, refills := map[string]string{}, map[string]string{}
 	for name, l := range c.listings {
@@ -146,7 +193,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 	for _, h := range []struct {
 		key    string
 		fields map[string]string
-	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Banned(), banned}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
 		var values []any
 		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
 			values = append(values, name, h.fields[name])

@@ -31,7 +31,7 @@ func (c *copier) add(to map[string]sum, page []span, rows [][]row) (n int64) {
 		for _, r := range rows[i] {
 			// The score first: its length is known, so that no two rows read alike.
 			b = binary.LittleEndian.AppendUint64(b[:0], r.bits)
-			b = append(append(append(b, p.window...), 0), r.member...)
+			b = append(append(append(b, p.set()...), 0), r.member...)
 			sums[i].hash += xxhash.Sum64(b)
 		}
 		sums[i].members = int64(len(rows[i]))
@@ -40,8 +40,11 @@ func (c *copier) add(to map[string]sum, page []span, rows [][]row) (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, p := range page {
-		of := to[p.window]
-		to[p.window] = sum{of.members + sums[i].members, of.hash + sums[i].hash}
+		if sums[i].members == 0 {
+			continue
+		}
+		of := to[p.set()]
+		to[p.set()] = sum{of.members + sums[i].members, of.hash + sums[i].hash}
 	}
 	return n
 }
@@ -67,7 +70,7 @@ func (c *copier) compare(ctx context.Context) error {
 		for i := range rows {
 			for _, r := range rows[i] {
 				if c.To.Of(r.hash) != shard {
-					return ranking.Faultf("%q of %s was copied to shard %d, which it isn't of", r.member, page[i].window, shard)
+					return ranking.Faultf("%q of %s was copied to shard %d, which it isn't of", r.member, page[i].set(), shard)
 				}
 			}
 		}
@@ -103,13 +106,7 @@ func (c *copier) listed(ctx context.Context, shard int, s *ranking.Store) ([][]s
 		}
 		windows = append(windows, l.window)
 	}
-	var counts []int64
-	if err := tries(ctx, func() (err error) { counts, err = s.MembersOf(ctx, windows); return err }); err != nil {
-		return nil, err
-	}
-	was := c.result.Standings
-	defer func() { c.result.Standings = was }()
-	pages, err := c.cut(shard, windows, counts)
+	pages, err := c.cut(ctx, shard, s, windows)
 	if err != nil {
 		return nil, fmt.Errorf("the copy: %w", err)
 	}

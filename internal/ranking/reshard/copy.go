@@ -38,10 +38,19 @@ type listing struct {
 	over    bool // its retention is: its key may be gone
 }
 
-// span is a range of a window's rows.
+// span is a range of the rows of a window, or of its hidden set.
 type span struct {
 	window      string
+	hidden      bool
 	first, last int64
+}
+
+// set is which of the window's two sets it is of.
+func (p span) set() string {
+	if p.hidden {
+		return p.window + ranking.HiddenSuffix
+	}
+	return p.window
 }
 
 // copier copies what is held.
@@ -49,7 +58,8 @@ type copier struct {
 	*run
 	states   []ledger.State // of the old shards
 	listings map[string]listing
-	pages    [][][]span // by old shard
+	pages    [][][]span          // by old shard
+	banned   []map[string]string // likewise
 
 	copied atomic.Int64
 	mu     sync.Mutex
@@ -59,15 +69,11 @@ type copier struct {
 // newCopier reads what is listed.
 func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, error) {
 	c := &copier{run: r, states: states, listings: map[string]listing{}, sums: map[string]sum{}}
+	var err error
+	if c.banned, err = bannedOn(ctx, r.from); err != nil {
+		return nil, err
+	}
 	for i, s := range r.from {
-		// What is in hidden sets isn't copied yet, and nothing may be lost.
-		var banned []ranking.Ban
-		if err := tries(ctx, func() (err error) { banned, err = s.Banned(ctx); return err }); err != nil {
-			return nil, err
-		}
-		if len(banned) > 0 {
-			return nil, ranking.Faultf("shard %d hides %d members, and their standings can't be copied: consumer unban them first", i, len(banned))
-		}
 		var names map[string]string
 		err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err })
 		if err != nil {
@@ -81,11 +87,7 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 			}
 			windows = append(windows, w)
 		}
-		var counts []int64
-		if err := tries(ctx, func() (err error) { counts, err = s.MembersOf(ctx, windows); return err }); err != nil {
-			return nil, err
-		}
-		pages, err := c.cut(i, windows, counts)
+		pages, err := c.cut(ctx, i, s, windows)
 		if err != nil {
 			return nil, err
 		}
@@ -122,25 +124,35 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 	return w, nil
 }
 
-// cut cuts the windows of a shard into pages.
-func (c *copier) cut(shard int, windows []ledger.Window, counts []int64) (pages [][]span, err error) {
+// cut cuts the windows of a shard, and their hidden sets, into pages.
+func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows []ledger.Window) (pages [][]span, err error) {
+	var shown, hidden []int64
+	if err := tries(ctx, func() (err error) { shown, err = s.MembersOf(ctx, windows); return err }); err != nil {
+		return nil, err
+	}
+	if err := tries(ctx, func() (err error) { hidden, err = s.HiddenOf(ctx, windows); return err }); err != nil {
+		return nil, err
+	}
 	var page []span
 	rows := int64(0)
-	for i, w := range windows {
-		name := w.Listing()
-		if counts[i] == 0 && !c.listings[name].over {
-			return nil, ranking.Faultf("%s is listed on shard %d, and its key is gone: consumer rebuild settles it", name, shard)
-		}
-		c.result.Standings += counts[i]
-		for first := int64(0); first < counts[i]; {
-			last := min(counts[i], first+pageRows-rows)
-			page = append(page, span{name, first, last - 1})
-			rows += last - first
-			first = last
+	add := func(of span, count int64) {
+		for of.first < count {
+			of.last = min(count, of.first+pageRows-rows) - 1
+			page = append(page, of)
+			rows += of.last + 1 - of.first
+			of.first = of.last + 1
 			if rows == pageRows || len(page) == pageWindows {
 				pages, page, rows = append(pages, page), nil, 0
 			}
 		}
+	}
+	for i, w := range windows {
+		name := w.Listing()
+		if shown[i]+hidden[i] == 0 && !c.listings[name].over {
+			return nil, ranking.Faultf("%s is listed on shard %d, and its key is gone: consumer rebuild settles it", name, shard)
+		}
+		add(span{window: name}, shown[i])
+		add(span{window: name, hidden: true}, hidden[i])
 	}
 	if len(page) > 0 {
 		pages = append(pages, page)
@@ -150,7 +162,7 @@ func (c *copier) cut(shard int, windows []ledger.Window, counts []int64) (pages 
 
 // copy copies all pages.
 func (c *copier) copy(ctx context.Context) error {
-	return c.eachPage(ctx, c.from, c.pages, func(ctx context.Context, from *ranking.Store, page []span) error {
+	err := c.eachPage(ctx, c.from, c.pages, func(ctx context.Context, from *ranking.Store, page []span) error {
 		rows, err := c.read(ctx, from, from.Keys().Hold(), page)
 		if err != nil {
 			return err
@@ -162,6 +174,8 @@ func (c *copier) copy(ctx context.Context) error {
 		c.Watch.Copied(c.copied.Add(n))
 		return nil
 	})
+	c.result.Standings = c.copied.Load()
+	return err
 }
 
 // eachPage does something with every page, some at once.
@@ -197,7 +211,7 @@ type row struct {
 func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page []span) ([][]row, error) {
 	keys, args := []string{lock}, []any{c.lease.text}
 	for _, p := range page {
-		keys, args = append(keys, s.Keys().Listed(p.window)), append(args, p.first, p.last)
+		keys, args = append(keys, s.Keys().Listed(p.set())), append(args, p.first, p.last)
 	}
 	var reply []any
 	err := tries(ctx, func() (err error) { reply, err = s.Call(ctx, lua.Page, keys, args...); return err })
@@ -213,17 +227,20 @@ func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page [
 	for i, p := range page {
 		words, ok := reply[i+1].([]any)
 		if !ok || int64(len(words)) != 2*(p.last-p.first+1) {
-			return nil, ranking.Faultf("%s has other rows than were counted", p.window)
+			return nil, ranking.Faultf("%s has other rows than were counted", p.set())
 		}
-		rows := make([]row, len(words)/2)
-		for j := range rows {
-			member, _ := words[2*j].(string)
-			score, _ := words[2*j+1].(string)
+		rows := make([]row, 0, len(words)/2)
+		for j := 0; j < len(words); j += 2 {
+			member, _ := words[j].(string)
+			score, _ := words[j+1].(string)
+			if member == "" {
+				continue // nobody, who keeps a shard's window listed; the copy lists it by its members
+			}
 			value, err := strconv.ParseFloat(score, 64)
 			if err != nil {
-				return nil, fmt.Errorf("score of %q in %s: %w", member, p.window, err)
+				return nil, fmt.Errorf("score of %q in %s: %w", member, p.set(), err)
 			}
-			rows[j] = row{member, score, math.Float64bits(value), xxhash.Sum64String(member)}
+			rows = append(rows, row{member, score, math.Float64bits(value), xxhash.Sum64String(member)})
 		}
 		all[i] = rows
 	}
@@ -253,7 +270,7 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 				continue
 			}
 			to := &parts[shard]
-			to.keys = append(to.keys, c.to[shard].Keys().Listed(p.window))
+			to.keys = append(to.keys, c.to[shard].Keys().Listed(p.set()))
 			to.args = append(append(to.args, "set", len(values)), values...)
 			to.listed = append(to.listed, p.window, c.listings[p.window].text)
 		}

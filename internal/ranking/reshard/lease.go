@@ -35,6 +35,7 @@ type lease struct {
 	prefix string
 	shards []*ranking.Store
 	text   string // what every lock holds
+	token  string // in it: this reshard's alone
 	length time.Duration
 	ctx    context.Context //nolint:containedctx // ends where the lease is lost
 	cancel context.CancelCauseFunc
@@ -46,13 +47,14 @@ type lease struct {
 
 // take takes the locks, and renews them from then on. *BusyError says that one can't be had.
 func take(ctx context.Context, j *Job, shards []*ranking.Store) (*lease, error) {
+	token := strings.ToLower(rand.Text())
 	text, err := json.Marshal(ranking.Reshard{
-		Token: strings.ToLower(rand.Text()), Owner: j.Owner, Began: time.Now().UTC().Truncate(time.Millisecond), From: j.View.Shards, To: j.To,
+		Token: token, Owner: j.Owner, Began: time.Now().UTC().Truncate(time.Millisecond), From: j.View.Shards, To: j.To,
 	})
 	if err != nil {
 		panic(err) // texts, numbers and a time
 	}
-	l := &lease{prefix: j.View.Prefix, shards: shards, text: string(text), length: j.Lease}
+	l := &lease{prefix: j.View.Prefix, shards: shards, text: string(text), token: token, length: j.Lease}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	if err := l.lock(); err != nil {
 		l.end()

@@ -111,9 +111,13 @@ func Survey(ctx context.Context, v *ranking.View, to ledger.Shards) (*Plan, erro
 		if err != nil {
 			return nil, err
 		}
+		hidden, err := s.HiddenOf(ctx, found)
+		if err != nil {
+			return nil, err
+		}
 		for i, w := range found {
 			windows[w.Listing()] = true
-			p.Standings += counts[i]
+			p.Standings += counts[i] + hidden[i]
 		}
 	}
 	p.Windows = len(windows)

@@ -177,16 +177,20 @@ func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 	}
 	k := s.Keys()
 	for name := range names {
-		keys = append(keys, k.Listed(name))
+		shown, hidden := k.Both(name)
+		keys = append(keys, shown, hidden)
 	}
 	slices.Sort(keys)
 	if len(keys) == 0 {
 		st, err := s.State(ctx)
-		if err != nil || len(st.Ledger) == 0 && len(st.Workers) == 0 {
+		if err != nil {
 			return nil, err
 		}
+		if len(st.Ledger) == 0 && len(st.Workers) == 0 {
+			return []string{k.Banned()}, nil // of who was banned before anything was counted
+		}
 	}
-	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Workers(), k.Windows()), nil
+	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Banned(), k.Workers(), k.Windows()), nil
 }
 
 const (
@@ -329,9 +333,11 @@ func keep(ctx context.Context, s *ranking.Store) error {
 		if err != nil {
 			return err
 		}
-		keys, until = append(keys, k.Listed(name)), append(until, expires+ranking.KeyOutlives.Milliseconds())
+		shown, hidden := k.Both(name)
+		expires += ranking.KeyOutlives.Milliseconds()
+		keys, until = append(keys, shown, hidden), append(until, expires, expires)
 	}
-	for _, key := range []string{k.Windows(), k.Dropped(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
+	for _, key := range []string{k.Windows(), k.Dropped(), k.Banned(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
 		keys, until = append(keys, key), append(until, "")
 	}
 	for i := 0; i < len(keys); i += keptAtOnce {

@@ -1,0 +1,232 @@
+package reshard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// ban hides some members of fixed, on all boards and on one, and erases one. Of what they have in
+// the small board nothing else is left.
+func (f *fixture) ban(t testing.TB) {
+	t.Helper()
+	all := f.of(f.number(t)).Shards()
+	for n := range 20 {
+		require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: fmt.Sprint("m", 3*n)}, (*ranking.Store).Ban))
+	}
+	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m1", Board: "global"}, (*ranking.Store).Ban))
+	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m1", Board: "eu", Erased: true}, (*ranking.Store).Ban))
+	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m4", Erased: true}, (*ranking.Store).Ban))
+}
+
+// hides is what is in hidden sets, and who is banned: on the shards that they belong on.
+func (f *fixture) hides(t testing.TB, of ledger.Shards) (scores map[string]map[string]float64, banned map[string]string) {
+	t.Helper()
+	scores, banned = map[string]map[string]float64{}, map[string]string{}
+	for i, s := range f.of(of).Shards() {
+		for name := range f.client.HGetAll(t.Context(), s.Keys().Windows()).Val() {
+			shown, hidden := s.Keys().Both(name)
+			for _, z := range f.client.ZRangeWithScores(t.Context(), hidden, 0, -1).Val() {
+				member := z.Member.(string)
+				if member == "" {
+					continue // nobody
+				}
+				require.Equal(t, i, of.Of(xxhash.Sum64String(member)), "%s is on a shard that isn't its own", member)
+				if scores[name] == nil {
+					scores[name] = map[string]float64{}
+				}
+				scores[name][member] = z.Score
+			}
+			if of == f.number(t) && f.client.Exists(t.Context(), hidden).Val() == 1 && f.client.Exists(t.Context(), shown).Val() == 1 {
+				require.Equal(t, f.client.PExpireTime(t.Context(), shown).Val(), f.client.PExpireTime(t.Context(), hidden).Val(), "%s lives for another while than what is beside it", hidden)
+			}
+		}
+		held := f.client.HGetAll(t.Context(), s.Keys().Banned()).Val()
+		if len(held) > 0 {
+			require.NotEmpty(t, held["version"])
+			require.EqualValues(t, -1, f.client.PTTL(t.Context(), s.Keys().Banned()).Val(), "who is banned expires")
+		}
+		delete(held, "version")
+		for field := range held {
+			_, member, _ := strings.Cut(field, ":")
+			require.Equal(t, i, of.Of(xxhash.Sum64String(member)), "the ban of %s is on a shard that isn't its own", member)
+		}
+		maps.Copy(banned, held)
+	}
+	return scores, banned
+}
+
+func (f *fixture) unban(t testing.TB, members ...string) {
+	t.Helper()
+	for _, member := range members {
+		require.NoError(t, ranking.BanEach(t.Context(), f.of(f.number(t)).Shards(), ranking.Ban{Member: member}, (*ranking.Store).Unban))
+	}
+}
+
+func TestAReshardTakesBansAlong(t *testing.T) {
+	rows, windows := pageRows, pageWindows
+	t.Cleanup(func() { pageRows, pageWindows = rows, windows })
+	for _, n := range [][2]ledger.Shards{{1, 5}, {5, 1}, {2, 3}} {
+		for _, page := range []int64{7, 2000} {
+			t.Run(fmt.Sprintf("%d to %d, %d rows a page", n[0], n[1], page), func(t *testing.T) {
+				pageRows = page
+				f := fixed(t, n[0], codec.Readable)
+				all := f.holds(t, n[0]).scores
+				f.ban(t)
+				was := f.holds(t, n[0])
+				scores, banned := f.hides(t, n[0])
+				require.Len(t, banned, 23)
+				require.Len(t, scores, 4)
+				result, err := f.job(t, n[1]).Run(t.Context())
+				require.NoError(t, err)
+				// m4 has nothing any more, and m1 in eu.
+				require.EqualValues(t, 2*(62-2), result.Standings)
+				now := f.holds(t, n[1])
+				maps.DeleteFunc(was.scores, func(_ string, of map[string]float64) bool { return len(of) == 0 })
+				maps.DeleteFunc(now.scores, func(_ string, of map[string]float64) bool { return len(of) == 0 })
+				require.Equal(t, was.scores, now.scores)
+				require.Equal(t, was.listed, now.listed)
+				require.Zero(t, now.expiring)
+				gotScores, gotBanned := f.hides(t, n[1])
+				require.Equal(t, scores, gotScores)
+				require.Equal(t, banned, gotBanned)
+				// Of the old ones nothing is left, and no window of the new ones is lost.
+				for _, s := range f.of(n[0]).Shards() {
+					require.Zero(t, f.client.Exists(t.Context(), s.Keys().Banned()).Val())
+					for name := range was.listed {
+						require.Zero(t, f.client.Exists(t.Context(), s.Keys().Hidden(name)).Val(), name)
+					}
+				}
+				for _, s := range f.of(n[1]).Shards() {
+					lost, err := s.Lost(t.Context())
+					require.NoError(t, err)
+					require.Empty(t, lost)
+				}
+				// It goes on: what is hidden grows, and comes back.
+				f.add(t, rand.New(rand.NewPCG(9, 9)), "global", 60)
+				f.unban(t, "m0", "m3")
+				shown := f.holds(t, n[1]).scores
+				for name := range all {
+					for member := range all[name] {
+						_, ok := shown[name][member]
+						var number int
+						_, _ = fmt.Sscanf(member, "m%d", &number)
+						hidden := number%3 == 0 && number > 3 || member == "m4" || member == "m1"
+						require.Equal(t, !hidden, ok, "%s in %s", member, name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A ban that comes while the members are copied waits, finds them gone, and is done where they
+// are then, by whoever has called it.
+func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
+	const from, to = 2, 3
+	f := fixed(t, from, codec.Readable)
+	f.ban(t)
+	_, banned := f.hides(t, from)
+	var ended []chan error
+	j := f.job(t, to)
+	j.Linger = time.Second // for those who wait
+	j.Watch.Step = func(step Step) {
+		call := func(do func(*ranking.Store, context.Context, ranking.Ban) error, member string) {
+			done := make(chan error, 1)
+			ended = append(ended, done)
+			go func() {
+				done <- ranking.BanEach(t.Context(), f.of(from).Shards(), ranking.Ban{Member: member}, do)
+			}()
+		}
+		switch step {
+		case Copying:
+			call((*ranking.Store).Ban, "m2")
+			call((*ranking.Store).Unban, "m3")
+		case Switching:
+			call((*ranking.Store).Ban, "m5")
+		}
+	}
+	_, err := j.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, ended, 3)
+	for _, done := range ended {
+		var moved *ranking.SchemaError
+		require.ErrorAs(t, <-done, &moved)
+		require.EqualValues(t, to, ranking.LeftFor(moved.Found))
+	}
+	_, now := f.hides(t, to)
+	require.Equal(t, banned, now, "a ban is half done")
+	all := f.of(to).Shards()
+	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m2"}, (*ranking.Store).Ban))
+	f.unban(t, "m3")
+	shown := f.holds(t, to).scores
+	for name, of := range shown {
+		if strings.HasPrefix(name, "global:") {
+			require.NotContains(t, of, "m2")
+			require.Contains(t, of, "m3")
+		}
+	}
+}
+
+// One that was cut short stays so, and is ended by whoever finds it there.
+func TestABanThatIsOnItsWayIsCopiedAsThat(t *testing.T) {
+	const from, to = 3, 2
+	f := fixed(t, from, codec.Readable)
+	s := f.of(from).Shards()[ledger.Shards(from).Of(xxhash.Sum64String("m7"))]
+	require.NoError(t, f.client.HSet(t.Context(), s.Keys().Banned(), ":m7", "hiding x", "version", "x").Err())
+	was := f.holds(t, from)
+	_, err := f.job(t, to).Run(t.Context())
+	require.NoError(t, err)
+	f.holds(t, to).sameAs(t, was)
+	found, err := ranking.BannedEach(t.Context(), f.of(to).Shards())
+	require.NoError(t, err)
+	require.Equal(t, []ranking.Ban{{Member: "m7", Pending: true}}, found)
+	require.NoError(t, ranking.BanEach(t.Context(), f.of(to).Shards(), found[0], (*ranking.Store).Ban))
+	for name, of := range f.holds(t, to).scores {
+		require.NotContains(t, of, "m7", name)
+	}
+}
+
+// Somebody writes who is banned past the hold.
+func TestAReshardWhoseBansChangeDoesNotSwitch(t *testing.T) {
+	const from, to = 2, 3
+	f := fixed(t, from, codec.Readable)
+	f.ban(t)
+	j := f.job(t, to)
+	j.Watch.Step = func(step Step) {
+		if step == Comparing {
+			require.NoError(t, f.client.HDel(t.Context(), f.of(from).Shards()[0].Keys().Banned(), "version").Err())
+		}
+	}
+	result, err := j.Run(t.Context())
+	require.ErrorContains(t, err, "shard 0 has changed while it was held")
+	require.False(t, result.Switched)
+	require.EqualValues(t, from, f.number(t))
+}
+
+// Who was banned before anything was counted is kept, and what a copy that died has left of bans
+// is none of the next one's.
+func TestACopyHasNoBansOfAnEarlierOne(t *testing.T) {
+	const from, to = 2, 3
+	f := fixed(t, from, codec.Readable)
+	stale := f.of(to).Shards()[ledger.Shards(to).Of(xxhash.Sum64String("m9"))]
+	require.NoError(t, f.client.HSet(t.Context(), stale.Keys().Banned(), ":m9", "hidden", "version", "x").Err())
+	require.NoError(t, f.client.PExpire(t.Context(), stale.Keys().Banned(), time.Hour).Err())
+	was := f.holds(t, from)
+	_, err := f.job(t, to).Run(t.Context())
+	require.NoError(t, err)
+	f.holds(t, to).sameAs(t, was)
+	_, banned := f.hides(t, to)
+	require.Empty(t, banned)
+}
