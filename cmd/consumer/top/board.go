@@ -153,9 +153,9 @@ func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, lim
 	return found, b.lost()
 }
 
-// rank reads a member's row, and up to around rows above and below it, as of one moment.
-func (r *Reader) rank(ctx context.Context, board string, w periods.Window, member string, around int) (ranking.Board, error) {
-	b, err := r.Boards.Around(ctx, board, w, member, around)
+// rank reads a member's row, and what is read with it, as of one moment.
+func (r *Reader) rank(ctx context.Context, member string, read func() (ranking.Board, error)) (ranking.Board, error) {
+	b, err := read()
 	if b, err = r.read(ctx, b, err); err == nil && len(b.Standings) == 0 {
 		b.Standings = []ranking.Standing{{Member: member}}
 	}

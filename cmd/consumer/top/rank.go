@@ -9,20 +9,24 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // RankCommand is the command rank, for a program.
 func RankCommand(p *cli.Program) *cobra.Command {
 	var window string
 	var around int
-	var asJSON, shards bool
+	var asJSON, shards, shadow bool
 	c := &cobra.Command{
 		Use:   "rank BOARD PERIOD MEMBER",
 		Short: "Show where a member stands on a board",
 		Long: `Shows a member's rank, points and when they were reached; with --around, those
 above and below too. A member without points in the window is shown as such, and
 the exit code is 0. It is 1 where Redis has lost the board, or it isn't there; what else
-is missing is said below the rows, as by top. An id that begins with a dash goes after --.`,
+is missing is said below the rows, as by top. An id that begins with a dash goes after --.
+
+A member who is banned isn't shown; with --shadow they are, as they themselves may see
+it: their points go on, and the rank is the one that they would have.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 2 --window previous`,
 		Args: cli.ExactArgs(3),
@@ -37,8 +41,15 @@ is missing is said below the rows, as by top. An id that begins with a dash goes
 			if shards && !asJSON {
 				return cli.Usagef("--shards is for --json")
 			}
+			if shadow && around > 0 {
+				return cli.Usagef("--shadow shows one member: without --around")
+			}
 			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
-				b, err := r.rank(c.Context(), args[0], w, member, around)
+				read := func() (ranking.Board, error) { return r.Boards.Around(c.Context(), args[0], w, member, around) }
+				if shadow {
+					read = func() (ranking.Board, error) { return r.Boards.RankOfHidden(c.Context(), args[0], w, member) }
+				}
+				b, err := r.rank(c.Context(), member, read)
 				if err != nil {
 					return err
 				}
@@ -52,6 +63,9 @@ is missing is said below the rows, as by top. An id that begins with a dash goes
 					none := ""
 					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
 						none = "no event of this member has been counted in this window"
+						if !shadow && r.Config.Kafka.BansTopic != "" {
+							none += ", or they are banned: see --shadow"
+						}
 					}
 					return text.write(&shown, none)
 				})
@@ -60,6 +74,7 @@ is missing is said below the rows, as by top. An id that begins with a dash goes
 	}
 	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
 	c.Flags().IntVar(&around, "around", 0, "how many `members` above and below to show as well")
+	c.Flags().BoolVar(&shadow, "shadow", false, "show the member even if they are banned, with the rank that they would have")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&shards, "shards", false, shardsHelp)
 	return c
