@@ -172,22 +172,40 @@ func (s *Store) BannedFields(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// TakeBans brings the bans of a shadow in line with those of live boards. It returns the version
-// of those, read before: if that is the same later, so are the bans. changed: the shadow has a
-// hash of bans from now on, if it hadn't one before.
-func (s *Store) TakeBans(ctx context.Context, live *Store) (version string, changed bool, err error) {
-	// Together with who is banned it would do, but a scan isn't of one moment.
-	version, err = live.banVersion(ctx)
-	if err != nil {
-		return "", false, err
+// BansTaken are the versions of who is banned, on live boards and in a shadow, as TakeBans left
+// them: a shadow is in line as long as both are the same.
+type BansTaken struct{ Live, Shadow string }
+
+// TakeBans brings the bans of a shadow in line with those of live boards, unless they are as the
+// call before left them (the zero BansTaken before the first), which costs two short commands.
+// The version of the live ones is read before: if it is the same later, so are the bans.
+// changed: the shadow has a hash of bans from now on, if it hadn't one before.
+func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (taken BansTaken, changed bool, err error) {
+	if taken.Live, err = live.banVersion(ctx); err != nil {
+		return last, false, err
 	}
+	if taken.Shadow, err = s.banVersion(ctx); err != nil {
+		return last, false, err
+	}
+	// No version comes twice but that of nobody, which may have been somebody between.
+	if taken == last && (taken.Live != "" || taken.Shadow == "") {
+		return taken, false, nil
+	}
+	changed, err = s.takeBans(ctx, live)
+	if err == nil {
+		taken.Shadow, err = s.banVersion(ctx)
+	}
+	return taken, changed, err
+}
+
+func (s *Store) takeBans(ctx context.Context, live *Store) (changed bool, err error) {
 	theirs, err := live.BannedFields(ctx)
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
 	ours, err := s.BannedFields(ctx)
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
 	fields := maps.Clone(theirs)
 	maps.Copy(fields, ours)
@@ -211,10 +229,10 @@ func (s *Store) TakeBans(ctx context.Context, live *Store) (version string, chan
 			err = s.Ban(ctx, b)
 		}
 		if err != nil {
-			return "", changed, err
+			return changed, err
 		}
 	}
-	return version, changed, nil
+	return changed, nil
 }
 
 // banVersion is another after every change of who is banned; empty where nobody is.

@@ -81,3 +81,28 @@ func TestASwapByBansThatHaveChangedChangesNothing(t *testing.T) {
 	f.held(t, r)
 	f.unchanged(t, func() { require.ErrorIs(t, r.swap(t.Context(), p, version), ErrUnheld) })
 }
+
+// Nobody is banned, somebody is and is taken, and nobody is: the same version as at first.
+func TestABanThatWasTakenBackBetweenTwoLooksIsTakenBack(t *testing.T) {
+	alone(t)
+	f := someone(t)
+	r := f.rebuild(t, f.member("u1", 7), f.member("u2", 3))
+	require.NoError(t, r.Prepare(t.Context()))
+	require.Zero(t, r.taken)
+	require.NoError(t, f.store.Ban(t.Context(), ranking.Ban{Member: "u1"}))
+	require.NoError(t, r.Prepare(t.Context()))
+	require.NotEmpty(t, r.taken.Live)
+	was := r.taken
+	require.NoError(t, r.Prepare(t.Context()))
+	require.Equal(t, was, r.taken, "it was taken once more")
+	require.NoError(t, f.store.Unban(t.Context(), ranking.Ban{Member: "u1"}))
+	r.taken.Live = "" // as of a look at nobody that read somebody right after it
+	f.held(t, r)
+	_, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	for n := range f.piece.Windows {
+		shown, hidden := f.shownAndHidden(t, n)
+		require.Equal(t, []string{"u2", "u1"}, shown)
+		require.Empty(t, hidden)
+	}
+}

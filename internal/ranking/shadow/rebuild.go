@@ -39,10 +39,11 @@ type Rebuild struct {
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
-	leaving bool      // the shadow is being removed, which isn't its loss
-	unsure  bool      // a swap was sent, and no answer of the script has come
-	last    *Plan     // that was tried to be carried out
-	read    *listings // what was listed when it was read last
+	leaving bool              // the shadow is being removed, which isn't its loss
+	unsure  bool              // a swap was sent, and no answer of the script has come
+	last    *Plan             // that was tried to be carried out
+	read    *listings         // what was listed when it was read last
+	taken   ranking.BansTaken // as the shadow has them
 }
 
 // lockText is what the lock holds: who rebuilds.

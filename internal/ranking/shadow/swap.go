@@ -122,15 +122,20 @@ func (r *Rebuild) swapBy(ctx context.Context, p *Plan) error {
 // for that, so that each of its standings is where that says, whatever becomes of the live one
 // meanwhile. It returns the version of the live hash that the shadow's is by, at least.
 func (r *Rebuild) takeBans(ctx context.Context) (version string, err error) {
-	changed := false
-	version, changed, err = r.shadow.TakeBans(ctx, r.live)
+	r.mu.Lock()
+	last := r.taken
+	r.mu.Unlock()
+	taken, changed, err := r.shadow.TakeBans(ctx, r.live, last)
 	if changed {
 		r.bans.Store(true)
 	}
 	if err != nil {
 		return "", fmt.Errorf("hide who is banned: %w", err)
 	}
-	return version, nil
+	r.mu.Lock()
+	r.taken = taken
+	r.mu.Unlock()
+	return taken.Live, nil
 }
 
 // markFor is how long the mark lives by which a swap is known to have been done.
