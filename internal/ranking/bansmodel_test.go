@@ -65,6 +65,7 @@ type bansModel struct {
 	banned  map[string]string           // by <board>:<member>: hidden or erased
 	pending map[string]bool             // was begun and cut
 	last    map[string]int              // the number of the Ban or Unban that began last
+	dropped map[string]bool             // windows that nothing opens any more
 }
 
 func (m *bansModel) is(board, member string) string {
@@ -92,8 +93,9 @@ func TestBansLoseNothingAndCountNothingTwice(t *testing.T) {
 	testBans(t, testenv.RedisClient(t), testenv.Prefix(t))
 }
 
-func testBans(t *testing.T, client *redis.Client, prefix string) {
-	t.Helper()
+func testBans(tt *testing.T, client *redis.Client, prefix string) {
+	tt.Helper()
+	t := tt
 	chunk := bannedAtOnce
 	bannedAtOnce = 2
 	t.Cleanup(func() { bannedAtOnce = chunk })
@@ -117,7 +119,10 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 				c.Periods[p] = Period{Layout: layout, Retention: retention}
 			}
 		})
-		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}, last: map[string]int{}}
+		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}, last: map[string]int{}, dropped: map[string]bool{}}
+		if rapid.IntRange(0, 3).Draw(t, "many") == 0 {
+			m.others(t, f)
+		}
 		members := membersOf(f.store, 2)
 		windows := f.newPiece().Windows
 		for _, w := range f.newPiece().Windows {
@@ -127,13 +132,23 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 		f.piece.Windows = windows
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			b := Ban{Board: rapid.SampledFrom([]string{"", "global", "eu"}).Draw(t, "board"), Member: rapid.SampledFrom(members).Draw(t, "member")}
-			switch rapid.SampledFrom([]string{"apply", "apply", "ban", "unban", "ban", "unban", "erase", "late"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"apply", "apply", "ban", "unban", "ban", "unban", "erase", "late", "retire", "drop", "wipe"}).Draw(t, "step") {
 			case "late":
 				if hook.late != nil {
 					m.arrives(t, f, hook)
 				}
 			case "apply":
 				m.apply(t, f, members)
+			case "retire":
+				m.retire(t, f, rapid.SampledFrom(windows).Draw(t, "window").Listing())
+			case "drop":
+				if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
+					m.drop(tt, f)
+				}
+			case "wipe":
+				if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
+					m.wipe(t, f)
+				}
 			case "erase":
 				b.Erased = rapid.IntRange(0, 3).Draw(t, "really") == 0
 				fallthrough
@@ -161,6 +176,82 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 		m.pending = nil
 		m.holds(t, f, windows)
 	})
+}
+
+// others are more bans than a piece reads at once, of members who have no events.
+func (m *bansModel) others(t *rapid.T, f *fixture) {
+	fields := []any{"version", "others"}
+	for i := range 501 {
+		field := fmt.Sprintf("%s:other%d", []string{"", "global", "eu"}[i%3], i)
+		fields = append(fields, field, "hidden")
+		m.banned[field] = "hidden"
+	}
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Banned(), fields...).Err())
+}
+
+// retire has a window be over for good, with what it has left or without: it stays listed as
+// long as one of its sets is there.
+func (m *bansModel) retire(t *rapid.T, f *fixture, name string) {
+	listing, err := f.client.HGet(t.Context(), f.store.keys.Windows(), name).Result()
+	if errors.Is(err, redis.Nil) {
+		return
+	}
+	require.NoError(t, err)
+	over := fmt.Sprint(listing[:strings.LastIndexByte(listing, ' ')+1], 1000)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, over).Err())
+	shown, hidden := f.store.keys.Both(name)
+	gone := rapid.Bool().Draw(t, "gone")
+	if gone {
+		require.NoError(t, f.client.Del(t.Context(), shown, hidden).Err())
+		delete(m.sums, name)
+	}
+	n, err := f.store.Retire(t.Context())
+	require.NoError(t, err)
+	if gone {
+		require.Equal(t, 1, n)
+		return
+	}
+	require.Zero(t, n, "%s is retired, and its key is there", name)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
+}
+
+// drop drops the board eu: nothing of it is left, hidden or not, and nothing comes back.
+func (m *bansModel) drop(t *testing.T, f *fixture) {
+	for name := range f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val() {
+		if strings.HasPrefix(name, "eu:") {
+			m.dropped[name] = true
+			delete(m.sums, name)
+		}
+	}
+	f.dropEU(t)
+	for name := range m.dropped {
+		shown, hidden := f.store.keys.Both(name)
+		require.Zero(t, f.client.Exists(t.Context(), shown, hidden).Val(), name)
+	}
+}
+
+// wipe has Redis lose everything, and whoever knows who is banned bring it in line, before the
+// ledger begins or after.
+func (m *bansModel) wipe(t *rapid.T, f *fixture) {
+	keys, err := f.client.Keys(t.Context(), f.prefix+":*").Result()
+	require.NoError(t, err)
+	require.NoError(t, f.client.Del(t.Context(), keys...).Err())
+	clear(m.sums)
+	clear(m.pending)
+	clear(m.last)
+	clear(m.dropped)
+	maps.DeleteFunc(m.banned, func(field, _ string) bool { return strings.Contains(field, ":other") })
+	first := rapid.Bool().Draw(t, "begun first")
+	if first {
+		f.begin(t)
+	}
+	for field, state := range m.banned {
+		board, member, _ := strings.Cut(field, ":")
+		require.NoError(t, f.store.Ban(t.Context(), Ban{Board: board, Member: member, Erased: state == "erased"}))
+	}
+	if !first {
+		f.begin(t)
+	}
 }
 
 // arrives is the late call. It ends what it is of, if nothing has begun since.
@@ -248,6 +339,9 @@ func (m *bansModel) apply(t *rapid.T, f *fixture, members []string) {
 	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
 	f.next += 10
 	for _, w := range piece.Windows {
+		if m.dropped[w.Listing()] {
+			continue
+		}
 		for _, member := range g.Members {
 			if m.is(w.Board, string(member.ID)) == "erased" {
 				continue
@@ -312,14 +406,16 @@ func (m *bansModel) holds(t *rapid.T, f *fixture, windows []ledger.Window) {
 	require.Empty(t, lost)
 	all, err := f.store.Banned(t.Context())
 	require.NoError(t, err)
+	held := map[string]bool{}
 	for _, b := range all {
 		field := b.Board + ":" + b.Member
+		held[field] = true
 		require.Equal(t, m.pending[field], b.Pending, field)
 		if !b.Pending {
 			require.Equal(t, map[bool]string{false: "hidden", true: "erased"}[b.Erased], m.banned[field])
 		}
 	}
 	for field := range m.banned {
-		require.True(t, slices.ContainsFunc(all, func(b Ban) bool { return b.Board+":"+b.Member == field }), field)
+		require.True(t, held[field], field)
 	}
 }
