@@ -18,27 +18,36 @@ func (e *TopicError) Error() string {
 	return fmt.Sprintf("kafka.bans_topic %s %s: %s", e.Topic, e.What, e.Remedy)
 }
 
+// Need is the right that is needed to know who is banned.
+func Need(topic string) kafkaconn.Right {
+	return kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: "to know who is banned"}
+}
+
 // Ensure makes the topic where it is missing, compacted, of one partition, and replicated as the
-// cluster's topics are. It refuses one that would lose bans, or have several orders of them.
+// cluster's topics are. It refuses one that would lose bans, or have several orders of them. Where
+// that can't be checked the error is ErrUnchecked, and the topic can be used.
 func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (made bool, err error) {
 	found, err := kafkaconn.Partitions(ctx, client, topic)
 	if err != nil {
 		return false, err
 	}
-	switch n := found[topic]; {
-	case n == 0:
+	if n := found[topic]; n == 0 {
 		if err := create(ctx, client, topic, source); err != nil {
 			return false, err
 		}
 		made = true
-	case n > 1:
-		return false, &TopicError{topic, fmt.Sprintf("has %d partitions", n), "it has to have one, so that bans have an order; name another topic, or delete this one and it is created"}
+	} else if err := CheckTopic(topic, n, nil); err != nil {
+		return false, err
 	}
 	return made, Compacted(ctx, client, topic)
 }
 
+// ErrUnchecked says that the topic's configuration isn't reported, for want of a right: whether it is
+// compacted isn't known.
+var ErrUnchecked = errors.New("no right to read the bans topic's configuration: it isn't checked that it is compacted")
+
 // Compacted refuses a topic that forgets bans. One whose configuration isn't reported for want of a
-// right is taken as it is.
+// right is ErrUnchecked.
 func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
 	var settings kafkaconn.TopicSettings
 	err := kafkaconn.Ask(ctx, client, func() (err error) {
@@ -46,10 +55,19 @@ func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
 		return err
 	})
 	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed) {
-		return nil
+		return ErrUnchecked
 	}
 	if err != nil {
 		return err
+	}
+	return CheckTopic(topic, 1, settings)
+}
+
+// CheckTopic refuses a topic of that many partitions and these settings, as far as they are known,
+// that would lose bans or have several orders of them: a *TopicError.
+func CheckTopic(topic string, partitions int, settings kafkaconn.TopicSettings) error {
+	if partitions > 1 {
+		return &TopicError{topic, fmt.Sprintf("has %d partitions", partitions), "it has to have one, so that bans have an order; name another topic, or delete this one and it is created"}
 	}
 	if policy, ok := settings["cleanup.policy"]; ok && strings.TrimSpace(policy) != "compact" {
 		return &TopicError{topic, "has cleanup.policy=" + policy + ", which deletes bans by their age",

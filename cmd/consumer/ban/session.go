@@ -77,11 +77,11 @@ func (s *session) prepare(ctx context.Context, write bool) error {
 		_, err := kafkaconn.TopicPartitions(ctx, s.client, topic)
 		return err
 	}
-	if _, err := bans.Ensure(ctx, s.client, topic, s.cfg.Kafka.Topics[0]); err != nil {
+	if _, err := bans.Ensure(ctx, s.client, topic, s.cfg.Kafka.Topics[0]); err != nil && !errors.Is(err, bans.ErrUnchecked) {
 		return err
 	}
 	return kafkaconn.CheckRights(ctx, s.client,
-		kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: "to know who is banned"},
+		bans.Need(topic),
 		kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: topic, For: "to ban"})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -73,6 +74,11 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 		t.deadLetters = &dead
 		f.topics = append(f.topics, t)
 	}
+	if name := a.cfg.Kafka.BansTopic; name != "" {
+		kept := factsOfTopic(name, byName[name])
+		f.bans = &kept
+		a.askSettings(ctx, f.bans)
+	}
 	askEach(len(f.topics), func(i int) { a.askTopic(ctx, &f.topics[i], f.group.unused) })
 	if !f.group.unused {
 		a.askGroup(ctx, &f.group)
@@ -85,6 +91,9 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 // ever used.
 func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
+	if f.bans != nil && f.bans.err == nil {
+		needs = append(needs, bans.Need(f.bans.name))
+	}
 	if f.group.unused {
 		needs = slices.DeleteFunc(needs, func(r kafkaconn.Right) bool { return r.Group != "" })
 	}
@@ -123,6 +132,9 @@ func checkedTopics(cfg *config.Config) []string {
 	var all []string
 	for _, t := range cfg.Kafka.Topics {
 		all = append(all, t, event.DeadLetterTopic(t))
+	}
+	if cfg.Kafka.BansTopic != "" {
+		all = append(all, cfg.Kafka.BansTopic)
 	}
 	return append(all, offsetsTopic)
 }
@@ -197,15 +209,19 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 	return t
 }
 
+func (a *kafkaAsker) askSettings(ctx context.Context, t *topicFacts) {
+	if t.err == nil {
+		t.settingsErr = kafkaconn.Ask(ctx, a.client, func() (err error) {
+			t.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, t.name)
+			return err
+		})
+	}
+}
+
 func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
 	explain := func(err error) error { return clients.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
-		if one.err == nil {
-			one.settingsErr = kafkaconn.Ask(ctx, a.client, func() (err error) {
-				one.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, one.name)
-				return err
-			})
-		}
+		a.askSettings(ctx, one)
 	}
 	if t.err != nil {
 		return

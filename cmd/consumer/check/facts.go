@@ -24,6 +24,7 @@ type kafkaFacts struct {
 	cluster   string
 	brokers   []brokerFacts
 	topics    []topicFacts
+	bans      *topicFacts // where who is banned is kept; nil where nobody can be
 	group     groupFacts
 	missing   []kafkaconn.Right // that brokers tell to be missing
 	rightsErr error

@@ -26,6 +26,9 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	for i := range f.topics {
 		judgeTopic(s, &f.topics[i], want)
 	}
+	if f.bans != nil {
+		judgeBans(s, f.bans)
+	}
 	judgeKafkaRights(s, f)
 	judgeSessions(s, f.brokers, want.session)
 	judgeGroup(s, &f.group, want.group)

@@ -44,6 +44,15 @@ func aTopic() topicFacts {
 	}
 }
 
+// bansTopic is one for bans.
+func bansTopic(partitions, copies int, policy string) *topicFacts {
+	t := &topicFacts{name: "bans", settings: kafkaconn.TopicSettings{"cleanup.policy": policy}}
+	for id := range partitions {
+		t.partitions = append(t.partitions, kafka.Partition{ID: id, Replicas: make([]kafka.Broker, copies)})
+	}
+	return t
+}
+
 func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
@@ -69,6 +78,21 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		want   string
 	}{
 		{"all is well", func(*kafkaFacts, *wanted) {}, "brokers", "ok: 1 of 1 addresses answer: kafka-1:9092"},
+		{"no bans topic is named", func(*kafkaFacts, *wanted) {}, "bans topic", ""},
+		{"bans", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "compact") }, "bans topic", "ok: 1 partition, cleanup.policy=compact"},
+		{"bans that go by age", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "delete") },
+			"bans topic", "wrong: it has cleanup.policy=delete, which deletes bans by their age…cleanup.policy=compact"},
+		{"bans that go by age, too", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "compact,delete") }, "bans topic", "wrong: it has cleanup.policy=compact,delete"},
+		{"bans in several orders", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(2, 3, "compact") }, "bans topic", "wrong: it has 2 partitions"},
+		{"bans in one copy", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 1, "compact") }, "bans topic", "warning: one copy…\nok: 1 partition"},
+		{"bans that aren't there yet", func(f *kafkaFacts, _ *wanted) { f.bans = &topicFacts{name: "bans", err: kafkaconn.ErrNoTopic} },
+			"bans topic", "ok: it doesn't exist: it would be created"},
+		{"bans that may not be seen", func(f *kafkaFacts, _ *wanted) { f.bans = &topicFacts{name: "bans", err: kafka.TopicAuthorizationFailed} },
+			"bans topic", "wrong: this user may not see it"},
+		{"bans whose configuration may not be read", func(f *kafkaFacts, _ *wanted) {
+			f.bans = bansTopic(1, 3, "compact")
+			f.bans.settings, f.bans.settingsErr = nil, kafka.TopicAuthorizationFailed
+		}, "bans topic", "not checked: no right to read the topic's configuration…DescribeConfigs"},
 		{"one address of two", func(f *kafkaFacts, _ *wanted) { f.bootstrap = append(f.bootstrap, reached{"kafka-2:9092", refused}) },
 			"brokers", "ok: 1 of 2…\nwarning: connection refused"},
 		{"none", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err, f.err = refused, refused }, "brokers", "wrong: connection refused"},

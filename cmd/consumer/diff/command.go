@@ -52,6 +52,9 @@ Both can be written meanwhile: what differs is looked at again a few times. A wi
 is exact if both ledgers, of all shards, were at the same positions all the while; else
 traffic may account for what differs, or that one of the two is behind, which is shown.
 
+What is compared is what is shown: hidden standings of banned members aren't, and who is
+banned under one prefix alone is only in the other.
+
 The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
 because a window couldn't be compared, a --board, --period or --window is in neither,
 Redis couldn't be read, or the command line or the configuration is wrong.`,

@@ -32,13 +32,16 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 	}
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(p.transport), Timeout: cfg.Kafka.Timeout}
 	err = await(ctx, p.log, "the bans topic", classifyBans, p.ops.waitsForBans, func() error {
-		read := kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: "to know who is banned"}
-		if err := kafkaconn.CheckRights(ctx, client, read); err != nil {
+		if err := kafkaconn.CheckRights(ctx, client, bans.Need(topic)); err != nil {
 			return err
 		}
 		made, err := bans.Ensure(ctx, client, topic, cfg.Kafka.Topics[0])
 		if made {
 			p.log.Info("bans topic created", zap.String("topic", topic))
+		}
+		if errors.Is(err, bans.ErrUnchecked) {
+			p.log.Warn(err.Error(), zap.String("topic", topic))
+			return nil
 		}
 		if err != nil && !errors.As(err, new(*bans.TopicError)) {
 			return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
