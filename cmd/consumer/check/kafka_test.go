@@ -87,7 +87,9 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"bans in one copy", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 1, "compact") }, "bans topic", "warning: one copy…\nok: 1 partition"},
 		{"bans that aren't there yet", func(f *kafkaFacts, _ *wanted) { f.bans = &topicFacts{name: "bans", err: kafkaconn.ErrNoTopic} },
 			"bans topic", "ok: it doesn't exist: it would be created"},
-		{"bans that may not be seen", func(f *kafkaFacts, _ *wanted) { f.bans = &topicFacts{name: "bans", err: kafka.TopicAuthorizationFailed} },
+		{"bans that may not be seen", func(f *kafkaFacts, _ *wanted) {
+			f.bans = &topicFacts{name: "bans", err: kafka.TopicAuthorizationFailed}
+		},
 			"bans topic", "wrong: this user may not see it"},
 		{"bans whose configuration may not be read", func(f *kafkaFacts, _ *wanted) {
 			f.bans = bansTopic(1, 3, "compact")
