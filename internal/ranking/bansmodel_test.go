@@ -93,9 +93,9 @@ func TestBansLoseNothingAndCountNothingTwice(t *testing.T) {
 	testBans(t, testenv.RedisClient(t), testenv.Prefix(t))
 }
 
-func testBans(tt *testing.T, client *redis.Client, prefix string) {
-	tt.Helper()
-	t := tt
+func testBans(t *testing.T, client *redis.Client, prefix string) {
+	t.Helper()
+	outer := t
 	chunk := bannedAtOnce
 	bannedAtOnce = 2
 	t.Cleanup(func() { bannedAtOnce = chunk })
@@ -143,7 +143,7 @@ func testBans(tt *testing.T, client *redis.Client, prefix string) {
 				m.retire(t, f, rapid.SampledFrom(windows).Draw(t, "window").Listing())
 			case "drop":
 				if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
-					m.drop(tt, f)
+					m.drop(outer, f)
 				}
 			case "wipe":
 				if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
@@ -217,6 +217,7 @@ func (m *bansModel) retire(t *rapid.T, f *fixture, name string) {
 
 // drop drops the board eu: nothing of it is left, hidden or not, and nothing comes back.
 func (m *bansModel) drop(t *testing.T, f *fixture) {
+	t.Helper()
 	for name := range f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val() {
 		if strings.HasPrefix(name, "eu:") {
 			m.dropped[name] = true
