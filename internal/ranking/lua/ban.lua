@@ -67,11 +67,22 @@ if write == '' then
 elseif write then
   call('HSET', banned, field, write, 'version', mark .. ' ' .. write)
 end
-local time = call('TIME')
-local function expire(key, ms)
-  call('PEXPIREAT', key, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ms))
+local function now()
+  local time = call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
-if write and ARGV[6] ~= '' then expire(banned, tonumber(ARGV[6])) end
+local function expire(key, at) call('PEXPIREAT', key, string.format('%.0f', at)) end
+if write and ARGV[6] ~= '' then expire(banned, now() + tonumber(ARGV[6])) end
+
+-- When a key expires, to the ms; nil if it doesn't. Redis before 7.0 only tells how long it has
+-- left, and its clock goes on while a script runs: both are of one ms if that is so before and after.
+local function expiry(key)
+  local after, before, left = now(), nil, nil
+  repeat
+    before, left, after = after, call('PTTL', key), now()
+  until before == after
+  return left > 0 and before + left or nil
+end
 
 -- Where a member's standings on a board belong: shown, hidden or erased.
 local known = {}
@@ -94,9 +105,9 @@ end
 -- Moves a standing. A set that this begins lives as long as the one it comes from.
 local function move(from, to, member, score)
   local begins = call('EXISTS', to) == 0
-  local left = call('PTTL', from)
+  local expires = begins and expiry(from)
   call('ZADD', to, tonumber(score), member)
-  if begins and left > 0 then expire(to, left) end
+  if expires then expire(to, expires) end
   if from ~= to then call('ZREM', from, member) end
 end
 

@@ -1,0 +1,108 @@
+package ranking
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
+)
+
+// sideOf is which of a window's two sets a member is in.
+func (f *fixture) sideOf(t *testing.T, w *ledger.Window, member string) string {
+	t.Helper()
+	shown, hidden := f.store.keys.Both(w.Listing())
+	isShown := f.client.ZScore(t.Context(), shown, member).Err() == nil
+	isHidden := f.client.ZScore(t.Context(), hidden, member).Err() == nil
+	require.False(t, isShown && isHidden, "%s is in both sets of %s", member, w.Listing())
+	switch {
+	case isShown:
+		return "shown"
+	case isHidden:
+		return "hidden"
+	}
+	return "nowhere"
+}
+
+// However many are banned, a piece finds who of its members is, on all boards and on each board
+// alone. Of more bans than it reads at once it asks for those of its members.
+func TestAPieceFindsTheBansOfItsMembersAmongManyOthers(t *testing.T) {
+	for _, others := range []int{0, 501} {
+		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
+			f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+			f.begin(t)
+			if others > 0 {
+				fields := []any{"version", "others"}
+				for i := range others {
+					fields = append(fields, fmt.Sprintf("%s:other%d", []string{"", "global", "eu"}[i%3], i), "hidden")
+				}
+				require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Banned(), fields...).Err())
+			}
+			members := membersOf(f.store, 6)
+			everywhere, inEU, inGlobal, erased, erasedInEU, nobody := members[0], members[1], members[2], members[3], members[4], members[5]
+			for _, b := range []Ban{
+				{Member: everywhere}, {Member: inEU, Board: "eu"}, {Member: inGlobal, Board: "global"},
+				{Member: erased, Erased: true}, {Member: erasedInEU, Board: "eu", Erased: true},
+			} {
+				require.NoError(t, f.store.Ban(t.Context(), b))
+			}
+			for _, w := range f.newPiece().Windows {
+				w.Board = "eu"
+				f.piece.Windows = append(f.piece.Windows, w)
+			}
+			for range 2 { // windows that the piece begins, and those that there are
+				g := ledger.Group{Windows: []int{0, 1, 2, 3, 4, 5}}
+				for _, id := range members {
+					g.Members = append(g.Members, f.member(id, 5))
+				}
+				f.piece.Groups = []ledger.Group{g}
+				f.mustApply(t)
+				for _, w := range f.piece.Windows {
+					want := map[string]string{everywhere: "hidden", inEU: "shown", inGlobal: "hidden", erased: "nowhere", erasedInEU: "shown", nobody: "shown"}
+					if w.Board == "eu" {
+						want[inEU], want[inGlobal], want[erasedInEU] = "hidden", "shown", "nowhere"
+					}
+					for member, side := range want {
+						require.Equal(t, side, f.sideOf(t, &w, member), "%s in %s", member, w.Listing())
+					}
+				}
+			}
+		})
+	}
+}
+
+// A hidden set that a ban begins goes when the one goes that it is of, and so does one that comes
+// back, however long the script runs that moves their standings.
+func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {
+	f := newFixture(t, testenv.RealRedis(t, "it keeps what is left, not when a key expires").Client(t), testenv.Prefix(t))
+	f.begin(t)
+	member := membersOf(f.store, 1)[0]
+	piece := f.newPiece()
+	f.piece.Windows = nil
+	g := ledger.Group{Members: []ledger.Member{f.member(member, 5)}}
+	for i := range 300 {
+		w := piece.Windows[i%3]
+		w.Board = fmt.Sprint("b", i)
+		f.piece.Windows, g.Windows = append(f.piece.Windows, w), append(g.Windows, i)
+	}
+	f.piece.Groups = []ledger.Group{g}
+	f.mustApply(t)
+	for _, step := range []struct {
+		side string
+		do   func() error
+	}{
+		{"hidden", func() error { return f.store.Ban(t.Context(), Ban{Member: member}) }},
+		{"shown", func() error { return f.store.Unban(t.Context(), Ban{Member: member}) }},
+	} {
+		require.NoError(t, step.do())
+		for _, w := range f.piece.Windows {
+			require.Equal(t, step.side, f.sideOf(t, &w, member))
+			shown, hidden := f.store.keys.Both(w.Listing())
+			key := map[string]string{"shown": shown, "hidden": hidden}[step.side]
+			want := w.End + retention.Milliseconds() + day
+			require.Equal(t, want, f.client.PExpireTime(t.Context(), key).Val().Milliseconds(), key)
+		}
+	}
+}
