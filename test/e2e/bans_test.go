@@ -13,9 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // banning is a place where members can be banned.
@@ -227,7 +231,6 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 	}
 }
 
-// Nothing is applied before it is known who is banned.
 func TestATopicThatLosesBansIsRefused(t *testing.T) {
 	t.Parallel()
 	place := banning(t, nil)
@@ -239,6 +242,70 @@ func TestATopicThatLosesBansIsRefused(t *testing.T) {
 	}
 	if all := place.Boards(t); len(all) > 0 {
 		t.Errorf("it has applied: %v", all)
+	}
+}
+
+// Nothing is applied before it is known who is banned: while the topic can't be read, or can't be
+// made, a consumer that starts says so and waits, and goes on by itself.
+func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		banned bool // the topic is there, with a ban
+		faults []kfake.Fault
+	}{
+		"its leader is away": {true, []kfake.Fault{
+			{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.LeaderNotAvailable},
+			{Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch}, Err: kerr.NotLeaderForPartition},
+		}},
+		"its records can't be read": {true, []kfake.Fault{{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.KafkaStorageError}}},
+		"it can't be made yet":      {false, []kfake.Fault{{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.NotController}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kafka, cluster := testenv.FaultyKafka(t)
+			place := harness.New(t, harness.Options{Kafka: kafka, Partitions: 3})
+			topic := place.Topic + ".bans"
+			place.Settings["kafka.bans_topic"] = topic
+			place.Publish(t, points(0)...)
+			if c.banned {
+				if said := string(place.Command(t, "ban", "u3", "--reason", "aimbot", "--wait", "0s")); !strings.Contains(said, "recorded") {
+					t.Fatalf("ban: %s", said)
+				}
+			}
+			for i := range c.faults {
+				c.faults[i].Topic, c.faults[i].Count = topic, -1
+			}
+			away := cluster.Fault(c.faults...)
+			consumer := place.Start(t)
+			reason := consumer.AwaitNotReady(t, within, "waiting_for_bans", topic)
+			if reason.Remedy == "" {
+				t.Errorf("nothing says what to do: %+v", reason)
+			}
+			// It has asked more than once, and whatever would be applied would be by now.
+			harness.Eventually(t, within, func() string {
+				if hits := away.Hits(); hits < 5 {
+					return fmt.Sprintf("it has asked %d times", hits)
+				}
+				return ""
+			})
+			if all, ledger := place.Boards(t), place.Ledger(t); len(all) > 0 || len(ledger) > 0 {
+				t.Errorf("it has applied: %v, %v", all, ledger)
+			}
+			if name != "its records can't be read" { // which only who reads them sees
+				if code, said := says(t, place, nil, "status", "--json"); code != 1 || !strings.Contains(said, "the bans topic: ") || !strings.Contains(said, topic) {
+					t.Errorf("status: code %d: %s", code, said)
+				}
+			}
+			consumer.AwaitNotReady(t, within, "waiting_for_bans", topic)
+			away.Remove()
+			consumer.AwaitReady(t, within)
+			place.AwaitCaughtUp(t, within)
+			if !c.banned {
+				place.Check(t)
+				orders(t, place, "ban", "u3", "--reason", "aimbot")
+			}
+			isGone(t, place, "u3")
+			equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+		})
 	}
 }
 

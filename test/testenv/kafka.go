@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/embedded"
@@ -92,6 +93,17 @@ func embeddedKafka(ctx context.Context) (*KafkaServer, error) {
 		return nil, err
 	}
 	return newKafka(k.Addresses()[0], embeddedKafkaName, Embedded, k.Close), nil
+}
+
+// FaultyKafka is an embedded Kafka of the test's own, and what has it answer with errors.
+func FaultyKafka(t testing.TB) (*KafkaServer, *kfake.Cluster) {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ClusterID(embedded.KafkaClusterID))
+	if err != nil {
+		t.Fatalf("an embedded Kafka: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return newKafka(c.ListenAddrs()[0], embeddedKafkaName, Embedded, c.Close), c
 }
 
 // identify asks a broker for its cluster's id and, as well as the protocol tells
