@@ -13,9 +13,10 @@ import (
 // in order, and returns what it printed.
 func (p *Place) Command(t testing.TB, args ...string) []byte {
 	t.Helper()
+	binary := Binary(t) // which the first one builds: none of the command's time
 	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = p.Environment(p.Settings)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
