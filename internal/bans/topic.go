@@ -100,9 +100,16 @@ func create(ctx context.Context, client *kafka.Client, topic, source string) err
 func waitFor(ctx context.Context, client *kafka.Client, topic string) (logs map[int]kafkaconn.Log, err error) {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()
+	var last error
 	err = tries.Do(ctx, passes, func() error {
-		logs, err = kafkaconn.Logs(ctx, client, topic, 0)
-		return err
+		var try error
+		if logs, try = kafkaconn.Logs(ctx, client, topic, 0); try != nil && ctx.Err() == nil {
+			last = try
+		}
+		return try
 	})
+	if errors.Is(err, context.DeadlineExceeded) && last != nil {
+		err = fmt.Errorf("wait for the leader of %s: %w", topic, last) // it says more
+	}
 	return logs, err
 }
