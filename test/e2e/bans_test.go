@@ -335,3 +335,84 @@ func TestARebuildForgetsNoBan(t *testing.T) {
 		})
 	}
 }
+
+// Members are banned, and one is erased, before the number of shards changes; one more is banned
+// while it does.
+func TestAReshardForgetsNoBan(t *testing.T) {
+	t.Parallel()
+	place := banning(t, map[string]string{"redis.shards": "1"})
+	place.Publish(t, points(0)...)
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	orders(t, place, "ban", "u3", "--reason", "aimbot")
+	orders(t, place, "erase", "u5", "--yes")
+	banned, from := []string{"u3", "u5"}, 1
+	for _, to := range []int{3, 2} {
+		member := fmt.Sprint("u", 4+to)
+		var meanwhile sync.WaitGroup
+		was := map[string]string{"redis.shards": fmt.Sprint(from)}
+		place.Settings["redis.shards"] = fmt.Sprint(to)
+		meanwhile.Go(func() {
+			// Whichever shards it begins with, it finds where the ban is in force.
+			code, said := says(t, place, was, "ban", member, "--reason", "meanwhile", "--wait", "30s")
+			if code != 0 || strings.Contains(said, "recorded") {
+				t.Errorf("ban while the number of shards changes: code %d: %s", code, said)
+			}
+		})
+		if said := reshards(t, place, to); !said.Switched || said.From != from {
+			t.Errorf("it says %+v", said)
+		}
+		meanwhile.Wait()
+		banned, from = append(banned, member), to
+		place.Publish(t, points(to)...)
+		place.AwaitCaughtUp(t, within)
+		harness.Eventually(t, within, func() string {
+			if names := shown(place.Boards(t), member); len(names) > 0 {
+				return fmt.Sprintf("%s was banned meanwhile, and is in %v", member, names)
+			}
+			return ""
+		})
+		equalsOracle(t, place, func(_, member string) bool { return slices.Contains(banned, member) }, "u5")
+	}
+	for _, member := range banned {
+		if member != "u5" {
+			orders(t, place, "unban", member)
+		}
+	}
+	equalsOracle(t, place, func(_, member string) bool { return member == "u5" }, "u5")
+}
+
+// A command waits for a consumer, and the number of shards changes before one does what it waits
+// for: it looks where the boards are by then.
+func TestABanIsFoundDoneWhereTheBoardsAreAfterAReshard(t *testing.T) {
+	t.Parallel()
+	place := banning(t, map[string]string{"redis.shards": "3"})
+	place.Publish(t, points(0)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	was := map[string]string{"redis.shards": "3"}
+	place.Settings["redis.shards"] = "2"
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		code, said := says(t, place, was, "ban", "u3", "--reason", "aimbot", "--wait", "60s")
+		if code != 0 || strings.Contains(said, "recorded") {
+			t.Errorf("ban: code %d: %s", code, said)
+		}
+	})
+	harness.Eventually(t, within, func() string {
+		if code, said := says(t, place, was, "bans", "--json"); code != 0 || !strings.Contains(said, `"u3"`) {
+			return fmt.Sprintf("bans: code %d: %s", code, said)
+		}
+		return ""
+	})
+	if said := reshards(t, place, 2); !said.Switched {
+		t.Fatalf("it says %+v", said)
+	}
+	place.Start(t)
+	waiting.Wait()
+	place.AwaitCaughtUp(t, within)
+	isGone(t, place, "u3")
+	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+}

@@ -43,6 +43,17 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	return &Reader{Config: cfg, Client: client, Boards: all, Calendar: calendar}, nil
 }
 
+// Renumber asks again how many shards there are: a reshard may have switched over since.
+func (r *Reader) Renumber(ctx context.Context) error {
+	cfg := Numbered(ctx, r.Config, r.Client)
+	all, err := NewBoards(cfg, r.Client, "")
+	if err != nil {
+		return err
+	}
+	r.Config, r.Boards = cfg, all
+	return nil
+}
+
 // Close closes the connections: nothing is in flight any more.
 func (r *Reader) Close() { _ = r.Client.Close() }
 
