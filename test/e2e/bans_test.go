@@ -138,7 +138,17 @@ func TestABannedMemberIsGoneAtOnceAndComesBackWithAllThatWasEarned(t *testing.T)
 				t.Errorf("bans lists %+v", listed)
 			}
 			orders(t, place, "unban", "u3")
-			orders(t, place, "unban", "u4", "--board", "eu")
+			var said struct {
+				Member, Board, State string
+				Done                 bool
+				Problem              *string
+			}
+			if err := json.Unmarshal(place.Command(t, "unban", "u4", "--board", "eu", "--wait", "30s", "--json"), &said); err != nil {
+				t.Fatal(err)
+			}
+			if said.Member != "u4" || said.Board != "eu" || said.State != "shown" || !said.Done || said.Problem != nil {
+				t.Errorf("unban says %+v", said)
+			}
 			place.Check(t)
 			if code, said := says(t, place, nil, "unban", "u3"); code != 1 || !strings.Contains(said, "isn't banned on all boards") {
 				t.Errorf("a second unban: code %d: %s", code, said)

@@ -48,19 +48,19 @@ ends the ban by itself: a time (RFC 3339), or how long from now.
   consumer ban u42 --board eu --reason smurfing --until 7d`,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
 				r, err := f.record(ctx, s, k)
 				if err != nil {
-					return "", err
+					return nil, err
 				}
 				if err := s.publisher.Put(ctx, r); err != nil {
-					return "", err
+					return nil, err
 				}
-				until := ""
+				o := &outcome{State: "banned"}
 				if !r.Until.IsZero() {
-					until = " until " + units.TimeMS(r.Until.UnixMilli())
+					o.Until = new(units.TimeMS(r.Until.UnixMilli()))
 				}
-				return fmt.Sprintf("%s is banned %s%s", terminal.Plain(k.Member), where(k), until), nil
+				return o, nil
 			})
 		},
 	}
@@ -83,15 +83,15 @@ Of the two each ends alone.
 ` + waitLong,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
 				found, err := s.publisher.Remove(ctx, k)
 				switch {
 				case err != nil:
-					return "", err
+					return nil, err
 				case !found:
-					return "", fmt.Errorf("%s isn't banned %s: consumer bans lists who is", terminal.Plain(k.Member), where(k))
+					return nil, fmt.Errorf("%s isn't banned %s: consumer bans lists who is", terminal.Plain(k.Member), where(k))
 				}
-				return fmt.Sprintf("%s isn't banned %s any more", terminal.Plain(k.Member), where(k)), nil
+				return &outcome{State: "shown"}, nil
 			})
 		},
 	}
@@ -117,22 +117,22 @@ id stays in kafka.bans_topic.
 			if !f.yes && !asks(p) {
 				return cli.Usagef("there is no terminal to ask on: say --yes")
 			}
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (string, error) {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
 				if !f.yes {
 					if err := ask(ctx, p, k.Member); err != nil {
-						return "", err
+						return nil, err
 					}
 				}
 				f.reason = cmp.Or(f.reason, "erased")
 				r, err := f.record(ctx, s, k)
 				if err != nil {
-					return "", err
+					return nil, err
 				}
 				r.Erased = true
 				if err := s.publisher.Put(ctx, r); err != nil {
-					return "", err
+					return nil, err
 				}
-				return terminal.Plain(k.Member) + " is erased", nil
+				return &outcome{State: "erased"}, nil
 			})
 		},
 	}
@@ -145,6 +145,7 @@ id stays in kafka.bans_topic.
 func (f *flags) add(c *cobra.Command) {
 	f.wait = 10 * time.Second
 	c.Flags().StringVar(&f.by, "by", "", "`who` does it; the user of this machine by default")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "as JSON, for programs")
 	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait for a consumer to have done it")
 }
 
@@ -198,7 +199,7 @@ func where(k bans.Key) string {
 }
 
 // publishing checks what is banned, opens the topic, publishes, and waits for Redis.
-func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *session, bans.Key) (string, error)) error {
+func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *session, bans.Key) (*outcome, error)) error {
 	l, err := p.Configuration()
 	if err != nil {
 		return err
@@ -215,15 +216,52 @@ func publishing(ctx context.Context, p *cli.Program, f *flags, member string, pu
 		return err
 	}
 	defer s.close()
-	done, err := publish(ctx, s, k)
+	o, err := publish(ctx, s, k)
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	why := s.await(ctx, k, f.wait)
-	if why != nil {
-		return terminal.Write(p.Stdout, fmt.Sprintf("%s: recorded. %v.\n", done, why))
+	o.Topic, o.Member = s.cfg.Kafka.BansTopic, k.Member
+	if k.Board != "" {
+		o.Board = &k.Board
 	}
-	return terminal.Write(p.Stdout, done+".\n")
+	if why := s.await(ctx, k, f.wait); why != nil {
+		o.Problem = new(why.Error())
+	}
+	if o.Done = o.Problem == nil; f.asJSON {
+		return cli.WriteJSON(p.Stdout, o)
+	}
+	return terminal.Write(p.Stdout, o.text(k))
+}
+
+// outcome is what was recorded. Its JSON never leaves out or renames a field.
+type outcome struct {
+	Topic  string  `json:"topic"`
+	Member string  `json:"member"`
+	Board  *string `json:"board"` // null: all
+	State  string  `json:"state"` // banned, shown or erased
+	Until  *string `json:"until"` // RFC 3339 with ms, in UTC; null: until it is taken back
+	// Done says that Redis is as the state says; Problem why that isn't known or not so yet.
+	Done    bool    `json:"done"`
+	Problem *string `json:"problem"`
+}
+
+func (o *outcome) text(k bans.Key) string {
+	said := terminal.Plain(k.Member)
+	switch o.State {
+	case "banned":
+		said += " is banned " + where(k)
+	case "erased":
+		said += " is erased"
+	default:
+		said += " isn't banned " + where(k) + " any more"
+	}
+	if o.Until != nil {
+		said += " until " + *o.Until
+	}
+	if o.Problem != nil {
+		return fmt.Sprintf("%s: recorded. %s.\n", said, *o.Problem)
+	}
+	return said + ".\n"
 }
 
 // asks reports whether there is somebody to ask. A test says that there is.

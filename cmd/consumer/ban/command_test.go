@@ -30,6 +30,21 @@ func TestACommandThatCantBeCarriedOutTriesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatIsRecordedIsSaidInASentenceAndAsJSON(t *testing.T) {
+	clitest.Documented(t, "ban", outcome{})
+	clitest.Documented(t, "bans", report{})
+	eu := bans.Key{Board: "eu", Member: "u\x1b1"}
+	for want, o := range map[string]outcome{
+		"u\\x1b1 is banned on board eu until 2026-12-01T00:00:00.000Z.\n": {State: "banned", Until: new("2026-12-01T00:00:00.000Z"), Done: true},
+		"u\\x1b1 isn't banned on board eu any more.\n":                    {State: "shown", Done: true},
+		"u\\x1b1 is erased: recorded. Nobody runs.\n":                     {State: "erased", Problem: new("Nobody runs")},
+	} {
+		if got := o.text(eu); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestAnEndIsATimeOrHowLongFromNow(t *testing.T) {
 	now := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
