@@ -21,8 +21,8 @@ var brokenRules = []broken{
 	{
 		name: "fields of two submissions mix", what: "who has one field from here and another from there has a result that nobody had",
 		script: []patch{{
-			"tuples.lua", "      fits = fits and digit >= 0 and digit <= top[f]\n",
-			`      fits = fits and digit >= 0 and digit <= top[f]
+			"tuples.lua", "      digit = digit + (sum and before or bias)\n",
+			`      digit = digit + (sum and before or bias)
       if best and packed and before > digit then digit = before end
 `,
 		}},
@@ -56,8 +56,7 @@ var brokenRules = []broken{
 	{
 		name: "only a sum's first field overflows", what: "what leaves the range of another field is carried into the one before",
 		script: []patch{{
-			"tuples.lua", "      fits = fits and digit >= 0 and digit <= top[f]\n",
-			"      fits = fits and (f > 1 or digit >= 0 and digit <= top[f])\n",
+			"tuples.lua", "      if (digit < 0 or digit > top[f]) and not beyond", "      if f == 1 and (digit < 0 or digit > top[f]) and not beyond",
 		}},
 		wrong: "the oracle: \"over0\" in",
 		from:  ruledFrom, within: 200, seed: ruledFrom + 68,
