@@ -85,7 +85,7 @@ func (sh *shard) tears() {
 func (sh *shard) applied(c *call) {
 	field, _, next := piece(c.command.Args)
 	sh.counted[sh.w.kafka.partitions[sh.w.idOf(field)].topic] = true
-	if width := len(keys(c.command.Args)) - 6; width == 0 && len(sh.w.shards) > 1 && !c.inSweep() {
+	if len(windowKeys(c.command.Args)) == 0 && len(sh.w.shards) > 1 && !c.inSweep() {
 		sh.w.count(lagging)
 	}
 	sh.mended(field, c.command.Args)
@@ -105,7 +105,7 @@ func (sh *shard) mended(field string, args []string) {
 	if sh.evicted[sh.key(windowsKey)] {
 		return // nothing says any more which boards there were
 	}
-	for _, key := range keys(args)[6:] {
+	for _, key := range windowKeys(args) {
 		if sh.evicted[key] && sh.exists(strings.TrimPrefix(key, sh.tag)) {
 			sh.w.failf("a piece begins %s anew, which was evicted", key)
 		}

@@ -127,6 +127,9 @@ func identify(ctx context.Context, address string) (id, version string, err erro
 		return "", "", err
 	}
 	for _, v := range versions {
+		if v.Err != nil {
+			return "", "", v.Err
+		}
 		version = v.VersionGuess()
 	}
 	return metadata.Cluster, version, nil
