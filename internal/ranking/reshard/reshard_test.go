@@ -125,7 +125,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 			client := redis.NewClient(f.client.Options())
 			t.Cleanup(func() { _ = client.Close() })
 			j := f.job(t, to)
-			view, err := ranking.NewView(t.Context(), client, f.prefix, 1, time.Second)
+			view, err := ranking.NewView(t.Context(), client, f.prefix, 1, f.config.Timeout)
 			require.NoError(t, err)
 			client.AddHook(d)
 			j.View, j.Lease = view, time.Minute // it isn't renewed meanwhile
