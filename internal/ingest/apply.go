@@ -113,8 +113,8 @@ func (a *applier) held(ctx context.Context) error {
 	return retry.Sleep(ctx, 100*time.Millisecond)
 }
 
-var errHeld = &health.Waiting{Reason: health.WaitsRebuild, Err: errors.New("a rebuild is about to swap the boards"),
-	Remedy: "none is needed: the rebuild ends, or its hold runs out"}
+var errHeld = &health.Waiting{Reason: health.WaitsRebuild, Err: errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones"),
+	Remedy: "none is needed: it ends, or its hold runs out"}
 
 // elsewhere is the error for an answer that isn't about the piece.
 func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {

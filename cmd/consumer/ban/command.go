@@ -3,18 +3,15 @@
 package ban
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
@@ -265,31 +262,14 @@ func (o *outcome) text(k bans.Key) string {
 }
 
 // asks reports whether there is somebody to ask. A test says that there is.
-var asks = func(p *cli.Program) bool {
-	in, ok := p.Stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd()))
-}
+var asks = (*cli.Program).Interactive
 
-// ask returns nil once the member is typed. A terminal's read ends with a line alone, so it is
-// left behind where the context ends first: the process ends then, too.
 func ask(ctx context.Context, p *cli.Program, member string) error {
-	fmt.Fprintf(p.Stderr, "This can't be taken back. To erase all of %s, type it: ", terminal.Plain(member))
-	typed := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
-		if err != nil {
-			line = "" // what ends without Enter wasn't meant
-		}
-		typed <- line
-	}()
-	select {
-	case line := <-typed:
-		if strings.TrimRight(line, "\r\n") != member {
-			return fmt.Errorf("that isn't %s: nothing was erased", terminal.Plain(member))
-		}
-		return nil
-	case <-ctx.Done():
-		fmt.Fprintln(p.Stderr)
+	switch err := p.Ask(ctx, fmt.Sprintf("This can't be taken back. To erase all of %s, type it: ", terminal.Plain(member)), member); {
+	case errors.Is(err, cli.ErrNotTyped):
+		return fmt.Errorf("that isn't %s: nothing was erased", terminal.Plain(member))
+	case err != nil:
 		return errors.New("interrupted: nothing was erased")
 	}
+	return nil
 }

@@ -2,15 +2,11 @@
 package drop
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
@@ -143,39 +139,22 @@ func untouched(ctx context.Context, err error, cfg *config.Config) error {
 }
 
 // asks reports whether there is somebody to ask. A test says that there is.
-var asks = func(p *cli.Program) bool {
-	in, ok := p.Stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd()))
-}
+var asks = (*cli.Program).Interactive
 
 var errInterrupted = errors.New("interrupted: nothing was removed")
 
-// ask returns nil once what is asked for is typed. A terminal's read ends with a line alone, so
-// it is left behind where the context ends first: the process ends then, too.
 func (d *drop) ask(ctx context.Context) error {
-	p, what, answer := d.program, "the prefix", d.prefix
+	what, answer := "the prefix", d.prefix
 	if d.boards != nil {
 		what, answer = d.named(), d.named()
 	}
-	fmt.Fprintf(p.Stderr, "To remove all of it, type %s: ", what)
-	typed := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
-		if err != nil {
-			line = "" // what ends without Enter wasn't meant
-		}
-		typed <- line
-	}()
-	select {
-	case line := <-typed:
-		if strings.TrimSpace(line) != answer {
-			return fmt.Errorf("that isn't %s: nothing was removed", what)
-		}
-		return nil
-	case <-ctx.Done():
-		fmt.Fprintln(p.Stderr) // what is said next begins a line
+	switch err := d.program.Ask(ctx, fmt.Sprintf("To remove all of it, type %s: ", what), answer); {
+	case errors.Is(err, cli.ErrNotTyped):
+		return fmt.Errorf("that isn't %s: nothing was removed", what)
+	case err != nil:
 		return errInterrupted
 	}
+	return nil
 }
 
 func what(prefix string, f *ranking.Found) string {
