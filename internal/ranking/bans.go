@@ -260,7 +260,7 @@ func readBan(field, state string) (Ban, bool) {
 	return Ban{Board: board, Member: member, Erased: word == "erased" || word == "erasing", Pending: pending}, ok
 }
 
-// BanEach does one of Ban and Unban on whichever of several shards the member is of.
+// BanEach does one of Ban and Unban on several shards: where the member isn't of one it is nothing.
 func BanEach(ctx context.Context, shards []*Store, b Ban, do func(*Store, context.Context, Ban) error) error {
 	for _, s := range shards {
 		if err := do(s, ctx, b); err != nil {

@@ -129,14 +129,11 @@ func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) e
 
 // checkedTopics are all that is looked at: a transport knows only those on its list.
 func checkedTopics(cfg *config.Config) []string {
-	var all []string
+	all := append(cfg.Kafka.Read(), offsetsTopic)
 	for _, t := range cfg.Kafka.Topics {
-		all = append(all, t, event.DeadLetterTopic(t))
+		all = append(all, event.DeadLetterTopic(t))
 	}
-	if cfg.Kafka.BansTopic != "" {
-		all = append(all, cfg.Kafka.BansTopic)
-	}
-	return append(all, offsetsTopic)
+	return all
 }
 
 // askBrokers asks each broker, where the cluster says it is, for what it offers.

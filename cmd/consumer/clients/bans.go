@@ -35,37 +35,22 @@ func NewHidden(all *boards.Boards) bans.Standings { return hidden{all} }
 
 type hidden struct{ all *boards.Boards }
 
-func (h hidden) each(do func(*ranking.Store) error) error {
-	for _, s := range h.all.Shards() { // of a shard that the member isn't on it is nothing
-		if err := do(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Ban hides a member, or erases them.
 func (h hidden) Ban(ctx context.Context, b bans.Ban) error {
-	return h.each(func(s *ranking.Store) error {
-		return s.Ban(ctx, ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased})
-	})
+	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased}, (*ranking.Store).Ban)
 }
 
 // Unban shows a member again.
 func (h hidden) Unban(ctx context.Context, k bans.Key) error {
-	return h.each(func(s *ranking.Store) error { return s.Unban(ctx, ranking.Ban{Board: k.Board, Member: k.Member}) })
+	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: k.Board, Member: k.Member}, (*ranking.Store).Unban)
 }
 
 // Banned are the bans that Redis holds.
-func (h hidden) Banned(ctx context.Context) ([]bans.Ban, error) {
-	var all []bans.Ban
-	err := h.each(func(s *ranking.Store) error {
-		found, err := s.Banned(ctx)
-		for _, b := range found {
-			all = append(all, bans.Ban{Key: bans.Key{Board: b.Board, Member: b.Member}, Erased: b.Erased, Pending: b.Pending})
-		}
-		return err
-	})
+func (h hidden) Banned(ctx context.Context) (all []bans.Ban, err error) {
+	found, err := ranking.BannedEach(ctx, h.all.Shards())
+	for _, b := range found {
+		all = append(all, bans.Ban{Key: bans.Key{Board: b.Board, Member: b.Member}, Erased: b.Erased, Pending: b.Pending})
+	}
 	return all, err
 }
 

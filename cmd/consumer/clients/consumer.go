@@ -143,12 +143,9 @@ func Owner() string {
 // NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
 // letters, and other topics that are read.
 func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafka.Transport {
-	topics := slices.Clone(others)
-	if cfg.Kafka.BansTopic != "" {
-		topics = append(topics, cfg.Kafka.BansTopic)
-	}
+	topics := slices.Concat(others, cfg.Kafka.Read())
 	for _, t := range cfg.Kafka.Topics {
-		topics = append(topics, t, event.DeadLetterTopic(t))
+		topics = append(topics, event.DeadLetterTopic(t))
 	}
 	return settings.Transport(time.Second, topics...) // a leader that moved is seen this soon
 }

@@ -6,6 +6,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,15 @@ type Kafka struct {
 	CommitInterval time.Duration
 	TLS            TLS
 	SASL           SASL
+}
+
+// Read are the topics that are read: those of events, and that of bans.
+func (k *Kafka) Read() []string {
+	all := slices.Clone(k.Topics)
+	if k.BansTopic != "" {
+		all = append(all, k.BansTopic)
+	}
+	return all
 }
 
 // Redis is redis.*: one server, a cluster, or what Sentinels watch.

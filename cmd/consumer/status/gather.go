@@ -25,13 +25,6 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-func bansTopic(cfg *config.Config) []string {
-	if cfg.Kafka.BansTopic == "" {
-		return nil
-	}
-	return []string{cfg.Kafka.BansTopic}
-}
-
 // gather asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
 func gather(ctx context.Context, cfg *config.Config) (*report, error) {
@@ -40,7 +33,7 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 		return nil, err
 	}
 	defer r.Close()
-	client, err := clients.NewKafka(&cfg.Kafka, slices.Concat(cfg.Kafka.Topics, bansTopic(cfg))...)
+	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Read()...)
 	if err != nil {
 		return nil, err
 	}
