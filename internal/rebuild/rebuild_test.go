@@ -274,6 +274,9 @@ func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T)
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 			switch {
 			case has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")): // it is taken
+				if cmd.Name() == "eval" {
+					break // once more: a test of another package had the server forget its scripts
+				}
 				if holds++; holds > 2 {
 					stop()
 				}
