@@ -68,13 +68,13 @@ func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 
 // Connection is how brokers are reached. The files may have gone since the
 // configuration was checked.
-func (c *Kafka) Connection() (kafkaconn.Settings, error) {
-	settings := kafkaconn.Settings{Timeout: c.Timeout, User: c.SASL.Username}
+func (k *Kafka) Connection() (kafkaconn.Settings, error) {
+	settings := kafkaconn.Settings{Timeout: k.Timeout, User: k.SASL.Username}
 	var err error
-	if settings.TLS, err = c.TLS.Client(); err != nil {
+	if settings.TLS, err = k.TLS.Client(); err != nil {
 		return settings, fmt.Errorf("kafka.tls.%w", err)
 	}
-	if settings.SASL, err = c.SASL.client(); err != nil {
+	if settings.SASL, err = k.SASL.client(); err != nil {
 		return settings, fmt.Errorf("kafka.sasl: %w", err)
 	}
 	return settings, nil
