@@ -60,6 +60,9 @@ func (w *world) judge(m *ModeReport) {
 	found(w.settle)
 	found(func(t testing.TB) { w.replay(t, m) })
 	found(func(t testing.TB) { w.place.AwaitCaughtUp(t, settledWithin) })
+	// Who is told to end between two generations has none to commit by: a last takeover
+	// is waited for, whose workers commit where they start.
+	found(func(t testing.TB) { w.place.AwaitCommitted(t, settledWithin) })
 	w.readers.stop()
 	w.readers.mu.Lock()
 	m.Reads = w.readers.reads
