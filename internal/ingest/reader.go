@@ -211,7 +211,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	}
 	e := &r.folded
 	*e = fold.Event{
-		Offset: rec.Offset, User: r.event.User, Hash: fold.Hash(r.event.User), Boards: r.event.Boards,
+		Offset: rec.Offset, User: r.event.User, Name: r.event.Name, Hash: fold.Hash(r.event.User), Boards: r.event.Boards,
 		Points: r.event.Points, Tuples: r.event.Tuples, Time: r.event.Time, RecordTime: rec.Time,
 	}
 	var id duplicates.ID

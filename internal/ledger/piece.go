@@ -41,6 +41,16 @@ const NoTime = math.MinInt64
 type Group struct {
 	Windows []int // indexes into Piece.Windows
 	Members []Member
+	// Names are what the members want to be called, in their order, where names are counted: then
+	// all groups of a piece have them. Else there are none.
+	Names []Name
+}
+
+// Name is what a member wants to be called, by the latest of some events, at whose time. Without
+// a text none of them said.
+type Name struct {
+	Text []byte // 1 to 64 characters
+	Time int64  // ms
 }
 
 // Piece is what one atomic call adds: all of a batch's changes of its members,

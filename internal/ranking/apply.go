@@ -78,12 +78,13 @@ type encoder struct {
 	args  []any
 	lists []byte // of all groups, one behind the other
 	list  int    // where the one begins that is being written
+	named bool   // members have names
 }
 
-// blob is a member's id as go-redis takes it by pointer.
+// blob is a member's id, or name, as go-redis takes it by pointer.
 type blob []byte
 
-// MarshalBinary is the id itself.
+// MarshalBinary is the text itself.
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 
 // Room that an encoder keeps: for the arguments of a usual piece. One of thousands of
@@ -107,17 +108,20 @@ func (e *encoder) release() {
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], make([]any, head)...)
-	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules(), s.keys.Banned())
+	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules(), s.keys.Banned(), s.keys.Names())
 	for i := range p.Windows {
 		key, hidden := s.keys.Both(p.Windows[i].Listing())
 		e.args = append(e.args, key, hidden)
 	}
 	keys = len(e.args) - head
-	rules, text := "", ""
+	rules, text, named := "", "", ""
+	if e.named = slices.ContainsFunc(p.Groups, func(g ledger.Group) bool { return len(g.Names) > 0 }); e.named {
+		named = "1"
+	}
 	if p.Note != nil && s.lease == "" {
 		rules, text = p.Note.Rules.String(), p.Note.Text
 	}
-	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, rules, text)
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, rules, text, named)
 	for i := range p.Windows {
 		key, _ := e.args[head+firstWindow+2*i].(string)
 		if err := e.window(s, &p.Windows[i], key[len(s.keys.tag):]); err != nil {
@@ -133,7 +137,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 }
 
 // firstWindow is which of apply.lua's keys is the first window's, from 0.
-const firstWindow = 7
+const firstWindow = 8
 
 func (e *encoder) window(s *Store, w *ledger.Window, name string) error {
 	rule, ok := s.periods[w.Period]
@@ -187,6 +191,19 @@ func (e *encoder) group(s *Store, g *ledger.Group, windows []ledger.Window) erro
 	e.close()
 	for i := range g.Members {
 		e.args = append(e.args, (*blob)(&g.Members[i].ID))
+	}
+	if e.named {
+		if len(g.Names) != len(g.Members) {
+			return Faultf("%d members have %d names", len(g.Members), len(g.Names))
+		}
+		e.open()
+		for i := range g.Names {
+			e.lists = append(strconv.AppendInt(e.lists, g.Names[i].Time, 10), ',')
+		}
+		e.close()
+		for i := range g.Names {
+			e.args = append(e.args, (*blob)(&g.Names[i].Text))
+		}
 	}
 	for _, w := range g.Windows {
 		if latest >= windows[w].End {

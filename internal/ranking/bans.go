@@ -102,7 +102,7 @@ func (s *Store) goThrough(ctx context.Context, b Ban) error {
 
 // place calls ban.lua, again while the shard is held.
 func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string, windows []string) error {
-	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold()}
+	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold(), s.keys.Names()}
 	args := []any{s.schema, what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
 	for _, name := range windows {
 		board, _, _ := strings.Cut(name, ":")

@@ -62,6 +62,57 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
+// What names cost a piece: Redis's CPU as a share of what the same piece takes without names, where
+// all members have one, and say it again (same), another one (changed), or don't say (unsaid).
+//
+//	go test -run - -bench ApplyNames -benchtime 300x ./internal/ranking
+func BenchmarkApplyNames(b *testing.B) {
+	const population = 200_000
+	server := testenv.PrivateRedis(b)
+	client := server.Client(b)
+	f := newFixture(b, client, "bench-names")
+	preload(b, f, population)
+	at := int64(1000)
+	name := func(say func(i int) string) {
+		at++
+		for i := range f.piece.Groups[0].Members {
+			f.piece.Groups[0].Names = append(f.piece.Groups[0].Names, ledger.Name{Text: []byte(say(i)), Time: at})
+		}
+	}
+	own := func(i int) string { return "called " + string(f.piece.Groups[0].Members[i].ID) }
+	for from := 0; from < population; from += benchMembers {
+		members := make([]ledger.Member, benchMembers)
+		for i := range members {
+			members[i] = ledger.Member{ID: benchID(from + i), Points: 1, Time: f.now}
+		}
+		f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: members}}
+		name(own)
+		f.mustApply(b)
+	}
+	ways := []func(){
+		func() {},
+		func() { name(own) },
+		func() { name(func(i int) string { return fmt.Sprint(at, own(i)) }) },
+		func() { name(func(int) string { return "" }) },
+	}
+	used := make([]time.Duration, len(ways))
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range b.N {
+		for i := range ways {
+			f.fill(random, population)
+			way := (n + i) % len(ways)
+			ways[way]()
+			before := redisCPU(b, client)
+			f.mustApply(b)
+			used[way] += redisCPU(b, client) - before
+		}
+	}
+	for way, unit := range map[int]string{1: "same", 2: "changed", 3: "unsaid"} {
+		b.ReportMetric(used[way].Seconds()/used[0].Seconds(), unit)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
 const benchMembers = 1000
 
 func (f *fixture) fill(random *rand.Rand, population int) {

@@ -86,12 +86,25 @@ func (d *dice) piece(t testing.TB) ledger.Piece {
 		p.Groups = append(p.Groups, g)
 	}
 	if d.below(2) == 1 {
+		d.name(&p)
+	}
+	if d.below(2) == 1 {
 		p.Note = &ledger.Note{Rules: ledger.Fingerprint(1 + d.below(200)), Text: string(d.bytes(d.below(9)))}
 		if p.Next.Sweeping() {
 			p.Next.Rules = p.Note.Rules
 		}
 	}
 	return p
+}
+
+// name gives a piece's members names.
+func (d *dice) name(p *ledger.Piece) {
+	for i := range p.Groups {
+		g := &p.Groups[i]
+		for range g.Members {
+			g.Names = append(g.Names, ledger.Name{Text: append([]byte{}, d.bytes(d.below(9))...), Time: d.number()})
+		}
+	}
 }
 
 // sent are a call's arguments as they go over the wire.
@@ -158,7 +171,8 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 		by, bad := ledger.ParseFingerprint(rules)
 		p.Note, err = &ledger.Note{Rules: by, Text: text}, errors.Join(err, bad)
 	}
-	for range len(keys[7:]) / 2 {
+	named := take()
+	for range len(keys[8:]) / 2 {
 		name := strings.Split(take(), ":")
 		if len(name) != 3 {
 			return p, fmt.Errorf("a window called %q", name)
@@ -180,6 +194,15 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 		}
 		for i := range points {
 			g.Members = append(g.Members, ledger.Member{ID: []byte(take()), Points: points[i], Time: times[i]})
+		}
+		if named != "" {
+			times := list()
+			if int64(len(times)) != members {
+				return p, fmt.Errorf("%d members, %d times of names", members, len(times))
+			}
+			for _, at := range times {
+				g.Names = append(g.Names, ledger.Name{Text: []byte(take()), Time: at})
+			}
 		}
 		p.Groups = append(p.Groups, g)
 	}
@@ -214,7 +237,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 			tag = fixture.store.keys.tag
 		}
 		for i := range p.Windows {
-			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[7+2*i:9+2*i])
+			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[8+2*i:10+2*i])
 		}
 	})
 }
@@ -272,6 +295,7 @@ func FuzzApplyIsTheModel(f *testing.F) {
 					members[i].ID = ids[i]
 					members[i].Points = rapid.OneOf(rapid.Just(members[i].Points), rapid.Int64Range(-most-1, most+1), rapid.Int64()).Draw(t, "points")
 				}
+				f.piece.Groups[g].Names = nil // of other members, now
 				f.piece.Groups[g].Members = onceIn(f.piece.Groups[:g], f.piece.Groups[g].Windows, members)
 			}
 			want, got := m.apply(&f.piece, time.Now().UnixMilli(), false), f.apply(t)
@@ -305,8 +329,8 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 		at   uint16
 		with string
 	}{
-		{0, ""}, {1, "0"}, {4, "nan"}, {5, ""}, {5, "nan"}, {5, "-1"}, {7, "-1"}, {9, "nan"}, {10, "wide"}, {11, "nan"}, {12, "nan"}, {12, "0"}, {28, "0"}, {13, "nan"}, {13, "inf"}, {30, "99"}, {31, "4"},
-		{33, "-1"}, {33, "0x2"}, {34, "[1e999,-1]"}, {34, "[null]"}, {34, "[nan,1]"}, {35, "[nan,nan]"}, {35, "[0.5,1e300]"}, {36, "a\x00\r\n"}, {41, "[nan]"}, {42, "[-1e999]"}, {42, "{}"}, {43, ""},
+		{0, ""}, {1, "0"}, {4, "nan"}, {5, ""}, {5, "nan"}, {5, "-1"}, {7, "-1"}, {8, "1"}, {10, "nan"}, {11, "wide"}, {12, "nan"}, {13, "nan"}, {13, "0"}, {29, "0"}, {14, "nan"}, {14, "inf"}, {31, "99"}, {32, "4"},
+		{34, "-1"}, {34, "0x2"}, {35, "[1e999,-1]"}, {35, "[null]"}, {35, "[nan,1]"}, {36, "[nan,nan]"}, {36, "[0.5,1e300]"}, {37, "a\x00\r\n"}, {42, "[nan]"}, {43, "[-1e999]"}, {43, "{}"}, {44, ""},
 	} {
 		f.Add(seed.at, seed.with, true, false)
 		f.Add(seed.at, seed.with, false, false)

@@ -77,7 +77,7 @@ func scripts(t *testing.T) map[string][]string {
 
 // methods are go-redis's that send a command; those of no name send none by themselves.
 var methods = map[string]string{
-	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "HDel": "HDEL", "HLen": "HLEN", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
+	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "HDel": "HDEL", "HLen": "HLEN", "HMGet": "HMGET", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
 	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK", "ZCard": "ZCARD", "Exists": "EXISTS",
 }
 
@@ -106,8 +106,8 @@ func direct(t *testing.T) []string {
 
 // ofRebuild are the scripts that only a rebuild runs, and shared those that it runs, too.
 var (
-	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua"}
-	shared    = []string{"apply.lua", "start.lua", "state.lua", "ban.lua", "banned.lua"}
+	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua", "mergenames.lua"}
+	shared    = []string{"apply.lua", "start.lua", "state.lua", "ban.lua", "banned.lua", "names.lua"}
 	// ofReshard only a reshard runs, which runs some of the others, too.
 	ofReshard     = []string{"prolong.lua", "page.lua", "paste.lua", "renumber.lua", "keep.lua", "leave.lua", "mark.lua", "discard.lua"}
 	sharedReshard = []string{"lock.lua", "release.lua", "state.lua", "number.lua"}
@@ -115,7 +115,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 34)
+	require.Len(t, all, 37)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {

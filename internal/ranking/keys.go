@@ -37,6 +37,9 @@ func (k Keys) Dropped() string { return k.tag + "dropped" }
 // Banned holds who isn't shown.
 func (k Keys) Banned() string { return k.tag + "banned" }
 
+// Names holds what members are called, and until when.
+func (k Keys) Names() string { return k.tag + "names" }
+
 // Rules holds texts of rules by their fingerprints, and by which each partition is counted.
 func (k Keys) Rules() string { return k.tag + "rules" }
 

@@ -24,6 +24,13 @@ type model struct {
 	expires map[string]int64
 	boards  map[string]map[string]vector
 	rules   map[string]Period
+	names   map[string]called
+}
+
+// called is what a member is called, by an event at a time, and until when that is kept.
+type called struct {
+	time, until int64
+	name        string
 }
 
 // apply is the design, word by word.
@@ -65,6 +72,11 @@ func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	if check {
 		return ledger.Answer{Outcome: ledger.Fits}
 	}
+	for _, g := range p.Groups {
+		for i, name := range g.Names {
+			m.name(p, &g, string(g.Members[i].ID), name, now)
+		}
+	}
 	for at, sum := range sums {
 		if m.boards[at.window] == nil {
 			m.boards[at.window] = map[string]vector{}
@@ -80,6 +92,28 @@ func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	}
 	m.ledger = p.Next.String()
 	return ledger.Answer{Outcome: ledger.Applied}
+}
+
+// name has a member be called something, if one of the group's windows is live.
+func (m *model) name(p *ledger.Piece, g *ledger.Group, id string, name ledger.Name, now int64) {
+	until := int64(0)
+	for _, n := range g.Windows {
+		if over := p.Windows[n].End + m.rules[p.Windows[n].Period].Retention.Milliseconds(); now < over {
+			until = max(until, over)
+		}
+	}
+	is := m.names[id]
+	if until == 0 || is.name == "" && len(name.Text) == 0 {
+		return
+	}
+	is.until = max(is.until, until)
+	if text := string(name.Text); text != "" && (is.name == "" || name.Time > is.time || name.Time == is.time && text > is.name) {
+		is.time, is.name = name.Time, text
+	}
+	if m.names == nil {
+		m.names = map[string]called{}
+	}
+	m.names[id] = is
 }
 
 // draw is a piece over some of the windows, in which a member and a window meet once.
@@ -111,6 +145,15 @@ func draw(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece 
 			})
 		}
 		p.Groups = append(p.Groups, g)
+	}
+	if rapid.Bool().Draw(t, "named") {
+		for i := range p.Groups {
+			for range p.Groups[i].Members {
+				p.Groups[i].Names = append(p.Groups[i].Names, ledger.Name{
+					Text: []byte(rapid.SampledFrom([]string{"", "a", "ab", "B", "é", "\x00 1", "5 5"}).Draw(t, "name")), Time: rapid.Int64Range(0, 4).Draw(t, "said at"),
+				})
+			}
+		}
 	}
 	p.Next = ledger.At(at.To + rapid.Int64Range(1, 9).Draw(t, "on"))
 	if rapid.Bool().Draw(t, "sweep") {
@@ -180,6 +223,12 @@ func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
 	listing, err := f.client.HGetAll(t.Context(), f.store.keys.Windows()).Result()
 	require.NoError(t, err)
 	require.Equal(t, m.listing, listing)
+	names, err := f.client.HGetAll(t.Context(), f.store.keys.Names()).Result()
+	require.NoError(t, err)
+	require.Len(t, names, len(m.names))
+	for id, is := range m.names {
+		require.Equal(t, fmt.Sprintf("%d %d %s", is.time, is.until, is.name), names[id], "%q", id)
+	}
 	for _, w := range windows {
 		key := f.store.keys.Window(&w)
 		rows, err := f.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()

@@ -20,7 +20,8 @@ import (
 type Standing struct {
 	Rank   int64 // from 1; 0 where the member isn't there
 	Member string
-	Points int64 // by the default rule
+	Name   string // what the member is called; empty where that isn't known, or wasn't asked for
+	Points int64  // by the default rule
 	// Tuple has the fields of a board by another rule, in their order.
 	Tuple codec.Tuple
 	// ReachedAt is the first millisecond of the tick in which the points were

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ const KeyOutlives = 24 * time.Hour
 const RetireAfter = 48 * time.Hour
 
 // Retire drops the listings of windows that have been over for two days, and
-// returns how many. Redis's own time decides, and a listing that changed since it
+// returns how many; the names of members who were in no other window go with them. Redis's own time decides, and a listing that changed since it
 // was read stays. It is called now and then, by any worker. A *ClockError is returned
 // once everything is done, and is no failure.
 func (s *Store) Retire(ctx context.Context) (int, error) {
@@ -32,6 +31,11 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 		dropped += n
 		if err != nil {
 			return dropped, fmt.Errorf("drop the windows of %q that are over: %w", s.prefix, err)
+		}
+	}
+	if dropped > 0 {
+		if err := s.forgetNames(ctx); err != nil {
+			return dropped, err
 		}
 	}
 	err := s.forget(ctx)
@@ -71,6 +75,5 @@ func (s *Store) retire(ctx context.Context, page []string) (int, error) {
 // over reports whether a listing may be due, by the clock of this machine: the
 // script has the last word.
 func over(listing string) bool {
-	expires, err := strconv.ParseInt(listing[strings.LastIndexByte(listing, ' ')+1:], 10, 64)
-	return err == nil && !time.Now().Before(time.UnixMilli(expires).Add(RetireAfter))
+	return goneBy(listing[strings.LastIndexByte(listing, ' ')+1:])
 }

@@ -58,10 +58,10 @@ func fieldsOf(t *testing.T, typ reflect.Type, path string) []string {
 		if !f.IsExported() {
 			continue
 		}
-		// Of several shards, and of boards by other rules than the default one.
-		special := options == "omitempty" && (strings.Contains(name, "shard") || name == "fields")
+		// Of several shards, of boards by other rules than the default one, and of members with names.
+		special := options == "omitempty" && (strings.Contains(name, "shard") || name == "fields" || name == "name")
 		if name == "" || options != "" && !special {
-			t.Errorf("%s.%s has the tag %q: a field has a name, and is never left out but where there is one shard, or no board by another rule", typ, f.Name, f.Tag)
+			t.Errorf("%s.%s has the tag %q: a field has a name, and is never left out but where there is one shard, no board by another rule, or no name", typ, f.Name, f.Tag)
 		}
 		if path != "" {
 			name = path + "." + name

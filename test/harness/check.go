@@ -48,6 +48,7 @@ func (p *Place) CheckBoards(t testing.TB) {
 	d.Texts("listed windows", want.Windows, p.Hash(t, "windows"))
 	d.Boards(want.Boards, p.Boards(t))
 	p.expiries(t, d, want.Expires)
+	d.Texts("names", want.Names, p.Names(t))
 	p.listings(t, d, want)
 	if text := d.String(); text != "" {
 		t.Errorf("Redis isn't what the published records come to:\n%s", text)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,6 +38,7 @@ func Ruled(start, end time.Time) map[string]string {
 	instant := func(at time.Time) string { return at.UTC().Truncate(time.Second).Format(time.RFC3339) }
 	return map[string]string{
 		"boards":             ruledBoards,
+		"event.fields.name":  "run.by",
 		"event.fields.stage": "run.stage", "event.fields.revives": "run.revives",
 		"periods.cup.start": instant(start), "periods.cup.end": instant(end), "periods.cup.lateness": "1h", "periods.cup.retention": "9d",
 		"periods.weekly.layout": "wide",
@@ -48,8 +50,12 @@ func Ruled(start, end time.Time) map[string]string {
 // RuledFields gives an event what the boards of Ruled count. Values are few, so that members
 // are equal in them, and have one often.
 func RuledFields(r *rand.Rand, event map[string]any) {
+	run := map[string]any{"stage": r.IntN(10), "revives": r.IntN(4)}
+	if r.IntN(3) > 0 {
+		run["by"] = []string{"Ada", "Bea", "B\u202e", "Ca\u00e9", "5 5 \x00"}[r.IntN(5)]
+	}
 	maps.Copy(event, map[string]any{
-		"points": r.IntN(9), "run": map[string]any{"stage": r.IntN(10), "revives": r.IntN(4)},
+		"points": r.IntN(9), "run": run,
 		"lap_ms": 60_000 + r.IntN(20), "levels": r.IntN(3), "deaths": r.IntN(2), "experience": r.IntN(50),
 		"elo": 1000 + r.IntN(20), "mood": r.IntN(19) - 9,
 	})
@@ -71,6 +77,8 @@ func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any
 		delete(event, lacking[r.IntN(len(lacking))])
 	case 4, 5, 6, 7:
 		event["board"], event["lap_ms"] = []string{"lap", "eu"}, -1
+	case 9, 10:
+		event["run"] = map[string]any{"stage": 1, "revives": 1, "by": strings.Repeat("x", 65)}
 	case 8:
 		delete(event, "event_id")
 		delete(event, "occurred_at") // windows take it

@@ -66,7 +66,7 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 		Zone: zone, WeekStart: weekdays[get("week_start", "")],
 		MaxPoints: integer("max_points", "99999999"), MaxEventBytes: int(integer("max_event_bytes", "1048576")),
 		MaxFuture: duration("max_future", "5m"), Lateness: duration("lateness", "24h"),
-		Duplicates: integer("event.duplicates", "0"),
+		Duplicates: integer("event.duplicates", "0"), Names: get("event.fields.name", "") != "",
 	}
 	switch boards := get("boards", ""); {
 	case strings.HasPrefix(boards, "{"):

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Reasons of bad events.
@@ -23,6 +24,7 @@ const (
 
 type event struct {
 	user   string
+	name   string
 	boards []string
 	values []tuple // what each board counts
 	time   int64   // Unix ms
@@ -52,6 +54,11 @@ func (c Config) judge(r Record) (e event, id, reason string) {
 	}
 	if e.user, ok = userID(c.field(fields, "user_id")); !ok {
 		return e, id, Invalid
+	}
+	if called := c.field(fields, "name"); c.Names && called != nil {
+		if e.name, ok = text(called); !ok || e.name == "" || utf8.RuneCountInString(e.name) > 64 {
+			return e, id, Invalid
+		}
 	}
 	if _, ok := integer(c.field(fields, "points"), c.MaxPoints); !ok && !c.ruled() {
 		return e, id, Invalid

@@ -17,6 +17,9 @@ type Expected struct {
 	Windows map[string]string
 	// Expires is when each key goes, in Unix ms.
 	Expires map[string]int64
+	// Names are what members are called who have a standing: when they said so, Unix ms, a blank and
+	// the name.
+	Names map[string]string
 }
 
 // Expected works out the standings as of a moment: windows whose retention was over
@@ -26,7 +29,7 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.catchUp()
-	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}}
+	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}, Names: map[string]string{}}
 	for b, set := range o.boards {
 		w := b.window
 		expires := w.end + w.period.Retention.Milliseconds()
@@ -41,6 +44,9 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 				return e, fmt.Errorf("%q in %s: %w", user, name, err)
 			}
 			scores[user] = bits
+			if is, ok := o.names[user]; ok {
+				e.Names[user] = fmt.Sprintf("%d %s", is.time, is.text)
+			}
 		}
 		e.Boards[name] = scores
 		rule := ""

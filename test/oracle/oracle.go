@@ -31,6 +31,7 @@ type Config struct {
 	MaxEventBytes int
 	MaxFuture     time.Duration
 	Lateness      time.Duration
+	Names         bool  // members are called by the field name
 	Duplicates    int64 // offsets that a repeat is looked for; 0: repeats count
 }
 
@@ -96,6 +97,7 @@ type Oracle struct {
 	ids     map[At]string        // of the bad ones
 	windows map[string][]*window // by period
 	boards  map[board]*sorted
+	names   map[string]name // by user
 
 	records []Record // with Duplicates
 	behind  bool     // not all of them were gone through
@@ -105,6 +107,12 @@ type Oracle struct {
 type board struct {
 	name   string
 	window *window
+}
+
+// name is what a user is called, by an event at a time, Unix ms.
+type name struct {
+	time int64
+	text string
 }
 
 // sorted is what a sorted set has.
@@ -123,6 +131,7 @@ func New(c Config) *Oracle {
 func (o *Oracle) reset() {
 	o.counts, o.reasons, o.ids, o.behind = Counts{Dead: map[string]int64{}}, map[At]string{}, map[At]string{}, false
 	o.windows, o.boards = map[string][]*window{}, map[board]*sorted{}
+	o.names = map[string]name{}
 }
 
 // Add takes a committed record, in any order, each once. It returns the reason why it
@@ -163,6 +172,9 @@ func (o *Oracle) now(r Record) (reason string) {
 	switch {
 	case counts:
 		o.counts.Applied++
+		if is := o.names[e.user]; e.name != "" && (e.time > is.time || e.time == is.time && e.name > is.text) {
+			o.names[e.user] = name{e.time, e.name}
+		}
 	case early:
 		o.counts.Early++
 	default:

@@ -96,7 +96,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 
 // FoldRules say which windows an event counts in.
 func FoldRules(cfg *config.Config) (fold.Rules, error) {
-	rules := fold.Rules{}
+	rules := fold.Rules{Names: cfg.Fields.Name != ""}
 	for _, p := range cfg.Kept() {
 		rule, err := cfg.Rule(p)
 		if err != nil {

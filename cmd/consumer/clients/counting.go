@@ -35,6 +35,7 @@ func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
 		return ingest.Counting{}, err
 	}
 	c.Events.MaxEventBytes, c.Events.MaxFuture, c.Events.MaxPoints = int(s.MaxEventBytes), s.MaxFuture, cfg.MaxPoints
+	c.Windows.Names = s.Fields["name"] != ""
 	c.Events.Fields, err = countedFields(s.Fields, names)
 	return c, err
 }
@@ -123,7 +124,7 @@ func countedFields(f map[string]string, names []string) (*event.Fields, error) {
 			return nil, fmt.Errorf("there is no field %.40q of events", name)
 		}
 	}
-	fields, err := event.NewFields(event.Paths{EventID: f["event_id"], UserID: f["user_id"], Points: f["points"], Board: f["board"], OccurredAt: f["occurred_at"]}, more...)
+	fields, err := event.NewFields(event.Paths{EventID: f["event_id"], UserID: f["user_id"], Points: f["points"], Board: f["board"], OccurredAt: f["occurred_at"], Name: f["name"]}, more...)
 	if err != nil {
 		return nil, fmt.Errorf("event.fields: %w", err)
 	}

@@ -46,7 +46,7 @@ func RuleSet(cfg *config.Config) (rules.Set, error) {
 	}
 	for name, path := range map[string]string{
 		"event_id": cfg.Fields.EventID, "user_id": cfg.Fields.UserID, "points": cfg.Fields.Points,
-		"board": cfg.Fields.Board, "occurred_at": cfg.Fields.OccurredAt,
+		"board": cfg.Fields.Board, "occurred_at": cfg.Fields.OccurredAt, "name": cfg.Fields.Name,
 	} {
 		if path != "" {
 			s.Fields[name] = path

@@ -226,7 +226,7 @@ func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
 		{"event: {fields: {points: user_id}}", "event.fields.points", "is the path of user_id as well: every field needs its own"},
 		{"event: {fields: {user_id: player.id, board: player}}", "event.fields.board", "leads to user_id as well, so that it has to be an object and can't be a value"},
 		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "lies inside points, which has to be a value and can't be an object"},
-		{"event: {fields: {name: x}}", "event.fields.name", "no such setting"},
+		{"event: {fields: {nick: x}}", "event.fields.nick", "no such setting"},
 	} {
 		found := problems(t, c.file)
 		if e := found[c.key]; len(found) != 1 || e == nil || !strings.HasPrefix(e.problem, c.problem) && !strings.Contains(e.Error(), c.problem) {

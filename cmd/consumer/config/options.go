@@ -210,6 +210,8 @@ func fieldOptions(c *event.Paths) []option {
 		fieldOption("board", &c.Board, "Where it has `board`."),
 		fieldOption("occurred_at", &c.OccurredAt, "Where it has `occurred_at`."),
 		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters, and finds duplicates (`event.duplicates`)."),
+		{Key: "event.fields.name", def: "", value: textValue(&c.Name, "empty, a name, or names joined by dots: `player.name`", event.CheckPath),
+			doc: "Where it has what the member wants to be called, 1 to 64 characters; empty if names aren't counted. See [events.md](events.md#names)."},
 	}
 }
 

@@ -131,7 +131,10 @@ func (r *Reader) read(ctx context.Context, found ranking.Board, err error) (rank
 // top reads a page of a board.
 func (r *Reader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
 	b, err := r.Boards.Top(ctx, board, w, offset, limit)
-	return r.read(ctx, b, err)
+	if b, err = r.read(ctx, b, err); err != nil {
+		return b, err
+	}
+	return b, r.name(ctx, &b)
 }
 
 // Leaders are the first members of a board in the current window of a period. A board that
@@ -156,8 +159,22 @@ func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, lim
 // rank reads a member's row, and what is read with it, as of one moment.
 func (r *Reader) rank(ctx context.Context, member string, read func() (ranking.Board, error)) (ranking.Board, error) {
 	b, err := read()
-	if b, err = r.read(ctx, b, err); err == nil && len(b.Standings) == 0 {
+	if b, err = r.read(ctx, b, err); err != nil {
+		return b, err
+	}
+	if len(b.Standings) == 0 {
 		b.Standings = []ranking.Standing{{Member: member}}
 	}
-	return b, err
+	return b, r.name(ctx, &b)
+}
+
+// name says what the members are called, where names are counted.
+func (r *Reader) name(ctx context.Context, b *ranking.Board) error {
+	if r.Config.Fields.Name == "" {
+		return nil
+	}
+	if err := r.Boards.Name(ctx, b); err != nil {
+		return clients.ExplainRedis(ctx, err, r.Config)
+	}
+	return nil
 }

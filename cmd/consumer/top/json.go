@@ -57,7 +57,8 @@ type refillingPartition struct {
 type standing struct {
 	Rank      *int64  `json:"rank"` // from 1; null, like what follows, for a member who isn't there
 	Member    string  `json:"member"`
-	Points    *int64  `json:"points"` // null also on a board by another rule, which has Fields
+	Name      *string `json:"name,omitempty"` // there where members have names
+	Points    *int64  `json:"points"`         // null also on a board by another rule, which has Fields
 	ReachedAt *string `json:"reached_at"`
 
 	Fields *fields.Values `json:"fields,omitempty"`
@@ -90,6 +91,9 @@ func reportOf(b *board, zone string, shards bool) report {
 	}
 	for _, st := range b.Standings {
 		row := standing{Member: st.Member}
+		if st.Name != "" {
+			row.Name = &st.Name
+		}
 		if st.Rank > 0 {
 			row.Rank, row.ReachedAt = &st.Rank, new(units.TimeMS(st.ReachedAt.UnixMilli()))
 			if row.Fields = fields.Of(b.Fields, st.Tuple); row.Fields == nil {

@@ -65,10 +65,14 @@ func (t *text) rows(s *strings.Builder, b ranking.Board) {
 			counted = append(counted, strings.ToUpper(f.Name))
 		}
 	}
-	table := terminal.NewTable(slices.Concat([]string{"RANK", "MEMBER"}, counted, []string{"REACHED AT"})...)
+	who, called := []string{"RANK", "MEMBER"}, func(ranking.Standing) []string { return nil }
+	if slices.ContainsFunc(b.Standings, func(st ranking.Standing) bool { return st.Name != "" }) {
+		who, called = append(who, "NAME"), func(st ranking.Standing) []string { return []string{terminal.Plain(st.Name)} }
+	}
+	table := terminal.NewTable(slices.Concat(who, counted, []string{"REACHED AT"})...)
 	table.Right[0] = true
 	for i := range counted {
-		table.Right[2+i] = true
+		table.Right[len(who)+i] = true
 	}
 	for _, st := range b.Standings {
 		mark := ""
@@ -76,7 +80,7 @@ func (t *text) rows(s *strings.Builder, b ranking.Board) {
 			mark = "> " // before the rank: in the member's column it could be part of an id
 		}
 		if st.Rank == 0 {
-			table.Add(slices.Concat([]string{"-", terminal.Plain(st.Member)}, slices.Repeat([]string{"-"}, len(counted)+1))...)
+			table.Add(slices.Concat([]string{"-", terminal.Plain(st.Member)}, called(st), slices.Repeat([]string{"-"}, len(counted)+1))...)
 			continue
 		}
 		values := []string{units.Thousands(st.Points)}
@@ -86,7 +90,7 @@ func (t *text) rows(s *strings.Builder, b ranking.Board) {
 				values = append(values, units.Thousands(st.Tuple[i]))
 			}
 		}
-		table.Add(slices.Concat([]string{mark + units.Thousands(st.Rank), terminal.Plain(st.Member)}, values, []string{st.ReachedAt.In(t.zone).Format(form)})...)
+		table.Add(slices.Concat([]string{mark + units.Thousands(st.Rank), terminal.Plain(st.Member)}, called(st), values, []string{st.ReachedAt.In(t.zone).Format(form)})...)
 	}
 	if t.width > 0 {
 		table.Narrow(1, t.width)

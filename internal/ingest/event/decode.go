@@ -121,8 +121,18 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	if bad != nil {
 		return bad
 	}
+	var name []byte
+	if d.fields.named {
+		if name, bad = d.readName(); bad != nil {
+			return bad
+		}
+	}
 	if d.others != nil {
-		return d.eventByRules(user, recordTime, ev)
+		if bad := d.eventByRules(user, recordTime, ev); bad != nil {
+			return bad
+		}
+		ev.Name = name
+		return nil
 	}
 	points, bad := d.readPoints()
 	if bad != nil {
@@ -136,7 +146,7 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	if bad != nil {
 		return bad
 	}
-	*ev = Event{User: user, Points: points, Time: at, Boards: boards}
+	*ev = Event{User: user, Name: name, Points: points, Time: at, Boards: boards}
 	return nil
 }
 

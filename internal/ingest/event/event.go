@@ -11,6 +11,7 @@
 // | `points` | an integer by value (`25`, `25.0`, `1e3`), within ±max_points | `invalid` |
 // | `board` | a name, or a list of 1 to 8 names | `global` |
 // | a field of a board by another rule | an integer by value, within the field's range | `invalid` |
+// | `name`, by a path alone | a string of 1 to 64 characters | no name |
 // | `occurred_at` | RFC 3339, cut to milliseconds, or Unix milliseconds | the record's time |
 //
 // Names of fields are case-sensitive, of a repeated one the last counts, and
@@ -24,7 +25,7 @@
 // | reason | bad | for example |
 // |---|---|---|
 // | `malformed` | not JSON, not UTF-8, not an object, nested deeper than 10,000, over max_event_bytes, a CloudEvent that isn't one of 1.x with JSON for data | `{"user_id":"u42"`, `[]`, nothing at all, a byte order mark, two objects |
-// | `invalid` | `user_id` or `points` missing, empty, of the wrong type, fractional, out of range, half a surrogate pair in the id | `"user_id":""`, `"user_id":4.0`, `"points":"5"`, `"points":1.5`, `"points":9223372036854775808` |
+// | `invalid` | `user_id` or `points` missing, empty, of the wrong type, fractional, out of range, half a surrogate pair in the id, a name that is no text of 1 to 64 characters | `"user_id":""`, `"user_id":4.0`, `"points":"5"`, `"points":1.5`, `"points":9223372036854775808` |
 // | `unknown_board` | not a name, not a configured board, none or more than 8 in the list | `"board":"a b"`, `"board":7`, `"board":[]`, a list of nine, repeated ones counted |
 // | `bad_time` | unreadable, before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
 // | `overflow` | it would take a standing past max_points, or a field past its range | judged when it is applied, never here |
@@ -75,10 +76,11 @@ func (b *Bad) String() string { return string(b.Reason) + ": " + b.Message }
 
 // Event is what counts of a record's value.
 //
-// User and Boards lie in the decoded value or in the decoder: they hold until
+// User, Name and Boards lie in the decoded value or in the decoder: they hold until
 // the next Decode, and only while the value isn't written to.
 type Event struct {
 	User   []byte   // 1 to 256 bytes of UTF-8, NUL and spaces included
+	Name   []byte   // 1 to 64 characters of UTF-8, of any kind; nil: none
 	Points int64    // within ±Rules.MaxPoints
 	Time   int64    // Unix ms in [0, 2^32 s): occurred_at, else the record's time
 	Boards [][]byte // 1 to 8 distinct names, in the order of their first appearance
@@ -102,6 +104,7 @@ type Rules struct {
 // What a producer can rely on, whatever the configuration.
 const (
 	maxUserBytes  = 256
+	maxName       = 64 // characters
 	maxBoards     = 8
 	maxBoardBytes = 64
 	defaultBoard  = "global"

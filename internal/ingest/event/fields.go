@@ -5,6 +5,7 @@ package event
 
 import (
 	"bytes"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -47,6 +48,34 @@ func (d *Decoder) readUser() ([]byte, *Bad) {
 		return nil, d.wrong(Invalid, userField, "is longer than 256 bytes")
 	}
 	return user, nil
+}
+
+// readName is what the member wants to be called; nil where the event doesn't say.
+func (d *Decoder) readName() ([]byte, *Bad) {
+	s := d.at[nameField]
+	switch {
+	case s.absent():
+		return nil, nil
+	case d.barred[nameField] != nil:
+		return nil, d.noObject(Invalid, nameField)
+	}
+	raw := d.raw(s)
+	if raw[0] != '"' {
+		return nil, d.wrong(Invalid, nameField, "is not a string")
+	}
+	if len(raw) > longestEscaped(maxName*utf8.UTFMax) {
+		return nil, d.wrong(Invalid, nameField, "is longer than 64 characters")
+	}
+	name, err := d.text(raw)
+	switch {
+	case err != nil:
+		return nil, d.wrong(Invalid, nameField, "has half a surrogate pair")
+	case len(name) == 0:
+		return nil, d.wrong(Invalid, nameField, "is empty")
+	case utf8.RuneCount(name) > maxName:
+		return nil, d.wrong(Invalid, nameField, "is longer than 64 characters")
+	}
+	return name, nil
 }
 
 func (d *Decoder) readPoints() (int64, *Bad) {

@@ -82,6 +82,8 @@ func plainValue(field string) *rapid.Generator[string] {
 		return rapid.StringMatching(`"[a-z é]{1,5}"|-?[1-9][0-9]{0,5}`)
 	case "points":
 		return rapid.StringMatching(`-?[1-9][0-9]{0,5}(\.0{1,4})?(e[01])?`)
+	case "name":
+		return rapid.StringMatching(`"[a-z é]{1,70}"`)
 	case "board":
 		return rapid.StringMatching(`"(eu|us)"|\["eu"(,"us"){0,7}\]`)
 	}

@@ -56,7 +56,7 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 		return ev, attributed, Malformed
 	}
 	fields := map[string]json.RawMessage{}
-	for _, name := range []string{"event_id", "user_id", "points", "board", "occurred_at"} {
+	for _, name := range []string{"event_id", "user_id", "points", "board", "occurred_at", "name"} {
 		path := paths[name]
 		if path == nil {
 			path = []string{name}
@@ -70,6 +70,14 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 	user, ok := oracleUser(fields["user_id"])
 	if !ok {
 		return ev, id, Invalid
+	}
+	var name []byte
+	if paths["name"] != nil && fields["name"] != nil {
+		text, ok := oracleString(fields["name"])
+		if n := len([]rune(text)); !ok || n < 1 || n > 64 {
+			return ev, id, Invalid
+		}
+		name = []byte(text)
 	}
 	points, ok := oracleInteger(fields["points"])
 	if !ok || new(big.Int).Abs(points).Cmp(big.NewInt(r.MaxPoints)) > 0 {
@@ -90,7 +98,7 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 	if !ok {
 		return ev, id, BadTime
 	}
-	return Event{User: []byte(user), Points: points.Int64(), Time: at.Int64(), Boards: boards}, id, ""
+	return Event{User: []byte(user), Name: name, Points: points.Int64(), Time: at.Int64(), Boards: boards}, id, ""
 }
 
 // oracleAt follows a path. What isn't an object is false, which is none of our fields.

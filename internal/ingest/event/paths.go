@@ -15,7 +15,9 @@ import (
 // Paths are where the fields stand: names joined by dots, the outermost first, as
 // in player.id. In a name \. is a dot and \\ a backslash. An empty path is the
 // field's own name.
-type Paths struct{ EventID, UserID, Points, Board, OccurredAt string }
+//
+// Of the name an empty path says that names aren't read.
+type Paths struct{ EventID, UserID, Points, Board, OccurredAt, Name string }
 
 // Other is a field that boards of other rules count, by its name, and where it stands.
 type Other struct{ Name, Path string }
@@ -35,6 +37,7 @@ const (
 	pointsField
 	boardField
 	occurredField
+	nameField
 	ownFields // how many those are
 )
 
@@ -52,9 +55,9 @@ const (
 
 // From fieldCount on come the others, as NewFields is given them.
 
-var fieldNames = [ownFields]string{"event_id", "user_id", "points", "board", "occurred_at"}
+var fieldNames = [ownFields]string{"event_id", "user_id", "points", "board", "occurred_at", "name"}
 
-// IsOwn reports whether a name is one of the fields that every event has.
+// IsOwn reports whether a name is one of the fields that every event has, or may have.
 func IsOwn(name string) bool { return slices.Contains(fieldNames[:], name) }
 
 // Fields are Paths that were found to make sense. They may be shared.
@@ -63,6 +66,7 @@ type Fields struct {
 	envelope *object  // a CloudEvent in structured mode
 	labels   []string // what a message calls each, by field
 	names    []string // by field
+	named    bool     // names of members are read
 	count    int      // fields, the others among them
 }
 
@@ -99,8 +103,8 @@ func (e *PathError) Error() string { return e.Field + " " + e.Problem }
 // NewFields checks paths, each for itself and all together; its error is a
 // *PathError.
 func NewFields(p Paths, others ...Other) (*Fields, error) {
-	texts := []string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt}
-	f := &Fields{plain: &object{}, names: slices.Clone(fieldNames[:])}
+	texts := []string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt, p.Name}
+	f := &Fields{plain: &object{}, named: p.Name != "", names: slices.Clone(fieldNames[:])}
 	for _, o := range others {
 		texts, f.names = append(texts, o.Path), append(f.names, o.Name)
 	}
@@ -114,6 +118,9 @@ func NewFields(p Paths, others ...Other) (*Fields, error) {
 			at += fieldCount - ownFields
 		}
 		f.labels[at] = own
+		if at == nameField && !f.named {
+			continue
+		}
 		if texts[i] == "" {
 			texts[i] = own
 		}
@@ -125,6 +132,9 @@ func NewFields(p Paths, others ...Other) (*Fields, error) {
 			f.labels[at] = own + " (" + printable([]byte(texts[i]), maxLabel) + ")"
 		}
 		for j := range i {
+			if paths[j] == nil {
+				continue
+			}
 			if problem := clash(names, paths[j], f.names[j]); problem != "" {
 				return nil, &PathError{own, problem}
 			}

@@ -141,7 +141,7 @@ func TestTheLongestMessageIsALineOf200Bytes(t *testing.T) {
 	checkMessage(t, bad)
 }
 
-// anyPaths are five paths that can stand beside each other, and their texts.
+// anyPaths are six paths that can stand beside each other, and their texts.
 func anyPaths() *rapid.Generator[map[string][]string] {
 	name := rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "id", "user_id", "points", `x.y`, `\`, `"`, "é", "\t"}), rapid.StringN(1, 3, 9))
 	return rapid.Custom(func(t *rapid.T) map[string][]string {
@@ -175,7 +175,7 @@ func fieldsOf(t interface{ Fatal(...any) }, paths map[string][]string) *Fields {
 		}
 		return strings.Join(names, ".")
 	}
-	f, err := NewFields(Paths{text("event_id"), text("user_id"), text("points"), text("board"), text("occurred_at")})
+	f, err := NewFields(Paths{text("event_id"), text("user_id"), text("points"), text("board"), text("occurred_at"), text("name")})
 	if err != nil {
 		t.Fatal(err, paths)
 	}

@@ -56,6 +56,7 @@ const (
 type Event struct {
 	Offset     int64
 	User       []byte
+	Name       []byte // what the member wants to be called; nil: it doesn't say, or names aren't counted
 	Hash       uint64 // of User
 	Boards     [][]byte
 	Points     int64
@@ -140,18 +141,32 @@ func (b *Batch) Add(e *Event) (Result, error) {
 			return r, nil
 		}
 	}
+	if e.Name != nil {
+		if r := b.table.roomForName(e.User, e.Name); r != Added {
+			return r, nil
+		}
+	}
+	r := b.addTo(e, span, taken)
+	if r == Added && e.Name != nil {
+		b.table.name(e.Name, e.Time)
+	}
+	return r, nil
+}
+
+// addTo folds an event that is to be counted.
+func (b *Batch) addTo(e *Event, span *span, taken uint32) Result {
 	if e.Tuples != nil {
-		return b.addByRules(e, span, taken), nil
+		return b.addByRules(e, span, taken)
 	}
 	target, r := b.targets.of(&b.table, span, taken, e.Boards)
 	if r != Added {
-		return r, nil
+		return r
 	}
 	time := int64(ledger.NoTime)
 	if e.Points > 0 {
 		time = e.Time
 	}
-	return b.add(e.Hash, e.User, target, e.Points, time), nil
+	return b.add(e.Hash, e.User, target, e.Points, time)
 }
 
 // has is Added for an event that isn't in yet, and is to be added.
@@ -193,6 +208,7 @@ func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Re
 	if m.events == math.MaxUint32 {
 		return Full
 	}
+	t.last = f.at
 	if m.target == target {
 		m.points, m.time = addPoints(m.points, points), later(m.time, time)
 		m.events++

@@ -170,6 +170,7 @@ func (b *Batch) addByRules(e *Event, span *span, taken uint32) Result {
 	if t.member(f.at).events == math.MaxUint32 {
 		return Full
 	}
+	t.last = f.at
 	if r := t.reserve(missing); r != Added {
 		return r
 	}

@@ -27,6 +27,8 @@ type Pieces struct {
 	sums     []sum
 	set      []int32
 	text     []byte // a set as the key of a map
+	names    bool
+	name     ledger.Name // of the member that is put into the piece
 }
 
 // sum is what one member adds to one window.
@@ -83,6 +85,9 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 			if used > 0 && m.hash != last && used+p.batch.width(m) > width {
 				break
 			}
+			if p.names {
+				p.name = p.batch.table.nameOf(i)
+			}
 			used += p.take(m)
 		} else {
 			p.refused[m.reason()] += int64(m.events)
@@ -125,9 +130,10 @@ func (p *Pieces) begin() {
 		p.piece.Groups, p.room = nil, 0
 	}
 	p.others = cleared(p.others)
+	p.names = p.batch.targets.rules.Names
 	for i := range p.piece.Groups {
 		g := &p.piece.Groups[i]
-		g.Members, g.Windows = g.Members[:0], g.Windows[:0]
+		g.Members, g.Windows, g.Names = g.Members[:0], g.Windows[:0], g.Names[:0]
 	}
 	p.piece.Groups, p.piece.Windows = p.piece.Groups[:0], p.piece.Windows[:0]
 	p.groupOf, p.windowOf = zeros(p.groupOf, len(p.batch.targets.sets)), zeros(p.windowOf, len(p.batch.targets.windows))
@@ -242,6 +248,11 @@ func (p *Pieces) join(g int32, m ledger.Member) {
 	before := cap(group.Members)
 	group.Members = append(group.Members, m)
 	p.room += cap(group.Members) - before
+	if p.names {
+		before = cap(group.Names)
+		group.Names = append(group.Names, p.name)
+		p.room += cap(group.Names) - before
+	}
 }
 
 func (p *Pieces) window(w int32) int {

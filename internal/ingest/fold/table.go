@@ -72,6 +72,7 @@ var (
 	changePool = sync.Pool{New: func() any { return new([changeChunk]change) }}
 	bucketPool = sync.Pool{New: func() any { return new([bucketChunk]int32) }}
 	idPool     = sync.Pool{New: func() any { return new([idChunk]byte) }}
+	namePool   = sync.Pool{New: func() any { return new([memberChunk]named) }}
 	offsetPool = sync.Pool{New: func() any { return new([offsetChunk]int64) }}
 )
 
@@ -92,7 +93,9 @@ type table struct {
 	changes []*[changeChunk]change
 	extra   int
 	ids     []*[idChunk]byte
-	idUsed  int // in the last chunk
+	idUsed  int                   // in the last chunk
+	names   []*[memberChunk]named // as long as there are names for
+	last    int                   // the member that was added to last
 	buckets []*[bucketChunk]int32
 	level   uint
 	split   int
@@ -117,9 +120,15 @@ func (t *table) member(i int) *member { return &t.members[i/memberChunk][i%membe
 func (t *table) change(i int) *change { return &t.changes[i/changeChunk][i%changeChunk] }
 func (t *table) bucket(i int) *int32  { return &t.buckets[i/bucketChunk][i%bucketChunk] }
 
-func (t *table) id(m *member) []byte {
-	at := int(m.id % idChunk)
-	return t.ids[m.id/idChunk][at : at+int(m.idLen) : at+int(m.idLen)]
+func (t *table) id(m *member) []byte { return t.text(m.id, m.idLen) }
+
+// text is what place has placed.
+func (t *table) text(at uint32, n uint16) []byte {
+	if n == 0 {
+		return nil
+	}
+	from := int(at % idChunk)
+	return t.ids[at/idChunk][from : from+int(n) : from+int(n)]
 }
 
 // address is the bucket of a hash: its first level bits, or one bit more where
@@ -187,15 +196,8 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 		}
 		t.members = append(t.members, memberPool.Get().(*[memberChunk]member))
 	}
-	if len(t.ids) == 0 || t.idUsed+len(id) > idChunk {
-		if len(t.ids) == t.most.idChunks {
-			return Full
-		}
-		if r := t.take(idChunk); r != Added {
-			return r
-		}
-		t.ids = append(t.ids, idPool.Get().(*[idChunk]byte))
-		t.idUsed = 0
+	if r := t.roomForText(len(id)); r != Added {
+		return r
 	}
 	crowded := f.chain == crowd
 	if crowded {
@@ -207,6 +209,7 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 		hash: hash, points: points, time: time, events: 1, target: target,
 		id: t.place(id), idLen: uint16(len(id)),
 	}
+	t.last = t.count
 	t.count++
 	if crowded {
 		t.join(f.head, t.count-1)
@@ -222,7 +225,23 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 	return Added
 }
 
-// place copies an id to the end of the last chunk, which has room for it.
+// roomForText makes room for so many bytes at the end of the last chunk.
+func (t *table) roomForText(n int) Result {
+	if len(t.ids) > 0 && t.idUsed+n <= idChunk {
+		return Added
+	}
+	if len(t.ids) == t.most.idChunks {
+		return Full
+	}
+	if r := t.take(idChunk); r != Added {
+		return r
+	}
+	t.ids = append(t.ids, idPool.Get().(*[idChunk]byte))
+	t.idUsed = 0
+	return Added
+}
+
+// place copies an id, or a name, to the end of the last chunk, which has room for it.
 func (t *table) place(id []byte) uint32 {
 	at := uint32((len(t.ids)-1)*idChunk + t.idUsed)
 	copy(t.ids[len(t.ids)-1][t.idUsed:], id)
@@ -362,6 +381,9 @@ func (t *table) release() {
 	for _, c := range t.ids {
 		idPool.Put(c)
 	}
+	for _, c := range t.names {
+		namePool.Put(c)
+	}
 	for _, c := range t.duplicates {
 		offsetPool.Put(c)
 	}
@@ -369,6 +391,6 @@ func (t *table) release() {
 	*t = table{
 		memory: t.memory, limit: t.limit, most: t.most,
 		members: emptied(t.members), changes: emptied(t.changes), buckets: emptied(t.buckets), ids: emptied(t.ids),
-		duplicates: emptied(t.duplicates),
+		names: emptied(t.names), duplicates: emptied(t.duplicates),
 	}
 }

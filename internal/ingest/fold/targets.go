@@ -15,6 +15,8 @@ type Rules struct {
 	// Boards have rules or periods of their own, by name; that of rules.AnyBoard is for those
 	// that aren't named. The others are by the default rule, in all periods.
 	Boards map[string]*Board
+	// Names says that members are called by their events' names.
+	Names bool
 }
 
 // Period is one that events count in.

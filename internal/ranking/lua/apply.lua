@@ -3,12 +3,12 @@
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 rules
---       7 banned   8… of each window its sorted set, and its hidden set
+--       7 banned   8 names   9… of each window its sorted set, and its hidden set
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed
 --       7 the fingerprint of the rules that the partition is counted by from this piece on, ''
---         where that is noted   8 their text
+--         where that is noted   8 their text   9 '1' where members have names, else ''
 --       for each window, in the order of KEYS:
 --         name in the listing, start ms, end ms, retention ms,
 --         layout (readable or wide), k, tick ms, and max points, or, of a board
@@ -18,6 +18,8 @@
 --         their points and their times ms (two JSON lists), their ids
 --         by another rule, which all windows of a group then share, the points are
 --         a list for each of its fields
+--         then, where members have names, the times of those ms (a JSON list), and the names,
+--         '' for none (names.lua)
 --
 -- Returns one of
 --   {applied}                     or, of a check, {fits}
@@ -89,11 +91,11 @@ local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
   return left[period]
 end
-local arg = 9
-for i = 1, (#KEYS - 7) / 2 do
+local named, arg = ARGV[9] ~= '', 10
+for i = 1, (#KEYS - 8) / 2 do
   local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local w = {
-    key = KEYS[6 + 2 * i], hidden = KEYS[7 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    key = KEYS[7 + 2 * i], hidden = KEYS[8 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
     tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
   }
@@ -122,7 +124,7 @@ for i = 1, (#KEYS - 7) / 2 do
     end
   end
   if w.live then
-    w.expires = expires + DAY
+    w.over, w.expires = expires, expires + DAY
     w.begins = call('EXISTS', w.key) == 0
     local there = not w.begins or call('EXISTS', w.hidden) == 1
     if listing and not there then return {'lost', name} end
@@ -135,12 +137,15 @@ end
 -- include layouts.lua
 -- include tuples.lua
 -- include banned.lua
+-- include greater.lua
+-- include name.lua
+-- include names.lua
 
-local refused, named = {'refused'}, {}
+local refused, known = {'refused'}, {}
 local current -- the window that is worked out
 local function refuse(reason, id, field, digit)
-  if not named[id] then
-    named[id] = true
+  if not known[id] then
+    known[id] = true
     local where = field and current.name or ''
     if field and math.abs(digit) < 2 ^ 52 then where = string.format('%s %d %.0f', where, field, digit) end
     refused[#refused + 1] = reason
@@ -193,8 +198,15 @@ while arg <= #ARGV do
           w.written = w.written or #show + #hide > 0
           w.hides = w.hides or #hide > 0
         end
+        for i = from, named and to or 0 do
+          if not erased[ARGV[ids + i]] then stays(ARGV[ids + i], w.over) end
+        end
       end
     end
+  end
+  if named then
+    nameMembers(ids, members, cjson.decode(ARGV[arg]), arg)
+    arg = arg + members + 1
   end
 end
 if #refused > 1 then return refused end
@@ -216,6 +228,10 @@ for _, write in ipairs(writes) do
     if #gone > 0 then call('ZREM', w.key, unpack(gone)) end
     if #back > 0 then call('ZREM', w.hidden, unpack(back)) end
   end
+end
+if #values > 0 then
+  writeNames()
+  if lease then call('PEXPIREAT', KEYS[8], lease) end
 end
 for _, w in ipairs(windows) do
   if w.written and (w.begins or w.hides) then

@@ -1,7 +1,7 @@
 -- ban.lua marks who isn't shown, and puts the standings of some members in some windows where
 -- they belong by now. It moves scores as they are: no layout matters to it.
 --
--- KEYS  1 banned   2 schema   3 hold   then for each window: its sorted set, its hidden set
+-- KEYS  1 banned   2 schema   3 hold   4 names   then for each window: its sorted set, its hidden set
 -- ARGV  1 schema   2 what to do first: ban, unban, end or nothing ('')
 --       3 the field of banned that this is about   4 the mark to write, or, to end, the one that
 --         was written   5 what it is once all windows are gone through, '' for nothing
@@ -112,8 +112,11 @@ local function move(from, to, member, score)
 end
 
 local members = tonumber(ARGV[7])
-for w = 1, (#KEYS - 3) / 2 do
-  local shown, hidden, board = KEYS[2 * w + 2], KEYS[2 * w + 3], ARGV[7 + members + w]
+for i = 8, 7 + members do -- who is erased on all boards isn't called anything any more
+  if place('', ARGV[i]) == 'erased' then call('HDEL', KEYS[4], ARGV[i]) end
+end
+for w = 1, (#KEYS - 4) / 2 do
+  local shown, hidden, board = KEYS[2 * w + 3], KEYS[2 * w + 4], ARGV[7 + members + w]
   for i = 8, 7 + members do
     local member = ARGV[i]
     local seen, unseen = call('ZSCORE', shown, member), call('ZSCORE', hidden, member)

@@ -186,7 +186,8 @@ func (r *Rebuild) renew(ctx context.Context) error {
 			}
 		}
 	}
-	_, err = r.renewed(ctx, swapped, until, append(core, lock), 0)
+	// The names, if there are any, live on until they are among those of the live boards.
+	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock), 2)
 	return err
 }
 

@@ -224,10 +224,13 @@ func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
 	if err := r.live.Unlink(ctx, []string{k.Ledger()}, 0, nil); err != nil {
 		return err
 	}
+	if err := r.nameMembers(ctx); err != nil {
+		return err
+	}
 	var all []string
 	for name := range shadow {
 		shown, hidden := k.Both(name)
 		all = append(all, shown, hidden)
 	}
-	return r.live.Unlink(ctx, append(all, k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
+	return r.live.Unlink(ctx, append(all, k.Names(), k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
 }

@@ -1,0 +1,84 @@
+package fold
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// The name of a member's latest event goes with each of the member's changes, of events of one time
+// the greatest; whatever the order of events, and however pieces are cut. Events that nothing counts
+// name nobody.
+func TestPiecesHaveTheNameOfTheLatestEvent(t *testing.T) {
+	r := rules(t)
+	r.Names = true
+	rapid.Check(t, func(t *rapid.T) {
+		random := source(t)
+		members := rapid.SampledFrom([]int{3, 60, 700}).Draw(t, "members")
+		b := New(r, new(unbounded), 1<<40)
+		b.Reset(0, ledger.Reading{}, ledger.Positions{ledger.At(0)}, ledger.Positions{ledger.At(0)})
+		want := map[string]ledger.Name{}
+		for i := range rapid.SampledFrom([]int{10, 400, 2000}).Draw(t, "events") {
+			e := event(random, members)
+			e.Offset = int64(i)
+			e.Time -= e.Time % (4 * day) // many are of one time
+			if random.IntN(3) > 0 {
+				e.Name = fmt.Appendf(nil, "%.*d", 1+random.IntN(200), random.IntN(5))
+			}
+			result, err := b.Add(&e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := want[string(e.User)]
+			if result == Added && e.Name != nil && (is.Text == nil || e.Time > is.Time || e.Time == is.Time && string(e.Name) > string(is.Text)) {
+				want[string(e.User)] = ledger.Name{Text: e.Name, Time: e.Time}
+			}
+		}
+		b.MoveTo(5000)
+		var p Pieces
+		cut(&p, b, ledger.Partition{Topic: "points"})
+		for piece, _, ok := p.Next(random.IntN(300)); ok; piece, _, ok = p.Next(random.IntN(300)) {
+			for _, g := range piece.Groups {
+				if len(g.Names) != len(g.Members) {
+					t.Fatalf("%d members have %d names", len(g.Members), len(g.Names))
+				}
+				for i, m := range g.Members {
+					if w := want[string(m.ID)]; string(w.Text) != string(g.Names[i].Text) || w.Time != g.Names[i].Time {
+						t.Fatalf("%s is called %q by an event at %d, want %q at %d", m.ID, g.Names[i].Text, g.Names[i].Time, w.Text, w.Time)
+					}
+				}
+			}
+		}
+		b.Release()
+		if held := b.Held(); held != 0 {
+			t.Fatalf("%d bytes are held of an empty batch", held)
+		}
+	})
+}
+
+// A name that there is no memory for isn't left out: its event isn't added.
+func TestAnEventIsAddedWithItsNameOrNotAtAll(t *testing.T) {
+	r := rules(t)
+	r.Names = true
+	for limit := int64(0); ; limit += 1 << 10 {
+		b := New(r, new(unbounded), limit)
+		b.Reset(0, ledger.Reading{}, ledger.Positions{ledger.At(0)}, ledger.Positions{ledger.At(0)})
+		e := Event{User: []byte("u"), Hash: Hash([]byte("u")), Name: []byte("Ada"), Boards: [][]byte{[]byte("global")}, Points: 1, Time: border, RecordTime: border}
+		result, err := b.Add(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result == Added {
+			if b.table.nameOf(0).Text == nil {
+				t.Fatal("it was added without its name")
+			}
+			return
+		}
+		if result != Full || b.Members() != 0 {
+			t.Fatalf("with %d bytes: %d, and %d members", limit, result, b.Members())
+		}
+	}
+}

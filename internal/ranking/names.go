@@ -1,0 +1,99 @@
+package ranking
+
+// What members are called: in each shard a hash of its members' names (lua/name.lua).
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// namedAtOnce is how many names are read or written a call: a millisecond of Redis's time or so.
+const namedAtOnce = 500
+
+// Names are what some of the shard's members are called; who has no name isn't in it.
+func (s *Store) Names(ctx context.Context, members []string) (map[string]string, error) {
+	all := map[string]string{}
+	for some := range slices.Chunk(members, namedAtOnce) {
+		found, err := s.client.HMGet(redisconn.Within(ctx, s.timeout), s.keys.Names(), some...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read what members are called: %w", s.explain(err, ""))
+		}
+		for i, text := range found {
+			text, _ := text.(string)
+			if name, ok := nameIn(text); ok {
+				all[some[i]] = name
+			}
+		}
+	}
+	return all, nil
+}
+
+// nameIn is the name in an entry of the hash.
+func nameIn(text string) (string, bool) {
+	words := strings.SplitN(text, " ", 3)
+	if len(words) < 3 {
+		return "", false
+	}
+	return words[2], true
+}
+
+// EachName goes through the hash: member, entry, member, entry, … It isn't read at one moment, and
+// an entry may come twice.
+func (s *Store) EachName(ctx context.Context, do func(entries []string) error) error {
+	return s.onOneServer(ctx, func() error {
+		for page, err := range s.pages(ctx, s.keys.Names(), 0) {
+			if err == nil {
+				err = do(page)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// MergeNames adds the entries of another hash.
+func (s *Store) MergeNames(ctx context.Context, entries []string) error {
+	args := make([]any, len(entries))
+	for i, text := range entries {
+		args[i] = text
+	}
+	_, err := s.Call(ctx, lua.MergeNames, []string{s.keys.Names(), s.keys.Banned()}, args...)
+	return err
+}
+
+// forgetNames removes those of members whose last window has gone.
+func (s *Store) forgetNames(ctx context.Context) error {
+	err := s.EachName(ctx, func(entries []string) error {
+		var gone []any
+		for i := 0; i+1 < len(entries); i += 2 {
+			if words := strings.SplitN(entries[i+1], " ", 3); len(words) == 3 && goneBy(words[1]) {
+				gone = append(gone, entries[i], entries[i+1])
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		_, err := s.Call(ctx, lua.ForgetNames, []string{s.keys.Names()}, gone...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove the names of members of %q who are in no window any more: %w", s.prefix, err)
+	}
+	return nil
+}
+
+// goneBy reports whether what can be read until a time, Unix ms, may be due to go, by the clock of
+// this machine: the script has the last word.
+func goneBy(expires string) bool {
+	at, err := strconv.ParseInt(expires, 10, 64)
+	return err == nil && !time.Now().Before(time.UnixMilli(at).Add(RetireAfter))
+}
