@@ -37,9 +37,21 @@ type lane struct {
 	noted   ledger.Fingerprint // what the partition is counted by, as the shard has it
 }
 
-// note is what goes with a piece by some rules: nothing if it is there.
-func (l *lane) note(by *rulebook) *ledger.Note {
-	if !l.notes || by == nil || by.id() == 0 || by.id() == l.noted {
+// note is what goes with a piece by some rules: nothing if it is there. The piece that begins a
+// sweep brings it always, for what was read of the shard may be of another past:
+//
+//	this worker          another, by other rules     Redis
+//	                                                 saves itself at 0
+//	writes 0 to 1,                                   has this one's text
+//	sends 1 to 1..3
+//	                                                 goes back to 0: no text
+//	                     writes 0 to 1
+//	                                                 carries out 1 to 1..3
+//
+// Without its text nobody else could finish that sweep.
+func (l *lane) note(by *rulebook, p *ledger.Piece) *ledger.Note {
+	begins := !p.Expected.Sweeping() && p.Next.Sweeping()
+	if !l.notes || by == nil || by.id() == 0 || by.id() == l.noted && !begins {
 		return nil
 	}
 	return &by.note
@@ -73,7 +85,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 		if !ok {
 			return nil
 		}
-		piece.Note = l.note(l.by)
+		piece.Note = l.note(l.by, piece)
 		width := piece.Width()
 		answer, took, err := l.applier.apply(ctx, piece)
 		if err != nil {
@@ -128,7 +140,8 @@ func (l *lane) counted() int64 {
 
 // move has the ledger be where the batches that are through end.
 func (l *lane) move(ctx context.Context) error {
-	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through), Note: l.note(l.own)}
+	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through)}
+	piece.Note = l.note(l.own, piece)
 	if _, _, err := l.applier.apply(ctx, piece); err != nil {
 		return err
 	}
