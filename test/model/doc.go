@@ -48,6 +48,22 @@
 // can be reached: a torn shard is rebuilt. A call that is sent again, and more workers than one
 // with their late calls, are the first model's.
 //
+// The fourth model is of rules that change (rules.go): by each of two rules a record is another
+// member's, nobody's, or one's of another shard. Workers of either take a partition over in the
+// middle of a sweep; in one shard two of them at once, each a zombie to the other. Calls of
+// somebody who was replaced come late, Redis or one master goes back, texts that nothing is by are
+// cleaned up. A worker finishes sweeps by the rules of their fingerprints, levels shards that
+// lag by those that are noted where the others are, and then goes by its own.
+//
+// What holds in every state: all that a record has changed, in all shards, is what it comes to by
+// one of the rules, once, as far as the ledgers denote it. From every state the end can be reached,
+// also by workers who find only what others left: a text that isn't there is in the way.
+//
+// Where there are several shards it takes for granted what no ledger of one shard can know: that
+// Redis doesn't go back past a change of rules, that what is on its way as it goes back is lost,
+// and that no call which begins a batch is still on its way once a worker by other rules has come.
+// A test shows that without this a record can count by both rules, or by neither.
+//
 // A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.
 package model

@@ -1,0 +1,95 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func (w *ruled) String() string {
+	return fmt.Sprintf("members %v, shards %d, workers %d, %+v", w.members, w.shards, w.workers, w.faults)
+}
+
+// What records come to by A and by B: another member's, nobody's, or one's of another shard.
+var (
+	inOne  = [ruleCount][]int8{{2, 1, 2}, {1, 2, 0}}
+	inTwo  = [ruleCount][]int8{{1, 3, 2}, {3, 1, 4}}
+	inBoth = [ruleCount][]int8{{1, 3, 2, 4}, {3, 0, 4, 1}}
+)
+
+func TestEachRecordCountsByOneOfTheRulesWhateverHappens(t *testing.T) {
+	t.Parallel()
+	worlds := []*ruled{
+		{members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 2, late: 1, rollback: 1, forget: 1}},
+		{members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, late: 1, rollback: 1}},
+		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, forget: 1}},
+		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 2, late: 2, rollback: 1}},
+		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 2, late: 2, apart: 1}},
+	}
+	if *large {
+		worlds = []*ruled{
+			{members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, late: 1, rollback: 1, forget: 1}},
+			{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, rollback: 1, apart: 1, forget: 1}},
+			{members: inBoth, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, apart: 1}},
+		}
+	}
+	for _, w := range worlds {
+		t.Run(w.String(), func(t *testing.T) {
+			t.Parallel()
+			f, v := search(w.space())
+			if v != nil {
+				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			}
+			t.Log(f)
+		})
+	}
+}
+
+// Each broken rule with the smallest world that shows what it is for.
+func TestEveryBrokenRuleOfRulesIsCaught(t *testing.T) {
+	t.Parallel()
+	for variant, w := range map[ruledVariant]*ruled{
+		ownAlways:       {members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 1}},
+		textApart:       {members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 1}},
+		markNotCompared: {members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 1, late: 1, rollback: 1}},
+		notedInMemory:   {members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, rollback: 1}},
+		levelledByOwn:   {members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 1}},
+		levelledByLast:  {members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 2}},
+		leftBehind:      {members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 1}},
+		wholeUnnoted:    {members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 1}},
+		knownUnnoted:    {members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 3}},
+		textForgotten:   {members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 1, forget: 1}},
+	} {
+		t.Run(string(variant), func(t *testing.T) {
+			w.variant = variant
+			f, v := search(w.space())
+			if v == nil {
+				t.Fatalf("nobody notices that %s: %v", variant, f)
+			}
+			t.Logf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			w.variant = ""
+			if _, v := search(w.space()); v != nil {
+				t.Fatalf("the protocol itself fails there: %s\n  %s", v.what, strings.Join(v.story, "\n  "))
+			}
+		})
+	}
+}
+
+// What guarantees.md lists as not promised: whoever makes one of these hold takes it out of both.
+func TestWhatIsntPromisedWhereRulesOfSeveralShardsChangeCanHappen(t *testing.T) {
+	t.Parallel()
+	for what, faults := range map[string]ruledFaults{
+		"a late call of other rules begins a batch": {replaced: 1, late: 1},
+		"Redis goes back past a change of rules":    {replaced: 1, rollback: 1},
+		"a master goes back past a change of rules": {replaced: 1, apart: 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := &ruled{members: inTwo, shards: 2, workers: 1, beyond: true, faults: faults}
+			f, v := search(w.space())
+			if v == nil {
+				t.Fatalf("it is right all the same: %v", f)
+			}
+			t.Logf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+		})
+	}
+}
