@@ -18,7 +18,7 @@ type Expected struct {
 	// Expires is when each key goes, in Unix ms.
 	Expires map[string]int64
 	// Names are what members are called who have a standing: when they said so, Unix ms, a blank and
-	// the name.
+	// the name. An event whose windows are all over names nobody.
 	Names map[string]string
 }
 
@@ -36,25 +36,31 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 		if expires <= now.UnixMilli() {
 			continue
 		}
-		name := fmt.Sprintf("%s:%s:%s", b.name, w.period.Name, w.name)
+		listing := fmt.Sprintf("%s:%s:%s", b.name, w.period.Name, w.name)
 		scores := make(map[string]uint64, len(set.members))
 		for user, s := range set.members {
 			bits, err := set.layout.score(w, s)
 			if err != nil {
-				return e, fmt.Errorf("%q in %s: %w", user, name, err)
+				return e, fmt.Errorf("%q in %s: %w", user, listing, err)
 			}
 			scores[user] = bits
-			if is, ok := o.names[user]; ok {
+			is := name{}
+			for until, said := range o.names[user] {
+				if until > now.UnixMilli() {
+					is = later(is, said)
+				}
+			}
+			if is.text != "" {
 				e.Names[user] = fmt.Sprintf("%d %s", is.time, is.text)
 			}
 		}
-		e.Boards[name] = scores
+		e.Boards[listing] = scores
 		rule := ""
 		if r := set.layout.rule; !o.config.byDefault(r) {
 			rule = " " + r.text()
 		}
-		e.Windows[name] = fmt.Sprintf("%d %d%s %d", w.start, w.end, rule, expires)
-		e.Expires[name] = expires + 24*time.Hour.Milliseconds()
+		e.Windows[listing] = fmt.Sprintf("%d %d%s %d", w.start, w.end, rule, expires)
+		e.Expires[listing] = expires + 24*time.Hour.Milliseconds()
 	}
 	return e, nil
 }

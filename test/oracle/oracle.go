@@ -97,7 +97,9 @@ type Oracle struct {
 	ids     map[At]string        // of the bad ones
 	windows map[string][]*window // by period
 	boards  map[board]*sorted
-	names   map[string]name // by user
+	// names are what users are called by events of the same longest window, by user and the end of
+	// its retention.
+	names map[string]map[int64]name
 
 	records []Record // with Duplicates
 	behind  bool     // not all of them were gone through
@@ -113,6 +115,13 @@ type board struct {
 type name struct {
 	time int64
 	text string
+}
+
+func later(a, b name) name {
+	if a.time > b.time || a.time == b.time && a.text > b.text {
+		return a
+	}
+	return b
 }
 
 // sorted is what a sorted set has.
@@ -131,7 +140,7 @@ func New(c Config) *Oracle {
 func (o *Oracle) reset() {
 	o.counts, o.reasons, o.ids, o.behind = Counts{Dead: map[string]int64{}}, map[At]string{}, map[At]string{}, false
 	o.windows, o.boards = map[string][]*window{}, map[board]*sorted{}
-	o.names = map[string]name{}
+	o.names = map[string]map[int64]name{}
 }
 
 // Add takes a committed record, in any order, each once. It returns the reason why it
@@ -161,19 +170,23 @@ func (o *Oracle) now(r Record) (reason string) {
 		o.ids[At{r.Partition, r.Offset}] = id
 		return reason
 	}
-	counts, early := false, true
+	counts, early, until := false, true, int64(0)
 	for i, name := range e.boards {
 		taken, ahead := o.taken(o.config.rule(name), e.time, r.Time)
 		for _, w := range taken {
 			o.add(board{name, w}, e.user, e.values[i], e.time)
+			until = max(until, w.end+w.period.Retention.Milliseconds())
 		}
 		counts, early = counts || len(taken) > 0, early && ahead
 	}
 	switch {
 	case counts:
 		o.counts.Applied++
-		if is := o.names[e.user]; e.name != "" && (e.time > is.time || e.time == is.time && e.name > is.text) {
-			o.names[e.user] = name{e.time, e.name}
+		if e.name != "" {
+			if o.names[e.user] == nil {
+				o.names[e.user] = map[int64]name{}
+			}
+			o.names[e.user][until] = later(o.names[e.user][until], name{e.time, e.name})
 		}
 	case early:
 		o.counts.Early++

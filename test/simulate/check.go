@@ -31,7 +31,7 @@ func (s *setup) oracle() oracle.Config {
 	first := map[string]time.Weekday{"monday": time.Monday, "sunday": time.Sunday}[s.WeekStart]
 	c := oracle.Config{
 		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
-		Duplicates: s.Duplicates,
+		Duplicates: s.Duplicates, Names: s.Names,
 	}
 	for _, name := range s.Periods {
 		c.Periods = append(c.Periods, oraclePeriod(name, s.Layout))
@@ -173,6 +173,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	if text := d.String(); text != "" {
 		w.failf("the standings differ from the oracle's%s:\n%s", sh.named(), text)
 	}
+	sh.checkNames(want.Names)
 	d = oracle.Differences{}
 	expires := map[string]string{}
 	for name, at := range want.Expires {

@@ -59,6 +59,7 @@ type setup struct {
 	Readers         int           // of boards
 	NoLetters       bool          // the dead-letter topic isn't there
 	Beheaded        int           // offsets, about, that logs have lost before anybody comes
+	Names           bool          // members are called by their events
 	Duplicates      int64         // offsets that a repeat is looked for; 0: repeats count
 	Ruled           []ruledBoard  // boards by rules of their own
 	Books           []book        // configurations that it is run by, one after the other; none: it doesn't change
@@ -91,6 +92,9 @@ func draw(seed int64) *plan {
 		p := draw(seed - repeatsFrom)
 		p.seed = seed
 		p.repeats()
+		if (seed-repeatsFrom)%3 == 2 {
+			p.name()
+		}
 		return p
 	}
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(seed), 0x5eed))}

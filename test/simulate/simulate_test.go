@@ -129,7 +129,10 @@ func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
 	if all.Counts[repeatsFound] < n {
 		t.Errorf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
 	}
-	t.Logf("%d duplicates in %d worlds", all.Counts[repeatsFound], n)
+	if all.Counts[membersCalled] < n {
+		t.Errorf("%d members are called something in %d worlds", all.Counts[membersCalled], n)
+	}
+	t.Logf("%d duplicates, %d members with names in %d worlds", all.Counts[repeatsFound], all.Counts[membersCalled], n)
 }
 
 // each is how many worlds a process lives, of all kinds.

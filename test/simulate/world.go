@@ -267,6 +267,7 @@ func (p *process) config(s size) ingest.Config {
 		Standings: p.standings(),
 		Log:       zap.New(&logCore{p: p}), Stats: p.stats,
 	}
+	p.names(&c)
 	p.rules(&c)
 	return c
 }
