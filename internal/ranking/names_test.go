@@ -83,6 +83,7 @@ func TestANameGoesWithTheLastWindow(t *testing.T) {
 }
 
 func TestAnErasedMemberIsCalledNothing(t *testing.T) {
+	alone(t)
 	f := fixed(t)
 	for _, id := range []string{"u1", "u2", "u3"} {
 		f.called(t, id, "Name of "+id, 50)

@@ -167,7 +167,7 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 	t.Parallel()
 	server := testenv.PrivateRedis(t)
 	c := server.Client(t)
-	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr()})
+	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr(), "event.fields.name": "name"})
 	place.Start(t)
 	place.Publish(t, earned(1, 200)...)
 	place.AwaitCaughtUp(t, within)
