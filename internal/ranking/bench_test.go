@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/testenv"
 )
@@ -109,6 +110,66 @@ func BenchmarkApplyNames(b *testing.B) {
 	}
 	for way, unit := range map[int]string{1: "same", 2: "changed", 3: "unsaid"} {
 		b.ReportMetric(used[way].Seconds()/used[0].Seconds(), unit)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// What boards by other rules cost a piece: Redis's CPU as a share of what the same members take by
+// the default rule, one board of three windows each.
+//
+//	go test -run - -bench ApplyRules -benchtime 300x ./internal/ranking
+func BenchmarkApplyRules(b *testing.B) {
+	const population = 200_000
+	client := testenv.PrivateRedis(b).Client(b)
+	ways := []struct{ name, rule string }{
+		{"default", ""}, {"sum-of-3", "sum(gold:9999,silver:9999,bronze:9999)"},
+		{"best-of-1", "best(lap:9999999:fewest)"}, {"best-of-3", "best(stage:999,revives:99:fewest,coins:9999)"}, {"last-of-1", "last(elo:9999999)"},
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	fixtures, fills := make([]*fixture, len(ways)), make([]func(), len(ways))
+	for i, w := range ways {
+		f := newFixture(b, client, fmt.Sprint("bench-rules-", i))
+		r := f.byRule(b, w.rule)
+		preload(b, f, 0)
+		value := func(m *ledger.Member) {
+			if r == nil {
+				return
+			}
+			tuple := codec.Tuple{}
+			for field := range r.Fields.Len() {
+				tuple[field] = random.Int64N(3)
+			}
+			v := r.Value(&tuple, m.Time)
+			m.Points, m.Time = v.Packed, v.Time
+		}
+		fills[i] = func() {
+			f.fill(random, population)
+			for m := range f.piece.Groups[0].Members {
+				value(&f.piece.Groups[0].Members[m])
+			}
+		}
+		for from := 0; from < population; from += benchMembers {
+			fills[i]()
+			for m := range f.piece.Groups[0].Members {
+				f.piece.Groups[0].Members[m].ID = benchID(from + m)
+			}
+			f.mustApply(b)
+		}
+		fixtures[i] = f
+	}
+	used := make([]time.Duration, len(ways))
+	b.ResetTimer()
+	for n := range b.N {
+		for i := range ways {
+			way := (n + i) % len(ways)
+			fills[way]()
+			before := redisCPU(b, client)
+			fixtures[way].mustApply(b)
+			used[way] += redisCPU(b, client) - before
+		}
+	}
+	for way := 1; way < len(ways); way++ {
+		b.ReportMetric(used[way].Seconds()/used[0].Seconds(), ways[way].name)
 	}
 	b.ReportMetric(0, "ns/op")
 }
