@@ -149,7 +149,7 @@ func keys(args []string) []string {
 }
 
 // windowKeys are those of apply.lua's windows: of each its sorted set and its hidden set.
-func windowKeys(args []string) []string { return keys(args)[7:] }
+func windowKeys(args []string) []string { return keys(args)[8:] }
 
 // arguments are those of a script, behind its keys.
 func arguments(args []string) []string { return args[3+len(keys(args)):] }
