@@ -34,7 +34,7 @@ type Set struct {
 	held  int      // hashes in the table
 	// Where a hash goes is nobody's to know: who could choose ids by that would make all of
 	// them collide. What is found doesn't depend on it.
-	seed [2]uint64
+	seed [4]uint64
 
 	times times
 }
@@ -43,7 +43,7 @@ type Set struct {
 func New(n int64) *Set {
 	s := &Set{
 		ring: make([]ID, n), table: make([]uint32, 2*n), next: -1,
-		seed: [2]uint64{rand.Uint64(), rand.Uint64()}, //nolint:gosec // as unknown to producers as it has to be
+		seed: [4]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()}, //nolint:gosec // as unknown to producers as it has to be
 	}
 	s.times.every = max(1, n/timesKept)
 	return s
@@ -113,7 +113,9 @@ func (s *Set) step() {
 
 // home is where a hash's search begins.
 func (s *Set) home(id ID) int {
+	// Two rounds: by one, ids of which one half is the same go up by steps, which crowd by some seeds.
 	high, low := bits.Mul64(id.a^s.seed[0], id.b^s.seed[1])
+	high, low = bits.Mul64(high^low^s.seed[2], s.seed[3]|1)
 	at, _ := bits.Mul64(high^low, uint64(len(s.table)))
 	return int(at)
 }

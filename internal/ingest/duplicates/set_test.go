@@ -180,19 +180,21 @@ func TestIDsThatAreAlikeInAnyBitsDoNotCrowd(t *testing.T) {
 		func(i uint64) ID { return ID{i << 50, 7} },
 		func(i uint64) ID { return ID{i, i} },
 	} {
-		s := New(n)
-		s.Begin(0)
-		for o := range int64(n) {
-			s.Add(o, alike(uint64(o)+1))
-		}
-		longest, run := 0, 0
-		for _, i := range s.table {
-			if run++; i == 0 {
-				run = 0
+		for range 100 { // seeds: a hash that crowds by few of them is one that can be waited for
+			s := New(n)
+			s.Begin(0)
+			for o := range int64(n) {
+				s.Add(o, alike(uint64(o)+1))
 			}
-			longest = max(longest, run)
+			longest, run := 0, 0
+			for _, i := range s.table {
+				if run++; i == 0 {
+					run = 0
+				}
+				longest = max(longest, run)
+			}
+			require.Less(t, longest, 200)
 		}
-		require.Less(t, longest, 200)
 	}
 }
 
