@@ -1,19 +1,14 @@
 package top
 
-// A board as `consumer top` and `consumer rank` read it: which window is meant,
-// and what Redis holds of it.
+// A board as `consumer top` and `consumer rank` read it: what Redis holds of it.
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -28,92 +23,6 @@ func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{r}, nil
-}
-
-// checkBoard refuses a board that no event can name.
-func checkBoard(cfg *config.Config, board string) error {
-	if err := config.CheckBoard(board); err != nil {
-		return cli.Usagef("%q %w", board, err)
-	}
-	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
-		return cli.Usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
-	}
-	return nil
-}
-
-// checkPeriod refuses a period whose windows a board doesn't have.
-func checkPeriod(cfg *config.Config, board string, p periods.Period) error {
-	if !cfg.Has(board, p) {
-		return cli.Usagef("board %s has no %s windows: see periods of it in boards", board, p)
-	}
-	return nil
-}
-
-// enabledPeriod finds a period that is kept.
-func enabledPeriod(cfg *config.Config, name string) (periods.Rule, error) {
-	if err := cfg.KnowsPeriod(name); err != nil {
-		return periods.Rule{}, cli.Usagef("%w", err)
-	}
-	var kept []string
-	for i := range cfg.Periods {
-		p := &cfg.Periods[i]
-		if p.Enabled && string(p.Name) == name {
-			return cfg.Rule(p)
-		}
-		if p.Enabled {
-			kept = append(kept, string(p.Name))
-		}
-	}
-	return periods.Rule{}, cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
-}
-
-// zoneOf is the zone that a period's times are shown in: its calendar's, or that of the
-// configuration.
-func zoneOf(cfg *config.Config, name periods.Period) string {
-	for _, p := range cfg.Periods {
-		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
-			return p.Own.TimeZone
-		}
-	}
-	return cfg.TimeZone
-}
-
-// Windows that are meant relative to Redis's clock.
-const (
-	windowCurrent  = "current"
-	windowPrevious = "previous"
-)
-
-// window finds the one that a name means: current, previous, or a window's own. Of a season
-// that is over the current one is the last there was.
-func (r *Reader) window(ctx context.Context, p *periods.Rule, name string) (periods.Window, error) {
-	if name != windowCurrent && name != windowPrevious {
-		w, err := p.Named(name)
-		if err != nil {
-			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
-		}
-		return w, nil
-	}
-	now, err := r.Boards.Now(ctx)
-	if err != nil {
-		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
-	}
-	w, ok, err := p.Latest(now.UnixMilli())
-	switch {
-	case err != nil:
-		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
-	case !ok:
-		first, _ := p.First() // or it would have begun
-		return periods.Window{}, cli.Usagef("%s hasn't begun: its first window, %s, starts at %s", p.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))
-	}
-	if name == windowCurrent {
-		return w, nil
-	}
-	before, ok := p.Previous(w)
-	if !ok {
-		return periods.Window{}, cli.Usagef("there is no %s window before %s", p.Name(), w.Name)
-	}
-	return before, nil
 }
 
 // read makes a board of what the store answers. A prefix under which there is nothing is
@@ -140,11 +49,11 @@ func (r *Reader) top(ctx context.Context, board string, w periods.Window, offset
 // Leaders are the first members of a board in the current window of a period. A board that
 // Redis has lost is an error.
 func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
-	rule, err := enabledPeriod(r.Config, string(p))
+	rule, err := windows.Enabled(r.Config, string(p))
 	if err != nil {
 		return ranking.Board{}, err
 	}
-	w, err := r.window(ctx, &rule, windowCurrent)
+	w, err := windows.Find(ctx, r.Reader, &rule, windows.Current)
 	if err != nil {
 		return ranking.Board{}, err
 	}

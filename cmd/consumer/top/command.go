@@ -9,10 +9,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 )
-
-const windowHelp = "the `window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
 
 const shardsHelp = "with --json: add what counts in each shard, by its ledger"
 
@@ -53,18 +52,18 @@ the id is as it is.`,
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, zoneOf(r.Config, w.Period), shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, windows.Zone(r.Config, w.Period), shards))
 					}
 					none := ""
 					if b.Listed && b.Lost == "" && len(b.Standings) == 0 {
 						none = "no member has a rank above " + units.Thousands(int64(offset))
 					}
-					return newText(p.Stdout, zoneOf(r.Config, w.Period)).write(&shown, none)
+					return newText(p.Stdout, windows.Zone(r.Config, w.Period)).write(&shown, none)
 				})
 			})
 		},
 	}
-	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
+	c.Flags().StringVar(&window, "window", windows.Current, windows.Help)
 	c.Flags().IntVar(&limit, "limit", 10, "how many `members`")
 	c.Flags().IntVar(&offset, "offset", 0, "how many `members` to leave out first")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -32,8 +33,8 @@ it: their points go on, and the rank is the one that they would have.`,
 		Args: cli.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			member := args[2]
-			if len(member) < 1 || len(member) > 256 {
-				return cli.Usagef("a member's id has 1 to 256 bytes, not %d", len(member))
+			if err := windows.CheckMember(member); err != nil {
+				return err
 			}
 			if around < 0 || around > 1000 {
 				return cli.Usagef("--around has to be 0 to 1000")
@@ -56,9 +57,9 @@ it: their points go on, and the rank is the one that they would have.`,
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, zoneOf(r.Config, w.Period), shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, windows.Zone(r.Config, w.Period), shards))
 					}
-					text := newText(p.Stdout, zoneOf(r.Config, w.Period))
+					text := newText(p.Stdout, windows.Zone(r.Config, w.Period))
 					text.marked = member
 					none := ""
 					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
@@ -72,7 +73,7 @@ it: their points go on, and the rank is the one that they would have.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&window, "window", windowCurrent, windowHelp)
+	c.Flags().StringVar(&window, "window", windows.Current, windows.Help)
 	c.Flags().IntVar(&around, "around", 0, "how many `members` above and below to show as well")
 	c.Flags().BoolVar(&shadow, "shadow", false, "show the member even if they are banned, with the rank that they would have")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
@@ -87,14 +88,8 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 	if err != nil {
 		return err
 	}
-	if err := checkBoard(l.Config, board); err != nil {
-		return err
-	}
-	kept, err := enabledPeriod(l.Config, period)
+	kept, err := windows.Check(l.Config, board, period)
 	if err != nil {
-		return err
-	}
-	if err := checkPeriod(l.Config, board, kept.Name()); err != nil {
 		return err
 	}
 	r, err := Open(ctx, l.Config)
@@ -102,7 +97,7 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 		return err
 	}
 	defer r.Close()
-	w, err := r.window(ctx, &kept, window)
+	w, err := windows.Find(ctx, r.Reader, &kept, window)
 	if err != nil {
 		return err
 	}

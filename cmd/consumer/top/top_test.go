@@ -11,6 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
@@ -246,13 +247,13 @@ func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	previous, _ := w.reader.Calendar.Previous(current)
-	for name, want := range map[string]periods.Window{windowCurrent: current, windowPrevious: previous} {
-		got, err := w.reader.window(t.Context(), new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)), name)
+	for name, want := range map[string]periods.Window{windows.Current: current, windows.Previous: previous} {
+		got, err := windows.Find(t.Context(), w.reader.Reader, new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)), name)
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if w, err := w.reader.window(t.Context(), new(periods.BuiltIn(periods.AllTime, w.reader.Calendar)), windowPrevious); err == nil {
+	if w, err := windows.Find(t.Context(), w.reader.Reader, new(periods.BuiltIn(periods.AllTime, w.reader.Calendar)), windows.Previous); err == nil {
 		t.Errorf("nothing is before all of time, but %+v", w)
 	}
 }

@@ -1,0 +1,120 @@
+// Package windows finds the window that a command line means: of which board and period, by
+// its name or by Redis's clock.
+package windows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/periods"
+)
+
+// Windows that are meant relative to Redis's clock.
+const (
+	Current  = "current"
+	Previous = "previous"
+)
+
+// Help is what a flag that names a window says of itself.
+const Help = "the `window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
+
+// Check is the period of this name, if it is kept and the board has windows of it. It refuses a
+// board that no event can name.
+func Check(cfg *config.Config, board, period string) (periods.Rule, error) {
+	if err := checkBoard(cfg, board); err != nil {
+		return periods.Rule{}, err
+	}
+	kept, err := Enabled(cfg, period)
+	if err != nil {
+		return periods.Rule{}, err
+	}
+	if !cfg.Has(board, kept.Name()) {
+		return periods.Rule{}, cli.Usagef("board %s has no %s windows: see periods of it in boards", board, period)
+	}
+	return kept, nil
+}
+
+func checkBoard(cfg *config.Config, board string) error {
+	if err := config.CheckBoard(board); err != nil {
+		return cli.Usagef("%q %w", board, err)
+	}
+	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
+		return cli.Usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
+	}
+	return nil
+}
+
+// Enabled is the period of this name, if it is kept.
+func Enabled(cfg *config.Config, name string) (periods.Rule, error) {
+	if err := cfg.KnowsPeriod(name); err != nil {
+		return periods.Rule{}, cli.Usagef("%w", err)
+	}
+	var kept []string
+	for i := range cfg.Periods {
+		p := &cfg.Periods[i]
+		if p.Enabled && string(p.Name) == name {
+			return cfg.Rule(p)
+		}
+		if p.Enabled {
+			kept = append(kept, string(p.Name))
+		}
+	}
+	return periods.Rule{}, cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+}
+
+// CheckMember refuses a member's id that no event can have.
+func CheckMember(member string) error {
+	if len(member) < 1 || len(member) > 256 {
+		return cli.Usagef("a member's id has 1 to 256 bytes, not %d", len(member))
+	}
+	return nil
+}
+
+// Zone is the name of the zone that a period's times are shown in: its calendar's, or that of
+// the configuration.
+func Zone(cfg *config.Config, name periods.Period) string {
+	for _, p := range cfg.Periods {
+		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
+			return p.Own.TimeZone
+		}
+	}
+	return cfg.TimeZone
+}
+
+// Find finds the window that a name means: current, previous, or a window's own. Of a season
+// that is over the current one is the last there was.
+func Find(ctx context.Context, r *clients.Reader, p *periods.Rule, name string) (periods.Window, error) {
+	if name != Current && name != Previous {
+		w, err := p.Named(name)
+		if err != nil {
+			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
+		}
+		return w, nil
+	}
+	now, err := r.Boards.Now(ctx)
+	if err != nil {
+		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
+	}
+	w, ok, err := p.Latest(now.UnixMilli())
+	switch {
+	case err != nil:
+		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+	case !ok:
+		first, _ := p.First() // or it would have begun
+		return periods.Window{}, cli.Usagef("%s hasn't begun: its first window, %s, starts at %s", p.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))
+	}
+	if name == Current {
+		return w, nil
+	}
+	before, ok := p.Previous(w)
+	if !ok {
+		return periods.Window{}, cli.Usagef("there is no %s window before %s", p.Name(), w.Name)
+	}
+	return before, nil
+}
