@@ -106,3 +106,22 @@ func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBansOfAMemberAreThoseOfABoardAndOfAll(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.begin(t)
+	members := membersOf(f.store, 2)
+	ann, bob := members[0], members[1]
+	of := func(board, member string) []Ban {
+		all, err := f.store.BansOf(t.Context(), board, member)
+		require.NoError(t, err)
+		return all
+	}
+	require.Empty(t, of("eu", ann))
+	for _, b := range []Ban{{Member: ann}, {Board: "eu", Member: ann, Erased: true}, {Board: "us", Member: ann}} {
+		require.NoError(t, f.store.Ban(t.Context(), b))
+	}
+	require.Equal(t, []Ban{{Member: ann}, {Board: "eu", Member: ann, Erased: true}}, of("eu", ann))
+	require.Equal(t, []Ban{{Member: ann}}, of("global", ann))
+	require.Empty(t, of("eu", bob))
+}
