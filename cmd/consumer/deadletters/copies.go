@@ -28,13 +28,13 @@ func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
 			}
 		}
 		if cut > 0 {
-			fmt.Fprintf(r.p.Stderr, "note: Kafka has deleted the beginning of %s of %s: an original whose copy was there is shown as open\n",
+			fmt.Fprintf(r.reading.Stderr, "note: Kafka has deleted the beginning of %s of %s: an original whose copy was there is shown as open\n",
 				units.Plural(cut, "partition"), topic)
 		}
 		all = append(all, partitions...)
 	}
 	found := originals{}
-	return found, r.records(ctx, "looking for copies", all, quiet, func(_ *scan.Stretch, rec *recordbatch.Record) error {
+	return found, r.reading.Each(ctx, "looking for copies", all, quiet, func(_ *scan.Stretch, rec *recordbatch.Record) error {
 		if of, ok := copyOf(rec); ok {
 			found.add(of)
 		}

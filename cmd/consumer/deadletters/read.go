@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -19,7 +18,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
-	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/recordbatch"
@@ -53,13 +51,13 @@ func (f *filter) takes(l *deadLetter) bool {
 // reader reads dead letters as of when it was opened.
 type reader struct {
 	scope
-	p      *cli.Program
 	kafka  *config.Kafka
 	client *kafka.Client
 	dead   []*scan.Stretch // of dead-letter topics
 	having []string        // the sources that have one
 	none   []string        // those of which nothing was ever dead-lettered
-	slowed bool            // it was shown that a quota slows this down
+
+	reading scan.Reading
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -77,7 +75,8 @@ func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reade
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{scope: s, p: p, kafka: c, client: client}
+	r := &reader{scope: s, kafka: c, client: client}
+	r.reading = scan.Reading{Stderr: p.Stderr, Explain: r.explain}
 	for _, topic := range s.topics {
 		lacks, err := r.find(ctx, topic)
 		if err != nil {
@@ -177,50 +176,13 @@ func (r *reader) each(ctx context.Context, quiet bool, take func(*deadLetter) er
 			return err
 		}
 	}
-	return r.records(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
+	return r.reading.Each(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
 		l := readRecord(s.Topic, s.Partition, rec)
 		if !r.takes(l) || l.fault == "" && copied.has(l.source) {
 			return nil
 		}
 		return take(l)
 	})
-}
-
-// records gives all records of some stretches to take, and shows how far it has come, on a
-// terminal that isn't written to otherwise.
-func (r *reader) records(ctx context.Context, what string, all []*scan.Stretch, quiet bool, take func(*scan.Stretch, *recordbatch.Record) error) error {
-	note := func(line string) { fmt.Fprintln(r.p.Stderr, line) }
-	var passed atomic.Int64
-	if _, ok := terminal.Width(r.p.Stderr); ok && !quiet {
-		total := int64(0)
-		for _, s := range all {
-			total += max(0, s.End-s.From)
-		}
-		shown := terminal.ShowProgress(r.p.Stderr, what, "offsets", total, passed.Load)
-		defer shown.Stop()
-		note = shown.Note
-	}
-	for _, s := range all {
-		s.Passed = func(n int64) { passed.Add(n) }
-		s.Throttled = func() {
-			if !r.slowed {
-				note("note: a quota of Kafka's (consumer_byte_rate of this user or of client id " + kafkaconn.ClientID + ") slows this down")
-			}
-			r.slowed = true
-		}
-		var own error // of take, and not of Kafka
-		err := s.Each(ctx, func(rec *recordbatch.Record) error {
-			own = take(s, rec)
-			return own
-		})
-		if own != nil {
-			return own
-		}
-		if err != nil {
-			return r.explain(ctx, err, s.Topic)
-		}
-	}
-	return nil
 }
 
 // nothingOf says of which topics nothing was ever dead-lettered.

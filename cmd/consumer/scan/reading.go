@@ -1,0 +1,60 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// Reading reads stretches for somebody who waits: it shows how far it has come, and once that a
+// quota slows it down.
+type Reading struct {
+	Stderr io.Writer
+	// Explain says what an error of Kafka's means that ended the reading of a topic.
+	Explain func(ctx context.Context, err error, topic string) error
+
+	slowed bool
+}
+
+// Each gives all records of some stretches to take, one stretch after the other, each as
+// Stretch.Each does. Progress is shown on a terminal, unless it is quiet: then something else is
+// written there. An error of take ends it, and is returned as it is.
+func (r *Reading) Each(ctx context.Context, what string, all []*Stretch, quiet bool, take func(*Stretch, *recordbatch.Record) error) error {
+	note := func(line string) { fmt.Fprintln(r.Stderr, line) }
+	var passed atomic.Int64
+	if _, ok := terminal.Width(r.Stderr); ok && !quiet {
+		total := int64(0)
+		for _, s := range all {
+			total += max(0, s.End-s.From)
+		}
+		shown := terminal.ShowProgress(r.Stderr, what, "offsets", total, passed.Load)
+		defer shown.Stop()
+		note = shown.Note
+	}
+	for _, s := range all {
+		s.Passed = func(n int64) { passed.Add(n) }
+		s.Throttled = func() {
+			if !r.slowed {
+				note("note: a quota of Kafka's (consumer_byte_rate of this user or of client id " + kafkaconn.ClientID + ") slows this down")
+			}
+			r.slowed = true
+		}
+		var own error // of take, and not of Kafka
+		err := s.Each(ctx, func(rec *recordbatch.Record) error {
+			own = take(s, rec)
+			return own
+		})
+		if own != nil {
+			return own
+		}
+		if err != nil {
+			return r.Explain(ctx, err, s.Topic)
+		}
+	}
+	return nil
+}
