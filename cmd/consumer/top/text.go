@@ -12,6 +12,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -57,7 +58,7 @@ func (t *text) header(s *strings.Builder, b ranking.Board) {
 }
 
 func (t *text) rows(s *strings.Builder, b ranking.Board) {
-	form := timeForm(b.Tick)
+	form := windows.TimeForm(b.Tick)
 	counted := []string{"POINTS"}
 	if b.Fields.Len() > 0 {
 		counted = nil
@@ -96,19 +97,4 @@ func (t *text) rows(s *strings.Builder, b ranking.Board) {
 		table.Narrow(1, t.width)
 	}
 	table.Write(s)
-}
-
-// timeForm is how exactly a time is written that is known to the tick.
-func timeForm(tick time.Duration) string {
-	switch {
-	case tick <= time.Millisecond:
-		return "2006-01-02 15:04:05.000"
-	case tick <= 10*time.Millisecond:
-		return "2006-01-02 15:04:05.00"
-	case tick <= 100*time.Millisecond:
-		return "2006-01-02 15:04:05.0"
-	case tick < time.Minute:
-		return time.DateTime
-	}
-	return "2006-01-02 15:04"
 }

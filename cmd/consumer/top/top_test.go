@@ -333,7 +333,7 @@ func TestTimesAreAsExactAsTheTick(t *testing.T) {
 	for tick, want := range map[time.Duration]string{
 		time.Millisecond: "05.678", 10 * time.Millisecond: "05.67", 41 * time.Millisecond: "05.6", 472 * time.Millisecond: "04:05", 64 * time.Second: "03:04",
 	} {
-		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(timeForm(tick)); !strings.HasSuffix(got, want) {
+		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(windows.TimeForm(tick)); !strings.HasSuffix(got, want) {
 			t.Errorf("%v: %s", tick, got)
 		}
 	}
