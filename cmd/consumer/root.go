@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/demo"
 	"github.com/standings/standings/cmd/consumer/diff"
 	"github.com/standings/standings/cmd/consumer/drop"
+	"github.com/standings/standings/cmd/consumer/explain"
 	"github.com/standings/standings/cmd/consumer/healthcheck"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/rebuild"
@@ -39,6 +40,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		produce.Command(p),
 		top.Command(p),
 		top.RankCommand(p),
+		explain.Command(p),
 		boards.Command(p),
 		status.Command(p),
 		deadletters.Command(p),

@@ -1,0 +1,196 @@
+// Package explain is the command explain: which events of the log a member's standing is made of,
+// which don't count and why, and whether what they come to is what Redis holds.
+//
+// The promise: a record comes to what the consumer makes of it. It is read by the consumer's own
+// decoder, windows, duplicates and rules, and counts if the ledger has it that was read in the
+// same call as the standing, mid-sweep positions included; so traffic doesn't matter.
+//
+//	Redis   standing and ledger, of one instant ──────────────┐
+//	Kafka   dead letters ─▶ which events were refused          │
+//	        log ─▶ judge ─▶ account (counts, sum or best/last) ┴▶ answer
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ledger"
+	boardrules "github.com/standings/standings/internal/rules"
+)
+
+type flags struct {
+	window string
+	limit  int
+	asJSON bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "explain BOARD PERIOD MEMBER",
+		Short: "Show which events a member's standing is made of",
+		Long: `Reads the log, and shows every event of a member for a window of a board: where it is,
+when it happened, what it changed, and whether it counted; if not, why: it was late, early,
+a duplicate, a dead letter, or isn't applied yet. Then what those that count come to, beside
+what Redis holds, and whether the two agree. Where they don't, what may explain it.
+
+The log is read from the first offset that can hold an event of the window, all partitions,
+to its end. Which events count is judged as the consumer does, by the configuration given,
+and by the ledger as it was in the same call as the standing: traffic doesn't matter.
+It commits no offsets and changes nothing. On a long log it takes its time; Ctrl-C ends it.
+
+The latest --limit events are listed; counts and sums are of all. An id that begins with a
+dash goes after --. Control characters and the like in ids are shown escaped.
+
+The exit code is 0 if the log and Redis agree, 1 if they differ, for a reason that is known
+or not, and 2 if there is no answer: Kafka or Redis couldn't be read, or the command line or
+the configuration is wrong.`,
+		Example: `  consumer explain global weekly Kalobi
+  consumer explain eu monthly Kalobi --window previous --limit 20 --json`,
+		Args: cli.ExactArgs(3),
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.limit < 0 || f.limit > math.MaxInt32 {
+				return cli.Usagef("--limit has to be 0, for all, or more")
+			}
+			if err := windows.CheckMember(args[2]); err != nil {
+				return err
+			}
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			period, err := windows.Check(l.Config, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			q := &question{board: args[0], period: period, member: args[2], hash: fold.Hash([]byte(args[2]))}
+			err = run(c.Context(), p, l.Config, &f, q)
+			if err != nil && !errors.Is(err, errDiffer) {
+				return cli.NoAnswer(err)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&f.window, "window", windows.Current, windows.Help)
+	c.Flags().IntVar(&f.limit, "limit", 100, "list the latest so many `events`; 0 for all")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+// errDiffer is an answer, unlike every other error.
+var errDiffer = errors.New("the log and Redis differ")
+
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *question) error {
+	r, err := clients.OpenReader(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if q.window, err = windows.Find(ctx, r, &q.period, f.window); err != nil {
+		return err
+	}
+	a, err := find(ctx, p, r, q, f.limit)
+	if err != nil {
+		return err
+	}
+	a.judge()
+	zone := windows.Zone(cfg, q.window.Period)
+	if f.asJSON {
+		err = cli.WriteJSON(p.Stdout, a.report(zone))
+	} else {
+		err = a.write(p.Stdout, zone)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("write what was found: %w", err)
+	case a.agree == nil:
+		return fmt.Errorf("%w, and it isn't known whether they should agree", errDiffer)
+	case !*a.agree:
+		return errDiffer
+	}
+	return nil
+}
+
+// find asks Redis first: what it has counted is in the log that is read after it.
+func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, limit int) (*answer, error) {
+	cfg := r.Config
+	by, err := rulesOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeld(ctx, r, q)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{held: h, rules: by.id, lookBack: by.lookBack}
+	if a.account, err = newAccount(r, q, h, limit); err != nil {
+		return nil, err
+	}
+	for _, k := range cfg.Kept() {
+		if k.Name == q.window.Period {
+			a.retention, a.lateness = k.Retention, cfg.LatenessOf(k)
+		}
+	}
+	l, err := openLogs(p, cfg, topics(cfg, h))
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	if a.sources, err = l.sources(ctx, h); err != nil {
+		return nil, err
+	}
+	maxFuture := cfg.MaxFuture
+	for _, s := range a.sources {
+		if other := by.ofSweep(cfg, s.position, h.rules); other != nil {
+			s.sweep = other.judge(q)
+			maxFuture = max(maxFuture, time.Duration(other.events.MaxFuture)*time.Millisecond)
+		}
+	}
+	if err := l.begin(ctx, a.sources, q, h, maxFuture); err != nil {
+		return nil, err
+	}
+	own := by.judge(q)
+	if a.unreadable, err = l.refusals(ctx, a.sources, own); err != nil {
+		return nil, err
+	}
+	return a, l.read(ctx, a.sources, own, a.account)
+}
+
+// topics are those of the configuration, and of the ledger.
+func topics(cfg *config.Config, h *held) []string {
+	all := slices.Clone(cfg.Kafka.Topics)
+	for field := range h.state.Ledger {
+		if p, err := ledger.ParsePartition(field); err == nil && !slices.Contains(all, p.Topic) {
+			all = append(all, p.Topic)
+		}
+	}
+	return all
+}
+
+// newAccount makes one by the rule and the layout of the board.
+func newAccount(r *clients.Reader, q *question, h *held, limit int) (*account, error) {
+	a := &account{question: q, limit: limit, erased: h.banned() == "erased"}
+	others, err := r.Config.Rules()
+	if err != nil {
+		return nil, err
+	}
+	if rule := others.Of(q.board); rule != nil {
+		a.rule, a.ruled = *rule, true
+	} else if a.rule, err = boardrules.Default(r.Config.MaxPoints); err != nil {
+		return nil, fmt.Errorf("max_points: %w", err)
+	}
+	a.layout, _ = r.Boards.Shards()[h.shard].Layout(q.board, string(q.window.Period)) // the board was read by it
+	return a, nil
+}

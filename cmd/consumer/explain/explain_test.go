@@ -1,0 +1,185 @@
+package explain
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/clitest"
+)
+
+func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "explain", report{}) }
+
+func TestEveryEventOfAMemberIsListedWithWhatBecameOfIt(t *testing.T) {
+	w := newWorld(t)
+	w.says(t, at(5), `{"event_id":"a","user_id":"ann","points":25}`)
+	w.earns(t, at(6), "bob", 7)
+	w.says(t, at(10), `{"event_id":"b\u001b","user_id":"ann","points":-5,"occurred_at":"2100-03-08T00:00:07.123Z"}`)
+	w.says(t, at(11), `{"user_id":"ann","points":"5"}`)
+	w.says(t, at(12), `{"user_id":"ann","points":1,"board":"eu"}`)
+	w.says(t, at(13), `{"user_id":"ann","points":1,"occurred_at":"2100-03-07T23:59:59.999Z"}`)
+	w.says(t, at(14), `{"user_id":"ann","points":1,"board":["a b"]}`)
+	w.publish(t, &kgo.Record{Topic: "points", Partition: 2, Timestamp: at(20), Value: []byte(`{"user_id":"ann","points":1000,"board":["eu","global"]}`)})
+	// A week and a day after the window, and a day is what it takes.
+	w.says(t, at(8*86400+1), `{"user_id":"ann","points":3,"occurred_at":"2100-03-08T00:00:30Z"}`)
+	w.counts(t)
+	w.earns(t, at(40), "ann", 9)
+	w.shows(t, 0, `
+global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  ann
+
+RECORD      RECORD TIME              TIME                     EVENT ID  POINTS  RESULT       WHY
+points/0@0  2100-03-08 00:00:05.000  2100-03-08 00:00:05.000  a            +25  counted
+points/0@2  2100-03-08 00:00:10.000  2100-03-08 00:00:07.123  b\x1b         -5  counted
+points/0@3  2100-03-08 00:00:11.000  2100-03-08 00:00:11.000  -              -  dead letter  invalid: points at byte 26 is not a number: "5"
+points/0@6  2100-03-08 00:00:14.000  2100-03-08 00:00:14.000  -              -  dead letter  unknown_board: board at byte 37 is not a board's name: "a b"
+points/2@0  2100-03-08 00:00:20.000  2100-03-08 00:00:20.000  -         +1,000  counted
+points/0@7  2100-03-16 00:00:01.000  2100-03-08 00:00:30.000  -             +3  late         the window took records until 2100-03-16 00:00:00
+points/0@8  2100-03-08 00:00:40.000  2100-03-08 00:00:40.000  -             +9  not applied  behind the ledger
+
+3 events counted, 1 late, 2 dead-lettered, 1 not applied yet
+
+                    RANK  POINTS  REACHED AT
+the events come to         1,020  2100-03-08 00:00:20.00
+Redis has              1   1,020  2100-03-08 00:00:20.00
+
+They agree.
+`, "global", "weekly", "ann", "--window", "2100-W10")
+	r := w.explains(t, 0, "global", "ann", "--limit", "2")
+	require.Equal(t, []string{"late", "not_applied"}, r.results())
+	require.Equal(t, int64(5), r.LeftOut)
+	require.Equal(t, counts{Counted: 3, Late: 1, DeadLetters: 2, NotApplied: 1}, r.Counts)
+	require.Equal(t, int64(1020), *r.Log.Points)
+	require.Len(t, w.explains(t, 0, "global", "ann", "--limit", "0").Events, 7)
+}
+
+func TestWhatSomethingElseWroteDoesNotAgree(t *testing.T) {
+	w := newWorld(t)
+	w.earns(t, at(5), "ann", 25)
+	w.counts(t)
+	old := w.score(t, "global", "ann")
+	w.earns(t, at(6), "ann", 1)
+	w.counts(t)
+	w.explains(t, 0, "global", "ann")
+	old()
+	r := w.explains(t, 1, "global", "ann")
+	require.Equal(t, false, *r.Agree)
+	require.Equal(t, int64(26), *r.Log.Points)
+	require.Equal(t, int64(25), *r.Redis.Points)
+	require.Empty(t, r.Notes)
+}
+
+func TestTheTimeToTheTickHasToAgree(t *testing.T) {
+	w := newWorld(t)
+	w.earns(t, at(5), "ann", 25)
+	w.earns(t, at(5), "bob", 25)
+	w.counts(t)
+	w.earns(t, at(9), "ann", 1)
+	w.earns(t, at(9), "ann", -1)
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, "2100-03-08T00:00:09.000Z", r.Log.ReachedAt)
+	key := w.home(t, "ann").Keys().Listed("global:weekly:2100-W10")
+	score := w.redis.ZScore(t.Context(), key, "bob").Val()
+	require.NoError(t, w.redis.Do(t.Context(), "ZADD", key, score, "ann").Err())
+	require.Equal(t, false, *w.explains(t, 1, "global", "ann").Agree)
+}
+
+func TestAMemberOfNoEventAgreesWithNone(t *testing.T) {
+	w := newWorld(t)
+	w.earns(t, at(5), "ann", 25)
+	w.counts(t)
+	r := w.explains(t, 0, "global", "bob")
+	require.Nil(t, r.Log)
+	require.Nil(t, r.Redis)
+	require.Nil(t, r.Rank)
+	require.Empty(t, r.Events)
+}
+
+func TestBoardsByOtherRulesAreExplainedByThem(t *testing.T) {
+	w := newWorld(t)
+	w.environ = append(w.environ, "STANDINGS_CONFIG="+clitest.Config(t, `
+event: {fields: {stage: run.stage}}
+boards:
+  global: {}
+  arena: {score: best, fields: [{name: stage, max: 999}, {name: revives, max: 99, order: fewest}]}
+  elo: {score: last, fields: [{name: elo, max: 4000}]}
+  medals: {score: sum, fields: [{name: gold, max: 99}, {name: silver, max: 99}]}
+`))
+	for i, run := range [][2]int{{7, 3}, {9, 5}, {9, 2}, {9, 2}, {8, 0}} {
+		w.says(t, at(10+i), fmt.Sprintf(`{"user_id":"ann","run":{"stage":%d},"revives":%d,"board":"arena"}`, run[0], run[1]))
+	}
+	for i, elo := range []int{1200, 900, 1500} { // the second is the latest by its own time
+		w.says(t, at(100), fmt.Sprintf(`{"user_id":"ann","elo":%d,"board":["elo","global"],"points":1,"occurred_at":%q}`, elo, at(10-(i-1)*(i-1)).Format(time.RFC3339)))
+	}
+	w.says(t, at(20), `{"user_id":"ann","gold":1,"silver":4,"board":"medals"}`)
+	w.says(t, at(21), `{"user_id":"ann","gold":1,"silver":-1,"board":"medals"}`)
+	w.counts(t)
+	r := w.explains(t, 0, "arena", "ann")
+	require.Equal(t, []string{"counted", "counted", "counted", "counted", "counted"}, r.results())
+	require.Equal(t, "2100-03-08T00:00:12.000Z", r.Log.ReachedAt)
+	r = w.explains(t, 0, "elo", "ann")
+	require.Equal(t, "2100-03-08T00:00:10.000Z", r.Log.ReachedAt)
+	require.Equal(t, int64(3), *w.explains(t, 0, "global", "ann").Log.Points)
+	w.explains(t, 0, "medals", "ann")
+	w.shows(t, 0, `
+medals weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  ann
+
+RECORD      RECORD TIME              TIME                     EVENT ID  FIELDS             RESULT   WHY
+points/0@8  2100-03-08 00:00:20.000  2100-03-08 00:00:20.000  -         gold 1, silver 4   counted
+points/0@9  2100-03-08 00:00:21.000  2100-03-08 00:00:21.000  -         gold 1, silver -1  counted
+
+2 events counted
+
+                    RANK  FIELDS            REACHED AT
+the events come to        gold 2, silver 3  2100-03-08 00:00:21.000
+Redis has              1  gold 2, silver 3  2100-03-08 00:00:21.000
+
+They agree.
+`, "medals", "weekly", "ann", "--window", "2100-W10")
+}
+
+func TestARepeatOfAnEventFromBeforeTheWindowIsADuplicate(t *testing.T) {
+	w := newWorld(t, "STANDINGS_EVENT_DUPLICATES=3")
+	w.says(t, at(-3600), `{"event_id":"a","user_id":"ann","points":1}`) // of the week before
+	w.says(t, at(5), `{"event_id":"a","user_id":"ann","points":2}`)
+	w.says(t, at(6), `{"event_id":"b","user_id":"ann","points":4}`)
+	w.says(t, at(7), `{"event_id":"b","user_id":"bob","points":8}`)
+	w.says(t, at(8), `{"event_id":"c","user_id":"bob","points":8}`)
+	w.says(t, at(9), `{"event_id":"b","user_id":"ann","points":16}`)
+	w.says(t, at(10), `{"event_id":"c","user_id":"bob","points":8}`)
+	w.says(t, at(11), `{"event_id":"c","user_id":"bob","points":8}`)
+	w.says(t, at(12), `{"event_id":"c","user_id":"bob","points":8}`)
+	w.says(t, at(13), `{"event_id":"b","user_id":"ann","points":32}`) // four offsets after
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, []string{"duplicate", "counted", "duplicate", "counted"}, r.results())
+	require.Equal(t, int64(36), *r.Log.Points)
+	require.Equal(t, int64(1), *r.Partitions[0].From)
+}
+
+func TestACloudEventAndItsFieldsAreReadAsTheConsumerDoes(t *testing.T) {
+	w := newWorld(t, "STANDINGS_EVENT_FIELDS_USER_ID=player.id")
+	w.publish(t, &kgo.Record{Topic: "points", Timestamp: at(9), Value: []byte(`{"player":{"id":"ann"},"points":5}`), Headers: []kgo.RecordHeader{
+		{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_id", Value: []byte("ce-1")}, {Key: "ce_time", Value: []byte("2100-03-08T00:00:03Z")}, {Key: "content-type", Value: []byte("application/json")},
+	}})
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, "ce-1", *r.Events[0].EventID)
+	require.Equal(t, "2100-03-08T00:00:03.000Z", *r.Events[0].Time)
+	require.Equal(t, "2100-03-08T00:00:09.000Z", *r.Events[0].RecordTime)
+}
+
+func TestARecordThatIsNoEventIsTheMembersByItsKey(t *testing.T) {
+	w := newWorld(t)
+	w.publish(t, &kgo.Record{Topic: "points", Timestamp: at(9), Key: []byte("ann"), Value: []byte(`{"user_id":`)},
+		&kgo.Record{Topic: "points", Timestamp: at(9), Key: []byte("bob"), Value: []byte(`{"user_id":`)},
+		&kgo.Record{Topic: "points", Timestamp: at(-9), Value: []byte(`{"user_id":`)})
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, []string{"dead_letter malformed"}, r.results())
+	require.Equal(t, int64(1), r.Unread)
+	require.Contains(t, r.kinds(), noteUnread)
+}

@@ -1,0 +1,84 @@
+package explain
+
+// Events that were refused when they were applied: overflow and window_limit. Which those are
+// depends on the order in which they came, so that the log can't say it again; their dead letters
+// do.
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/scan"
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// refusal is why an event was refused.
+type refusal struct{ Reason, Message string }
+
+// refusals finds the events of the member that were refused. It returns the dead-letter topics
+// that this user may not read.
+func (l *logs) refusals(ctx context.Context, all []*source, own *judge) (unread []string, err error) {
+	of := map[ledger.Partition]*source{}
+	var stretches []*scan.Stretch
+	for _, some := range byTopic(all) {
+		for _, s := range some {
+			of[s.Partition] = s
+		}
+		topic := event.DeadLetterTopic(some[0].Topic)
+		n, err := l.readable(ctx, topic)
+		switch {
+		case errors.Is(err, kafkaconn.ErrNoTopic): // nothing was ever dead-lettered
+			continue
+		case errors.As(err, new(*kafkaconn.RightsError)), errors.Is(err, kafka.TopicAuthorizationFailed):
+			unread = append(unread, topic)
+			continue
+		}
+		if err != nil {
+			return nil, l.explain(ctx, err, topic)
+		}
+		found, err := kafkaconn.AllLogs(ctx, l.client, topic, n)
+		if err != nil {
+			return nil, l.explain(ctx, err, topic)
+		}
+		for p, log := range found {
+			stretches = append(stretches, &scan.Stretch{Client: l.client, Topic: topic, Partition: p, From: log.Start, End: log.End, MaxRecord: largestRecord})
+		}
+	}
+	err = l.reading.Each(ctx, "reading dead letters", stretches, false, func(_ *scan.Stretch, rec *recordbatch.Record) error {
+		if letter, ok := refused(rec, own); ok {
+			if s := of[ledger.Partition{Topic: letter.Topic, Number: letter.Partition}]; s != nil {
+				if s.refused == nil {
+					s.refused = map[int64]refusal{}
+				}
+				s.refused[letter.Offset] = refusal{letter.Reason, letter.Message}
+			}
+		}
+		return nil
+	})
+	return unread, err
+}
+
+// refused reads the dead letter of an event that was refused, unless it is plainly another
+// member's.
+func refused(rec *recordbatch.Record, own *judge) (deadletter.Origin, bool) {
+	var headers []kafka.Header
+	rec.EachHeader(func(key, value []byte) { headers = append(headers, kafka.Header{Key: string(key), Value: value}) })
+	of, original, err := deadletter.Read(headers)
+	if err != nil || !slices.Contains([]event.Reason{event.Overflow, event.WindowLimit}, event.Reason(of.Reason)) {
+		return of, false
+	}
+	var h event.Headers
+	for _, header := range original {
+		h.Note([]byte(header.Key), header.Value)
+	}
+	var e event.Event
+	bad := rec.Value == nil || own.decoder.DecodeWith(&h, rec.Value, of.Time, &e) != nil
+	return of, bad || string(e.User) == own.member
+}

@@ -1,0 +1,198 @@
+package explain
+
+// Logs that a consumer has counted, so that what is explained is what it made of them.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+// monday is when 2100-W10 begins, the window of these tests: it lives as long as this code does.
+var monday = time.Date(2100, 3, 8, 0, 0, 0, 0, time.UTC)
+
+// at is a time of the window, so many seconds after it begins.
+func at(seconds int) time.Time { return monday.Add(time.Duration(seconds) * time.Second) }
+
+// world is a Kafka of the test's own, a prefix of its own, and what leads there.
+type world struct {
+	environ []string
+	client  *kgo.Client
+	redis   *redis.Client
+	prefix  string
+}
+
+func newWorld(t *testing.T, settings ...string) *world {
+	t.Helper()
+	_, environ := clitest.FakeKafka(t)
+	w := &world{prefix: testenv.Prefix(t), redis: testenv.RedisClient(t)}
+	w.environ = slices.Concat(environ, []string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + w.prefix}, settings)
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(strings.TrimPrefix(environ[0], "STANDINGS_KAFKA_BROKERS="), ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	w.client = client
+	return w
+}
+
+// says has a record published to partition 0.
+func (w *world) says(t *testing.T, recorded time.Time, value string) {
+	t.Helper()
+	w.publish(t, &kgo.Record{Topic: "points", Timestamp: recorded, Value: []byte(value)})
+}
+
+// earns has an event of some points published.
+func (w *world) earns(t *testing.T, recorded time.Time, member string, points int) {
+	t.Helper()
+	w.says(t, recorded, fmt.Sprintf(`{"user_id":%q,"points":%d}`, member, points))
+}
+
+func (w *world) publish(t *testing.T, records ...*kgo.Record) {
+	t.Helper()
+	require.NoError(t, w.client.ProduceSync(t.Context(), records...).FirstErr())
+}
+
+func (w *world) config(t *testing.T) *config.Config {
+	t.Helper()
+	file := ""
+	for _, pair := range w.environ {
+		if path, ok := strings.CutPrefix(pair, "STANDINGS_CONFIG="); ok {
+			file = path
+		}
+	}
+	l, err := config.Load(file, w.environ)
+	require.NoError(t, err)
+	return l.Config
+}
+
+// boards are the standings as the consumer writes them.
+func (w *world) boards(t *testing.T) *boards.Boards {
+	t.Helper()
+	m, err := kadm.NewClient(w.client).BrokerMetadata(t.Context())
+	require.NoError(t, err)
+	all, err := clients.NewBoards(w.config(t), w.redis, m.Cluster)
+	require.NoError(t, err)
+	return all
+}
+
+// counts has a consumer count all that there is, and end.
+func (w *world) counts(t *testing.T) {
+	t.Helper()
+	cfg, all := w.config(t), w.boards(t)
+	settings, err := cfg.Kafka.Connection()
+	require.NoError(t, err)
+	transport := clients.NewTransport(cfg, settings)
+	defer transport.CloseIdleConnections()
+	c, err := clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	ends, err := kadm.NewClient(w.client).ListCommittedOffsets(t.Context(), "points")
+	require.NoError(t, err)
+	want := map[string]string{}
+	ends.Each(func(o kadm.ListedOffset) {
+		want[ledger.Partition{Topic: o.Topic, Number: int(o.Partition)}.String()] = ledger.At(o.Offset).String()
+	})
+	require.Eventually(t, func() bool {
+		states, errs := all.States(t.Context())
+		for i := range states {
+			if errs[i] != nil || !maps.Equal(states[i].Ledger, want) {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 20*time.Millisecond)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// home is the store of a member's shard.
+func (w *world) home(t *testing.T, member string) *ranking.Store {
+	t.Helper()
+	all := w.boards(t)
+	return all.Shards()[all.Of().Of(xxhash.Sum64String(member))]
+}
+
+// score is what Redis has of a member, and puts it back.
+func (w *world) score(t *testing.T, board, member string) (putBack func()) {
+	t.Helper()
+	key := w.home(t, member).Keys().Listed(board + ":weekly:2100-W10")
+	score, err := w.redis.ZScore(t.Context(), key, member).Result()
+	require.NoError(t, err)
+	return func() {
+		require.NoError(t, w.redis.ZAdd(t.Context(), key, redis.Z{Score: score, Member: member}).Err())
+	}
+}
+
+// finds has the ledger of a member's shard be at a position of partition 0.
+func (w *world) finds(t *testing.T, member, position string) {
+	t.Helper()
+	require.NoError(t, w.redis.HSet(t.Context(), w.home(t, member).Keys().Ledger(), "points/0", position).Err())
+}
+
+// explains executes the command as JSON, and holds text to the same exit code.
+func (w *world) explains(t *testing.T, code int, board, member string, args ...string) *report {
+	t.Helper()
+	args = append([]string{"explain", board, "weekly", member, "--window", "2100-W10"}, args...)
+	got, out, errs := clitest.Execute(t, Command, w.environ, append(args, "--json")...)
+	require.Equal(t, code, got, out+errs)
+	require.Equal(t, code != 0, errs != "")
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+	require.Equal(t, code == 0, r.Agree != nil && *r.Agree, out)
+	got, out, errs = clitest.Execute(t, Command, w.environ, args...)
+	require.Equal(t, code, got, out+errs)
+	return &r
+}
+
+// shows executes the command, and compares what it writes as text.
+func (w *world) shows(t *testing.T, code int, want string, args ...string) {
+	t.Helper()
+	got, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, args...)...)
+	require.Equal(t, code, got, out+errs)
+	require.Equal(t, strings.TrimPrefix(want, "\n"), out)
+}
+
+// results are those of the events, in their order.
+func (r *report) results() (all []string) {
+	for _, e := range r.Events {
+		text := e.Result
+		if e.Reason != nil {
+			text += " " + *e.Reason
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// kinds are those of the notes.
+func (r *report) kinds() (all []string) {
+	for _, n := range r.Notes {
+		all = append(all, n.Kind)
+	}
+	return all
+}
+
+// scored is a member with a score, for ZADD.
+func scored(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
