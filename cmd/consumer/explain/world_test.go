@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
@@ -37,6 +38,7 @@ func at(seconds int) time.Time { return monday.Add(time.Duration(seconds) * time
 
 // world is a Kafka of the test's own, a prefix of its own, and what leads there.
 type world struct {
+	kafka   *kfake.Cluster
 	environ []string
 	client  *kgo.Client
 	redis   *redis.Client
@@ -45,8 +47,8 @@ type world struct {
 
 func newWorld(t *testing.T, settings ...string) *world {
 	t.Helper()
-	_, environ := clitest.FakeKafka(t)
-	w := &world{prefix: testenv.Prefix(t), redis: testenv.RedisClient(t)}
+	cluster, environ := clitest.FakeKafka(t)
+	w := &world{kafka: cluster, prefix: testenv.Prefix(t), redis: testenv.RedisClient(t)}
 	w.environ = slices.Concat(environ, []string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + w.prefix}, settings)
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(strings.TrimPrefix(environ[0], "STANDINGS_KAFKA_BROKERS="), ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
