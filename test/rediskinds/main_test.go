@@ -134,6 +134,7 @@ func readsBoards(t *testing.T, place *harness.Place) {
 		`"rank": 1`:    {"top", "eu", "monthly", "--json"},
 		`"problems"`:   {"status", "--json"},
 		`"member": "m`: {"rank", "eu", "yearly", "m7", "--json", "--around", "3"},
+		"They agree.":  {"explain", "global", "weekly", "m7"},
 	} {
 		if out := string(place.Command(t, args...)); !strings.Contains(out, want) {
 			t.Errorf("consumer %v doesn't show %q:\n%s", args, want, out)

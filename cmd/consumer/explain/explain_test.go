@@ -105,14 +105,15 @@ event: {fields: {stage: run.stage}}
 boards:
   global: {}
   arena: {score: best, fields: [{name: stage, max: 999}, {name: revives, max: 99, order: fewest}]}
-  elo: {score: last, fields: [{name: elo, max: 4000}]}
+  elo: {score: last, fields: [{name: elo, max: 99999999}]}
   medals: {score: sum, fields: [{name: gold, max: 99}, {name: silver, max: 99}]}
 `))
 	for i, run := range [][2]int{{7, 3}, {9, 5}, {9, 2}, {9, 2}, {8, 0}} {
 		w.says(t, at(10+i), fmt.Sprintf(`{"user_id":"ann","run":{"stage":%d},"revives":%d,"board":"arena"}`, run[0], run[1]))
 	}
-	for i, elo := range []int{1200, 900, 1500} { // the second is the latest by its own time
-		w.says(t, at(100), fmt.Sprintf(`{"user_id":"ann","elo":%d,"board":["elo","global"],"points":1,"occurred_at":%q}`, elo, at(10-(i-1)*(i-1)).Format(time.RFC3339)))
+	// Of the last two the greater counts: they are within a tick of 10 ms.
+	for at, elo := range map[string]int{"09": 1600, "09.999": 1700, "10.001": 1500, "10.005": 900} {
+		w.says(t, monday.Add(time.Minute), fmt.Sprintf(`{"user_id":"ann","elo":%d,"board":["elo","global"],"points":1,"occurred_at":"2100-03-08T00:00:%sZ"}`, elo, at))
 	}
 	w.says(t, at(20), `{"user_id":"ann","gold":1,"silver":4,"board":"medals"}`)
 	w.says(t, at(21), `{"user_id":"ann","gold":1,"silver":-1,"board":"medals"}`)
@@ -122,14 +123,15 @@ boards:
 	require.Equal(t, "2100-03-08T00:00:12.000Z", r.Log.ReachedAt)
 	r = w.explains(t, 0, "elo", "ann")
 	require.Equal(t, "2100-03-08T00:00:10.000Z", r.Log.ReachedAt)
-	require.Equal(t, int64(3), *w.explains(t, 0, "global", "ann").Log.Points)
+	require.Equal(t, int64(10), r.TickMS)
+	require.Equal(t, int64(4), *w.explains(t, 0, "global", "ann").Log.Points)
 	w.explains(t, 0, "medals", "ann")
 	w.shows(t, 0, `
 medals weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  ann
 
-RECORD      RECORD TIME              TIME                     EVENT ID  FIELDS             RESULT   WHY
-points/0@8  2100-03-08 00:00:20.000  2100-03-08 00:00:20.000  -         gold 1, silver 4   counted
-points/0@9  2100-03-08 00:00:21.000  2100-03-08 00:00:21.000  -         gold 1, silver -1  counted
+RECORD       RECORD TIME              TIME                     EVENT ID  FIELDS             RESULT   WHY
+points/0@9   2100-03-08 00:00:20.000  2100-03-08 00:00:20.000  -         gold 1, silver 4   counted
+points/0@10  2100-03-08 00:00:21.000  2100-03-08 00:00:21.000  -         gold 1, silver -1  counted
 
 2 events counted
 
