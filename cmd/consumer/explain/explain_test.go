@@ -53,6 +53,7 @@ They agree.
 	require.Equal(t, counts{Counted: 3, Late: 1, DeadLetters: 2, NotApplied: 1}, r.Counts)
 	require.Equal(t, int64(1020), *r.Log.Points)
 	require.Len(t, w.explains(t, 0, "global", "ann", "--limit", "0").Events, 7)
+	require.Equal(t, []string{"counted", "dead_letter unknown_board", "counted"}, w.explains(t, 0, "eu", "ann").results())
 }
 
 func TestWhatSomethingElseWroteDoesNotAgree(t *testing.T) {
