@@ -48,7 +48,7 @@ func sweeps(t *testing.T, settings ...string) (w *world, low, high, hash string)
 
 func TestMembersBelowTheHashOfASweepHaveItsEvents(t *testing.T) {
 	w, low, high, hash := sweeps(t)
-	require.Equal(t, false, *w.explains(t, 1, "global", high).Agree)
+	require.False(t, *w.explains(t, 1, "global", high).Agree)
 	w.finds(t, high, "2..4@"+hash)
 	r := w.explains(t, 0, "global", low)
 	require.Equal(t, []string{"counted", "counted"}, r.results())

@@ -66,7 +66,7 @@ func TestWhatSomethingElseWroteDoesNotAgree(t *testing.T) {
 	w.explains(t, 0, "global", "ann")
 	old()
 	r := w.explains(t, 1, "global", "ann")
-	require.Equal(t, false, *r.Agree)
+	require.False(t, *r.Agree)
 	require.Equal(t, int64(26), *r.Log.Points)
 	require.Equal(t, int64(25), *r.Redis.Points)
 	require.Empty(t, r.Notes)
@@ -85,7 +85,7 @@ func TestTheTimeToTheTickHasToAgree(t *testing.T) {
 	key := w.home(t, "ann").Keys().Listed("global:weekly:2100-W10")
 	score := w.redis.ZScore(t.Context(), key, "bob").Val()
 	require.NoError(t, w.redis.Do(t.Context(), "ZADD", key, score, "ann").Err())
-	require.Equal(t, false, *w.explains(t, 1, "global", "ann").Agree)
+	require.False(t, *w.explains(t, 1, "global", "ann").Agree)
 }
 
 func TestAMemberOfNoEventAgreesWithNone(t *testing.T) {

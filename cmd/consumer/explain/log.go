@@ -126,7 +126,7 @@ func (l *logs) sources(ctx context.Context, h *held) ([]*source, error) {
 
 // stand takes over what Redis says of the partition.
 func (s *source) stand(h *held) (err error) {
-	field := s.Partition.String()
+	field := s.String()
 	if s.text = h.state.Ledger[field]; s.text != "" {
 		if s.position, err = ledger.Counted(s.text); err != nil {
 			return fmt.Errorf("the ledger of %s: %w", field, err)

@@ -94,7 +94,7 @@ func (a *answer) report(zone string) *report {
 		r.Events = append(r.Events, a.listed(&a.entries[i]))
 	}
 	for _, s := range a.sources {
-		p := partition{Partition: s.Partition.String(), Position: orNull(s.text), Gone: s.gone}
+		p := partition{Partition: s.String(), Position: orNull(s.text), Gone: s.gone}
 		if s.missing == "" {
 			p.From, p.LogEnd = &s.from, &s.log.End
 		}

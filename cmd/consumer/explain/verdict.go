@@ -64,23 +64,23 @@ func (a *answer) judge() {
 	if !same && a.refused > 0 && a.same(&a.whole, a.held.standing) {
 		a.recount()
 		same = true
-		a.add(noteRecount, false, "events that were refused when they came first count: a rebuild has read the log again, in another order")
+		a.addf(noteRecount, false, "events that were refused when they came first count: a rebuild has read the log again, in another order")
 	}
 	a.ofRedis()
 	for _, s := range a.sources {
 		a.ofLog(s)
 	}
 	if a.refused > 0 {
-		a.add(noteRefused, true, "%s of this member refused when applied: which those are depends on the order in which events came, and a rebuild may find others", units.Plural(a.refused, "event"))
+		a.addf(noteRefused, true, "%s of this member refused when applied: which those are depends on the order in which events came, and a rebuild may find others", units.Plural(a.refused, "event"))
 	}
 	if len(a.unreadable) > 0 {
-		a.add(noteLetters, true, "this user may not read %s: an event that was refused looks as if it counted", units.Names(a.unreadable))
+		a.addf(noteLetters, true, "this user may not read %s: an event that was refused looks as if it counted", units.Names(a.unreadable))
 	}
 	if a.unread > 0 {
-		a.add(noteUnread, false, "%s of this time can't be read so far as to say whose: see consumer dead-letters list", units.Plural(a.unread, "record"))
+		a.addf(noteUnread, false, "%s of this time can't be read so far as to say whose: see consumer dead-letters list", units.Plural(a.unread, "record"))
 	}
 	if _, ok := a.standing(&a.total); !ok {
-		a.add(noteRange, true, "the events come to more, or less, than a standing has room for: some have to have been refused")
+		a.addf(noteRange, true, "the events come to more, or less, than a standing has room for: some have to have been refused")
 	}
 	if a.agree = &same; same {
 		return
@@ -92,7 +92,7 @@ func (a *answer) judge() {
 	}
 }
 
-func (a *answer) add(kind string, inexact bool, format string, args ...any) {
+func (a *answer) addf(kind string, inexact bool, format string, args ...any) {
 	a.notes = append(a.notes, note{kind, fmt.Sprintf(format, args...), inexact})
 }
 
@@ -106,58 +106,58 @@ func (a *answer) ofRedis() {
 		if b.LostOn != "" {
 			where = " in " + b.LostOn
 		}
-		a.add(noteLost, true, "Redis has lost the board (%s)%s: rebuild it from the log (consumer rebuild), or restore a backup", b.Lost, where)
+		a.addf(noteLost, true, "Redis has lost the board (%s)%s: rebuild it from the log (consumer rebuild), or restore a backup", b.Lost, where)
 	case h.state.Schema == "":
-		a.add(noteNothing, true, "Redis has nothing under this prefix: no consumer has begun there yet, or Redis was lost")
+		a.addf(noteNothing, true, "Redis has nothing under this prefix: no consumer has begun there yet, or Redis was lost")
 	case !b.Listed && over:
-		a.add(noteNotListed, true, "the retention of the window is over: Redis keeps it no more")
+		a.addf(noteNotListed, true, "the retention of the window is over: Redis keeps it no more")
 	case !b.Listed:
-		a.add(noteNotListed, a.counts.Counted > 0, "Redis doesn't list the window: nothing has been counted in it, or it was dropped")
+		a.addf(noteNotListed, a.counts.Counted > 0, "Redis doesn't list the window: nothing has been counted in it, or it was dropped")
 	}
 	if len(h.incomplete) > 0 {
-		a.add(noteIncomplete, true, "the window is incomplete: the boards began later than it, or after a gap, in %s", units.Names(h.incomplete))
+		a.addf(noteIncomplete, true, "the window is incomplete: the boards began later than it, or after a gap, in %s", units.Names(h.incomplete))
 	}
 	switch h.banned() {
 	case "erased":
-		a.add(noteErased, false, "the member is erased: nothing of theirs is kept or counted")
+		a.addf(noteErased, false, "the member is erased: nothing of theirs is kept or counted")
 	case "hidden":
-		a.add(noteHidden, false, "the member is banned, and not shown: the rank is the one that they would have")
+		a.addf(noteHidden, false, "the member is banned, and not shown: the rank is the one that they would have")
 	}
 	if h.pending() {
-		a.add(noteBan, true, "a ban of the member is being carried out, or taken back")
+		a.addf(noteBan, true, "a ban of the member is being carried out, or taken back")
 	}
 }
 
 // ofLog are the notes about a partition.
 func (a *answer) ofLog(s *source) {
-	field := s.Partition.String()
-	add := func(kind string, inexact bool, format string, args ...any) {
-		a.add(kind, inexact, "%s: "+format, append([]any{field}, args...)...)
+	field := s.String()
+	addf := func(kind string, inexact bool, format string, args ...any) {
+		a.addf(kind, inexact, "%s: "+format, append([]any{field}, args...)...)
 	}
 	if s.missing != "" {
-		add(noteMissing, true, "%s", s.missing)
+		addf(noteMissing, true, "%s", s.missing)
 		return
 	}
 	if s.gone {
-		add(noteLogGone, true, "the log begins at offset %d; events of the window from before may be gone", s.from)
+		addf(noteLogGone, true, "the log begins at offset %d; events of the window from before may be gone", s.from)
 	} else if a.lookBack > 0 && s.log.Start > max(0, s.from-a.lookBack) {
-		add(noteLookBack, true, "of the %d records before offset %d, some are gone: an event that repeats one of them looks as if it counted", a.lookBack, s.from)
+		addf(noteLookBack, true, "of the %d records before offset %d, some are gone: an event that repeats one of them looks as if it counted", a.lookBack, s.from)
 	}
 	if s.log.End < s.position.To {
-		add(noteLogShort, true, "the log ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated", s.log.End, s.position)
+		addf(noteLogShort, true, "the log ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated", s.log.End, s.position)
 	}
 	if to, ok := a.held.state.Refills[field]; ok && s.position.From < to {
-		add(noteRefilling, false, "Redis was lost, and the log is being read again up to offset %d", to)
+		addf(noteRefilling, false, "Redis was lost, and the log is being read again up to offset %d", to)
 	}
 	if strings.HasPrefix(s.text, ledger.TornMark) {
-		add(noteTorn, true, "the ledger is torn at %v: a piece was written in part, and only a rebuild settles it", s.position)
+		addf(noteTorn, true, "the ledger is torn at %v: a piece was written in part, and only a rebuild settles it", s.position)
 	}
 	if s.position.Sweeping() {
 		in := "and isn't in it yet"
 		if a.hash < s.position.Hash {
 			in = "and is in it"
 		}
-		add(noteSweep, false, "offsets %d to %d are being applied, member by member in the order of their hashes; this member's is %016x, %s",
+		addf(noteSweep, false, "offsets %d to %d are being applied, member by member in the order of their hashes; this member's is %016x, %s",
 			s.position.From, s.position.To-1, a.hash, in)
 	}
 	by := s.position.Rules
@@ -165,6 +165,6 @@ func (a *answer) ofLog(s *source) {
 		by, _ = ledger.ParseFingerprint(a.held.rules[field]) // what can't be read is none
 	}
 	if by != 0 && by != a.rules && s.sweep == nil {
-		add(noteRules, true, "it was counted by the rules %v last, and this configuration's are %v: boards, event.fields, lateness, max_future or duplicates differ", by, a.rules)
+		addf(noteRules, true, "it was counted by the rules %v last, and this configuration's are %v: boards, event.fields, lateness, max_future or duplicates differ", by, a.rules)
 	}
 }
