@@ -283,7 +283,7 @@ func (l *logs) cut(ctx context.Context, all []*source) error {
 			now, err := kafkaconn.Logs(ctx, l.client, topic, numbers(some)...)
 			for _, s := range some {
 				if at := now[s.Number].Start; err == nil && at > s.from {
-					s.from, s.gone = at, true
+					s.from, s.log.Start, s.gone = at, at, true
 				}
 			}
 			return err

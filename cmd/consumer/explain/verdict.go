@@ -139,7 +139,7 @@ func (a *answer) ofLog(s *source) {
 		return
 	}
 	if s.gone {
-		addf(noteLogGone, true, "the log begins at offset %d; events of the window from before may be gone", s.from)
+		addf(noteLogGone, true, "the log begins at offset %d, and what Kafka has deleted before may have events of the window", s.log.Start)
 	} else if a.lookBack > 0 && s.log.Start > max(0, s.from-a.lookBack) {
 		addf(noteLookBack, true, "of the %d records before offset %d, some are gone: an event that repeats one of them looks as if it counted", a.lookBack, s.from)
 	}
