@@ -141,6 +141,20 @@ func (l TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
 	return t, code & (1<<l.K - 1), nil
 }
 
+// Bounds is where the scores of a tuple are, of all ticks: low is that of ticks 0, the latest, and
+// high, exclusive, is what the next packed number has at ticks 0, whether or not a tuple is
+// packed so. In readable that is low + 1; in wide it is the next double above the score of the
+// most ticks, which past the largest double is +Inf. A tuple out of range is ErrRange.
+func (l TupleLayout) Bounds(t Tuple) (low, high float64, err error) {
+	if low, err = l.Encode(t, 0); err != nil {
+		return 0, 0, err
+	}
+	if l.Packing.Kind == Readable {
+		return low, low + 1, nil
+	}
+	return low, math.Float64frombits(math.Float64bits(low) + 1<<l.K), nil
+}
+
 // layout has the time of the scores.
 func (l TupleLayout) layout() Layout {
 	return Layout{Kind: l.Packing.Kind, K: l.K, Tick: l.Tick, Max: l.Packing.Max}
