@@ -27,7 +27,11 @@ type Standing struct {
 	// ReachedAt is the first millisecond of the tick in which the points were
 	// reached, but not before the window's start.
 	ReachedAt time.Time
+	Score     float64 // what Redis sorts by; 0 where the member isn't there
 }
+
+// Pivot is the standing's place in the order of its window.
+func (s *Standing) Pivot() Pivot { return Pivot{s.Score, s.Member} }
 
 // Board is a window as it was read.
 type Board struct {
@@ -82,8 +86,7 @@ type Query struct {
 // followed by the members that were looked up.
 type Part struct {
 	Board
-	Scores []float64 // of Standings: what Redis sorts by, 0 where the member isn't there
-	Rows   int       // how many of Standings are rows
+	Rows int // how many of Standings are rows
 }
 
 // Top reads the first limit standings of the shard from an offset on. Both are 0 or more.
@@ -267,7 +270,7 @@ func (b *Part) parse(reply []any, schema string, members []string, l codec.Tuple
 	}
 	for i, m := range members {
 		if 2*i+1 >= len(looked) || looked[2*i] == "-1" {
-			b.Standings, b.Scores = append(b.Standings, Standing{Member: m}), append(b.Scores, 0)
+			b.Standings = append(b.Standings, Standing{Member: m})
 			continue
 		}
 		rank, err := strconv.ParseInt(looked[2*i], 10, 64)
@@ -283,12 +286,12 @@ func (b *Part) parse(reply []any, schema string, members []string, l codec.Tuple
 
 // add adds a standing by its score as Redis writes it.
 func (b *Part) add(l codec.TupleLayout, member, text string, rank int64) error {
-	st, score, err := standing(l, b.Fields.Len() > 0, b.Window, member, text)
+	st, err := standing(l, b.Fields.Len() > 0, b.Window, member, text)
 	if err != nil {
 		return err
 	}
 	st.Rank = rank
-	b.Standings, b.Scores = append(b.Standings, st), append(b.Scores, score)
+	b.Standings = append(b.Standings, st)
 	return nil
 }
 
@@ -305,22 +308,22 @@ func list(reply any) ([]string, error) {
 	return Texts(all)
 }
 
-func standing(l codec.TupleLayout, ruled bool, w periods.Window, member, text string) (Standing, float64, error) {
+func standing(l codec.TupleLayout, ruled bool, w periods.Window, member, text string) (Standing, error) {
 	score, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
+		return Standing{}, fmt.Errorf("score of %q: %w", member, err)
 	}
 	tuple, ticks, err := l.Decode(score)
 	if err != nil {
-		return Standing{}, 0, fmt.Errorf("score of %q: %w", member, err)
+		return Standing{}, fmt.Errorf("score of %q: %w", member, err)
 	}
-	st := Standing{Member: member, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC()}
+	st := Standing{Member: member, ReachedAt: time.UnixMilli(l.Time(w.Start, w.End, ticks)).UTC(), Score: score}
 	if ruled {
 		st.Tuple = tuple
 	} else {
 		st.Points = tuple[0]
 	}
-	return st, score, nil
+	return st, nil
 }
 
 // Incomplete lists the partitions whose origin lies after a window's start, Unix ms.

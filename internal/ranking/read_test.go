@@ -33,9 +33,11 @@ func TestABoardIsInOrder(t *testing.T) {
 				ids := rapid.SliceOfNDistinct(rapid.StringN(1, 8, 64), 1, 30, rapid.ID).Draw(t, "ids")
 				for _, id := range ids {
 					m := ledger.Member{ID: []byte(id), Points: rapid.Int64Range(-3, 3).Draw(t, "points"), Time: f.now - rapid.Int64Range(0, 3).Draw(t, "ago")*layout.Tick}
-					reached := layout.Time(w.Start, w.End, layout.Ticks(w.Start, w.End, m.Time))
+					ticks := layout.Ticks(w.Start, w.End, m.Time)
+					score, err := layout.Encode(m.Points, ticks)
+					require.NoError(t, err)
 					members = append(members, m)
-					want = append(want, Standing{Member: id, Points: m.Points, ReachedAt: time.UnixMilli(reached).UTC()})
+					want = append(want, Standing{Member: id, Points: m.Points, ReachedAt: time.UnixMilli(layout.Time(w.Start, w.End, ticks)).UTC(), Score: score})
 				}
 				f.add(t, members...)
 				slices.SortFunc(want, func(a, b Standing) int {

@@ -76,7 +76,7 @@ func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
 	for i := 0; len(all) < 1000; i++ {
 		st := f.standing(fmt.Sprint("u", i), int64(i%700), 0)
 		if f.home(st.Member) == 3 {
-			st.Points += 1000
+			st = f.standing(st.Member, st.Points+1000, 0)
 		}
 		all = append(all, st)
 	}
@@ -117,7 +117,7 @@ func TestAPageOfABoardThatHasChangedSinceTheSearchIsSoughtAgain(t *testing.T) {
 	require.Equal(t, cut(ranked(all), offset, limit), standings)
 
 	for i := range 2000 { // who was last is first
-		all[i].Points += 10_000
+		all[i] = f.standing(all[i].Member, all[i].Points+10_000, 0)
 	}
 	f.put(t, all[:2000]...)
 	_, ok, err = s.page(t.Context(), offset, limit, slack, limit)

@@ -73,13 +73,11 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 	pipe := f.client.Pipeline()
 	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + strconv.FormatInt(f.window.End+int64(time.Hour/time.Millisecond), 10)
 	for _, st := range all {
-		score, err := f.layout.Encode(st.Points, f.layout.Ticks(f.window.Start, f.window.End, st.ReachedAt.UnixMilli()))
-		require.NoError(t, err)
 		home := f.home(st.Member)
-		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: score, Member: st.Member})
+		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: st.Score, Member: st.Member})
 		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), "global:weekly:"+f.window.Name, listing)
 		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
-			_, err = pipe.Exec(t.Context())
+			_, err := pipe.Exec(t.Context())
 			require.NoError(t, err)
 		}
 	}
@@ -89,9 +87,13 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 
 // standing is one whose time is so many ticks after the window's start.
 func (f *fixture) standing(member string, points, ticks int64) ranking.Standing {
-	at := f.window.Start + ticks*f.layout.Tick
-	return ranking.Standing{Member: member, Points: points,
-		ReachedAt: time.UnixMilli(f.layout.Time(f.window.Start, f.window.End, f.layout.Ticks(f.window.Start, f.window.End, at))).UTC()}
+	left := f.layout.Ticks(f.window.Start, f.window.End, f.window.Start+ticks*f.layout.Tick)
+	score, err := f.layout.Encode(points, left)
+	if err != nil {
+		panic(err)
+	}
+	return ranking.Standing{Member: member, Points: points, Score: score,
+		ReachedAt: time.UnixMilli(f.layout.Time(f.window.Start, f.window.End, left)).UTC()}
 }
 
 // ranked is the model: most points first, then the earlier, then the greater id.

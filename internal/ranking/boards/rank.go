@@ -50,7 +50,7 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 
 // rank looks members up, and reads up to n rows of each shard above the first of them and below,
 // its own among them.
-func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n int) (ranking.Board, []row, error) {
+func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n int) (ranking.Board, []ranking.Standing, error) {
 	queries := b.each(q)
 	at := make([]int, len(members)) // of a member among those of its shard
 	for i, m := range members {
@@ -79,7 +79,7 @@ func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n 
 		for shard := range b.shards {
 			if shard != home && parts[shard].Members > 0 {
 				q := &above[shard]
-				q.Pivots, asked[shard] = append(q.Pivots, pivotOf(p, p.Rows+at[i])), append(asked[shard], i)
+				q.Pivots, asked[shard] = append(q.Pivots, p.Standings[p.Rows+at[i]].Pivot()), append(asked[shard], i)
 				q.Over, q.From = n, n
 			}
 		}
