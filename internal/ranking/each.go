@@ -6,7 +6,6 @@ package ranking
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -80,16 +79,6 @@ func PositionEach(ctx context.Context, shards []*Store, partition ledger.Partiti
 	}
 	return texts, errs
 }
-
-// Pivot is a place in the order of a window: a score, and the id of a member who needn't be
-// there. Above it is whoever has a greater score, or the same and a greater id, by bytes.
-type Pivot struct {
-	Score  float64
-	Member string
-}
-
-// TopPivot is one above which there is nobody.
-func TopPivot() Pivot { return Pivot{Score: math.Inf(1)} }
 
 // AboveQuery is what a shard is asked about pivots.
 type AboveQuery struct {
@@ -211,12 +200,4 @@ func pivots(reply []any, want int) ([]Pivot, error) {
 		}
 	}
 	return all, nil
-}
-
-// scoreText is a score as a text that reads as exactly that double: 17 digits do for any.
-func scoreText(score float64) string {
-	if math.IsInf(score, 1) {
-		return "+inf"
-	}
-	return strconv.FormatFloat(score, 'g', 17, 64)
 }

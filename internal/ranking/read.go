@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -48,6 +47,11 @@ type Board struct {
 	// window's start aren't in.
 	Incomplete []string
 	Standings  []Standing
+	// Place is how many members are above the place that rows were read around; 0 where rows
+	// weren't read around one.
+	Place int64
+	// Counts is how many members have at least each of the scores that were given.
+	Counts []int64
 	// Beside is what stands beside the scores, as of the same moment. The hold isn't in it,
 	// nor, where there is a schema, the number of windows. Of several shards it is what theirs
 	// come to together (ledger.Together).
@@ -66,44 +70,13 @@ const (
 	LostShard  = "shard_lost"     // one of several shards has nothing, neither schema nor ledger
 )
 
-// Query is what is read of a window in one call to a shard.
-type Query struct {
-	Board  string
-	Window periods.Window
-	// First is the rank, from 0, of the first row to read, and Rows how many; of none there is
-	// no First.
-	First, Rows int
-	// Around has the rows read that are around the first of Members instead, as many above it
-	// and below it as Rows says.
-	Around  bool
-	Members []string // to look up
-	// Hidden has members looked up who aren't shown, too, as they themselves see it: their rank is
-	// the one that they would have.
-	Hidden bool
-}
-
-// Part is what one shard has of a window: a Board of its own members alone, whose rows are
-// followed by the members that were looked up.
-type Part struct {
-	Board
-	Rows int // how many of Standings are rows
-}
-
 // Top reads the first limit standings of the shard from an offset on. Both are 0 or more.
 func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
 	if err := CheckPage(board, offset, limit); err != nil {
 		return Board{}, err
 	}
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, First: offset, Rows: limit})
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromTop, Skip: offset, Below: limit}})
 	return p.Board, err
-}
-
-// CheckPage refuses a page that there can't be.
-func CheckPage(board string, offset, limit int) error {
-	if offset < 0 || limit < 0 || offset > math.MaxInt-limit {
-		return Faultf("read %s: %d standings from offset %d on: both have to be 0 or more", board, limit, offset)
-	}
-	return nil
 }
 
 // Rank reads the standings of some members of the shard, in the order in which they are
@@ -113,31 +86,14 @@ func (s *Store) Rank(ctx context.Context, board string, w periods.Window, member
 	return p.Board, err
 }
 
-// RankOfHidden is Rank that looks members up who aren't shown, too: the rank is the one that they
-// would have among those who are.
-func (s *Store) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members, Hidden: true})
-	return p.Board, err
-}
-
 // Around reads the standing of a member of the shard and up to n above and below it, in order.
 // Of a member who isn't there it is as Rank.
 func (s *Store) Around(ctx context.Context, board string, w periods.Window, member string, n int) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: n, Around: true, Members: []string{member}})
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromMember, Above: n, Below: n + 1}, Members: []string{member}})
 	if len(p.Standings) > 1 { // the member's own comes after the rows, and is one of them
 		p.Standings = p.Standings[:len(p.Standings)-1]
 	}
 	return p.Board, err
-}
-
-// Read reads a window in one call. Where nothing stands under the prefix the error is a
-// *SchemaError, and there is a Part that says what is beside the scores.
-func (s *Store) Read(ctx context.Context, q *Query) (Part, error) {
-	p, err := s.readAgainst(ctx, *s.readAs.Load(), q)
-	if s.fits(err) {
-		return s.readAgainst(ctx, *s.readAs.Load(), q)
-	}
-	return p, err
 }
 
 // fits reports whether a schema that was found differs in nothing but the Kafka cluster, which
@@ -149,47 +105,6 @@ func (s *Store) fits(err error) bool {
 	}
 	s.readAs.Store(&other.Found)
 	return true
-}
-
-// readAgainst reads where the schema is this one.
-func (s *Store) readAgainst(ctx context.Context, schema string, q *Query) (Part, error) {
-	call, err := s.readCall(schema, q)
-	if err != nil {
-		return Part{}, err
-	}
-	reply, err := s.Call(ctx, call.Script, call.Keys, call.Args...)
-	return s.part(schema, q, reply, err)
-}
-
-// readCall is the call that a query is.
-func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
-	if _, ok := s.periods[string(q.Window.Period)]; !ok {
-		return ScriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
-	}
-	if _, ok := s.Layout(q.Board, string(q.Window.Period)); !ok {
-		return ScriptCall{}, Faultf("read %s: the board has no %s windows", q.Board, q.Window.Period)
-	}
-	lw := listed(q.Board, q.Window)
-	args := []any{schema, lw.Listing()}
-	switch {
-	case q.Around:
-		args = append(args, 0, "", q.Rows)
-	case q.Rows > 0:
-		args = append(args, q.First, strconv.Itoa(q.First+q.Rows-1), "")
-	default:
-		args = append(args, q.First, "", "")
-	}
-	hidden := "0"
-	if q.Hidden {
-		hidden = "1"
-	}
-	args = append(args, hidden)
-	for _, m := range q.Members {
-		args = append(args, m)
-	}
-	k := s.keys
-	set, beside := k.Both(lw.Listing())
-	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), set, beside}, args}, nil
 }
 
 // part reads the reply to a query that was made against a schema. Where that differs the part
@@ -218,21 +133,24 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		}
 		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
 	}
-	if len(reply) == 11 {
+	if len(reply) == replies {
 		if listing, _ := reply[1].(string); listing != "" {
 			if err := s.CheckRule(&lw, listing); err != nil {
 				return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 			}
 		}
 	}
-	if err := b.parse(reply, schema, q.Members, layout); err != nil {
+	if err := b.parse(reply, schema, q, layout); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
 	return b, nil
 }
 
-func (b *Part) parse(reply []any, schema string, members []string, l codec.TupleLayout) (err error) {
-	if len(reply) != 11 {
+// replies is how many elements read.lua returns of a window.
+const replies = 13
+
+func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
+	if len(reply) != replies {
 		return Unexpected(lua.Read, reply)
 	}
 	w := b.Window
@@ -253,6 +171,10 @@ func (b *Part) parse(reply []any, schema string, members []string, l codec.Tuple
 	if b.Incomplete, err = Incomplete(b.Beside.Origins, w.Start); err != nil {
 		return err
 	}
+	b.Place, _ = reply[11].(int64)
+	if b.Counts, err = integers(reply[12], len(q.Counts)); err != nil {
+		return err
+	}
 	rows, err := list(reply[5])
 	if err != nil {
 		return err
@@ -268,7 +190,7 @@ func (b *Part) parse(reply []any, schema string, members []string, l codec.Tuple
 	if err != nil {
 		return err
 	}
-	for i, m := range members {
+	for i, m := range q.Members {
 		if 2*i+1 >= len(looked) || looked[2*i] == "-1" {
 			b.Standings = append(b.Standings, Standing{Member: m})
 			continue
@@ -306,6 +228,23 @@ func list(reply any) ([]string, error) {
 		return nil, Faultf("an unexpected reply: %T for a list", reply)
 	}
 	return Texts(all)
+}
+
+// integers reads so many of them; nil of none.
+func integers(reply any, want int) ([]int64, error) {
+	list, _ := reply.([]any)
+	if len(list) != want {
+		return nil, Faultf("an unexpected reply: %d counts for %d", len(list), want)
+	}
+	var all []int64
+	for _, v := range list {
+		n, ok := v.(int64)
+		if !ok {
+			return nil, Faultf("an unexpected reply: %T for a count", v)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 func standing(l codec.TupleLayout, ruled bool, w periods.Window, member, text string) (Standing, error) {

@@ -22,7 +22,8 @@ func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, membe
 // would have among those who are.
 func (b *Boards) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
 	if b.onlyOne() {
-		return b.shards[0].RankOfHidden(ctx, board, w, members...)
+		p, err := b.shards[0].Read(ctx, &ranking.Query{Board: board, Window: w, Members: members, Hidden: true})
+		return p.Board, err
 	}
 	all, _, err := b.rank(ctx, ranking.Query{Board: board, Window: w, Hidden: true}, members, 0)
 	return all, err
@@ -59,8 +60,7 @@ func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n 
 		q.Members = append(q.Members, m)
 	}
 	if n > 0 {
-		home := &queries[b.home(members[0])]
-		home.Rows, home.Around = n, true
+		queries[b.home(members[0])].Rows = ranking.Rows{From: ranking.FromMember, Above: n, Below: n + 1}
 	}
 	parts, all, err := b.read(ctx, queries)
 	if err != nil {

@@ -27,7 +27,7 @@ func (b *Boards) Top(ctx context.Context, board string, w periods.Window, offset
 		need = 0
 	}
 	for ask := b.share(need); ; ask = min(need, 4*ask) {
-		parts, all, err := b.read(ctx, b.each(ranking.Query{Board: board, Window: w, Rows: ask}))
+		parts, all, err := b.read(ctx, b.each(ranking.Query{Board: board, Window: w, Rows: ranking.Rows{From: ranking.FromTop, Below: ask}}))
 		if err != nil {
 			return all, err
 		}

@@ -3,15 +3,20 @@
 --
 -- KEYS  1 schema   2 windows   3 origin   4 ledger   5 workers   6 the window's sorted set
 --       7 its hidden set
--- ARGV  1 schema   2 name in the listing   3 first row (from 0)   4 last row, or
---       '' for none   5 rows above and below the first member to look up, or ''
---       6 1 to look members up who are hidden, too   7… members to look up
+-- ARGV  1 schema   2 name in the listing
+--       3 what the place is counted from that rows are read around: top, bottom, member (the
+--       first to look up), pivot or next (below the pivot's own row), or '' to read none
+--       4 how many rows it is below that; of bottom above   5 score and   6 member of the pivot
+--       7 rows above the place   8 rows below it   9 1 to read those beyond an end on the other
+--       side   10 least score of the rows, or ''   11 1 to look members up who are hidden, too
+--       12 number of scores that are counted   13… those, then the members to look up
 --
 -- Returns {schema, what it is or '', now ms, workers fields, ledger fields, number of
 -- windows} where that differs, else
 --   {window, listing or '', number of members, origin fields, first row,
 --    {member, score, …}, {rank from 0 or -1, score or '', …},
---    now ms, ledger fields, workers fields, why what is there isn't shown or ''}
+--    now ms, ledger fields, workers fields, why what is there isn't shown or '',
+--    number of members above the place, {number with at least each score, …}}
 -- A window whose retention is over has no listing, no rows and no members. Why is
 --   board_lost      it is listed, and its key and its hidden set are gone
 --   board_unlisted  it isn't listed, and its key is there
@@ -46,7 +51,7 @@ elseif listing and call('HLEN', KEYS[4]) == 0 then
   why = 'ledger_lost'
 end
 
--- The rank that a hidden member would have: of equal scores the greater id, by bytes, is first.
+-- How many members are above a place: of equal scores the greater id, by bytes, is first.
 local function above(score, id)
   local low, high, own = 0, members, tonumber(score)
   while low < high do
@@ -58,25 +63,52 @@ local function above(score, id)
   return low
 end
 
-local rows, looked, from = {}, {}, ARGV[3]
-for i = 7, #ARGV do
+-- How many members have at least a score.
+local function least(score)
+  return members > 0 and call('ZCOUNT', KEYS[6], score, '+inf') or 0
+end
+
+local counts, looked, start = {}, {}, 13 + ARGV[12]
+for i = 13, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
+for i = start, #ARGV do
   local rank, score = members > 0 and call('ZREVRANK', KEYS[6], ARGV[i]), ''
   if rank then
     score = call('ZSCORE', KEYS[6], ARGV[i])
-  elseif ARGV[6] == '1' and listing then
+  elseif ARGV[11] == '1' and listing then
     score = call('ZSCORE', KEYS[7], ARGV[i]) or ''
     rank = score ~= '' and above(score, ARGV[i])
   end
   looked[#looked + 1] = rank or -1
   looked[#looked + 1] = score
 end
-if ARGV[5] ~= '' and looked[1] and looked[1] >= 0 then
-  from = math.max(0, looked[1] - tonumber(ARGV[5]))
-  rows = call('ZREVRANGE', KEYS[6], from, looked[1] + tonumber(ARGV[5]), 'WITHSCORES')
-elseif ARGV[5] == '' and members > 0 and ARGV[4] ~= '' then
-  rows = call('ZREVRANGE', KEYS[6], from, ARGV[4], 'WITHSCORES')
+
+-- The place, as the number of members above it; nil for none.
+local function placed()
+  local from, skip = ARGV[3], tonumber(ARGV[4])
+  if from == 'top' then return skip end
+  if from == 'bottom' then return members - skip end
+  if from == 'member' then return looked[1] and looked[1] >= 0 and looked[1] or nil end
+  if from == '' then return nil end
+  local place = above(ARGV[5], ARGV[6])
+  if from == 'next' and ARGV[6] ~= '' then
+    local row = call('ZREVRANGE', KEYS[6], place, place, 'WITHSCORES')
+    if row[1] == ARGV[6] and tonumber(row[2]) == tonumber(ARGV[5]) then place = place + 1 end
+  end
+  return place + skip
+end
+
+local rows, place, first = {}, placed(), 0
+if place and members > 0 then
+  local last = place + ARGV[8] - 1
+  first = place - ARGV[7]
+  if ARGV[9] == '1' then
+    if first < 0 then last = last - first elseif last >= members then first = first - last + members - 1 end
+  end
+  first, last = math.max(0, first), math.min(last, members - 1)
+  if ARGV[10] ~= '' then last = math.min(last, least(ARGV[10]) - 1) end
+  if last >= first then rows = call('ZREVRANGE', KEYS[6], first, last, 'WITHSCORES') end
 end
 return {
-  'window', listing or '', members, call('HGETALL', KEYS[3]), tonumber(from), rows, looked,
-  said, call('HGETALL', KEYS[4]), call('HGETALL', KEYS[5]), why,
+  'window', listing or '', members, call('HGETALL', KEYS[3]), first, rows, looked,
+  said, call('HGETALL', KEYS[4]), call('HGETALL', KEYS[5]), why, place or 0, counts,
 }
