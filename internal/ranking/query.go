@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/lua"
 )
@@ -21,6 +22,8 @@ type Query struct {
 	// Hidden has members looked up who aren't shown, too, as they themselves see it: their rank is
 	// the one that they would have.
 	Hidden bool
+	// Ties has how many members have more than each standing, and at least as many.
+	Ties bool
 	// Counts are scores: how many members have at least each.
 	Counts []float64
 }
@@ -105,12 +108,13 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	if _, ok := s.periods[string(q.Window.Period)]; !ok {
 		return ScriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
 	}
-	if _, ok := s.Layout(q.Board, string(q.Window.Period)); !ok {
+	layout, ok := s.Layout(q.Board, string(q.Window.Period))
+	if !ok {
 		return ScriptCall{}, Faultf("read %s: the board has no %s windows", q.Board, q.Window.Period)
 	}
 	lw := listed(q.Board, q.Window)
 	args := append([]any{schema, lw.Listing()}, q.Rows.arguments()...)
-	args = append(args, option(q.Hidden), len(q.Counts))
+	args = append(args, option(q.Hidden), ties(q.Ties, &layout), len(q.Counts))
 	for _, score := range q.Counts {
 		args = append(args, scoreText(score))
 	}
@@ -139,6 +143,18 @@ func option(on bool) string {
 		return "1"
 	}
 	return ""
+}
+
+// ties says to read.lua which scores are of the same points: not at all, by their whole part, or
+// by all but so many bits.
+func ties(on bool, l *codec.TupleLayout) string {
+	switch {
+	case !on:
+		return ""
+	case l.Packing.Kind == codec.Readable:
+		return "0"
+	}
+	return strconv.Itoa(l.K)
 }
 
 // scoreText is a score as a text that reads as exactly that double: 17 digits do for any.

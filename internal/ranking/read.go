@@ -27,6 +27,11 @@ type Standing struct {
 	// reached, but not before the window's start.
 	ReachedAt time.Time
 	Score     float64 // what Redis sorts by; 0 where the member isn't there
+	// More and AtLeast are how many members have more points, or a better tuple, and how many
+	// have at least as many, the member too: 0 unless they were asked for, or where the member
+	// isn't there. Time doesn't count. So the rank that equal ones share is More + 1, where the
+	// first of them counts (1224), or AtLeast, where the last does (1334).
+	More, AtLeast int64
 }
 
 // Pivot is the standing's place in the order of its window.
@@ -147,7 +152,7 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 }
 
 // replies is how many elements read.lua returns of a window.
-const replies = 13
+const replies = 14
 
 func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
 	if len(reply) != replies {
@@ -202,6 +207,9 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 		if err := b.add(l, m, looked[2*i+1], rank+1); err != nil {
 			return err
 		}
+	}
+	if q.Ties {
+		return b.tie(reply[13])
 	}
 	return nil
 }

@@ -9,14 +9,17 @@
 --       4 how many rows it is below that; of bottom above   5 score and   6 member of the pivot
 --       7 rows above the place   8 rows below it   9 1 to read those beyond an end on the other
 --       side   10 least score of the rows, or ''   11 1 to look members up who are hidden, too
---       12 number of scores that are counted   13… those, then the members to look up
+--       12 bits of ticks of a wide score, 0 of a readable one, to return ties; or ''
+--       13 number of scores that are counted   14… those, then the members to look up
 --
 -- Returns {schema, what it is or '', now ms, workers fields, ledger fields, number of
 -- windows} where that differs, else
 --   {window, listing or '', number of members, origin fields, first row,
 --    {member, score, …}, {rank from 0 or -1, score or '', …},
 --    now ms, ledger fields, workers fields, why what is there isn't shown or '',
---    number of members above the place, {number with at least each score, …}}
+--    number of members above the place, {number with at least each score, …},
+--    {number with more than the first row, with at least as much as the last, then of each
+--     that is looked up with more and with at least as much, or -1 and -1}, empty without ties}
 -- A window whose retention is over has no listing, no rows and no members. Why is
 --   board_lost      it is listed, and its key and its hidden set are gone
 --   board_unlisted  it isn't listed, and its key is there
@@ -25,6 +28,7 @@
 local call = redis.call
 
 -- include greater.lua
+-- include bounds.lua
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -68,8 +72,8 @@ local function least(score)
   return members > 0 and call('ZCOUNT', KEYS[6], score, '+inf') or 0
 end
 
-local counts, looked, start = {}, {}, 13 + ARGV[12]
-for i = 13, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
+local counts, looked, start = {}, {}, 14 + ARGV[13]
+for i = 14, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
 for i = start, #ARGV do
   local rank, score = members > 0 and call('ZREVRANK', KEYS[6], ARGV[i]), ''
   if rank then
@@ -108,7 +112,25 @@ if place and members > 0 then
   if ARGV[10] ~= '' then last = math.min(last, least(ARGV[10]) - 1) end
   if last >= first then rows = call('ZREVRANGE', KEYS[6], first, last, 'WITHSCORES') end
 end
+
+local ties, bits = {}, tonumber(ARGV[12])
+if bits then
+  ties = {0, 0}
+  if #rows > 0 then
+    local _, above_first = bounds(bits, rows[2])
+    ties = {least(above_first), least((bounds(bits, rows[#rows])))}
+  end
+  for i = 2, #looked, 2 do
+    local more, as_many = -1, -1
+    if looked[i] ~= '' then
+      local low, high = bounds(bits, looked[i])
+      more, as_many = least(high), least(low)
+    end
+    ties[#ties + 1] = more
+    ties[#ties + 1] = as_many
+  end
+end
 return {
   'window', listing or '', members, call('HGETALL', KEYS[3]), first, rows, looked,
-  said, call('HGETALL', KEYS[4]), call('HGETALL', KEYS[5]), why, place or 0, counts,
+  said, call('HGETALL', KEYS[4]), call('HGETALL', KEYS[5]), why, place or 0, counts, ties,
 }
