@@ -5,6 +5,7 @@ package ranking
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/standings/standings/internal/codec"
@@ -112,6 +113,9 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	if !ok {
 		return ScriptCall{}, Faultf("read %s: the board has no %s windows", q.Board, q.Window.Period)
 	}
+	if err := q.checkScores(); err != nil {
+		return ScriptCall{}, err
+	}
 	lw := listed(q.Board, q.Window)
 	args := append([]any{schema, lw.Listing()}, q.Rows.arguments()...)
 	args = append(args, option(q.Hidden), ties(q.Ties, &layout), len(q.Counts))
@@ -124,6 +128,18 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	k := s.keys
 	set, beside := k.Both(lw.Listing())
 	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), set, beside}, args}, nil
+}
+
+// checkScores refuses what no score can be compared with.
+func (q *Query) checkScores() error {
+	all := append([]float64{q.Rows.Pivot.Score}, q.Counts...)
+	if q.Rows.Least != nil {
+		all = append(all, *q.Rows.Least)
+	}
+	if slices.ContainsFunc(all, math.IsNaN) {
+		return Faultf("read %s: a score that is no number", q.Board)
+	}
+	return nil
 }
 
 // arguments are those of read.lua about the rows.

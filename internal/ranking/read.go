@@ -52,11 +52,11 @@ type Board struct {
 	// window's start aren't in.
 	Incomplete []string
 	Standings  []Standing
-	// Place is how many members are above the place that rows were read around; 0 where rows
-	// weren't read around one.
+	// Place is how many members are above the place that rows were read around.
 	Place int64
 	// Counts is how many members have at least each of the scores that were given.
-	Counts []int64
+	Counts  []int64
+	InRange int64 // how many members are in a range of scores, of a read of one
 	// Beside is what stands beside the scores, as of the same moment. The hold isn't in it,
 	// nor, where there is a schema, the number of windows. Of several shards it is what theirs
 	// come to together (ledger.Together).
@@ -176,7 +176,8 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 	if b.Incomplete, err = Incomplete(b.Beside.Origins, w.Start); err != nil {
 		return err
 	}
-	b.Place, _ = reply[11].(int64)
+	place, _ := reply[11].(int64)
+	b.Place = max(0, place)
 	if b.Counts, err = integers(reply[12], len(q.Counts)); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 type Boards struct {
 	shards []*ranking.Store
 	of     ledger.Shards
+	extra  Extra
 }
 
 // New makes them of what a store is made of, for every shard there is by Config.Shards; which
@@ -75,8 +76,16 @@ func (b *Boards) read(ctx context.Context, queries []ranking.Query) (parts []ran
 func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 	all := parts[0].Board
 	all.Standings, all.Incomplete, all.Members, all.Listed, all.Lost = nil, nil, 0, false, ""
+	all.Place, all.Counts = 0, nil
 	for _, p := range parts {
 		all.Members += p.Members
+		all.Place += p.Place
+		for i, n := range p.Counts {
+			if i == len(all.Counts) {
+				all.Counts = append(all.Counts, 0)
+			}
+			all.Counts[i] += n
+		}
 		all.Listed = all.Listed || p.Listed
 		all.Incomplete = append(all.Incomplete, p.Incomplete...)
 		all.Shards = append(all.Shards, p.Beside)

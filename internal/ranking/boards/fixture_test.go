@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rules"
 )
 
 // tester is a test, a benchmark or one run of a property.
@@ -31,7 +32,9 @@ type fixture struct {
 	*Boards
 	client *redis.Client
 	window periods.Window
-	layout codec.Layout
+	board  string
+	layout codec.TupleLayout
+	rule   string // as a listing has it; empty for the default one
 }
 
 func configured(t tester, client redis.UniversalClient, prefix string, of ledger.Shards, kind codec.Kind) ranking.Config {
@@ -48,10 +51,29 @@ func configured(t tester, client redis.UniversalClient, prefix string, of ledger
 func newFixture(t tester, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
 	t.Helper()
 	c := configured(t, client, prefix, of, kind)
+	return fixed(t, client, &c)
+}
+
+// byRule is a fixture whose board has two fields, the second of which counts down.
+func byRule(t tester, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
+	t.Helper()
+	rule, err := rules.ParseRule("best(stage:999,revives:99:fewest)")
+	require.NoError(t, err)
+	layout, err := codec.NewTupleLayout(kind, periods.Weekly.Length(), rule.Fields)
+	require.NoError(t, err)
+	c := configured(t, client, prefix, of, kind)
+	c.Boards = map[string]*ranking.Ruled{"arena": {Rule: &rule, Layouts: map[periods.Period]codec.TupleLayout{periods.Weekly: layout}}}
+	f := fixed(t, client, &c)
+	f.board, f.layout, f.rule = "arena", layout, rule.Text()+" "
+	return f
+}
+
+func fixed(t tester, client *redis.Client, c *ranking.Config) *fixture {
+	t.Helper()
 	var calendar periods.Calendar
 	w, err := calendar.At(periods.Weekly, time.Now().UnixMilli())
 	require.NoError(t, err)
-	f := &fixture{Boards: New(c), client: client, window: w, layout: c.Periods[periods.Weekly].Layout}
+	f := &fixture{Boards: New(*c), client: client, window: w, board: "global", layout: c.Periods[periods.Weekly].Layout.OfPoints()}
 	for _, s := range f.Shards() {
 		begun, err := s.Begin(t.Context(), []ledger.StartPosition{{
 			Partition: ledger.Partition{Topic: "points"}, At: ledger.At(10), Origin: &ledger.Origin{},
@@ -62,20 +84,26 @@ func newFixture(t tester, client *redis.Client, prefix string, of ledger.Shards,
 	return f
 }
 
+// any is a query about the board's window.
+func (f *fixture) any() *ranking.Query {
+	q := f.query(f.board, f.window, ranking.Rows{})
+	return &q
+}
+
 // key is the board's on a shard.
 func (f *fixture) key(shard int) string {
-	return f.Shards()[shard].Keys().Listed("global:weekly:" + f.window.Name)
+	return f.Shards()[shard].Keys().Listed(f.board + ":weekly:" + f.window.Name)
 }
 
 // put writes standings, each to the shard of its member.
 func (f *fixture) put(t tester, all ...ranking.Standing) {
 	t.Helper()
 	pipe := f.client.Pipeline()
-	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + strconv.FormatInt(f.window.End+int64(time.Hour/time.Millisecond), 10)
+	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + f.rule + strconv.FormatInt(f.window.End+int64(time.Hour/time.Millisecond), 10)
 	for _, st := range all {
 		home := f.home(st.Member)
 		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: st.Score, Member: st.Member})
-		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), "global:weekly:"+f.window.Name, listing)
+		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), f.board+":weekly:"+f.window.Name, listing)
 		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
 			_, err := pipe.Exec(t.Context())
 			require.NoError(t, err)
@@ -85,22 +113,34 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 	require.NoError(t, err)
 }
 
-// standing is one whose time is so many ticks after the window's start.
+// standing is one whose time is so many ticks after the window's start. By the rule its points, from
+// -2 on, are told apart by both fields.
 func (f *fixture) standing(member string, points, ticks int64) ranking.Standing {
+	st, tuple := ranking.Standing{Member: member, Points: points}, codec.Tuple{points}
+	if f.rule != "" {
+		tuple = codec.Tuple{(points + 2) / 2, 1 - (points+2)%2}
+		st.Points, st.Tuple = 0, tuple
+	}
 	left := f.layout.Ticks(f.window.Start, f.window.End, f.window.Start+ticks*f.layout.Tick)
-	score, err := f.layout.Encode(points, left)
-	if err != nil {
+	var err error
+	if st.Score, err = f.layout.Encode(tuple, left); err != nil {
 		panic(err)
 	}
-	return ranking.Standing{Member: member, Points: points, Score: score,
-		ReachedAt: time.UnixMilli(f.layout.Time(f.window.Start, f.window.End, left)).UTC()}
+	st.ReachedAt = time.UnixMilli(f.layout.Time(f.window.Start, f.window.End, left)).UTC()
+	return st
 }
 
-// ranked is the model: most points first, then the earlier, then the greater id.
+// better is the model's order of what members have: most points first; by the rule the higher stage,
+// then fewer revives.
+func better(a, b *ranking.Standing) int {
+	return cmp.Or(cmp.Compare(b.Points, a.Points), cmp.Compare(b.Tuple[0], a.Tuple[0]), cmp.Compare(a.Tuple[1], b.Tuple[1]))
+}
+
+// ranked is the model: the better first, then the earlier, then the greater id.
 func ranked(all []ranking.Standing) []ranking.Standing {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b ranking.Standing) int {
-		return cmp.Or(cmp.Compare(b.Points, a.Points), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(b.Member, a.Member))
+		return cmp.Or(better(&a, &b), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(b.Member, a.Member))
 	})
 	for i := range all {
 		all[i].Rank = int64(i + 1)

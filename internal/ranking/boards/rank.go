@@ -2,58 +2,85 @@ package boards
 
 import (
 	"context"
+	"slices"
 
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Rank reads the standings of some members, in the order in which they are given; Rank is 0 for
-// a member who isn't there. It takes two round trips: to their shards for their scores, and to
-// the others for those above.
+// MostMembers is how many members are looked up at once.
+const MostMembers = 1000
+
+// Rank reads the standings of some members, at most MostMembers, in the order in which they are
+// given; Rank is 0 for a member who isn't there. Of several shards it takes two round trips: to
+// their shards for their scores, and to the others for those above.
 func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
-	if b.onlyOne() {
-		return b.shards[0].Rank(ctx, board, w, members...)
-	}
-	all, _, err := b.rank(ctx, ranking.Query{Board: board, Window: w}, members, 0)
-	return all, err
+	q := b.query(board, w, ranking.Rows{})
+	return b.look(ctx, &q, members)
 }
 
 // RankOfHidden is Rank that looks members up who aren't shown, too: the rank is the one that they
 // would have among those who are.
 func (b *Boards) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
+	q := b.query(board, w, ranking.Rows{})
+	q.Hidden = true
+	return b.look(ctx, &q, members)
+}
+
+func (b *Boards) look(ctx context.Context, q *ranking.Query, members []string) (ranking.Board, error) {
+	if len(members) > MostMembers {
+		return ranking.Board{}, ranking.Faultf("read %s: %d members at once: at most %d are", q.Board, len(members), MostMembers)
+	}
 	if b.onlyOne() {
-		p, err := b.shards[0].Read(ctx, &ranking.Query{Board: board, Window: w, Members: members, Hidden: true})
+		q.Members = members
+		p, err := b.shards[0].Read(ctx, q)
 		return p.Board, err
 	}
-	all, _, err := b.rank(ctx, ranking.Query{Board: board, Window: w, Hidden: true}, members, 0)
+	all, _, err := b.rank(ctx, q, members, 0)
 	return all, err
 }
 
 // Around reads a member's standing and up to n above and below it, in order. Of a member who
 // isn't there it is as Rank.
 func (b *Boards) Around(ctx context.Context, board string, w periods.Window, member string, n int) (ranking.Board, error) {
-	if b.onlyOne() {
-		return b.shards[0].Around(ctx, board, w, member, n)
+	if err := checkRows(board, n); err != nil {
+		return ranking.Board{}, err
 	}
-	all, rows, err := b.rank(ctx, ranking.Query{Board: board, Window: w}, []string{member}, n)
+	q := b.query(board, w, ranking.Rows{From: ranking.FromMember, Above: n, Below: n + 1, Full: b.extra.Full})
+	if b.onlyOne() {
+		q.Members = []string{member}
+		p, err := b.shards[0].Read(ctx, &q)
+		if p.Rows > 0 { // the member's own is one of them, and comes again after them
+			p.Standings = p.Standings[:p.Rows]
+		}
+		return p.Board, err
+	}
+	reach := n // rows to read on each side
+	if b.extra.Full {
+		reach = 2 * n
+	}
+	all, rows, err := b.rank(ctx, &q, []string{member}, reach)
 	if err != nil || len(all.Standings) == 0 || all.Standings[0].Rank == 0 {
 		return all, err
 	}
-	rank, at := all.Standings[0].Rank, 0
-	for at < len(rows) && rows[at].Member != member {
-		at++
+	own := all.Standings[0]
+	at := slices.IndexFunc(rows, func(st ranking.Standing) bool { return st.Member == member })
+	all.Place = own.Rank - 1
+	if at < 0 {
+		return all, nil // there are no rows besides
 	}
-	if first := max(0, at-n); at < len(rows) {
-		all.Standings = page(rows, rank-int64(at), first, at+n+1-first)
-	}
-	return all, nil
+	cutAround(&all, &q.Rows, rows[:at], rows[at:])
+	return all, b.tie(ctx, &q, &all)
 }
 
 // rank looks members up, and reads up to n rows of each shard above the first of them and below,
 // its own among them.
-func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n int) (ranking.Board, []ranking.Standing, error) {
-	queries := b.each(q)
+func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n int) (ranking.Board, []ranking.Standing, error) {
+	queries := b.each(*q)
 	at := make([]int, len(members)) // of a member among those of its shard
+	for i := range queries {
+		queries[i].Rows = ranking.Rows{}
+	}
 	for i, m := range members {
 		q := &queries[b.home(m)]
 		at[i] = len(q.Members)
@@ -66,37 +93,71 @@ func (b *Boards) rank(ctx context.Context, q ranking.Query, members []string, n 
 	if err != nil {
 		return all, nil, err
 	}
+	all.Place, all.Standings = 0, make([]ranking.Standing, len(members))
 	above := make([]ranking.AboveQuery, len(b.shards))
-	asked := make([][]int, len(b.shards)) // which members a shard counts above
+	asked := make([][]counted, len(b.shards)) // what each pivot of a shard's is for
 	for i, m := range members {
 		home := b.home(m)
 		p := &parts[home]
-		all.Standings = append(all.Standings, ranking.Standing{Member: m})
+		all.Standings[i].Member = m
 		if p.Rows+at[i] >= len(p.Standings) || p.Standings[p.Rows+at[i]].Rank == 0 {
 			continue
 		}
 		all.Standings[i] = p.Standings[p.Rows+at[i]]
+		wanted, err := b.wanted(q, &all, i)
+		if err != nil {
+			return ranking.Board{}, nil, err
+		}
 		for shard := range b.shards {
-			if shard != home && parts[shard].Members > 0 {
-				q := &above[shard]
-				q.Pivots, asked[shard] = append(q.Pivots, p.Standings[p.Rows+at[i]].Pivot()), append(asked[shard], i)
-				q.Over, q.From = n, n
+			if shard == home || parts[shard].Members == 0 {
+				continue
 			}
+			for _, c := range wanted {
+				above[shard].Pivots = append(above[shard].Pivots, c.pivot)
+			}
+			asked[shard] = append(asked[shard], wanted...)
+			above[shard].Over, above[shard].From = n, n
 		}
 	}
-	counted, err := ranking.AboveEach(ctx, b.shards, q.Board, q.Window, above)
+	answers, err := ranking.AboveEach(ctx, b.shards, q.Board, q.Window, above)
 	if err != nil {
 		return ranking.Board{}, nil, err
 	}
 	var around []*ranking.Part
-	for shard := range counted {
-		for j, count := range counted[shard].Counts {
-			all.Standings[asked[shard][j]].Rank += count
+	for shard := range answers {
+		for j, count := range answers[shard].Counts {
+			*asked[shard][j].of += count
 		}
-		around = append(around, &counted[shard].Part)
+		around = append(around, &answers[shard].Part)
+	}
+	if q.Ties {
+		for i := range all.Standings {
+			st := &all.Standings[i] // the others were counted later
+			st.More, st.AtLeast = max(0, min(st.More, st.Rank-1)), max(st.AtLeast, st.Rank)
+		}
 	}
 	if n == 0 {
 		return all, nil, nil
 	}
 	return all, merge(append(around, &parts[b.home(members[0])])), nil
+}
+
+// counted is a number to which every shard's members above a pivot are added.
+type counted struct {
+	pivot ranking.Pivot
+	of    *int64
+}
+
+// wanted is what is counted in other shards for a member's standing.
+func (b *Boards) wanted(q *ranking.Query, board *ranking.Board, i int) ([]counted, error) {
+	st := &board.Standings[i]
+	all := []counted{{st.Pivot(), &st.Rank}}
+	if q.Ties {
+		low, high, err := b.bounds(board, st)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, counted{ranking.Pivot{Score: high}, &st.More}, counted{ranking.Pivot{Score: low}, &st.AtLeast})
+	}
+	return all, nil
 }

@@ -39,12 +39,14 @@ const (
 var errRestless = errors.New("the board changes faster than a page this far down can be found in it")
 
 // farDown reads a page by a search.
-func (b *Boards) farDown(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
+func (b *Boards) farDown(ctx context.Context, query *ranking.Query, offset, limit int) (ranking.Board, error) {
+	board, w, q := query.Board, query.Window, *query
+	q.Rows, q.Ties = ranking.Rows{}, false
 	// The pivot is sought a little above the page, and rows are read for a little more: while
 	// the search goes on members rise and fall.
 	slack, share := 16, b.share(limit)
 	for range mostSearches {
-		parts, all, err := b.read(ctx, b.each(ranking.Query{Board: board, Window: w}))
+		parts, all, err := b.read(ctx, b.each(q))
 		if err != nil || all.Members <= int64(offset) {
 			return all, err
 		}
@@ -57,8 +59,8 @@ func (b *Boards) farDown(ctx context.Context, board string, w periods.Window, of
 			return ranking.Board{}, err
 		}
 		if ok {
-			all.Standings = standings
-			return all, nil
+			all.Standings, all.Place = standings, int64(offset)
+			return all, b.tie(ctx, query, &all)
 		}
 		slack, share = 8*slack, min(limit, 4*share)
 	}

@@ -72,7 +72,7 @@ local function least(score)
   return members > 0 and call('ZCOUNT', KEYS[6], score, '+inf') or 0
 end
 
-local counts, looked, start = {}, {}, 14 + ARGV[13]
+local counts, looked, unseen, start = {}, {}, {}, 14 + ARGV[13]
 for i = 14, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
 for i = start, #ARGV do
   local rank, score = members > 0 and call('ZREVRANK', KEYS[6], ARGV[i]), ''
@@ -81,6 +81,7 @@ for i = start, #ARGV do
   elseif ARGV[11] == '1' and listing then
     score = call('ZSCORE', KEYS[7], ARGV[i]) or ''
     rank = score ~= '' and above(score, ARGV[i])
+    unseen[#looked + 2] = 1 -- who isn't among those that are counted
   end
   looked[#looked + 1] = rank or -1
   looked[#looked + 1] = score
@@ -124,7 +125,7 @@ if bits then
     local more, as_many = -1, -1
     if looked[i] ~= '' then
       local low, high = bounds(bits, looked[i])
-      more, as_many = least(high), least(low)
+      more, as_many = least(high), least(low) + (unseen[i] or 0)
     end
     ties[#ties + 1] = more
     ties[#ties + 1] = as_many
