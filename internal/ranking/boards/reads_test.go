@@ -79,13 +79,19 @@ func (l list) above(p ranking.Pivot) (above, upTo int) {
 // drawn is a board with few scores, and the model of it.
 func drawn(t *rapid.T, short *rapid.Generator[string], newOne func(*rapid.T) *fixture) (*fixture, list) {
 	f := newOne(t)
-	names := rapid.OneOf(rapid.StringN(1, 8, 64), short)
+	names, n := rapid.OneOf(rapid.StringN(1, 8, 64), short), rapid.IntRange(0, 60).Draw(t, "members")
 	if rapid.Bool().Draw(t, "on one shard") {
 		names = names.Filter(func(id string) bool { return f.home(id) == 0 })
 	}
+	// Those of shard 0 may have the most of all, or the least.
+	lean := rapid.Int64Range(-1, 1).Draw(t, "lean")
 	var all []ranking.Standing
-	for _, id := range rapid.SliceOfNDistinct(names, 0, 60, rapid.ID).Draw(t, "ids") {
-		all = append(all, f.standing(id, rapid.Int64Range(-2, 2).Draw(t, "points"), rapid.Int64Range(0, 2).Draw(t, "ticks")))
+	for _, id := range rapid.SliceOfNDistinct(names, n, n, rapid.ID).Draw(t, "ids") {
+		points := rapid.Int64Range(-1, 1).Draw(t, "points")
+		if f.home(id) == 0 {
+			points += lean
+		}
+		all = append(all, f.standing(id, points, rapid.Int64Range(0, 2).Draw(t, "ticks")))
 	}
 	f.put(t, all...)
 	return f, ranked(all)
@@ -121,7 +127,7 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 		if extra.Ties {
 			all = plain.tied()
 		}
-		b, size := f.With(extra), rapid.IntRange(0, 70)
+		b, size := f.With(extra), rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(0, 5))
 		check := func(what string, got ranking.Board, err error, want []ranking.Standing, place int) {
 			require.NoError(t, err, what)
 			if len(want) == 0 {
@@ -181,6 +187,49 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 	})
 }
 
+// However members are dealt out: one shard may have all of what is nearest to a place.
+func TestRowsAroundAPlaceAreExactWhereOneShardHasAllOfThem(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
+	var all list
+	for i := 0; len(all) < 1500; i++ {
+		// Shard 3 has the 500 in the middle, and of the others each some.
+		if id := fmt.Sprint("u", i); f.home(id) != 3 {
+			all = append(all, f.standing(id, int64(i%2*2000+i%700), 0))
+		} else if len(all)%3 == 0 {
+			all = append(all, f.standing(id, int64(1000+i%700), 0))
+		}
+	}
+	for i := 0; len(all) < 2000; i++ {
+		if id := fmt.Sprint("v", i); f.home(id) == 3 {
+			all = append(all, f.standing(id, int64(1000+i%700), 0))
+		}
+	}
+	f.put(t, all...)
+	all = ranked(all)
+	for _, limit := range []int{1, 10, 100, 400, 700} {
+		for _, score := range []float64{900, 1000, 1300, 1700, 1800} {
+			place := all.least(score)
+			b, err := f.AroundScore(t.Context(), "global", f.window, score, limit)
+			require.NoError(t, err)
+			require.Equal(t, all.rows(place-limit, place+limit), b.Standings)
+			pivot := ranking.Pivot{Score: score}
+			b, err = f.After(t.Context(), "global", f.window, pivot, limit)
+			require.NoError(t, err)
+			require.Equal(t, all.rows(place, place+limit), b.Standings)
+			b, err = f.Before(t.Context(), "global", f.window, pivot, limit)
+			require.NoError(t, err)
+			require.Equal(t, all.rows(place-limit, place), b.Standings)
+			b, err = f.Range(t.Context(), "global", f.window, Range{Low: score - 200, High: score, Offset: 3}, limit)
+			require.NoError(t, err)
+			require.Equal(t, all.rows(place+3, min(place+3+limit, all.least(score-200))), b.Standings)
+		}
+		offset := len(all) - all.least(1000)
+		b, err := f.Bottom(t.Context(), "global", f.window, offset, limit)
+		require.NoError(t, err)
+		require.Equal(t, all.rows(len(all)-offset-limit, len(all)-offset), b.Standings)
+	}
+}
+
 // looked checks who is looked up, and the rows around one of them.
 func looked(t *rapid.T, b *Boards, f *fixture, all list, extra Extra) {
 	ids, byID := []string{"nobody at all", "nobody else"}, map[string]ranking.Standing{}
@@ -201,7 +250,7 @@ func looked(t *rapid.T, b *Boards, f *fixture, all list, extra Extra) {
 	require.Equal(t, int64(0), got.Place)
 	require.Len(t, got.Counts, len(extra.Counts))
 
-	n := rapid.IntRange(0, 70).Draw(t, "around a member")
+	n := rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(0, 5)).Draw(t, "around a member")
 	got, err = b.Around(t.Context(), f.board, f.window, ids[0], n)
 	require.NoError(t, err)
 	if at := int(byID[ids[0]].Rank) - 1; at < 0 {
