@@ -18,7 +18,8 @@ import (
 )
 
 // BenchmarkReads reads a board of 200,000 members (20,000 with -short): the top 100, the ranks of
-// 100 members, ten rows around a member, and a page half way down; with the round trips of each.
+// 100 members and of 1,000, ten rows around a member, a page half way down, by its offset, by a
+// pivot and in a range, the last 100; with ties and without; with the round trips of each.
 //
 //	go test -run - -bench Reads ./internal/ranking/boards
 func BenchmarkReads(b *testing.B) {
@@ -39,15 +40,30 @@ func BenchmarkReads(b *testing.B) {
 		for some := range slices.Chunk(all, 10_000) {
 			f.put(b, some...)
 		}
-		members := make([]string, 100)
+		members, many := make([]string, 100), make([]string, MostMembers)
+		sample := func(members []string) []string {
+			for i := range members {
+				members[i] = all[random.IntN(population)].Member
+			}
+			return members
+		}
+		tied, middle := f.With(Extra{Ties: true}), ranking.Pivot{Score: 50_000}
 		for name, read := range map[string]func() (ranking.Board, error){
-			"top100": func() (ranking.Board, error) { return f.Top(b.Context(), "global", f.window, 0, 100) },
-			"ranks100": func() (ranking.Board, error) {
-				for i := range members {
-					members[i] = all[random.IntN(population)].Member
-				}
-				return f.Rank(b.Context(), "global", f.window, members...)
+			"top100":        func() (ranking.Board, error) { return f.Top(b.Context(), "global", f.window, 0, 100) },
+			"top100tied":    func() (ranking.Board, error) { return tied.Top(b.Context(), "global", f.window, 0, 100) },
+			"bottom100":     func() (ranking.Board, error) { return f.Bottom(b.Context(), "global", f.window, 0, 100) },
+			"after100":      func() (ranking.Board, error) { return f.After(b.Context(), "global", f.window, middle, 100) },
+			"after100tied":  func() (ranking.Board, error) { return tied.After(b.Context(), "global", f.window, middle, 100) },
+			"aroundscore10": func() (ranking.Board, error) { return f.AroundScore(b.Context(), "global", f.window, 50_000, 10) },
+			"range100": func() (ranking.Board, error) {
+				return f.Range(b.Context(), "global", f.window, Range{Low: 20_000, High: 60_000}, 100)
 			},
+			"counts10": func() (ranking.Board, error) {
+				return f.Counts(b.Context(), "global", f.window, 1, 1e4, 2e4, 3e4, 4e4, 5e4, 6e4, 7e4, 8e4, 9e4)
+			},
+			"ranks100":      func() (ranking.Board, error) { return f.Rank(b.Context(), "global", f.window, sample(members)...) },
+			"ranks1000":     func() (ranking.Board, error) { return f.Rank(b.Context(), "global", f.window, sample(many)...) },
+			"ranks1000tied": func() (ranking.Board, error) { return tied.Rank(b.Context(), "global", f.window, sample(many)...) },
 			"around10": func() (ranking.Board, error) {
 				return f.Around(b.Context(), "global", f.window, all[random.IntN(population)].Member, 10)
 			},

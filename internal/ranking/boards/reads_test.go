@@ -4,7 +4,6 @@ package boards
 // pivots and ranges.
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -262,101 +261,5 @@ func looked(t *rapid.T, b *Boards, f *fixture, all list, extra Extra) {
 	require.Len(t, got.Counts, len(extra.Counts))
 	for i, score := range extra.Counts {
 		require.Equal(t, int64(all.least(score)), got.Counts[i])
-	}
-}
-
-func TestCountsAreOfEveryScore(t *testing.T) {
-	for _, of := range numbers {
-		f, _ := some(t, of) // points 0 to 199
-		b, err := f.Counts(t.Context(), "global", f.window, 200, 199, 0, math.Inf(-1), 100)
-		require.NoError(t, err)
-		require.Equal(t, []int64{0, 1, 200, 200, 100}, b.Counts)
-		require.Empty(t, b.Standings)
-	}
-}
-
-func TestWhatThereCantBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
-	for _, of := range []int{1, 3} {
-		f, trips := some(t, numbers[of/2*2])
-		trips.n.Store(0)
-		ctx, nan := t.Context(), math.NaN()
-		odd := f.With(Extra{Counts: []float64{1, nan}})
-		for name, read := range map[string]func() (ranking.Board, error){
-			"bottom, offset": func() (ranking.Board, error) { return f.Bottom(ctx, "global", f.window, -1, 1) },
-			"bottom, limit":  func() (ranking.Board, error) { return f.Bottom(ctx, "global", f.window, 0, -1) },
-			"after, limit":   func() (ranking.Board, error) { return f.After(ctx, "global", f.window, ranking.TopPivot(), -1) },
-			"after, pivot":   func() (ranking.Board, error) { return f.After(ctx, "global", f.window, ranking.Pivot{Score: nan}, 1) },
-			"before, limit":  func() (ranking.Board, error) { return f.Before(ctx, "global", f.window, ranking.TopPivot(), -1) },
-			"around, n":      func() (ranking.Board, error) { return f.Around(ctx, "global", f.window, "u1", -1) },
-			"score, n":       func() (ranking.Board, error) { return f.AroundScore(ctx, "global", f.window, 1, -1) },
-			"score":          func() (ranking.Board, error) { return f.AroundScore(ctx, "global", f.window, nan, 1) },
-			"counts":         func() (ranking.Board, error) { return f.Counts(ctx, "global", f.window, 1, nan) },
-			"range, limit":   func() (ranking.Board, error) { return f.Range(ctx, "global", f.window, Range{Low: 1, High: 2}, -1) },
-			"range, offset": func() (ranking.Board, error) {
-				return f.Range(ctx, "global", f.window, Range{Low: 1, High: 2, Offset: -1}, 1)
-			},
-			"range":      func() (ranking.Board, error) { return f.Range(ctx, "global", f.window, Range{Low: 2, High: 1}, 1) },
-			"range, low": func() (ranking.Board, error) { return f.Range(ctx, "global", f.window, Range{Low: nan, High: 1}, 1) },
-			"range, pivot": func() (ranking.Board, error) {
-				return f.Range(ctx, "global", f.window, Range{After: &ranking.Pivot{Score: nan}}, 1)
-			},
-			"extra, top":      func() (ranking.Board, error) { return odd.Top(ctx, "global", f.window, 0, 1) },
-			"extra, far down": func() (ranking.Board, error) { return odd.Top(ctx, "global", f.window, 9000, 1) },
-			"extra, bottom":   func() (ranking.Board, error) { return odd.Bottom(ctx, "global", f.window, 9000, 1) },
-			"extra, rank":     func() (ranking.Board, error) { return odd.Rank(ctx, "global", f.window, "u1") },
-			"extra, around":   func() (ranking.Board, error) { return odd.Around(ctx, "global", f.window, "u1", 1) },
-			"members": func() (ranking.Board, error) {
-				return f.Rank(ctx, "global", f.window, make([]string, MostMembers+1)...)
-			},
-		} {
-			_, err := read()
-			require.ErrorContains(t, err, "read global: ", name)
-		}
-		require.Zero(t, trips.n.Load())
-	}
-}
-
-// A read of a window that isn't there, or that a shard has lost, says so, whatever it reads.
-func TestEveryReadReportsWhatIsLostAndWhatIsBeside(t *testing.T) {
-	for _, of := range numbers[:3] {
-		f, _ := some(t, of)
-		reads := func(b *Boards) map[string]func(context.Context) (ranking.Board, error) {
-			return map[string]func(context.Context) (ranking.Board, error){
-				"bottom": func(ctx context.Context) (ranking.Board, error) { return b.Bottom(ctx, "global", f.window, 0, 10) },
-				"after": func(ctx context.Context) (ranking.Board, error) {
-					return b.After(ctx, "global", f.window, ranking.TopPivot(), 10)
-				},
-				"before": func(ctx context.Context) (ranking.Board, error) {
-					return b.Before(ctx, "global", f.window, ranking.Pivot{}, 10)
-				},
-				"score":  func(ctx context.Context) (ranking.Board, error) { return b.AroundScore(ctx, "global", f.window, 7, 10) },
-				"counts": func(ctx context.Context) (ranking.Board, error) { return b.Counts(ctx, "global", f.window, 7) },
-				"range": func(ctx context.Context) (ranking.Board, error) {
-					return b.Range(ctx, "global", f.window, Range{1, 9, 0, nil}, 10)
-				},
-				"far": func(ctx context.Context) (ranking.Board, error) {
-					return b.Range(ctx, "global", f.window, Range{1, 9, 5000, nil}, 10)
-				},
-				"deep": func(ctx context.Context) (ranking.Board, error) { return b.Bottom(ctx, "global", f.window, 5000, 10) },
-			}
-		}
-		ties := f.With(Extra{Ties: true})
-		f.client.HSet(t.Context(), f.Shards()[0].Keys().Origin(), "points/0", fmt.Sprintf("5 %d", f.window.Start+1))
-		f.client.Del(t.Context(), f.key(0))
-		for name, read := range reads(ties) {
-			b, err := read(t.Context())
-			require.NoError(t, err, name)
-			require.Equal(t, ranking.LostBoard, b.Lost, name)
-			require.Equal(t, []string{"points/0"}, b.Incomplete, name)
-			require.Equal(t, "10", b.Beside.Ledger["points/0"], name)
-			require.True(t, b.Listed, name)
-		}
-		none := New(configured(t, f.client, testenv.Prefix(t)+"none", of, codec.Readable))
-		for name, read := range reads(none.With(Extra{Ties: true})) {
-			_, err := read(t.Context())
-			var bare *ranking.SchemaError
-			require.ErrorAs(t, err, &bare, name)
-			require.Empty(t, bare.Found, name)
-		}
 	}
 }

@@ -4,7 +4,7 @@
 --
 -- KEYS  1 the window's sorted set
 -- ARGV  1 rows to read above the first   2 rows to read from the first on
---       3… score and id of each
+--       3… score and id of each; without an id whoever has at least the score is above
 --
 -- Returns {{number of members above each, …}, {member, score, …}}.
 
@@ -14,6 +14,7 @@ local call, floor = redis.call, math.floor
 
 -- Equal scores are in order of their ids, and there may be a million: a search in halves.
 local function above(score, id)
+  if id == '' then return call('ZCOUNT', KEYS[1], score, '+inf') end
   local low = call('ZCOUNT', KEYS[1], '(' .. score, '+inf')
   local high = low + call('ZCOUNT', KEYS[1], score, score)
   while low < high do
