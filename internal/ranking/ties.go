@@ -9,7 +9,8 @@ package ranking
 // those were counted at another moment than the ranks, the ranks count: of nobody is More as large
 // as the rank, or AtLeast below it.
 func Tie(rows []Standing, more, atLeast int64) {
-	for from, to := 0, 0; from < len(rows); from = to {
+	to := 0
+	for from := 0; from < len(rows); from = to {
 		for to = from + 1; to < len(rows) && rows[to].equals(&rows[from]); {
 			to++
 		}

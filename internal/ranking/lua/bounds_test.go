@@ -51,7 +51,7 @@ func checkBounds(t require.TestingT, client *redis.Client, l codec.TupleLayout, 
 		for ; i < len(found); i += 2 {
 			got, err := strconv.ParseFloat(found[i], 64)
 			require.NoError(t, err)
-			require.Equal(t, want, got, "%v: %v", l, tuple)
+			require.Equal(t, math.Float64bits(want), math.Float64bits(got), "%v: %v is in %v, and not in %v", l, tuple, got, want)
 		}
 	}
 }
