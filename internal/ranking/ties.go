@@ -9,7 +9,7 @@ package ranking
 // those were counted at another moment than the ranks, the ranks count: of nobody is More as large
 // as the rank, or AtLeast below it.
 func Tie(rows []Standing, more, atLeast int64) {
-	to := 0
+	var to int
 	for from := 0; from < len(rows); from = to {
 		for to = from + 1; to < len(rows) && rows[to].equals(&rows[from]); {
 			to++
