@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/rebuild"
 	"github.com/standings/standings/cmd/consumer/reshard"
 	"github.com/standings/standings/cmd/consumer/run"
+	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
 	"github.com/standings/standings/cmd/consumer/version"
@@ -35,6 +36,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 	build, _ := version.Build()
 	root := p.Root(build,
 		run.Command(p),
+		serve.Command(p),
 		configcmd.Command(p),
 		check.Command(p),
 		produce.Command(p),

@@ -37,8 +37,21 @@ type Config struct {
 	Log       *zap.Logger
 }
 
+// Port is what is listened on, and who answers there.
+type Port struct {
+	Name    string // in errors and logs: operations port
+	Setting string // of the configuration, that says where
+	Listen  string // host:port; without a host on all addresses, port 0 is any free one
+	Handler http.Handler
+	// Connections is how many there may be: see door.go.
+	Connections int
+	EndWithin   time.Duration // how long answers under way are waited for at the end
+	Log         *zap.Logger
+}
+
 // Server is an open port. Run serves it.
 type Server struct {
+	name      string
 	listener  net.Listener
 	http      *http.Server
 	endWithin time.Duration
@@ -46,29 +59,37 @@ type Server struct {
 
 // What a client may take up of the process, however slow or many they are.
 const (
-	connections = 128              // see door.go
+	connections = 128              // of the operations port: see door.go
 	readWithin  = 10 * time.Second // from the connection, or the first byte of a next request
 	writeWithin = 30 * time.Second
 	idleFor     = 2 * time.Minute
 	maxHeader   = 16 << 10
 )
 
-// Listen opens the port. Whoever connects is answered once Run runs.
+// Listen opens the operations port. Whoever connects is answered once Run runs.
 func Listen(ctx context.Context, c Config) (*Server, error) {
+	return Open(ctx, Port{
+		Name: "operations port", Setting: "listen", Listen: c.Listen, Handler: handler(c),
+		Connections: connections, EndWithin: c.EndWithin, Log: c.Log,
+	})
+}
+
+// Open opens a port. Whoever connects is answered once Run runs.
+func Open(ctx context.Context, p Port) (*Server, error) {
 	var l net.ListenConfig
-	listener, err := l.Listen(ctx, "tcp", c.Listen)
+	listener, err := l.Listen(ctx, "tcp", p.Listen)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: another process has this port; set listen to a free one, or to off for none", err)
+			err = fmt.Errorf("%w: another process has this port; set %s to a free one, or to off for none", err, p.Setting)
 		}
-		return nil, fmt.Errorf("open the operations port %s: %w", c.Listen, err)
+		return nil, fmt.Errorf("open the %s %s: %w", p.Name, p.Listen, err)
 	}
-	errorLog, err := zap.NewStdLogAt(c.Log, zap.DebugLevel) // of broken connections: nothing to be done about
+	errorLog, err := zap.NewStdLogAt(p.Log, zap.DebugLevel) // of broken connections: nothing to be done about
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &Server{listener: &door{Listener: listener, limit: connections}, endWithin: c.EndWithin, http: &http.Server{
-		Handler: whole(handler(c)), ConnContext: withVisitor,
+	return &Server{name: p.Name, listener: &door{Listener: listener, limit: p.Connections}, endWithin: p.EndWithin, http: &http.Server{
+		Handler: whole(p.Handler), ConnContext: withVisitor,
 		ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor,
 		MaxHeaderBytes: maxHeader, ErrorLog: errorLog,
 	}}, nil
@@ -84,7 +105,7 @@ func (s *Server) Run(ctx context.Context) error {
 	go func() { served <- s.http.Serve(s.listener) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("serve the operations port %v: %w", s.Addr(), err)
+		return fmt.Errorf("serve the %s %v: %w", s.name, s.Addr(), err)
 	case <-ctx.Done():
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.endWithin)
@@ -93,7 +114,7 @@ func (s *Server) Run(ctx context.Context) error {
 		_ = s.http.Close() // whoever still reads has had the time
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the operations port %v: %w", s.Addr(), err)
+		return fmt.Errorf("serve the %s %v: %w", s.name, s.Addr(), err)
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ type Config struct {
 	PieceTime  time.Duration
 
 	Listen string // host:port, or off
+	API    API
 
 	LogLevel        string
 	LogFormat       string
@@ -79,6 +80,15 @@ func (k *Kafka) Read() []string {
 		all = append(all, k.BansTopic)
 	}
 	return all
+}
+
+// API is api.*: who reads the boards over HTTP, and how much of the process that takes.
+type API struct {
+	Listen     string // host:port, or off
+	TokensFile string // empty: anyone may read
+	Origins    []string
+	Requests   int64
+	Timeout    time.Duration
 }
 
 // Redis is redis.*: one server, a cluster, or what Sentinels watch.

@@ -63,6 +63,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"field, or its path. A field that a board counts has a setting by its name beside these.\n" +
 			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
+		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -212,6 +213,21 @@ func fieldOptions(c *event.Paths) []option {
 		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters, and finds duplicates (`event.duplicates`)."),
 		{Key: "event.fields.name", def: "", value: textValue(&c.Name, "empty, a name, or names joined by dots: `player.name`", event.CheckPath),
 			doc: "Where it has what the member wants to be called, 1 to 64 characters; empty if names aren't counted. See [events.md](events.md#names)."},
+	}
+}
+
+func apiOptions(c *API) []option {
+	return []option{
+		{Key: "api.listen", def: Off, value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
+			doc: "The port of the API. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+		{Key: "api.tokens_file", value: textValue(&c.TokensFile, "a path", nil),
+			doc: "A file of bearer tokens, a name and a token of at least 16 characters a line, of which one is needed to read. It is read again once it has changed. Empty: anyone who reaches the port may read."},
+		{Key: "api.origins", value: listValue(&c.Origins, 0, "https://host, …, or *", apiOrigin),
+			doc: "The origins whose pages may read (CORS); `*` for any."},
+		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
+			doc: "How many requests are answered at a time, those of one client half of that: others are told to come again."},
+		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
+			doc: "How long a request may take."},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -245,6 +246,18 @@ func listenAddress(address string) error {
 		}
 	}
 	return errors.New("isn't host:port such as :8080 or 127.0.0.1:8080, nor off")
+}
+
+// apiOrigin takes what browsers send as Origin, or any.
+func apiOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+		return errors.New("isn't an origin such as https://shop.example, nor *")
+	}
+	return nil
 }
 
 func startName(text string) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
@@ -201,7 +202,7 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 		return err
 	}
 	defer func() { _ = logFile.Close() }()
-	log, err := run.NewLogger(stage.cfg, logFile, false)
+	log, err := logging.New(stage.cfg, logFile, false)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
@@ -44,29 +45,17 @@ exits with 0. Replicas share the partitions.`,
 			if l == nil {
 				return err
 			}
-			log, wrong := NewLogger(l.Config, p.Stderr, p.Colours(p.Stderr))
+			log, wrong := logging.New(l.Config, p.Stderr, p.Colours(p.Stderr))
 			if wrong != nil {
 				return cmp.Or(err, wrong)
 			}
 			defer log.Sync() //nolint:errcheck // a terminal can't be synced
 			if err != nil {
-				return logged(log, "the configuration is wrong", err)
+				return logging.Ended(log, "the configuration is wrong", err)
 			}
-			return logged(log, "ended by an error", Consume(c.Context(), l.Config, log, new(ingest.Stats), nil))
+			return logging.Ended(log, "ended by an error", Consume(c.Context(), l.Config, log, new(ingest.Stats), nil))
 		},
 	}
-}
-
-// logged is an error that ends the process, in the log's own format: whoever collects
-// the log finds there why it ends.
-func logged(log *zap.Logger, message string, err error) error {
-	if err == nil {
-		return nil
-	}
-	for line := range cli.Lines(err) {
-		log.Error(message, zap.String("error", terminal.Harmless(line)))
-	}
-	return cli.Logged(err)
 }
 
 // Consume runs a consumer until the context ends. ready, if given, receives it
@@ -91,7 +80,12 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	ops, err := openOperations(ctx, cfg, client, log, stats)
+	port, err := serve.Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	ops, err := openOperations(ctx, cfg, client, log, stats, port)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ func init() { // a script calls commands, and EVAL is one
 		"zincrby":   {do: zincrby, least: 3, write: true, grows: true},
 		"zrem":      {do: zrem, least: 2, most: -1, write: true},
 		"zcard":     {do: zcard, least: 1},
+		"zcount":    {do: zcount, least: 3},
 		"zscore":    {do: zscore, least: 2},
 		"zmscore":   {do: zmscore, least: 2, most: -1},
 		"zrank":     {do: func(t *tx, a []string) any { return zrank(t, a, false) }, least: 2},
@@ -72,6 +73,7 @@ const (
 	errSyntax  = Error("ERR syntax error")
 	errInteger = Error("ERR value is not an integer or out of range")
 	errFloat   = Error("ERR value is not a valid float")
+	errBound   = Error("ERR min or max is not a float")
 )
 
 func when(yes bool, reply any, text string) any {

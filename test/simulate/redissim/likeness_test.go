@@ -120,7 +120,7 @@ func draw(t *rapid.T, key func(*rapid.T, string) string) []string {
 	switch name := rapid.SampledFrom([]string{
 		"GET", "SET", "SETPX", "EXISTS", "DEL", "RENAME", "TYPE", "PERSIST", "PEXPIREAT", "PTTL", "LPUSH",
 		"HGET", "HSET", "HSET", "HDEL", "HLEN", "HGETALL", "HKEYS", "HSCAN",
-		"ZADD", "ZADD", "ZADD", "ZREM", "ZCARD", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZRANGE", "ZREVRANGE", "WITHSCORES", "ZSCAN",
+		"ZADD", "ZADD", "ZADD", "ZREM", "ZCARD", "ZCOUNT", "ZCOUNT", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZRANGE", "ZREVRANGE", "WITHSCORES", "ZSCAN",
 		"EVAL", "EVAL", "NOSUCH", "FEW",
 	}).Draw(t, "command"); name {
 	case "GET", "TYPE", "PERSIST", "PTTL", "HLEN", "HGETALL", "HKEYS", "ZCARD":
@@ -137,6 +137,9 @@ func draw(t *rapid.T, key func(*rapid.T, string) string) []string {
 		return []string{name, k(), k()}
 	case "LPUSH":
 		return append([]string{name, k()}, several(t, word)...)
+	case "ZCOUNT":
+		without := rapid.SampledFrom([]string{"", "", "("})
+		return []string{name, k(), without.Draw(t, "low") + number(t, "low"), without.Draw(t, "high") + number(t, "high")}
 	case "HGET", "ZSCORE", "ZRANK", "ZREVRANK":
 		return []string{name, k(), word(t, "member")}
 	case "HSET":

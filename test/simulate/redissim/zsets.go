@@ -73,6 +73,35 @@ func zcard(t *tx, a []string) any {
 	return int64(len(v.zset.scores))
 }
 
+func zcount(t *tx, a []string) any {
+	low, overLow, valid := parseBound(a[1])
+	high, belowHigh, both := parseBound(a[2])
+	if !valid || !both {
+		return errBound
+	}
+	v, failed := t.read(a[0], zsetKind)
+	if failed != nil {
+		return failed
+	}
+	n := int64(0)
+	if v != nil {
+		for _, score := range v.zset.scores {
+			n += integer((score > low || score == low && !overLow) && (score < high || score == high && !belowHigh))
+		}
+	}
+	return n
+}
+
+// parseBound reads a score that a range begins or ends at, itself in it but for a ( before it.
+func parseBound(text string) (score float64, without, valid bool) {
+	text, without = strings.CutPrefix(text, "(")
+	if text = strings.TrimLeft(text, " \t\n\v\f\r"); text == "" {
+		return 0, without, true // as strtod(3) has it
+	}
+	score, valid = parseScore(text)
+	return score, without, valid
+}
+
 func zscore(t *tx, a []string) any {
 	v, failed := t.read(a[0], zsetKind)
 	if failed != nil {

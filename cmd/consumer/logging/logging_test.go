@@ -1,4 +1,4 @@
-package run
+package logging
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func TestDurationsInTheLogAreAsSettingsHaveThem(t *testing.T) {
 	var out bytes.Buffer
-	log, err := NewLogger(config.Defaults(), &out, false)
+	log, err := New(config.Defaults(), &out, false)
 	if err != nil {
 		t.Fatal(err)
 	}

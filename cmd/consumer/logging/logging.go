@@ -1,6 +1,6 @@
-package run
-
-// The log: JSON for machines, console for a person at a terminal.
+// Package logging is the log of a command that runs on: JSON for machines, console for a person at
+// a terminal.
+package logging
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
-// NewLogger writes to w as log.level and log.format say. Colours are for the console alone.
-func NewLogger(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
+// New writes to w as log.level and log.format say. Colours are for the console alone.
+func New(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return nil, fmt.Errorf("log.level: %w", err)
@@ -41,4 +42,16 @@ func NewLogger(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, erro
 		encoder = zapcore.NewConsoleEncoder(fields)
 	}
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+}
+
+// Ended is an error that ends the process, in the log's own format: whoever collects the log finds
+// there why it ends.
+func Ended(log *zap.Logger, message string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for line := range cli.Lines(err) {
+		log.Error(message, zap.String("error", terminal.Harmless(line)))
+	}
+	return cli.Logged(err)
 }

@@ -1,0 +1,76 @@
+package clients
+
+// Boards for those who show them, as the configuration has them.
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/rules"
+)
+
+// NewReading reads boards as they are configured, by a client that a reader has.
+func NewReading(cfg *config.Config, client redis.UniversalClient, all *boards.Boards) (*reading.Reader, error) {
+	c := reading.Config{
+		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
+		Prefix: cfg.Redis.Prefix, Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
+		Renumber: func(ctx context.Context) (*boards.Boards, error) {
+			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			if err != nil {
+				return nil, err
+			}
+			numbered := *cfg
+			if number.Shards > 0 {
+				numbered.Redis.Shards = int64(number.Shards)
+			}
+			return NewBoards(&numbered, client, "")
+		},
+	}
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return nil, err
+		}
+		c.Periods = append(c.Periods, reading.Period{Rule: rule, Zone: zoneOf(cfg, p)})
+	}
+	byDefault, err := rules.Default(cfg.MaxPoints)
+	if err != nil {
+		return nil, err
+	}
+	own, err := cfg.Rules()
+	if err != nil {
+		return nil, err
+	}
+	c.Rule = func(board string) rules.Rule {
+		if r := own.Of(board); r != nil {
+			return *r
+		}
+		return byDefault
+	}
+	return reading.New(c), nil
+}
+
+// named are the boards that there can be; nil: any.
+func named(cfg *config.Config) []string {
+	var all []string
+	for _, name := range cfg.Boards {
+		if name != rules.AnyBoard {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// zoneOf is the zone that a period's times are shown in: its calendar's, or that of the
+// configuration.
+func zoneOf(cfg *config.Config, p *config.Period) string {
+	if p.Own != nil && p.Own.TimeZone != "" {
+		return p.Own.TimeZone
+	}
+	return cfg.TimeZone
+}

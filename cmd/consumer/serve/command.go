@@ -1,0 +1,115 @@
+package serve
+
+// The command serve: the API alone.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/internal/api"
+)
+
+// Command is the command serve, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API, without counting anything",
+		Long: `Serves boards as JSON over HTTP on api.listen, and health, readiness and metrics on
+listen. It reads Redis and nothing else, so that readers scale apart from those who count:
+consumer run serves the same beside its work, where api.listen is set. SIGTERM ends it once
+the answers under way are through.`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := p.Configuration()
+			if l == nil {
+				return err
+			}
+			log, wrong := logging.New(l.Config, p.Stderr, p.Colours(p.Stderr))
+			if wrong != nil {
+				return cmp.Or(err, wrong)
+			}
+			defer log.Sync() //nolint:errcheck // a terminal can't be synced
+			if err == nil && l.Config.API.Listen == config.Off {
+				err = fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
+			}
+			if err != nil {
+				return logging.Ended(log, "the configuration is wrong", err)
+			}
+			return logging.Ended(log, "ended by an error", serve(c.Context(), l.Config, log))
+		},
+	}
+}
+
+// lookEvery is how often Redis is asked whether it answers, for readiness.
+const lookEvery = time.Second
+
+// serve serves until the context ends.
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+	port, err := Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	if cfg.Listen == config.Off {
+		<-ctx.Done()
+		return nil
+	}
+	var reasons atomic.Pointer[[]api.Reason]
+	reasons.Store(&[]api.Reason{{Reason: "starting", What: "Redis hasn't been asked yet", Remedy: "none is needed"}})
+	all := prometheus.NewRegistry()
+	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), port)
+	ops, err := api.Listen(ctx, api.Config{
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, Metrics: all, Log: log,
+		NotReady: func() []api.Reason { return *reasons.Load() }, Broken: func() []api.Reason { return nil },
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("operations port open", zap.Stringer("address", ops.Addr()))
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	looking.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			now := port.notReady(ctx, cfg)
+			reasons.Store(&now)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	return ops.Run(ctx)
+}
+
+// notReady is why boards can't be read right now.
+func (p *Port) notReady(ctx context.Context, cfg *config.Config) []api.Reason {
+	all := []api.Reason{}
+	ctx, cancel := context.WithTimeout(ctx, cfg.API.Timeout)
+	defer cancel()
+	if err := p.reader.Answers(ctx); err != nil {
+		all = append(all, api.Reason{Reason: "redis", What: clients.ExplainRedis(ctx, err, cfg).Error(), Remedy: "see that Redis can be reached; requests are answered again once it can"})
+	}
+	if p.tokens != nil {
+		if err := p.tokens.Err(); err != nil {
+			all = append(all, api.Reason{Reason: "tokens", What: err.Error(), Remedy: "put the file right: until then the tokens that were read last count"})
+		}
+	}
+	return all
+}

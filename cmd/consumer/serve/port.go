@@ -1,0 +1,89 @@
+// Package serve is the API's port, which `consumer run` opens beside the ingestion, and the command
+// serve, which has nothing else: readers scale apart, and need Redis alone.
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/api"
+	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/reading"
+)
+
+// connectionsFor is how many connections there may be for each request that is answered at a time:
+// most of them wait between two requests.
+const connectionsFor = 16
+
+// Port is the API's. It is open until Close.
+type Port struct {
+	metrics *v1.Metrics
+	reader  *reading.Reader // nil where there is no port
+	tokens  *v1.Tokens
+	close   func()
+}
+
+// Open opens the port where api.listen says, and serves it until Close; off is no port, and no
+// error. One that breaks later is logged, and what is beside it goes on.
+func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, error) {
+	p := &Port{metrics: v1.NewMetrics(), close: func() {}}
+	if cfg.API.Listen == config.Off {
+		return p, nil
+	}
+	if cfg.API.TokensFile != "" {
+		tokens, err := v1.OpenTokens(cfg.API.TokensFile)
+		if err != nil {
+			return nil, errors.Join(errors.New("api.tokens_file"), err)
+		}
+		p.tokens = tokens
+	}
+	r, err := clients.OpenReader(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p.reader, err = clients.NewReading(r.Config, r.Client, r.Boards); err != nil {
+		r.Close()
+		return nil, err
+	}
+	handler := v1.New(v1.Config{
+		Reader: p.reader, Tokens: p.tokens, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
+		Metrics: p.metrics, Log: log,
+	})
+	server, err := api.Open(ctx, api.Port{
+		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: handler,
+		Connections: connectionsFor * int(cfg.API.Requests), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
+	})
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	log.Info("API's port open", zap.Stringer("address", server.Addr()), zap.Bool("tokens", p.tokens != nil))
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := server.Run(serving); err != nil {
+			log.Error("the API's port is closed; the process goes on without it", zap.Error(err))
+		}
+	})
+	p.close = func() {
+		stop()
+		running.Wait()
+		r.Close()
+	}
+	return p, nil
+}
+
+// Close answers what is under way, and closes the port.
+func (p *Port) Close() { p.close() }
+
+// Describe names what is reported.
+func (p *Port) Describe(to chan<- *prometheus.Desc) { p.metrics.Describe(to) }
+
+// Collect reports it.
+func (p *Port) Collect(to chan<- prometheus.Metric) { p.metrics.Collect(to) }

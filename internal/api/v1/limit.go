@@ -1,0 +1,59 @@
+package v1
+
+// How much of the process its readers may take: what is beyond that is refused at once, with when
+// to come again, so that those who are served are served in time, and what counts events isn't held
+// up.
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// limit is how many requests are answered at a time, in all and of one client.
+type limit struct {
+	all int
+	one int
+
+	mu      sync.Mutex
+	serving int
+	clients map[string]int
+}
+
+func newLimit(all int) *limit {
+	return &limit{all: all, one: max(1, all/2), clients: map[string]int{}}
+}
+
+// enter is a problem where there is no room. Else leave is to be called at the end.
+func (l *limit) enter(client string) (leave func(), p *problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.serving >= l.all:
+		return nil, problemf(overloaded, "%d requests are being answered, and no more at a time", l.all).later()
+	case l.clients[client] >= l.one:
+		return nil, problemf(tooMany, "%d requests of this client are being answered, and no more at a time", l.one).later()
+	}
+	l.serving++
+	l.clients[client]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.serving--
+		if l.clients[client]--; l.clients[client] == 0 {
+			delete(l.clients, client)
+		}
+	}, nil
+}
+
+// clientOf is whose request it is: the holder of a token, or an address.
+func clientOf(r *http.Request, holder string) string {
+	if holder != "" {
+		return "token " + holder
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,362 @@
+package v1
+
+// Members: one with what is above and below, several among themselves, one on several boards.
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
+)
+
+// memberAnswer is a member in a window.
+type memberAnswer struct {
+	Window   windowAnswer `json:"window"`
+	Trust    trust        `json:"trust"`
+	Ranks    string       `json:"ranks"`
+	Standing standing     `json:"standing"`
+	// Percentile is which share of the members rank below, in percent; null for who isn't there.
+	Percentile *float64 `json:"percentile"`
+	// Above is who has the next better rank, and how far that is; null for the first.
+	Above *above `json:"above"`
+}
+
+// above is the next better row.
+type above struct {
+	standing
+	// PointsMissing is how many more points it takes to pass it; null on a board that has fields.
+	PointsMissing *int64 `json:"points_missing"`
+}
+
+// getMember is GET …/members/{member}.
+func (a *api) getMember(q *request) (*answer, error) {
+	id, err := member("member", q.PathValue("member"))
+	if err != nil {
+		return nil, err
+	}
+	style, err := q.choice("ranks", ordinal, competition, modified)
+	if err != nil {
+		return nil, err
+	}
+	shadow, err := q.choice("shadow", "false", "true")
+	if err != nil {
+		return nil, err
+	}
+	if shadow == "true" && style != ordinal {
+		return nil, wrong("shadow", "a member who is banned has the rank that they would have, which is ordinal")
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	read := a.Reader.Beside
+	if shadow == "true" {
+		read = a.Reader.Shadow
+	}
+	v, err := read(q.ctx, t, id)
+	if err != nil {
+		return nil, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
+	body.of(&v, id, style)
+	return answerOf(&body, body.Window, body.Trust, []any{body.Standing, body.Percentile, body.Above}), nil
+}
+
+// of fills in the member's row, and the one above it.
+func (m *memberAnswer) of(v *reading.View, id, style string) {
+	at := slices.IndexFunc(v.Standings, func(st ranking.Standing) bool { return st.Member == id })
+	if at < 0 {
+		return
+	}
+	st := &v.Standings[at]
+	m.Standing = row(v, st, style, 0)
+	if st.Rank == 0 {
+		return
+	}
+	percentile := share(v.Members-min(st.Rank, v.Members), v.Members)
+	m.Percentile = &percentile
+	if at > 0 {
+		next := &v.Standings[at-1]
+		m.Above = &above{standing: row(v, next, style, 0)}
+		if v.Fields.Len() == 0 {
+			m.Above.PointsMissing = new(next.Points - st.Points + 1) // of equal points the earlier is above
+		}
+	}
+}
+
+// share is a part of a whole in percent, down to two decimals: nobody is shown as better than they
+// are.
+func share(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return math.Floor(float64(part)*1e4/float64(whole)) / 100
+}
+
+// aroundAnswer is a member's surroundings.
+type aroundAnswer struct {
+	Window    windowAnswer `json:"window"`
+	Trust     trust        `json:"trust"`
+	Ranks     string       `json:"ranks"`
+	Member    string       `json:"member"`
+	Standings []standing   `json:"standings"`
+}
+
+const (
+	usualAround = 5
+	mostAround  = 500
+)
+
+// listAround is GET …/around.
+func (a *api) listAround(q *request) (*answer, error) {
+	if !q.query.Has("member") {
+		return nil, wrong("member", "is missing: whose surroundings?")
+	}
+	id, err := member("member", q.query.Get("member"))
+	if err != nil {
+		return nil, err
+	}
+	n, err := q.number("n", usualAround, 0, mostAround)
+	if err != nil {
+		return nil, err
+	}
+	absent, err := q.choice("absent", "error", "top", "bottom")
+	if err != nil {
+		return nil, err
+	}
+	style, err := q.choice("ranks", ordinal, competition, modified)
+	if err != nil {
+		return nil, err
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.Reader.Around(q.ctx, t, id, int(n), style != ordinal)
+	if err == nil && v.Lost == "" && !slices.ContainsFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank > 0 }) {
+		if absent == "error" {
+			p := problemf(notFound, "the member has no standing in %s %s %s; absent=top or absent=bottom shows an end of the board in that case", v.Name, v.Window.Period, v.Window.Name)
+			p.Parameter = "member"
+			return nil, p
+		}
+		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: absent == "bottom", Ties: style != ordinal})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := aroundAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
+	return answerOf(&body, body.Window, body.Trust, body.Standings), nil
+}
+
+// lookup is the body of POST …/members/lookup.
+type lookup struct {
+	Members []string `json:"members"`
+}
+
+// lookupAnswer is some members among themselves.
+type lookupAnswer struct {
+	Window    windowAnswer `json:"window"`
+	Trust     trust        `json:"trust"`
+	Ranks     string       `json:"ranks"`
+	Standings []standing   `json:"standings"` // by rank, with each one's place among them
+	Absent    []string     `json:"absent"`    // who has no standing there
+}
+
+const longestLookup = 1 << 20 // bytes
+
+// lookUpMembers is POST …/members/lookup.
+func (a *api) lookUpMembers(q *request) (*answer, error) {
+	style, err := q.choice("ranks", ordinal, competition, modified)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := q.members()
+	if err != nil {
+		return nil, err
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.Reader.Members(q.ctx, t, style != ordinal, ids...)
+	if err != nil {
+		return nil, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := lookupAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
+	found := slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool {
+		if st.Rank == 0 {
+			body.Absent = append(body.Absent, st.Member)
+		}
+		return st.Rank == 0
+	})
+	if len(v.Standings) == 0 { // nothing is there at all
+		body.Absent = ids
+	}
+	slices.SortFunc(found, func(a, b ranking.Standing) int { return cmp.Compare(a.Rank, b.Rank) })
+	for i := range found {
+		s := row(&v, &found[i], style, 0)
+		s.Place = new(place(found, i, style))
+		body.Standings = append(body.Standings, s)
+	}
+	return &answer{body: &body}, nil
+}
+
+// place is the rank of one of some standings among them.
+func place(all []ranking.Standing, i int, style string) int64 {
+	switch style {
+	case competition:
+		for i > 0 && sameTuple(&all[i-1], &all[i]) {
+			i--
+		}
+	case modified:
+		for i+1 < len(all) && sameTuple(&all[i], &all[i+1]) {
+			i++
+		}
+	}
+	return int64(i + 1)
+}
+
+// members reads the body of a lookup. An id that is given twice counts once.
+func (q *request) members() ([]string, error) {
+	var body lookup
+	in := json.NewDecoder(http.MaxBytesReader(nil, q.Body, longestLookup))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&body); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, problemf(tooLarge, "the body has more than %d bytes", longestLookup)
+		}
+		return nil, wrong("body", `isn't {"members": ["…"]}: %v`, err)
+	}
+	if in.More() {
+		return nil, wrong("body", `has more than one value`)
+	}
+	if len(body.Members) < 1 || len(body.Members) > reading.MostMembers {
+		return nil, wrong("body", "members has 1 to %d ids, not %d", reading.MostMembers, len(body.Members))
+	}
+	known := make(map[string]bool, len(body.Members))
+	return slices.DeleteFunc(body.Members, func(id string) bool {
+		twice := known[id]
+		known[id] = true
+		return twice
+	}), eachMember(known)
+}
+
+func eachMember(all map[string]bool) error {
+	for id := range all {
+		if _, err := member("body", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boardsAnswer is a member on several boards.
+type boardsAnswer struct {
+	Member    string         `json:"member"`
+	Ranks     string         `json:"ranks"`
+	Standings []memberAnswer `json:"standings"`
+}
+
+const (
+	mostWindows   = 50 // of one request
+	windowsAtOnce = 8
+)
+
+// getMemberOfBoards is GET /v1/members/{member}.
+func (a *api) getMemberOfBoards(q *request) (*answer, error) {
+	id, err := member("member", q.PathValue("member"))
+	if err != nil {
+		return nil, err
+	}
+	style, err := q.choice("ranks", ordinal, competition, modified)
+	if err != nil {
+		return nil, err
+	}
+	named, err := q.choice("window", reading.Current, reading.Previous)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := a.targets(q, named)
+	if err != nil {
+		return nil, err
+	}
+	body := boardsAnswer{Member: id, Ranks: style, Standings: make([]memberAnswer, len(targets))}
+	group, ctx := errgroup.WithContext(q.ctx)
+	group.SetLimit(windowsAtOnce)
+	for i, t := range targets {
+		group.Go(func() error {
+			v, err := a.Reader.Beside(ctx, t, id)
+			if err != nil {
+				return err
+			}
+			if p := lostProblem(&v); p != nil {
+				return p
+			}
+			m := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
+			m.of(&v, id, style)
+			body.Standings[i] = m
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return &answer{body: &body}, nil
+}
+
+// targets are the windows that boards and periods mean. Periods that a board doesn't have are left
+// out, unless it has none of them.
+func (a *api) targets(q *request, named string) ([]reading.Target, error) {
+	boards := q.list("boards")
+	if boards == nil {
+		boards = a.Reader.Named
+	}
+	if len(boards) == 0 {
+		return nil, wrong("boards", "is missing: any board may be named here, so say which")
+	}
+	periods := q.list("periods")
+	if periods == nil {
+		for _, p := range a.Reader.Periods {
+			periods = append(periods, string(p.Rule.Name()))
+		}
+	}
+	if len(boards)*len(periods) > mostWindows {
+		return nil, wrong("boards", "%d boards in %d periods are more than %d windows", len(boards), len(periods), mostWindows)
+	}
+	var all []reading.Target
+	for _, board := range boards {
+		var missing error
+		some := len(all)
+		for _, period := range periods {
+			t, err := a.Reader.Target(q.ctx, board, period, named)
+			if _, ok := errors.AsType[*reading.NotFoundError](err); ok {
+				missing = cmp.Or(missing, err)
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, t)
+		}
+		if len(all) == some && missing != nil {
+			return nil, missing
+		}
+	}
+	return all, nil
+}

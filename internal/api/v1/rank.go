@@ -1,0 +1,136 @@
+package v1
+
+// What rank a number of points would have, and what it takes to be among the best.
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/standings/standings/internal/reading"
+)
+
+// rankAnswer is a place in a window.
+type rankAnswer struct {
+	Window windowAnswer `json:"window"`
+	Trust  trust        `json:"trust"`
+	// Rank is the one that points have that are reached now: below all who have as many already.
+	Rank      int64      `json:"rank"`
+	AtLeast   int64      `json:"at_least"` // how many members have at least as many
+	More      int64      `json:"more"`     // how many have more
+	Standings []standing `json:"standings"`
+}
+
+// percentAnswer is who is last among the best so many percent.
+type percentAnswer struct {
+	Window   windowAnswer `json:"window"`
+	Trust    trust        `json:"trust"`
+	Percent  float64      `json:"percent"`
+	Rank     int64        `json:"rank"` // of the last who is among them; 0 where the window is empty
+	Standing *standing    `json:"standing"`
+}
+
+// getRank is GET …/rank.
+func (a *api) getRank(q *request) (*answer, error) {
+	n, err := q.number("n", 0, 0, mostAround)
+	if err != nil {
+		return nil, err
+	}
+	given := 0
+	for _, name := range []string{"points", "fields", "percent"} {
+		if q.query.Has(name) {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, wrong("points", "one of points, fields and percent is what rank is asked for")
+	}
+	if q.query.Has("percent") {
+		return a.rankOfPercent(q)
+	}
+	values, err := q.values(a)
+	if err != nil {
+		return nil, err
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.Reader.Would(q.ctx, t, values, int(n))
+	if errors.Is(err, reading.ErrRange) {
+		return nil, wrong("points", "no member of this board can have that: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := rankAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Rank: v.Place + 1, Standings: rows(&v, ordinal, nil)}
+	if len(v.Counts) == 2 {
+		body.AtLeast, body.More = v.Counts[0], v.Counts[1]
+	}
+	return answerOf(&body, body.Window, body.Trust, []any{body.Rank, body.AtLeast, body.More, body.Standings}), nil
+}
+
+// values are what points or fields say: fields=stage:42,revives:3.
+func (q *request) values(a *api) ([]int64, error) {
+	of := a.Reader.Fields(q.PathValue("board"))
+	if q.query.Has("points") {
+		if of.Len() > 0 {
+			return nil, wrong("points", "the board has fields and no points: give fields=%s:…", of.At(0).Name)
+		}
+		points, err := q.number("points", 0, math.MinInt64, math.MaxInt64)
+		return []int64{points}, err
+	}
+	if of.Len() == 0 {
+		return nil, wrong("fields", "the board has points and no fields: give points")
+	}
+	values, given := make([]int64, of.Len()), map[string]bool{}
+	for _, pair := range q.list("fields") {
+		name, text, _ := strings.Cut(pair, ":")
+		i := of.Index(name)
+		value, err := strconv.ParseInt(text, 10, 64)
+		if i < 0 || err != nil || given[name] {
+			return nil, wrong("fields", "%s isn't a field of this board and a whole number, such as %s:1, once each", quoted(pair), of.At(0).Name)
+		}
+		values[i], given[name] = value, true
+	}
+	if len(given) != of.Len() {
+		return nil, wrong("fields", "has %d of the %d fields of this board: %v", len(given), of.Len(), of)
+	}
+	return values, nil
+}
+
+// rankOfPercent looks for the last who is among the best. How many members there are, and who has
+// that rank, is read one after the other.
+func (a *api) rankOfPercent(q *request) (*answer, error) {
+	percent, err := strconv.ParseFloat(q.query.Get("percent"), 64)
+	if err != nil || !(percent > 0 && percent <= 100) {
+		return nil, wrong("percent", "%s isn't a number above 0, and 100 at most", quoted(q.query.Get("percent")))
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.Reader.Window(q.ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	rank := int64(math.Ceil(float64(v.Members) * percent / 100))
+	if rank > 0 {
+		if v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Offset: int(rank - 1), Limit: 1}); err != nil {
+			return nil, err
+		}
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := percentAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Percent: percent, Rank: rank}
+	if len(v.Standings) > 0 {
+		s := row(&v, &v.Standings[0], ordinal, 0)
+		body.Standing = &s
+	}
+	return answerOf(&body, body.Window, body.Trust, []any{body.Rank, body.Standing}), nil
+}

@@ -1,0 +1,137 @@
+package v1
+
+// A request's parameters: each is checked, and what isn't one is refused, so that a misspelt name
+// isn't passed over.
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/reading"
+)
+
+// request is one with its parameters.
+type request struct {
+	*http.Request
+	ctx   context.Context //nolint:containedctx // the request's, with its deadline
+	query url.Values
+	until []reading.Offset
+	wait  time.Duration // at most, for until
+}
+
+// untilParameters are those of every read of a window that can wait for an event.
+var untilParameters = []string{"min_offset", "wait_ms"}
+
+const (
+	mostOffsets = 16
+	longestWait = 10 * time.Second
+	usualWait   = time.Second
+	longestID   = 256 // bytes, of a member
+)
+
+func newRequest(r *http.Request, o *operation) (*request, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, problemf(badRequest, "the query can't be read: %v", err)
+	}
+	for name, values := range query {
+		if !slices.Contains(o.parameters, name) {
+			takes := "it takes none"
+			if len(o.parameters) > 0 {
+				takes = "it takes " + strings.Join(o.parameters, ", ")
+			}
+			return nil, wrong(name, "there is no such parameter of %s: %s", o.path, takes)
+		}
+		if len(values) > 1 && name != "min_offset" {
+			return nil, wrong(name, "is given %d times", len(values))
+		}
+	}
+	q := &request{Request: r, ctx: r.Context(), query: query}
+	if len(query["min_offset"]) > mostOffsets {
+		return nil, wrong("min_offset", "is given %d times, and at most %d can be waited for", len(query["min_offset"]), mostOffsets)
+	}
+	for _, text := range query["min_offset"] {
+		o, err := reading.ParseOffset(text)
+		if err != nil {
+			return nil, wrong("min_offset", "%v", err)
+		}
+		q.until = append(q.until, o)
+	}
+	ms, err := q.number("wait_ms", usualWait.Milliseconds(), 0, longestWait.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	if len(q.until) > 0 {
+		q.wait = time.Duration(ms) * time.Millisecond
+	}
+	return q, nil
+}
+
+// number is a whole number in a range, or usual where it isn't given.
+func (q *request) number(name string, usual, least, most int64) (int64, error) {
+	text := q.query.Get(name)
+	if text == "" && !q.query.Has(name) {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, wrong(name, "%s isn't a whole number from %d to %d", quoted(text), least, most)
+	}
+	return n, nil
+}
+
+// choice is one of some words, or the first where it isn't given.
+func (q *request) choice(name string, words ...string) (string, error) {
+	text := q.query.Get(name)
+	if !q.query.Has(name) {
+		return words[0], nil
+	}
+	if !slices.Contains(words, text) {
+		return "", wrong(name, "%s isn't one of %s", quoted(text), strings.Join(words, ", "))
+	}
+	return text, nil
+}
+
+// list is words with commas between them; nil where it isn't given.
+func (q *request) list(name string) []string {
+	if q.query.Get(name) == "" {
+		return nil
+	}
+	return strings.Split(q.query.Get(name), ",")
+}
+
+// member is the id of one.
+func member(parameter, id string) (string, error) {
+	if len(id) < 1 || len(id) > longestID {
+		return "", wrong(parameter, "a member's id has 1 to %d bytes, not %d", longestID, len(id))
+	}
+	return id, nil
+}
+
+// target finds the window that the path means, once the events that are waited for count.
+func (q *request) target(a *api) (t reading.Target, reached *bool, err error) {
+	if len(q.until) > 0 {
+		ok, err := a.Reader.Reached(q.ctx, q.until, q.wait)
+		if err != nil {
+			return t, nil, err
+		}
+		reached = &ok
+	}
+	t, err = a.Reader.Target(q.ctx, q.PathValue("board"), q.PathValue("period"), q.PathValue("window"))
+	return t, reached, err
+}
+
+// quoted is a text as a message has it: short, and harmless where it is shown.
+func quoted(text string) string {
+	const most = 64
+	if len(text) > most {
+		return fmt.Sprintf("%+q…", text[:most])
+	}
+	return fmt.Sprintf("%+q", text)
+}

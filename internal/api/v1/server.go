@@ -1,0 +1,216 @@
+// Package v1 is boards as JSON over HTTP, for product teams: openapi.json is its contract, and is
+// served with it.
+//
+//	request ─▶ whose it is (tokens) ─▶ room (limit) ─▶ parameters ─▶ reading ─▶ answer or problem
+//
+// Every answer about a window says as of when it is true, by which ledger, and whether that is all
+// there is (Trust). What comes from one shard is read in one script, at one instant; over several
+// shards each as of its own.
+package v1
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/standings/standings/internal/reading"
+)
+
+// Document is the contract: OpenAPI 3.1.
+//
+//go:embed openapi.json
+var Document []byte
+
+// Config is what the API is made of.
+type Config struct {
+	Reader *reading.Reader
+	// Tokens are those of which one is needed to read; nil: anyone may.
+	Tokens *Tokens
+	// Origins are those whose pages may read; "*" is any.
+	Origins []string
+	// Timeout is how long a request may take, a wait for an event besides.
+	Timeout time.Duration
+	// Requests is how many are answered at a time, of one client half of that.
+	Requests int
+	Metrics  *Metrics
+	Log      *zap.Logger
+}
+
+// api is the handler of all paths.
+type api struct {
+	Config
+	mux   *http.ServeMux
+	limit *limit
+	log   *zap.Logger // of requests, sampled
+}
+
+// operation is what a method of a path does.
+type operation struct {
+	id, method, path string
+	parameters       []string // of the query
+	do               func(*api, *request) (*answer, error)
+	// stream writes its own answer, row by row, and has no deadline as a whole.
+	stream func(*api, *request, http.ResponseWriter) error
+}
+
+const window = "/v1/boards/{board}/periods/{period}/windows/{window}"
+
+// operations are all that there are.
+var operations = []operation{
+	{id: "listBoards", method: http.MethodGet, path: "/v1/boards", parameters: []string{"limit", "after"}, do: (*api).listBoards},
+	{id: "listWindows", method: http.MethodGet, path: "/v1/boards/{board}/periods/{period}/windows", parameters: []string{"limit"}, do: (*api).listWindows},
+	{id: "getWindow", method: http.MethodGet, path: window, parameters: untilParameters, do: (*api).getWindow},
+	{id: "listStandings", method: http.MethodGet, path: window + "/standings", parameters: slices.Concat([]string{"limit", "offset", "from", "after", "min_points", "max_points", "ranks"}, untilParameters), do: (*api).listStandings},
+	{id: "listAround", method: http.MethodGet, path: window + "/around", parameters: slices.Concat([]string{"member", "n", "absent", "ranks"}, untilParameters), do: (*api).listAround},
+	{id: "getMember", method: http.MethodGet, path: window + "/members/{member}", parameters: slices.Concat([]string{"ranks", "shadow"}, untilParameters), do: (*api).getMember},
+	{id: "lookUpMembers", method: http.MethodPost, path: window + "/members/lookup", parameters: slices.Concat([]string{"ranks"}, untilParameters), do: (*api).lookUpMembers},
+	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
+	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
+	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
+	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", do: (*api).getOpenAPI},
+	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
+}
+
+// New makes the handler.
+func New(c Config) http.Handler {
+	a := &api{Config: c, mux: http.NewServeMux(), limit: newLimit(c.Requests)}
+	a.log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, 10, 100)
+	}))
+	paths := map[string][]operation{}
+	for _, o := range operations {
+		paths[o.path] = append(paths[o.path], o)
+	}
+	for path, all := range paths {
+		a.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, all) })
+	}
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, nil) })
+	return a.mux
+}
+
+// serve answers a request to a path, of which these are the operations; none: there is no such
+// path.
+func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
+	seen := &seen{ResponseWriter: w, status: http.StatusOK}
+	began, holder, o := time.Now(), "", operation{id: "none"}
+	defer func() {
+		if failure := recover(); failure != nil {
+			if failure == http.ErrAbortHandler { //nolint:errorlint,err113 // what net/http compares
+				panic(failure)
+			}
+			a.Log.Error("a request made the API fail", zap.String("operation", o.id), zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
+			if !seen.begun {
+				problemf(internal, "the server has failed; its log says how").write(seen)
+			}
+		}
+		took := time.Since(began)
+		a.Metrics.answered(o.id, seen.status, took)
+		a.log.Info("request", zap.String("operation", o.id), zap.Int("status", seen.status), zap.Duration("took", took),
+			zap.Int64("bytes", seen.bytes), zap.String("client", clientOf(r, holder)))
+	}()
+	seen.Header().Set("X-Content-Type-Options", "nosniff")
+	if a.crossOrigin(seen, r, all) {
+		return
+	}
+	i := slices.IndexFunc(all, func(o operation) bool {
+		return o.method == r.Method || o.method == http.MethodGet && r.Method == http.MethodHead
+	})
+	switch {
+	case len(all) == 0:
+		problemf(notFound, "there is no path %s: /v1/openapi.json lists those that there are", r.URL.EscapedPath()).write(seen)
+		return
+	case i < 0:
+		seen.Header().Set("Allow", methodsOf(all))
+		problemf(notAllowed, "%s takes %s", all[0].path, methodsOf(all)).write(seen)
+		return
+	}
+	o = all[i]
+	var p *problem
+	if a.Tokens != nil {
+		if holder, p = a.Tokens.holder(r); p != nil {
+			p.write(seen)
+			return
+		}
+	}
+	leave, p := a.limit.enter(clientOf(r, holder))
+	if p != nil {
+		p.write(seen)
+		return
+	}
+	defer leave()
+	if err := a.do(seen, r, &o); err != nil {
+		a.refuse(seen, &o, err)
+	}
+}
+
+func (a *api) do(w *seen, r *http.Request, o *operation) error {
+	q, err := newRequest(r, o)
+	if err != nil {
+		return err
+	}
+	if o.stream != nil {
+		return o.stream(a, q, w)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout+q.wait)
+	defer cancel()
+	q.ctx = ctx
+	answer, err := o.do(a, q)
+	if err != nil {
+		return err
+	}
+	return answer.write(w, r)
+}
+
+// refuse answers with the problem that an error is. One that isn't the request's goes to the log.
+func (a *api) refuse(w *seen, o *operation, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && p.word != boardLost {
+		a.log.Warn("couldn't answer a request", zap.String("operation", o.id), zap.Error(err))
+	}
+	if w.begun {
+		panic(http.ErrAbortHandler) // half an answer: the client sees that it is cut off
+	}
+	p.write(w)
+}
+
+func methodsOf(all []operation) string {
+	var methods []string
+	for _, o := range all {
+		if methods = append(methods, o.method); o.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	return strings.Join(append(methods, http.MethodOptions), ", ")
+}
+
+// seen notes what is answered.
+type seen struct {
+	http.ResponseWriter
+	begun  bool
+	status int
+	bytes  int64
+}
+
+// WriteHeader notes the status.
+func (s *seen) WriteHeader(status int) {
+	s.begun, s.status = true, status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes.
+func (s *seen) Write(b []byte) (int, error) {
+	s.begun = true
+	n, err := s.ResponseWriter.Write(b)
+	s.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -1,0 +1,206 @@
+package v1
+
+// Rows of a window.
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
+)
+
+// standing is a row. A member who isn't there has nulls.
+type standing struct {
+	// Place is their rank among those who were looked up.
+	Place     *int64          `json:"place,omitempty"`
+	Rank      *int64          `json:"rank"`
+	Member    string          `json:"member"`
+	Name      *string         `json:"name,omitempty"` // where members have names
+	Points    *int64          `json:"points"`         // null also on a board that has fields
+	Fields    json.RawMessage `json:"fields,omitempty"`
+	ReachedAt *string         `json:"reached_at"`
+}
+
+// fieldsOf are the fields of a standing as an object, in the order of their board; nil on a board
+// that has points.
+func fieldsOf(b *ranking.Board, st *ranking.Standing) json.RawMessage {
+	if b.Fields.Len() == 0 {
+		return nil
+	}
+	var text []byte
+	for i := range b.Fields.Len() {
+		text = append(text, "{,"[min(i, 1)])
+		text = append(strconv.AppendQuote(text, b.Fields.At(i).Name), ':') // letters, digits and _
+		text = strconv.AppendInt(text, st.Tuple[i], 10)
+	}
+	return append(text, '}')
+}
+
+// Ways to rank equal points. Ordinal is by who got there first, as Redis keeps the rows.
+const (
+	ordinal     = "ordinal"     // 1234
+	competition = "competition" // 1224
+	modified    = "modified"    // 1334
+	dense       = "dense"       // 1223, on pages from the top
+)
+
+// row is a standing of a view. Rank is by the style; a dense one is the caller's to say.
+func row(v *reading.View, st *ranking.Standing, style string, densely int64) standing {
+	s := standing{Member: st.Member}
+	if st.Name != "" {
+		s.Name = &st.Name
+	}
+	if st.Rank == 0 {
+		return s
+	}
+	rank, at := st.Rank, timeMS(st.ReachedAt.UnixMilli())
+	switch style {
+	case competition:
+		rank = st.More + 1
+	case modified:
+		rank = st.AtLeast
+	case dense:
+		rank = densely
+	}
+	s.Rank, s.ReachedAt = &rank, &at
+	if s.Fields = fieldsOf(&v.Board, st); s.Fields == nil {
+		s.Points = &st.Points
+	}
+	return s
+}
+
+// rows are all standings of a view. before is the dense rank and the points of the row before the
+// first, where there is one.
+func rows(v *reading.View, style string, before *cursor) []standing {
+	all := make([]standing, 0, len(v.Standings))
+	densely := int64(0)
+	var last *ranking.Standing
+	if before != nil {
+		densely = before.dense
+	}
+	for i := range v.Standings {
+		st := &v.Standings[i]
+		switch {
+		case last != nil && sameTuple(last, st):
+		case last == nil && before != nil && before.same(v, st):
+		default:
+			densely++
+		}
+		last = st
+		all = append(all, row(v, st, style, densely))
+	}
+	return all
+}
+
+func sameTuple(a, b *ranking.Standing) bool { return a.Points == b.Points && a.Tuple == b.Tuple }
+
+// standingsAnswer is a page of a window.
+type standingsAnswer struct {
+	Window    windowAnswer `json:"window"`
+	Trust     trust        `json:"trust"`
+	Ranks     string       `json:"ranks"`
+	InRange   *int64       `json:"in_range,omitempty"` // of min_points and max_points: how many members
+	Standings []standing   `json:"standings"`
+	// Next is what after takes for the page that follows; null where there is none.
+	Next *string `json:"next"`
+}
+
+const (
+	usualLimit = 10
+	mostLimit  = 1000
+)
+
+// listStandings is GET …/standings.
+func (a *api) listStandings(q *request) (*answer, error) {
+	limit, err := q.number("limit", usualLimit, 1, mostLimit)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := q.number("offset", 0, 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	from, err := q.choice("from", "top", "bottom")
+	if err != nil {
+		return nil, err
+	}
+	style, err := q.choice("ranks", ordinal, competition, modified, dense)
+	if err != nil {
+		return nil, err
+	}
+	page := reading.Page{Limit: int(limit), Offset: int(offset), Bottom: from == "bottom", Ties: style == competition || style == modified}
+	if err := q.points(a, &page); err != nil {
+		return nil, err
+	}
+	t, reached, err := q.target(a)
+	if err != nil {
+		return nil, err
+	}
+	var before *cursor
+	if text := q.query.Get("after"); q.query.Has("after") {
+		if before, err = readCursor(text, t); err != nil {
+			return nil, err
+		}
+		t.Named, t.Window = before.window.Name, before.window
+		page.After = &before.pivot
+	}
+	switch {
+	case before != nil && (offset > 0 || page.Bottom):
+		return nil, wrong("after", "goes on from a row: leave out offset, and from=bottom")
+	case page.Points != nil && page.Bottom:
+		return nil, wrong("from", "a range of points goes from the top on")
+	case style == dense && (offset > 0 || page.Bottom || page.Points != nil || before != nil && before.dense == 0):
+		return nil, wrong("ranks", "dense ranks are counted from the top on: without offset, from=bottom or a range of points, and after only as next of a dense page")
+	}
+	v, err := a.Reader.Rows(q.ctx, t, page)
+	if err != nil {
+		return nil, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return nil, p
+	}
+	body := standingsAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
+	if page.Points != nil {
+		body.InRange = &v.InRange
+	}
+	if n := len(v.Standings); n == page.Limit && !page.Bottom && v.Standings[n-1].Rank < v.Members {
+		next := cursor{board: v.Name, window: v.Window, pivot: v.Standings[n-1].Pivot()}
+		if style == dense {
+			next.dense = *body.Standings[n-1].Rank
+		}
+		text := next.String()
+		body.Next = &text
+	}
+	return answerOf(&body, body.Window, body.Trust, body.Standings), nil
+}
+
+// points reads the range of points.
+func (q *request) points(a *api, page *reading.Page) error {
+	least, err := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	most, err := q.number("max_points", math.MaxInt64, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	if !q.query.Has("min_points") && !q.query.Has("max_points") {
+		return nil
+	}
+	if least > most {
+		return wrong("min_points", "%d is above max_points, %d", least, most)
+	}
+	if a.Reader.Fields(q.PathValue("board")).Len() > 0 {
+		return wrong("min_points", "the board has fields and no points: a range of points is of boards by the default rule")
+	}
+	page.Points = &[2]int64{least, most}
+	return nil
+}
+
+// answerOf is an answer about a window, which is recognized by all but the time.
+func answerOf(body any, w windowAnswer, t trust, rest any) *answer {
+	w.SecondsLeft = 0
+	return &answer{body: body, tag: []any{w, t.timeless(), rest}}
+}

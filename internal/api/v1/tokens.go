@@ -1,0 +1,145 @@
+package v1
+
+// Who may read: whoever has one of the tokens of a file. It is read again once it has changed, so
+// that tokens are replaced without a restart.
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// tokensEvery is how often the file is looked at.
+	tokensEvery = 5 * time.Second
+	leastToken  = 16 // characters
+	mostTokens  = 1000
+)
+
+// Tokens are those of a file, a line each: a name for the log, and the token.
+//
+//	# what the shop's pages read with
+//	shop   v7Qe0m5r4Jx2kT1b…
+type Tokens struct {
+	path string
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  stamp
+	all    []token
+	failed error // why the file couldn't be read last
+}
+
+type token struct {
+	name string
+	sum  [sha256.Size]byte
+}
+
+// stamp is by what a change of the file is noticed.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// OpenTokens reads a file of tokens.
+func OpenTokens(path string) (*Tokens, error) {
+	t := &Tokens{path: path}
+	t.refresh(time.Now())
+	return t, t.failed
+}
+
+// refresh reads the file if it has changed. Of one that can't be read, or isn't right, the tokens
+// so far stay.
+func (t *Tokens) refresh(now time.Time) {
+	t.looked = now
+	info, err := os.Stat(t.path)
+	if err != nil {
+		t.failed = fmt.Errorf("read the API's tokens: %w", err)
+		return
+	}
+	is := stamp{info.ModTime(), info.Size()}
+	if t.all != nil && is == t.stamp {
+		return
+	}
+	text, err := os.ReadFile(t.path)
+	if err != nil {
+		t.failed = fmt.Errorf("read the API's tokens: %w", err)
+		return
+	}
+	all, err := parseTokens(text)
+	if err != nil {
+		t.failed = fmt.Errorf("read the API's tokens, %s: %w", t.path, err)
+		return
+	}
+	t.all, t.stamp, t.failed = all, is, nil
+}
+
+// parseTokens never shows a token in an error.
+func parseTokens(text []byte) ([]token, error) {
+	var all []token
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			return nil, fmt.Errorf("line %d isn't a name and a token", n)
+		}
+		if len(words[1]) < leastToken {
+			return nil, fmt.Errorf("line %d: a token has at least %d characters", n, leastToken)
+		}
+		all = append(all, token{words[0], sha256.Sum256([]byte(words[1]))})
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case len(all) == 0:
+		return nil, errors.New("it has no token")
+	case len(all) > mostTokens:
+		return nil, fmt.Errorf("it has more than %d tokens", mostTokens)
+	}
+	return all, nil
+}
+
+// Err is why the file couldn't be read when it was last looked at: what was read before still
+// counts.
+func (t *Tokens) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
+
+// holder is the name of whose token a request has. Every token is compared, each in a time that
+// doesn't depend on where it differs.
+func (t *Tokens) holder(r *http.Request) (string, *problem) {
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || given == "" {
+		return "", problemf(unauthorized, "send one of the tokens as Authorization: Bearer …")
+	}
+	t.mu.Lock()
+	if now := time.Now(); now.Sub(t.looked) > tokensEvery {
+		t.refresh(now)
+	}
+	all := t.all
+	t.mu.Unlock()
+	sum, name, found := sha256.Sum256([]byte(strings.TrimSpace(given))), "", 0
+	for i := range all {
+		if same := subtle.ConstantTimeCompare(sum[:], all[i].sum[:]); same == 1 {
+			name, found = all[i].name, 1
+		}
+	}
+	if found == 0 {
+		return "", problemf(unauthorized, "the bearer token is none of those that there are")
+	}
+	return name, nil
+}

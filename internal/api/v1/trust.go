@@ -1,0 +1,123 @@
+package v1
+
+// What every answer about a window says of itself: which window it is, as of when and by which
+// ledger it is true, and whether that is all there is.
+
+import (
+	"time"
+
+	"github.com/standings/standings/internal/reading"
+)
+
+// timeFormat is RFC 3339 with milliseconds, in UTC.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+func timeMS(ms int64) string { return time.UnixMilli(ms).UTC().Format(timeFormat) }
+
+// windowAnswer is a window of a board.
+type windowAnswer struct {
+	Board       string `json:"board"`
+	Period      string `json:"period"`
+	Window      string `json:"window"`
+	Start       string `json:"start"`
+	End         string `json:"end"`          // exclusive
+	SecondsLeft int64  `json:"seconds_left"` // until its end, 0 once that is over
+	TimeZone    string `json:"time_zone"`
+	TickMS      int64  `json:"tick_ms"` // how exact reached_at is
+	// Fields are those of a board by a rule of its own, most significant first.
+	Fields  []string `json:"fields,omitempty"`
+	Members int64    `json:"members"`
+	Counted bool     `json:"counted"` // false: no event has come, or its retention is over
+}
+
+func windowOf(v *reading.View) windowAnswer {
+	w := v.Window
+	left := int64(0)
+	if now := v.Beside.Now; !now.IsZero() {
+		left = max(0, (w.End-now.UnixMilli()+999)/1000)
+	}
+	a := windowAnswer{
+		Board: v.Name, Period: string(w.Period), Window: w.Name, Start: timeMS(w.Start), End: timeMS(w.End), SecondsLeft: left,
+		TimeZone: v.Target.Period.Zone, TickMS: v.Tick.Milliseconds(), Members: v.Members, Counted: v.Listed,
+	}
+	for _, f := range v.Fields.List() {
+		a.Fields = append(a.Fields, f.Name)
+	}
+	return a
+}
+
+// trust is how far an answer can be trusted.
+type trust struct {
+	At    *string `json:"at"` // by Redis's clock; null where it holds nothing
+	State string  `json:"state"`
+	// Complete is false where records of the window were deleted before they could count.
+	Complete  bool `json:"complete"`
+	Refilling bool `json:"refilling"`
+	// Final is true once nothing can change the window any more.
+	Final bool `json:"final"`
+	// Lag is how many records don't count yet, as the consumers reported last; null where one
+	// hasn't.
+	Lag        *int64   `json:"lag"`
+	BehindMS   *int64   `json:"behind_ms"`    // how old the oldest of them is
+	NotCounted []string `json:"not_counting"` // partitions whose events nobody counts right now
+	Incomplete []string `json:"incomplete"`   // partitions of which records are missing
+	// Ledger is up to where each partition counts, of several shards the one furthest behind.
+	Ledger map[string]string `json:"ledger"`
+	// Shards are those of several shards, each as of a moment of its own.
+	Shards []shardTrust `json:"shards,omitempty"`
+	// Reached is whether min_offset counts; there where that was asked for.
+	Reached *bool `json:"reached,omitempty"`
+}
+
+type shardTrust struct {
+	Shard  int               `json:"shard"`
+	At     string            `json:"at"`
+	Ledger map[string]string `json:"ledger"`
+}
+
+func trustOf(v *reading.View, reached *bool) trust {
+	t := trust{
+		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Reached: reached,
+		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
+	}
+	if t.Ledger == nil {
+		t.Ledger = map[string]string{}
+	}
+	if now := v.Beside.Now; !now.IsZero() {
+		text := timeMS(now.UnixMilli())
+		t.At = &text
+	}
+	if v.Lag.Known {
+		t.Lag, t.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
+	}
+	for i, s := range v.Shards {
+		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), s.Ledger})
+	}
+	return t
+}
+
+// timeless is a trust without what changes all the time.
+func (t trust) timeless() trust {
+	t.At, t.Lag, t.BehindMS = nil, nil, nil
+	for i := range t.Shards {
+		s := t.Shards[i]
+		s.At = ""
+		if i == 0 {
+			t.Shards = append([]shardTrust(nil), t.Shards...)
+		}
+		t.Shards[i] = s
+	}
+	return t
+}
+
+// lostProblem is the problem that a lost window is: what is there isn't shown.
+func lostProblem(v *reading.View) *problem {
+	if v.Lost == "" {
+		return nil
+	}
+	where := ""
+	if v.LostOn != "" {
+		where = " in " + v.LostOn
+	}
+	return problemf(boardLost, "the board %s %s %s is lost%s (%s): it has to be rebuilt from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
+}

@@ -1,0 +1,78 @@
+package reading
+
+// An event that whoever reads has published: its partition and offset.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Offset is a record of a topic.
+type Offset struct {
+	partition ledger.Partition
+	offset    int64
+}
+
+// ParseOffset reads topic/partition@offset.
+func ParseOffset(text string) (Offset, error) {
+	field, number, ok := strings.Cut(text, "@")
+	p, invalid := ledger.ParsePartition(field)
+	offset, err := strconv.ParseInt(number, 10, 64)
+	if !ok || invalid != nil || err != nil || offset < 0 {
+		return Offset{}, fmt.Errorf("%q isn't topic/partition@offset, such as points/3@48211", text)
+	}
+	return Offset{p, offset}, nil
+}
+
+// Reached looks whether every one of some records counts in every shard, and waits until that is so,
+// at most this long.
+func (r *Reader) Reached(ctx context.Context, all []Offset, wait time.Duration) (bool, error) {
+	until := time.Now().Add(wait)
+	for pause := leastWait; ; pause = min(2*pause, longestWait) {
+		for len(all) > 0 {
+			ok, err := r.counts(ctx, all[0])
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				break
+			}
+			all = all[1:]
+		}
+		left := time.Until(until)
+		if len(all) == 0 || left <= 0 {
+			return len(all) == 0, nil
+		}
+		select {
+		case <-time.After(min(pause, left)):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+const (
+	leastWait   = 5 * time.Millisecond
+	longestWait = 100 * time.Millisecond
+)
+
+// counts reports whether a record counts in every shard.
+func (r *Reader) counts(ctx context.Context, o Offset) (bool, error) {
+	positions, errs := ranking.PositionEach(ctx, r.Boards().Shards(), o.partition)
+	for _, err := range errs {
+		if err != nil {
+			return false, err
+		}
+	}
+	return !slices.ContainsFunc(positions, func(text string) bool {
+		at, err := ledger.Parse(text)
+		return err != nil || at.From <= o.offset
+	}), nil
+}

@@ -1,0 +1,164 @@
+// Package reading is boards as whoever shows them reads them: the API, the page and the terminal.
+// It finds the window that is meant, reads it over all shards, and says with every answer how far
+// that answer can be trusted.
+//
+//	board, period, "current" ─▶ Target ─▶ View: rows, as of when, by which ledger, and whether
+//	                                      that is all there is
+//
+// Every read of a shard is one script call, in which the schema is compared; over several shards
+// each is read as of a moment of its own. A reshard that has switched over is followed.
+package reading
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/rules"
+)
+
+// Period is a period whose windows are kept.
+type Period struct {
+	Rule periods.Rule
+	Zone string // IANA: what its times are shown in
+}
+
+// Config is what a Reader is made of.
+type Config struct {
+	Boards *boards.Boards
+	// Renumber dials the boards anew by the number of shards that Redis has recorded: a reshard
+	// has moved them. It is called by one goroutine at a time.
+	Renumber func(context.Context) (*boards.Boards, error)
+	Periods  []Period // that are kept, in the order in which they are shown
+	// Named are the boards that there can be; empty: any.
+	Named []string
+	// CheckBoard refuses a name that no board has.
+	CheckBoard func(name string) error
+	// Has reports whether a board has windows of a period.
+	Has func(board string, p periods.Period) bool
+	// Rule is what a board counts, by the default rule too.
+	Rule   func(board string) rules.Rule
+	Prefix string
+	Topics []string // by which how far the boards are is judged
+	Names  bool     // members have names
+}
+
+// Reader reads boards. It is safe for concurrent use.
+type Reader struct {
+	Config
+
+	mu     sync.Mutex
+	boards *boards.Boards // as of now
+
+	renumbering sync.Mutex
+
+	clock   clock
+	catalog catalog
+}
+
+// New makes a reader. It doesn't talk to Redis.
+func New(c Config) *Reader { return &Reader{Config: c, boards: c.Boards} }
+
+// Boards are those that there are by now.
+func (r *Reader) Boards() *boards.Boards {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.boards
+}
+
+// View is a window as it was read, and how far what counts its events had come then.
+type View struct {
+	ranking.Board
+	health.Progress
+	Target Target
+
+	layout codec.TupleLayout
+}
+
+// SamePoints reports whether a score has the points, or the tuple, of a standing.
+func (v *View) SamePoints(score float64, st *ranking.Standing) bool {
+	tuple := st.Tuple
+	if v.Fields.Len() == 0 {
+		tuple = codec.Tuple{st.Points}
+	}
+	low, high, err := v.layout.Bounds(tuple)
+	return err == nil && low <= score && score < high
+}
+
+// read reads a window, once more where a reshard has moved the boards, or where the window that is
+// meant has changed since the clock was last seen. A prefix under which there is nothing is an
+// empty board: a consumer may just not have begun.
+func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, periods.Window) (ranking.Board, error)) (View, error) {
+	for tries := 0; ; tries++ {
+		all := r.Boards()
+		b, err := do(all, t.Window)
+		if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
+			if ranking.LeftFor(other.Found) > 0 && tries < mostTries {
+				if err := r.renumber(ctx, all); err != nil {
+					return View{}, err
+				}
+				continue
+			}
+			if other.Found == "" {
+				err = nil
+			}
+		}
+		if err != nil {
+			return View{}, err
+		}
+		if !b.Beside.Now.IsZero() {
+			r.clock.is(b.Beside.Now)
+		}
+		if t.relative() && tries < mostTries {
+			again, err := r.at(t, b.Beside.Now)
+			if err == nil && again.Window != t.Window {
+				t = again
+				continue
+			}
+		}
+		return r.view(ctx, all, t, b)
+	}
+}
+
+// mostTries is how often a read is done once more.
+const mostTries = 3
+
+// view joins what was read with what its members are called.
+func (r *Reader) view(ctx context.Context, all *boards.Boards, t Target, b ranking.Board) (View, error) {
+	if r.Names && len(b.Standings) > 0 {
+		if err := all.Name(ctx, &b); err != nil {
+			return View{}, err
+		}
+	}
+	layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
+	return View{Board: b, Progress: health.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}, nil
+}
+
+// renumber follows a reshard, if nobody has since.
+func (r *Reader) renumber(ctx context.Context, seen *boards.Boards) error {
+	r.renumbering.Lock()
+	defer r.renumbering.Unlock()
+	if r.Boards() != seen {
+		return nil
+	}
+	all, err := r.Renumber(ctx)
+	if err != nil {
+		return fmt.Errorf("follow a reshard: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.boards = all
+	return nil
+}
+
+// Answers reports whether Redis answers, on every shard.
+func (r *Reader) Answers(ctx context.Context) error {
+	_, err := r.Boards().State(ctx)
+	return err
+}
