@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
+
+// served is a server, and where its ports are.
+type served struct {
+	api, operations string
+	end             func() error
+}
+
+// start serves what a configuration says, and awaits both ports.
+func start(t *testing.T, environ []string) *served {
+	t.Helper()
+	l, err := config.Load("", append(environ, "STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_LISTEN=127.0.0.1:0"))
+	require.NoError(t, err)
+	core, logged := observer.New(zap.InfoLevel)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, l.Config, zap.New(core)) }()
+	address := func(message string) (at string) {
+		require.Eventually(t, func() bool {
+			for _, entry := range logged.FilterMessage(message).All() {
+				at = fmt.Sprint("http://", entry.ContextMap()["address"])
+			}
+			return at != ""
+		}, 20*time.Second, 5*time.Millisecond)
+		return at
+	}
+	s := &served{api: address("API's port open"), operations: address("operations port open")}
+	s.end = func() error {
+		cancel()
+		err := <-ended
+		ended <- err
+		return err
+	}
+	t.Cleanup(func() { require.NoError(t, s.end()) })
+	return s
+}
+
+// get is the status and the body of an answer.
+func get(t *testing.T, url string, token ...string) (int, string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	for _, text := range token {
+		r.Header.Set("Authorization", "Bearer "+text)
+	}
+	answer, err := client.Do(r)
+	require.NoError(t, err)
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return answer.StatusCode, string(body)
+}
+
+func TestBoardsAreServedWithRedisAlone(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		w := clitest.StandingsIn(t, shards, 0)
+		w.Add(t, "global", clitest.Member("u1", 5, "2026-11-16T10:00:00Z"), clitest.Member("u2", 7, "2026-11-16T11:00:00Z"))
+		s := start(t, append(w.Environ, "STANDINGS_KAFKA_BROKERS=127.0.0.1:1"))
+		status, body := get(t, s.api+"/v1/boards")
+		require.Equal(t, http.StatusOK, status, body)
+		var list struct{ Boards []struct{ Periods []struct{ Period, Last string } } }
+		require.NoError(t, json.Unmarshal([]byte(body), &list))
+		require.Len(t, list.Boards, 1)
+		at := list.Boards[0].Periods[0]
+		status, body = get(t, s.api+"/v1/boards/global/periods/"+at.Period+"/windows/"+at.Last+"/standings")
+		require.Equal(t, http.StatusOK, status, body)
+		require.Less(t, strings.Index(body, `"u2"`), strings.Index(body, `"u1"`))
+
+		require.Eventually(t, func() bool {
+			status, _ := get(t, s.operations+"/readyz")
+			return status == http.StatusOK
+		}, 20*time.Second, 5*time.Millisecond)
+		_, metrics := get(t, s.operations+"/metrics")
+		require.Contains(t, metrics, `standings_api_requests_total{operation="listStandings",status="200"} 1`)
+		require.NoError(t, s.end())
+	}
+}
+
+func TestReadinessSaysThatRedisIsAway(t *testing.T) {
+	closed := clitest.ClosedPort(t)
+	s := start(t, []string{"STANDINGS_REDIS_ADDRESSES=" + closed})
+	require.Eventually(t, func() bool {
+		status, body := get(t, s.operations+"/readyz")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "can't connect to Redis at "+closed)
+	}, 20*time.Second, 5*time.Millisecond)
+	status, _ := get(t, s.operations+"/healthz")
+	require.Equal(t, http.StatusOK, status)
+	status, body := get(t, s.api+"/v1/boards")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.NotContains(t, body, closed)
+}
+
+func TestATokenIsNeededWhereThereIsAFile(t *testing.T) {
+	w := clitest.StandingsOf(t, 0)
+	path := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(path, []byte("shop 0123456789abcdef\n"), 0o600))
+	s := start(t, append(w.Environ, "STANDINGS_API_TOKENS_FILE="+path))
+	status, _ := get(t, s.api+"/v1/boards")
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, _ = get(t, s.api+"/v1/boards", "0123456789abcdef")
+	require.Equal(t, http.StatusOK, status)
+}
+
+func TestWhatCannotBeServedIsSaidAtTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(path, []byte("shop s3cret\n"), 0o600))
+	for _, c := range []struct {
+		environ []string
+		code    int
+		says    string
+	}{
+		{nil, cli.ExitUsage, "api.listen is off"},
+		{[]string{"STANDINGS_API_LISTEN=here"}, cli.ExitUsage, "api.listen"},
+		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=" + path}, cli.ExitFailure, "line 1: a token has at least 16 characters"},
+		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=/nowhere/tokens"}, cli.ExitFailure, "/nowhere/tokens"},
+		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_ORIGINS=shop.example"}, cli.ExitUsage, "api.origins"},
+	} {
+		code, out, errs := clitest.Execute(t, Command, c.environ, "serve")
+		require.Equal(t, c.code, code, "%v: %s", c.environ, errs)
+		require.Contains(t, errs, c.says)
+		require.Empty(t, out)
+		require.NotContains(t, errs, "s3cret")
+	}
+}
