@@ -5,6 +5,8 @@ package rediskinds
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -197,7 +199,35 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 			t.Errorf("without %s: %q", rule, said)
 		}
 	}
+	user(t, c, "boards", place.Prefix, append(slices.Clone(rules), leastRights(t, "reader of several shards")...)...)
+	must(t, c.ScriptFlush(t.Context()).Err())
+	must(t, c.Do(t.Context(), "acl", "log", "reset").Err())
+	readsByTheAPI(t, place)
+	nothingRefused(t, c, "info")
 }
+
+// readsByTheAPI asks for all that the API reads of a board.
+func readsByTheAPI(t *testing.T, place *harness.Place) {
+	t.Helper()
+	address := place.Serve(t)
+	for _, path := range []string{
+		"/v1/boards", "/v1/boards/global/periods/weekly/windows", "/v1/members/m7?boards=global",
+		w + "", w + "/standings?ranks=competition", w + "/standings?from=bottom", w + "/standings?min_points=1", w + "/around?member=m7",
+		w + "/members/m7", w + "/members/m7?shadow=true", w + "/rank?points=3&n=2", w + "/rank?percent=10", w + "/export", w + "?min_offset=" + place.Topic + "/0@0",
+	} {
+		answer, err := http.Get(address + path) //nolint:gosec // a server of the test's own
+		must(t, err)
+		body, err := io.ReadAll(answer.Body)
+		must(t, err)
+		must(t, answer.Body.Close())
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d: %s", path, answer.StatusCode, body)
+		}
+	}
+}
+
+// w is a board's window.
+const w = "/v1/boards/global/periods/weekly/windows/current"
 
 func TestWithoutARightThatAClusterTakesAConsumerSaysSoAtStart(t *testing.T) {
 	t.Parallel()

@@ -85,5 +85,9 @@ func (p *Port) Close() { p.close() }
 // Describe names what is reported.
 func (p *Port) Describe(to chan<- *prometheus.Desc) { p.metrics.Describe(to) }
 
-// Collect reports it.
-func (p *Port) Collect(to chan<- prometheus.Metric) { p.metrics.Collect(to) }
+// Collect reports it, where there is a port.
+func (p *Port) Collect(to chan<- prometheus.Metric) {
+	if p.reader != nil {
+		p.metrics.Collect(to)
+	}
+}

@@ -84,7 +84,11 @@ func TestBoardsAreServedWithRedisAlone(t *testing.T) {
 		s := start(t, append(w.Environ, "STANDINGS_KAFKA_BROKERS=127.0.0.1:1"))
 		status, body := get(t, s.api+"/v1/boards")
 		require.Equal(t, http.StatusOK, status, body)
-		var list struct{ Boards []struct{ Periods []struct{ Period, Last string } } }
+		var list struct {
+			Boards []struct {
+				Periods []struct{ Period, Last string }
+			}
+		}
 		require.NoError(t, json.Unmarshal([]byte(body), &list))
 		require.Len(t, list.Boards, 1)
 		at := list.Boards[0].Periods[0]

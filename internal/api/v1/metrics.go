@@ -3,6 +3,7 @@ package v1
 // What is asked and how it is answered, by operation and status: both are few.
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ type Metrics struct {
 
 // NewMetrics makes them.
 func NewMetrics() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "standings_api_requests_total", Help: "Requests to the API, by operation and status.",
 		}, []string{"operation", "status"}),
@@ -26,6 +27,11 @@ func NewMetrics() *Metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
 	}
+	for _, o := range operations { // from the start, so that the first of them is seen as one more
+		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
+		m.seconds.WithLabelValues(o.id)
+	}
+	return m
 }
 
 func (m *Metrics) answered(operation string, status int, took time.Duration) {
