@@ -30,6 +30,7 @@ type Difference struct {
 	ledger.Window
 
 	Member string
+	Called string // what the member is called, if that was asked (NameDifferences) and is known
 	A, B   Row
 }
 

@@ -5,11 +5,16 @@ package ranking
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/redisconn"
 )
@@ -33,6 +38,59 @@ func (s *Store) Names(ctx context.Context, members []string) (map[string]string,
 		}
 	}
 	return all, nil
+}
+
+// NamesEach are what some members are called, of all shards of a prefix; who has no name isn't in it.
+func NamesEach(ctx context.Context, shards []*Store, members []string) (map[string]string, error) {
+	of := ledger.Shards(len(shards))
+	homes, names := make([][]string, of), make([]map[string]string, of)
+	for _, m := range members {
+		home := of.Of(xxhash.Sum64String(m))
+		homes[home] = append(homes[home], m)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askedAtOnce)
+	for i, s := range shards {
+		if len(homes[i]) == 0 {
+			continue
+		}
+		group.Go(func() (err error) {
+			names[i], err = s.Names(ctx, homes[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := make(map[string]string, len(members))
+	for _, some := range names {
+		maps.Copy(all, some)
+	}
+	return all, nil
+}
+
+// NameDifferences says of standings that differ what their members are called: by the first of
+// some prefixes, each given by all of its shards, that has a name for them.
+func NameDifferences(ctx context.Context, all []Difference, prefixes ...[]*Store) error {
+	names := map[string]string{}
+	for _, shards := range prefixes {
+		var unnamed []string // each once, in however many windows it differs
+		for i := range all {
+			if member := all[i].Member; names[member] == "" {
+				unnamed = append(unnamed, member)
+			}
+		}
+		slices.Sort(unnamed)
+		found, err := NamesEach(ctx, shards, slices.Compact(unnamed))
+		if err != nil {
+			return err
+		}
+		maps.Copy(names, found)
+	}
+	for i := range all {
+		all[i].Called = names[all[i].Member]
+	}
+	return nil
 }
 
 // nameIn is the name in an entry of the hash.

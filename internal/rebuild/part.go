@@ -178,8 +178,19 @@ func (p *part) turn(ctx context.Context, all *Result) error {
 	}
 	p.result.differ, p.result.exact = p.compared.Windows(), p.compared.Exact()
 	differences, err := p.compared.Differences(p.List)
+	if p.Name {
+		p.name(ctx, differences)
+	}
 	all.list(differences, p.List)
 	return err
+}
+
+// name says what the members of standings that are to be listed are called: by the live boards or,
+// if those have no name for one, by the log. Where that can't be read they are listed without.
+func (p *part) name(ctx context.Context, some []ranking.Difference) {
+	if err := ranking.NameDifferences(ctx, some, []*ranking.Store{p.live}, []*ranking.Store{p.Shadow().Store}); err != nil {
+		p.notef("what members are called isn't shown: %v", err)
+	}
 }
 
 const (

@@ -46,6 +46,8 @@ type Job struct {
 	// that differ listed.
 	Compare bool
 	List    int
+	// Name has it read what the members of those are called.
+	Name bool
 
 	Watch Watch
 }

@@ -4,9 +4,11 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -308,6 +311,51 @@ func TestWhatDiffersIsOfAllShardsAndListedInOrder(t *testing.T) {
 			p.nothingLeft()
 		})
 	}
+}
+
+// Until a swap the log's names are nowhere but in the shadow.
+func TestListedMembersAreCalledByTheLiveBoardsOrElseByTheLog(t *testing.T) {
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlaceOf(t, testenv.Redis(t).Client(t), of, 40, func(i int) []byte {
+			return fmt.Appendf(nil, `{"user_id":"m%d","points":%d,"name":"Nr %d"}`, i%4, i, i%4)
+		})
+		fields, err := event.NewFields(event.Paths{Name: "name"})
+		require.NoError(t, err)
+		p.settings.Events.Fields, p.settings.Rules.Names = fields, true
+		home := of.Of(xxhash.Sum64String("m1"))
+		require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(home, "names"), "m1", "1 4103308800000 Eve").Err())
+		p.spoil()
+		p.job.Compare, p.job.List, p.job.Name = true, 10, true
+		for _, p.job.DryRun = range []bool{true, false} {
+			r, err := p.job.Run(t.Context())
+			require.NoError(t, err)
+			require.Len(t, r.Differences, 4)
+			for i, name := range []string{"Nr 0", "Eve", "Nr 2", "Nr 3"} {
+				require.Equal(t, name, r.Differences[i].Called)
+			}
+			p.nothingLeft()
+		}
+	})
+}
+
+// A rebuild that has swapped has done what it is for, named or not.
+func TestNamesThatCannotBeReadAreANote(t *testing.T) {
+	p := newPlace(t, 3, 60)
+	p.spoil()
+	p.job.Compare, p.job.List, p.job.Name = true, 4, true
+	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+		if a := cmd.Args(); a[0] == "hmget" && strings.HasSuffix(a[1].(string), ":names") {
+			cmd.SetErr(errors.New("NOPERM no such right"))
+			return cmd.Err()
+		}
+		return do(ctx, cmd)
+	}))
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Len(t, r.Differences, 4)
+	require.Regexp(t, "what members are called isn't shown: .*NOPERM", strings.Join(p.notes, "\n"))
+	p.nothingLeft()
 }
 
 // As one whose master was lost, and whose log had begun later by then.

@@ -55,6 +55,9 @@ traffic may account for what differs, or that one of the two is behind, which is
 What is compared is what is shown: hidden standings of banned members aren't, and who is
 banned under one prefix alone is only in the other.
 
+With event.fields.name set, --list shows what members are called: under the configured
+prefix or, if it has no name for one, under the other.
+
 The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
 because a window couldn't be compared, a --board, --period or --window is in neither,
 Redis couldn't be read, or the command line or the configuration is wrong.`,
@@ -145,6 +148,11 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 			return none
 		}
 		return clients.ExplainRedis(ctx, err, cfg)
+	}
+	if cfg.Fields.Name != "" {
+		if err := ranking.NameDifferences(ctx, r.listed, d.A.Stores(), d.B.Stores()); err != nil {
+			return clients.ExplainRedis(ctx, err, cfg)
+		}
 	}
 	if err := r.take(ctx, d); err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)

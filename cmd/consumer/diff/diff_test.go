@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +20,14 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
-// written writes standings under a prefix, as a consumer with some settings does.
-func written(t *testing.T, prefix string, points map[string]int64, settings ...string) []string {
+// boardsOf are the boards that a consumer with this environment writes.
+func boardsOf(t *testing.T, environ []string) *boards.Boards {
 	t.Helper()
-	environ := append([]string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + prefix}, settings...)
 	l, err := config.Load("", environ)
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +37,18 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	boards, err := clients.NewBoards(l.Config, client, "some-cluster")
+	all, err := clients.NewBoards(l.Config, client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// written writes standings under a prefix, as a consumer with some settings does.
+func written(t *testing.T, prefix string, points map[string]int64, settings ...string) []string {
+	t.Helper()
+	environ := append([]string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + prefix}, settings...)
+	boards := boardsOf(t, environ)
 	start := time.Date(2100, 1, 4, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for i, store := range boards.Shards() {
 		begun, err := store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
@@ -63,6 +73,79 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 		}
 	}
 	return environ
+}
+
+// called has Redis hold what members are called, as a consumer does that counts names.
+func called(t *testing.T, client *redis.Client, environ []string, names map[string]string) {
+	t.Helper()
+	all := boardsOf(t, environ)
+	for id, name := range names {
+		key := all.Shards()[all.Of().Of(xxhash.Sum64String(id))].Keys().Names()
+		if err := client.HSet(t.Context(), key, id, "1 4103308800000 "+name).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
+	server, prefix := testenv.PrivateRedis(t), testenv.Prefix(t)
+	client := server.Client(t)
+	settings := []string{"STANDINGS_REDIS_ADDRESSES=" + server.Addr(), "STANDINGS_EVENT_FIELDS_NAME=player.name"}
+	other := written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1, "sam": 3}, settings...)
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "sam": 2}, append(settings, "STANDINGS_REDIS_SHARDS=3")...)
+	called(t, client, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
+	called(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann is called otherwise there
+	diff := func(more ...string) string {
+		t.Helper()
+		if err := client.ConfigResetStat(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := clitest.Execute(t, Command, environ, append([]string{"diff", "--with", prefix + "-b"}, more...)...)
+		if code != 1 || errs != "consumer: the standings differ\n" {
+			t.Fatalf("exit code %d: %s%s", code, out, errs)
+		}
+		return out
+	}
+	// asked is how often names were read, which is once a shard here.
+	asked := func() int {
+		t.Helper()
+		stats, err := client.Info(t.Context(), "commandstats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stats, _ = strings.Cut(stats, "cmdstat_hmget:calls=")
+		calls, _, _ := strings.Cut(stats, ",")
+		n, _ := strconv.Atoi(calls)
+		return n
+	}
+	out := strings.Join(strings.Fields(diff("--list")), " ")
+	for _, says := range []string{
+		"WINDOW MEMBER NAME " + prefix + " " + prefix + "-b", "ann Ada 5 at ", `eve \u202eevil\\\x1b[31m 1 at `, "joe Joe - 1 at ", "sam 2 at ",
+	} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q isn't in:\n%s", says, out)
+		}
+	}
+	var r report
+	if err := json.Unmarshal([]byte(diff("--list", "--json")), &r); err != nil || len(r.Standings) != 4 {
+		t.Fatalf("%v: %+v", err, r.Standings)
+	}
+	for i, name := range []string{"Ada", "\u202eevil\\\x1b[31m", "Joe", ""} {
+		if st := r.Standings[i]; name == "" && st.Name != nil || name != "" && (st.Name == nil || *st.Name != name) {
+			t.Errorf("%s is called %v, want %q", st.Member, st.Name, name)
+		}
+	}
+	// Names are read of those alone who are listed, and only if they are counted.
+	if diff("--list", "--limit", "1"); asked() != 1 {
+		t.Errorf("for one member names were read %d times", asked())
+	}
+	if diff(); asked() != 0 {
+		t.Errorf("for nobody names were read %d times", asked())
+	}
+	environ = slices.DeleteFunc(environ, func(s string) bool { return strings.HasPrefix(s, "STANDINGS_EVENT_FIELDS_NAME") })
+	if out := diff("--list"); asked() != 0 || strings.Contains(out, "NAME") {
+		t.Errorf("names that aren't counted were read %d times:\n%s", asked(), out)
+	}
 }
 
 func TestEqualStandingsInTwoLayoutsAreEqual(t *testing.T) {

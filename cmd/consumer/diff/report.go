@@ -67,7 +67,8 @@ type standing struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	A      *sides.Side `json:"a"` // null where the member isn't there
+	Name   *string     `json:"name,omitempty"` // there where it is known
+	A      *sides.Side `json:"a"`              // null where the member isn't there
 	B      *sides.Side `json:"b"`
 }
 
@@ -99,7 +100,9 @@ func (r *report) take(ctx context.Context, d *diff.Prefixes) error {
 	}
 	for i := range r.listed {
 		d := &r.listed[i]
-		r.Standings = append(r.Standings, standing{d.Board, d.Period, d.Name, d.Member, sides.Of(d.A), sides.Of(d.B)})
+		r.Standings = append(r.Standings, standing{
+			d.Board, d.Period, d.Name, d.Member, sides.Called(d), sides.Of(d.A), sides.Of(d.B),
+		})
 	}
 	return nil
 }
@@ -211,13 +214,8 @@ func (r *report) writeStandings(s *strings.Builder) {
 	if len(r.listed) == 0 {
 		return
 	}
-	t := terminal.NewTable("WINDOW", "MEMBER", r.A, r.B)
-	for i := range r.listed {
-		d := &r.listed[i]
-		t.Add(d.Listing(), terminal.Plain(d.Member), sides.Text(d.A, r.zone), sides.Text(d.B, r.zone))
-	}
 	s.WriteString("\n")
-	t.Write(s)
+	sides.Table(r.listed, r.A, r.B, r.zone).Write(s)
 	if more := r.Differ - len(r.listed); more > 0 {
 		fmt.Fprintf(s, "and %s more: --limit\n", units.Thousands(int64(more)))
 	}

@@ -82,7 +82,8 @@ expires, the shadow within a minute and boards that were replaced within ten. It
 nothing and writes no dead letters.
 
 --dry-run does everything but the swap, the short hold too, and shows how many standings
-would change; --diff lists them, with or without it.
+would change; --diff lists them, with or without it, and with event.fields.name set says
+what members are called.
 
 The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, or
 Redis never said whether they were, and 2 if the command line or the configuration is
@@ -191,7 +192,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
 	}
 	if f.diff {
-		job.List = f.limit
+		job.List, job.Name = f.limit, cfg.Fields.Name != ""
 	}
 	result, err := job.Run(ctx)
 	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok && f.asJSON {

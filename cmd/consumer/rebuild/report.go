@@ -78,7 +78,8 @@ type rowDifference struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	Live   *sides.Side `json:"live"` // null where the member isn't there
+	Name   *string     `json:"name,omitempty"` // there where it is known
+	Live   *sides.Side `json:"live"`           // null where the member isn't there
 	Log    *sides.Side `json:"log"`
 }
 
@@ -121,7 +122,9 @@ func (all *report) addDifferences(r *rebuild.Result) {
 	}
 	for i := range r.Differences {
 		d := &r.Differences[i]
-		all.Standings = append(all.Standings, rowDifference{d.Board, d.Period, d.Name, d.Member, sides.Of(d.A), sides.Of(d.B)})
+		all.Standings = append(all.Standings, rowDifference{
+			d.Board, d.Period, d.Name, d.Member, sides.Called(d), sides.Of(d.A), sides.Of(d.B),
+		})
 	}
 }
 

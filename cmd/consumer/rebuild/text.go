@@ -187,12 +187,7 @@ func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *ti
 	t.Write(b)
 	b.WriteString("\n")
 	if list {
-		rows := terminal.NewTable("WINDOW", "MEMBER", "LIVE", "IN THE LOG")
-		for i := range r.Differences {
-			d := &r.Differences[i]
-			rows.Add(d.Listing(), terminal.Plain(d.Member), sides.Text(d.A, zone), sides.Text(d.B, zone))
-		}
-		rows.Write(b)
+		sides.Table(r.Differences, "LIVE", "IN THE LOG", zone).Write(b)
 		if more := n - len(r.Differences); more > 0 {
 			fmt.Fprintf(b, "and %s more: --limit\n", thousands(more))
 		}

@@ -1,12 +1,13 @@
-// Package sides is a member's standing on one of two sides that are compared, as text and
-// as JSON.
+// Package sides is what members have on two sides that are compared, as text and as JSON.
 package sides
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/fields"
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -49,3 +50,31 @@ func Text(r ranking.Row, zone *time.Location) string {
 }
 
 func foreign(r ranking.Row) string { return strconv.FormatFloat(r.Score, 'g', -1, 64) }
+
+// Called is what the member of a difference is called, as JSON; nil where that isn't known.
+func Called(d *ranking.Difference) *string {
+	if d.Called == "" {
+		return nil
+	}
+	return &d.Called
+}
+
+// Table is standings that differ, for people: with names if one of the members has one, and the
+// times of a zone.
+func Table(all []ranking.Difference, a, b string, zone *time.Location) *terminal.Table {
+	heads := []string{"WINDOW", "MEMBER", a, b}
+	named := slices.ContainsFunc(all, func(d ranking.Difference) bool { return d.Called != "" })
+	if named {
+		heads = slices.Insert(heads, 2, "NAME")
+	}
+	t := terminal.NewTable(heads...)
+	for i := range all {
+		d := &all[i]
+		row := []string{d.Listing(), terminal.Plain(d.Member), Text(d.A, zone), Text(d.B, zone)}
+		if named {
+			row = slices.Insert(row, 2, terminal.Plain(d.Called))
+		}
+		t.Add(row...)
+	}
+	return t
+}
