@@ -206,6 +206,48 @@ func TestAReaderWithTheLeastRightsReadsAndWithOneLessSaysWhich(t *testing.T) {
 	nothingRefused(t, c, "info")
 }
 
+func TestADiffWithTheLeastRightsShowsNamesAndWithOneLessSaysWhich(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t)
+	c := server.Client(t)
+	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr(), "event.fields.name": "name"})
+	place.Start(t)
+	place.Publish(t, harness.Record(0, `{"user_id":"m7","points":5,"name":"Ada"}`))
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	other := place.Prefix + "2"
+	for _, key := range c.Keys(t.Context(), place.Prefix+":*").Val() {
+		must(t, c.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 0, false).Err())
+	}
+	for _, key := range c.Keys(t.Context(), other+":*:global:*").Val() {
+		must(t, c.ZIncrBy(t.Context(), key, 3, "m7").Err())
+	}
+	rules := leastRights(t, "diff")
+	lists := func(rules []string) said {
+		t.Helper()
+		user(t, c, "comparer", place.Prefix, rules...)
+		must(t, c.ScriptFlush(t.Context()).Err())
+		return command(t, place, as("comparer"), "diff", "--with", other, "--list")
+	}
+	if got := lists(rules); got.code != 1 || !strings.Contains(got.stdout, "m7      Ada") {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	nothingRefused(t, c)
+	for _, rule := range rules {
+		got, says := lists(without(rules, rule)), named(rule, place.Prefix)
+		if rule == "~lb2:*" {
+			says = named(rule, other)
+		}
+		_, isOptional := optional[rule]
+		switch {
+		case got.code == 1 && rule != "+hmget": // some are for several shards, or for traffic meanwhile
+			t.Logf("diff does without %s", rule)
+		case isOptional || got.code != 2 || !strings.Contains(got.line(), says):
+			t.Errorf("without %s: exit code %d: %s", rule, got.code, got.stderr)
+		}
+	}
+}
+
 // readsByTheAPI asks for all that the API reads of a board.
 func readsByTheAPI(t *testing.T, place *harness.Place) {
 	t.Helper()
