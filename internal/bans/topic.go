@@ -89,6 +89,10 @@ func create(ctx context.Context, client *kafka.Client, topic, source string) err
 	if err == nil {
 		err = r.Errors[topic]
 	}
+	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed) {
+		return &kafkaconn.RightsError{Missing: []kafkaconn.Right{{Operation: kafka.ACLOperationTypeCreate, Topic: topic,
+			For: "as it doesn't exist: grant it, or create the topic with one partition and cleanup.policy=compact"}}}
+	}
 	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) { // someone else was faster
 		return fmt.Errorf("create the bans topic %s (or create it yourself: one partition, cleanup.policy=compact): %w", topic, err)
 	}

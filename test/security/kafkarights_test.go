@@ -56,6 +56,8 @@ func (r right) here(place *harness.Place) right {
 		r.name = place.Topic
 	case r.kind == "topic" && r.name == "points.dlq":
 		r.name = place.DeadLetterTopic()
+	case r.kind == "topic" && r.name == "points.bans":
+		r.name = place.Topic + ".bans"
 	default:
 		panic("no such thing as " + r.String())
 	}
@@ -203,6 +205,98 @@ func (s *secured) toReadDeadLettersTakesRead(t *testing.T) {
 	if out := place.Command(t, "dead-letters", "list"); !strings.Contains(string(out), "0 events in 0 letters") {
 		t.Errorf("dead-letters list says %s", out)
 	}
+}
+
+// withBans is a place of the limited user whose consumers heed bans.
+func (s *secured) withBans(t *testing.T, made bool) *harness.Place {
+	t.Helper()
+	place := s.asLimited(t, true)
+	topic := place.Topic + ".bans"
+	if place.Settings["kafka.bans_topic"] = topic; made {
+		s.CreateTopic(t, topic, 1, map[string]string{"cleanup.policy": "compact"})
+	}
+	return place
+}
+
+func (s *secured) toHeedBansTakesRead(t *testing.T) {
+	t.Parallel()
+	place := s.withBans(t, true)
+	s.allow(t, place, leastRights(t, "run")...)
+	for _, r := range leastRights(t, "run with bans") {
+		refuses(t, place, nil, []string{"no right to " + r.here(place).String() + ", which is needed to know who is banned"}, "run")
+		s.allow(t, place, r)
+	}
+	place.Publish(t, some()...)
+	c := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	code, out := command(t, place, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "30s")
+	if code != 0 || strings.Contains(out, "recorded") {
+		t.Errorf("ban ends with code %d: %s", code, out)
+	}
+	for name, members := range place.Boards(t) {
+		if _, shown := members["a"]; shown {
+			t.Errorf("a is banned, and in %s", name)
+		}
+	}
+	if n := c.Log.Count("no right to read the bans topic's configuration: it isn't checked that it is compacted"); n != 1 {
+		t.Errorf("that the configuration can't be read is said %d times", n)
+	}
+}
+
+func (s *secured) toBanTakesReadAndWrite(t *testing.T) {
+	least := leastRights(t, "ban")
+	for i, less := range least {
+		t.Run("without "+less.String(), func(t *testing.T) {
+			t.Parallel()
+			place := s.withBans(t, true)
+			for _, args := range [][]string{{"ban", "a", "--reason", "aimbot"}, {"unban", "a"}, {"erase", "a", "--yes"}} {
+				refuses(t, place, nil, []string{"not authorized for topic " + place.Topic + ".bans"}, args...)
+			}
+			for j, r := range least {
+				if j != i {
+					s.allow(t, place, r)
+				}
+			}
+			for _, args := range [][]string{{"ban", "a", "--reason", "aimbot"}, {"unban", "a"}, {"erase", "a", "--yes"}} {
+				refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to "}, args...)
+			}
+		})
+	}
+	for _, made := range []bool{true, false} {
+		t.Run(fmt.Sprint("on a topic that is there: ", made), func(t *testing.T) {
+			t.Parallel()
+			place := s.withBans(t, made)
+			s.allow(t, place, least...)
+			if !made {
+				create := right{"Create", "topic", "points.bans"}
+				refuses(t, place, nil, []string{"no right to " + create.here(place).String() + ", which is needed as it doesn't exist"}, "ban", "a", "--reason", "aimbot")
+				s.allow(t, place, create)
+			}
+			for _, args := range [][]string{{"ban", "a", "--reason", "aimbot"}, {"unban", "a"}, {"erase", "c", "--yes"}} {
+				code, out := command(t, place, nil, append(args, "--wait", "10ms")...)
+				if code != 0 { // no consumer runs: it is recorded
+					t.Errorf("%s ends with code %d: %s", args[0], code, out)
+				}
+			}
+		})
+	}
+}
+
+func (s *secured) toListBansTakesRead(t *testing.T) {
+	t.Parallel()
+	place := s.withBans(t, true)
+	code, out := command(t, place, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "10ms")
+	if code != 0 {
+		t.Fatalf("ban ends with code %d: %s", code, out)
+	}
+	for _, r := range leastRights(t, "bans") {
+		refuses(t, place, nil, []string{"not authorized for topic " + place.Topic + ".bans"}, "bans")
+		s.allow(t, place, r)
+	}
+	if out := string(place.Command(t, "bans")); !strings.Contains(out, "aimbot") {
+		t.Errorf("bans says %s", out)
+	}
+	refuses(t, place, nil, []string{"no right to Write topic " + place.Topic + ".bans, which is needed to ban"}, "unban", "a")
 }
 
 func (s *secured) deadLetterTopicsAreMade(t *testing.T) {
