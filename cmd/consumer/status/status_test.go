@@ -149,6 +149,38 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	}
 }
 
+func TestStatusSaysHowMuchTimeTheRecordsCoverAmongWhichDuplicatesAreFound(t *testing.T) {
+	line := func(records int64, since time.Duration) health.Line {
+		return health.Line{State: "running", At: hour, RecordTime: hour.Add(-time.Minute), Duplicates: records, DuplicatesSince: hour.Add(-time.Minute - since)}
+	}
+	unknown := line(1000, 0)
+	unknown.DuplicatesSince = time.Time{}
+	const among = ": duplicates are found among the last "
+	for want, lines := range map[string][]health.Line{
+		"": {line(0, time.Hour), {State: "running", At: hour}},
+		"\npoints/0" + among + "1,000 records, which cover 1h30m\n":                                      {line(1000, 90*time.Minute)},
+		"\npoints/0, points/1" + among + "1,000 records, which cover 1h30m\n":                            {line(1000, 90*time.Minute), line(1000, 90*time.Minute+time.Millisecond)},
+		"\npoints/0, points/1, points/2" + among + "1,000 records, which cover 2m0s to 1h30m\n":          {line(1000, 90*time.Minute), unknown, line(1000, 2*time.Minute)},
+		"\npoints/0" + among + "1,000 records\npoints/1" + among + "1 record, which cover 0\n":           {unknown, line(1, -time.Second)},
+		"\npoints/0, points/2" + among + "7 records, which cover 5.0s\npoints/1" + among + "8 records\n": {line(7, 5*time.Second), {State: "running", At: hour, Duplicates: 8}, line(7, 5*time.Second)},
+	} {
+		workers := map[string]string{}
+		for i, l := range lines {
+			workers[fmt.Sprint("points/", i)] = clitest.LineOf(l)
+		}
+		s := reportOf(t, &ledger.State{Now: hour, Workers: workers}, nil)
+		if got := textOf(t, s); !strings.HasSuffix(got, want) || want == "" && strings.Contains(got, "duplicates") {
+			t.Errorf("%s\nwants %s", got, want)
+		}
+		for i, l := range lines {
+			ms, known := s.Partitions[i].DuplicatesMS, l.Duplicates > 0 && !l.DuplicatesSince.IsZero()
+			if (s.Partitions[i].Duplicates != nil) != (l.Duplicates > 0) || (ms != nil) != known || known && *ms != max(0, l.RecordTime.Sub(l.DuplicatesSince).Milliseconds()) {
+				t.Errorf("%+v is reported as %+v", l, s.Partitions[i])
+			}
+		}
+	}
+}
+
 func TestALineIsStaleAfterThirtySeconds(t *testing.T) {
 	for age, want := range map[time.Duration]string{29 * time.Second: "running", 30 * time.Second: "running", 31 * time.Second: "stale"} {
 		r := partitionOf(ledger.Partition{Topic: "points", Number: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
