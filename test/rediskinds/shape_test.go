@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/harness"
 )
 
 func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
@@ -26,6 +27,13 @@ func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
 		}
 	}
 	finds(nil, 0, "the cluster serves all of its slots", "one shard uses one master: redis.shards")
+	// run says it at its start, of standings of its own.
+	runs := func(of ledger.Shards) *harness.Consumer {
+		return place.Start(t, map[string]string{"redis.prefix": place.Prefix + "-run", "redis.shards": fmt.Sprint(of)})
+	}
+	one := runs(1)
+	one.Log.Await(t, within, "Redis is a cluster, and one shard uses one master of it: consumer reshard spreads members over several")
+	one.Terminate(t)
 
 	const of = ledger.Shards(6)
 	shardsOf(t, c.Look(t), place.Prefix, of)
@@ -45,10 +53,22 @@ func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
 	if says := fmt.Sprintf("shard 2 of %d on %s: can't connect to Redis Cluster at ", of, away.Addr()); got.code != 1 || !strings.Contains(got.stderr, says) {
 		t.Errorf("top doesn't say %q: %s\n%s", says, got.stdout, got.stderr)
 	}
+	starting := runs(of)
+	harness.Eventually(t, within, func() string {
+		says := fmt.Sprintf("; the master %s, which has slots %d-%d, doesn't answer", away.Addr(), slots/3, 2*slots/3-1)
+		for _, line := range starting.Log.Lines() {
+			if line.Message == "waiting for Redis" && strings.Contains(fmt.Sprint(line.Fields["error"]), says) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("run doesn't wait for Redis saying %q:\n%s", says, starting.Log.Tail(5))
+	})
 	away.Start()
 	for _, n := range c.Nodes {
 		n.Await(t, "cluster info", func(info string) bool { return strings.Contains(info, "cluster_state:ok") })
 	}
+	starting.Log.Await(t, within, "consuming")
+	starting.Terminate(t)
 
 	for _, n := range c.All() {
 		if err := n.C.Do(t.Context(), "config", "set", "cluster-require-full-coverage", "no").Err(); err != nil {
@@ -57,4 +77,9 @@ func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
 		must(t, n.C.Do(t.Context(), "cluster", "delslotsrange", 0, 9).Err())
 	}
 	finds(several, 1, "no master has 0-9 of the cluster's slots")
+	line := runs(of).Log.Await(t, within, "the Redis cluster doesn't serve all of its slots")
+	if line.Level != "warn" || line.Fields["gap"] != "no master has 0-9 of the cluster's slots" {
+		t.Errorf("run says of the gap: %+v", line)
+	}
+	place.TerminateAll(t)
 }
