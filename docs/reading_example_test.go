@@ -3,23 +3,106 @@ package docs
 // The Go of reading.md, as it is there.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // reading.md begins here.
 
-// Layout is a period's layout, as the schema has it.
+// Field is a field of a board's rule.
+type Field struct {
+	Name           string
+	Max            int64
+	Signed, Fewest bool
+}
+
+// ParseRule returns the fields of a rule, as a window's line has it.
+func ParseRule(rule string) ([]Field, error) {
+	var fields []Field
+	_, list, _ := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
+	for one := range strings.SplitSeq(list, ",") {
+		words := strings.Split(one, ":")
+		if len(words) < 2 {
+			return nil, fmt.Errorf("%q is no rule", rule)
+		}
+		limit, err := strconv.ParseInt(words[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no rule: %w", rule, err)
+		}
+		fields = append(fields, Field{words[0], limit, slices.Contains(words[2:], "signed"), slices.Contains(words[2:], "fewest")})
+	}
+	return fields, nil
+}
+
+// Radix is how many digits there are for the field in a layout of a kind.
+func (f Field) Radix(kind string) int64 {
+	if kind == "wide" {
+		return f.Max + 1
+	}
+	n := int64(10)
+	for n <= f.Max {
+		n *= 10
+	}
+	return n
+}
+
+// ByRule is the layout of a board with these fields, by the kind of its period's layout and
+// the length of the period, in ms.
+func ByRule(kind string, fields []Field, length int64) Layout {
+	var largest int64
+	for _, f := range fields {
+		largest = largest*f.Radix(kind) + f.Max
+	}
+	l := Layout{Kind: kind, K: 1}
+	numbers, limit := largest+1, int64(1<<53)
+	if kind == "wide" {
+		limit = 1<<63 - 1<<53
+	}
+	if kind == "wide" && fields[0].Signed {
+		numbers, l.Max = 2*largest+1, largest
+	}
+	for 1<<l.K < length && numbers <= limit>>(l.K+1) {
+		l.K++
+	}
+	l.Tick = (length + 1<<l.K - 1) >> l.K
+	return l
+}
+
+// Unpack returns the fields that were packed into a number.
+func Unpack(kind string, fields []Field, packed int64) map[string]int64 {
+	values := map[string]int64{}
+	for i, f := range slices.Backward(fields) {
+		value := packed
+		if i > 0 { // else all that is left
+			value = packed % f.Radix(kind)
+			packed /= f.Radix(kind)
+		}
+		switch {
+		case f.Fewest && f.Signed:
+			value = -value
+		case f.Fewest:
+			value = f.Max - value
+		}
+		values[f.Name] = value
+	}
+	return values
+}
+
+// Layout is how points and time are laid out in a score.
 type Layout struct {
 	Kind string `json:"layout"` // readable or wide
 	K    int    `json:"k"`      // bits of ticks
 	Tick int64  `json:"tick"`   // ms
-	Max  int64  `json:"max"`    // points are within ±max
+	Max  int64  `json:"max"`    // points are within ±max, and wide adds it to them
 }
 
 // Decode returns the points in a score, and the time at which they were reached. Times are
@@ -36,10 +119,24 @@ func (l Layout) Decode(score float64, start, end int64) (points, reachedAt int64
 	return points, max(start, end-(ticks+1)*l.Tick)
 }
 
-// Row is a member of a board.
+// Period is a period's entry in the schema.
+type Period struct {
+	Layout
+	Of struct{ Calendar string }
+}
+
+// Lengths are those of the calendars' periods, in ms.
+var Lengths = map[string]int64{
+	"daily": 129_600_000, "weekly": 648_000_000, "monthly": 2_721_600_000,
+	"quarterly": 7_992_000_000, "yearly": 31_665_600_000, "all-time": 4_294_967_296_000,
+}
+
+// Row is a member of a board. Fields are those of a board by a rule of its own, which has
+// them packed as Points.
 type Row struct {
 	Member            string
 	Points, ReachedAt int64
+	Fields            map[string]int64
 }
 
 // Top returns the first n rows of a window, with redis.Nil if Redis has no such window. The
@@ -48,21 +145,42 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	key := prefix + ":{0}:"
 	name := board + ":" + period + ":" + window
 	tx := client.TxPipeline()
-	schemaText, bounds := tx.Get(ctx, key+"schema"), tx.HGet(ctx, key+"windows", name)
+	schemaText, line := tx.Get(ctx, key+"schema"), tx.HGet(ctx, key+"windows", name)
 	found := tx.ZRevRangeWithScores(ctx, key+name, 0, n-1)
 	if _, err := tx.Exec(ctx); err != nil {
 		return nil, err
 	}
-	var schema struct{ Periods map[string]Layout }
-	var start, end, expires int64
-	_, err := fmt.Sscan(bounds.Val(), &start, &end, &expires)
-	if err = errors.Join(err, json.Unmarshal([]byte(schemaText.Val()), &schema)); err != nil {
+	var schema struct{ Periods map[string]Period }
+	if err := json.Unmarshal([]byte(schemaText.Val()), &schema); err != nil {
 		return nil, err
+	}
+	p := schema.Periods[period]
+	layout := p.Layout
+	words := strings.Fields(line.Val()) // start end expires, or start end rule expires
+	if len(words) < 3 {
+		return nil, fmt.Errorf("%q is no line of a window", line.Val())
+	}
+	start, err := strconv.ParseInt(words[0], 10, 64)
+	end, err2 := strconv.ParseInt(words[1], 10, 64)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	var fields []Field
+	if len(words) == 4 {
+		length := cmp.Or(Lengths[p.Of.Calendar], Lengths[period], end-start)
+		if fields, err = ParseRule(words[2]); err != nil {
+			return nil, err
+		}
+		layout = ByRule(p.Kind, fields, length)
 	}
 	var rows []Row
 	for _, z := range found.Val() {
-		points, at := schema.Periods[period].Decode(z.Score, start, end)
-		rows = append(rows, Row{z.Member.(string), points, at})
+		row := Row{Member: z.Member.(string)}
+		row.Points, row.ReachedAt = layout.Decode(z.Score, start, end)
+		if fields != nil {
+			row.Fields = Unpack(layout.Kind, fields, row.Points)
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

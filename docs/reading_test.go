@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/rules"
 )
 
 // A week in UTC, 2026-W47, in ms: the window of the scores in reading.md.
@@ -35,14 +37,17 @@ func readingText(t *testing.T) string {
 	return string(text)
 }
 
-// fenced is the first block of a language in reading.md.
+// fenced is the blocks of a language in reading.md, in their order.
 func fenced(t *testing.T, language string) string {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(readingText(t))
-	if block == nil {
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(readingText(t), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) == 0 {
 		t.Fatalf("reading.md has no %s", language)
 	}
-	return block[1]
+	return strings.Join(blocks, "\n")
 }
 
 func vectors(t *testing.T) []vector {
@@ -107,6 +112,28 @@ func TestTheGoInTheReadersGuideIsWhatIsTested(t *testing.T) {
 
 // The examples read a board of each layout from a Redis, and find the rows of the table.
 func TestTheExamplesInTheReadersGuideReadABoard(t *testing.T) {
+	client := startRedis(t)
+	byLayout := map[Layout]*exampleBoard{}
+	for i, v := range vectors(t) {
+		b := byLayout[v.layout]
+		if b == nil {
+			b = &exampleBoard{prefix: "lb-" + v.layout.Kind, period: "weekly", layout: v.layout}
+			byLayout[v.layout] = b
+		}
+		b.scores = append(b.scores, v.score)
+		b.want = append(b.want, Row{Member: fmt.Sprintf("u%d", i), Points: v.points, ReachedAt: v.reachedAt})
+	}
+	for _, b := range byLayout {
+		b.write(t, client)
+		b.check(t, client)
+	}
+	if _, err := Top(t.Context(), client, "lb-wide", "eu", "weekly", "2026-W46", 10); err != redis.Nil { //nolint:errorlint // as the document says
+		t.Errorf("a window that isn't there: %v", err)
+	}
+}
+
+func startRedis(t *testing.T) *redis.Client {
+	t.Helper()
 	server, err := embedded.StartRedis(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -114,55 +141,91 @@ func TestTheExamplesInTheReadersGuideReadABoard(t *testing.T) {
 	t.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{Addr: server.Address})
 	t.Cleanup(func() { _ = client.Close() })
-	script := redis.NewScript(fenced(t, "lua"))
-	boards := map[Layout][]Row{}
-	for i, v := range vectors(t) {
-		member := fmt.Sprintf("u%d", i)
-		prefix := "lb-" + v.layout.Kind
-		z := redis.Z{Score: v.score, Member: member}
-		if err := client.ZAdd(t.Context(), prefix+":{0}:eu:weekly:2026-W47", z).Err(); err != nil {
+	return client
+}
+
+// exampleBoard is the window 2026-W47 of the board eu, as the consumer would write it. Its members
+// are named as in want, and have the scores in the same order.
+type exampleBoard struct {
+	prefix, period string
+	layout         Layout // the period's, in the schema
+	of             string // JSON of a period of one's own
+	rule           string // empty: the default rule
+	scores         []float64
+	want           []Row
+}
+
+func (b *exampleBoard) listing() string { return "eu:" + b.period + ":2026-W47" }
+
+func (b *exampleBoard) write(t *testing.T, client *redis.Client) {
+	t.Helper()
+	key := b.prefix + ":{0}:"
+	for i, score := range b.scores {
+		if err := client.ZAdd(t.Context(), key+b.listing(), redis.Z{Score: score, Member: b.want[i].Member}).Err(); err != nil {
 			t.Fatal(err)
 		}
-		boards[v.layout] = append(boards[v.layout], Row{member, v.points, v.reachedAt})
 	}
-	for l, want := range boards {
-		prefix := "lb-" + l.Kind
-		schema := fmt.Sprintf(`{"periods":{"weekly":{"k":%d,"layout":%q,"max":%d,"tick":%d}}}`, l.K, l.Kind, l.Max, l.Tick)
-		listing := fmt.Sprintf("%d %d %d", weekStart, weekEnd, time.Now().Add(time.Hour).UnixMilli())
-		key := prefix + ":{0}:"
-		if err := client.Set(t.Context(), key+"schema", schema, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.HSet(t.Context(), key+"windows", "eu:weekly:2026-W47", listing).Err(); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := Top(t.Context(), client, prefix, "eu", "weekly", "2026-W47", 100)
-		if err != nil || len(rows) != len(want) {
-			t.Fatalf("%d rows of %d: %v", len(rows), len(want), err)
-		}
-		byMember := map[string]Row{}
-		for i, r := range rows {
-			byMember[r.Member] = r
-			if i > 0 && r.Points > rows[i-1].Points {
-				t.Errorf("%s: row %d has more points than the one above", l.Kind, i)
-			}
-		}
-		for _, w := range want {
-			if byMember[w.Member] != w {
-				t.Errorf("%s: the Go reads %+v, want %+v", l.Kind, byMember[w.Member], w)
-			}
-		}
-		var flat []any
-		for _, r := range rows {
-			flat = append(flat, r.Member, r.Points, r.ReachedAt)
-		}
-		got, err := script.Run(t.Context(), client, []string{key + "schema", key + "windows", key + "eu:weekly:2026-W47"},
-			"weekly", "eu:weekly:2026-W47", 100).Slice()
-		if err != nil || !reflect.DeepEqual(got, flat) {
-			t.Errorf("%s: the Lua reads %v, %v; the Go %v", l.Kind, got, err, flat)
+	l := b.layout
+	entry := fmt.Sprintf(`{"k":%d,"layout":%q,"max":%d,"tick":%d}`, l.K, l.Kind, l.Max, l.Tick)
+	if b.of != "" {
+		entry = strings.TrimSuffix(entry, "}") + `,"of":` + b.of + "}"
+	}
+	if err := client.Set(t.Context(), key+"schema", fmt.Sprintf(`{"periods":{%q:%s}}`, b.period, entry), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	line := []string{strconv.Itoa(weekStart), strconv.Itoa(weekEnd), strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)}
+	if b.rule != "" {
+		line = slices.Insert(line, 2, b.rule)
+	}
+	if err := client.HSet(t.Context(), key+"windows", b.listing(), strings.Join(line, " ")).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check reads the board by the examples in Go and in Lua.
+func (b *exampleBoard) check(t *testing.T, client *redis.Client) {
+	t.Helper()
+	rows, err := Top(t.Context(), client, b.prefix, "eu", b.period, "2026-W47", 100)
+	if err != nil || len(rows) != len(b.want) {
+		t.Fatalf("%s: %d rows of %d: %v", b.prefix, len(rows), len(b.want), err)
+	}
+	byMember := map[string]Row{}
+	for i, r := range rows {
+		byMember[r.Member] = r
+		if i > 0 && r.Points > rows[i-1].Points {
+			t.Errorf("%s: row %d has more points than the one above", b.prefix, i)
 		}
 	}
-	if _, err := Top(t.Context(), client, "lb-wide", "eu", "weekly", "2026-W46", 10); err != redis.Nil { //nolint:errorlint // as the document says
-		t.Errorf("a window that isn't there: %v", err)
+	for _, w := range b.want {
+		if !reflect.DeepEqual(byMember[w.Member], w) {
+			t.Errorf("%s %s: the Go reads %+v, want %+v", b.prefix, b.rule, byMember[w.Member], w)
+		}
 	}
+	var flat []any
+	for _, r := range rows {
+		flat = append(flat, r.Member, b.points(t, r), r.ReachedAt)
+	}
+	key := b.prefix + ":{0}:"
+	got, err := redis.NewScript(fenced(t, "lua")).Run(t.Context(), client,
+		[]string{key + "schema", key + "windows", key + b.listing()}, b.period, b.listing(), 100).Slice()
+	if err != nil || !reflect.DeepEqual(got, flat) {
+		t.Errorf("%s %s: the Lua reads %v, %v; the Go %v", b.prefix, b.rule, got, err, flat)
+	}
+}
+
+// points are a row's points as the Lua returns them: by a rule a list of its fields.
+func (b *exampleBoard) points(t *testing.T, r Row) any {
+	t.Helper()
+	if b.rule == "" {
+		return r.Points
+	}
+	rule, err := rules.ParseRule(b.rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []any
+	for _, f := range rule.Fields.List() {
+		list = append(list, r.Fields[f.Name])
+	}
+	return list
 }

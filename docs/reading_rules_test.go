@@ -1,0 +1,213 @@
+package docs
+
+// Boards by rules, as reading.md has them.
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
+)
+
+// ruledVector is a row of the scores of boards by rules in reading.md.
+type ruledVector struct {
+	kind, rule        string
+	k                 int
+	tick              int64
+	score             float64
+	packed, reachedAt int64
+	fields            []int64
+}
+
+func ruledVectors(t *testing.T) []ruledVector {
+	t.Helper()
+	row := regexp.MustCompile("(?m)^\\| `(readable|wide)` \\| `(\\w+\\(\\S+\\))` \\| (\\d+) \\| (\\d+) \\| `([^`]*)` \\| (-?\\d+) \\| ([-\\d, ]+) \\| (\\d+) \\|$")
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var all []ruledVector
+	for _, m := range row.FindAllStringSubmatch(readingText(t), -1) {
+		score, err := strconv.ParseFloat(m[5], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := ruledVector{kind: m[1], rule: m[2], k: int(number(m[3])), tick: number(m[4]), score: score, packed: number(m[6]), reachedAt: number(m[8])}
+		for value := range strings.SplitSeq(m[7], ", ") {
+			v.fields = append(v.fields, number(value))
+		}
+		all = append(all, v)
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d scores were found: the pattern is wrong", len(all))
+	}
+	return all
+}
+
+func parsedRule(t *testing.T, text string) rules.Rule {
+	t.Helper()
+	rule, err := rules.ParseRule(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rule
+}
+
+// row is the row of a member that has the score.
+func (v *ruledVector) row(t *testing.T, member string) Row {
+	t.Helper()
+	fields := map[string]int64{}
+	rule := parsedRule(t, v.rule)
+	for i, f := range rule.Fields.List() {
+		fields[f.Name] = v.fields[i]
+	}
+	return Row{Member: member, Points: v.packed, ReachedAt: v.reachedAt, Fields: fields}
+}
+
+func TestTheScoresByRulesInTheReadersGuideAreTheCodecs(t *testing.T) {
+	for _, v := range ruledVectors(t) {
+		rule := parsedRule(t, v.rule)
+		l, err := codec.NewTupleLayout(codec.Kind(v.kind), periods.Weekly.Length(), rule.Fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.K != v.k || l.Tick != v.tick {
+			t.Errorf("%s %s: k %d and tick %d by the row, %v by the codec", v.kind, v.rule, v.k, v.tick, l)
+		}
+		tuple, ticks, err := l.Decode(v.score)
+		if err != nil || !reflect.DeepEqual(tuple[:rule.Fields.Len()], v.fields) || l.Time(weekStart, weekEnd, ticks) != v.reachedAt {
+			t.Errorf("%s %s: %v is %v at %d by the row, %v and %d ticks by the codec (%v)", v.kind, v.rule, v.score, v.fields, v.reachedAt, tuple, ticks, err)
+		}
+		if packed, err := l.Packing.Pack(tuple); err != nil || packed != v.packed {
+			t.Errorf("%s %s: %v is packed as %d by the row, as %d by the codec (%v)", v.kind, v.rule, v.fields, v.packed, packed, err)
+		}
+	}
+}
+
+// The Go example's layout is the codec's for every rule and length, and what it unpacks is
+// what was packed.
+func TestTheLayoutByARuleInTheReadersGuideIsTheCodecs(t *testing.T) {
+	seen := map[string]bool{}
+	lengths := []int64{1, 60_000, 1 << 40}
+	for _, length := range Lengths {
+		lengths = append(lengths, length)
+	}
+	for _, v := range append(ruledVectors(t),
+		ruledVector{kind: "wide", rule: "best(a:9007199254740991)", fields: []int64{9007199254740991}},
+		ruledVector{kind: "readable", rule: "last(a:4503599627370495:signed)", fields: []int64{-4503599627370495}},
+		ruledVector{kind: "wide", rule: "last(a:4503599627370495:signed:fewest)", fields: []int64{-4503599627370495}},
+		ruledVector{kind: "wide", rule: "best(a:4999,b:90,c:1,d:999:fewest,e:4000000)", fields: []int64{4999, 0, 1, 0, 7}},
+	) {
+		rule, fields := parsedRule(t, v.rule), parsedFields(t, v.rule)
+		for _, length := range lengths {
+			want, err := codec.NewTupleLayout(codec.Kind(v.kind), time.Duration(length)*time.Millisecond, rule.Fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ByRule(v.kind, fields, length); got.K != want.K || got.Tick != want.Tick {
+				t.Errorf("%s %s over %d ms: %+v by the example, %v by the codec", v.kind, v.rule, length, got, want)
+			}
+			var tuple codec.Tuple
+			copy(tuple[:], v.fields)
+			score, err := want.Encode(tuple, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			packed, _ := ByRule(v.kind, fields, length).Decode(score, 0, length)
+			for i, f := range rule.Fields.List() {
+				if got := Unpack(v.kind, fields, packed)[f.Name]; got != v.fields[i] {
+					t.Errorf("%s %s: %s is %d by the example, want %d", v.kind, v.rule, f.Name, got, v.fields[i])
+				}
+			}
+			seen[v.rule] = true
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("only %d rules were tried", len(seen))
+	}
+}
+
+func parsedFields(t *testing.T, rule string) []Field {
+	t.Helper()
+	fields, err := ParseRule(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+func TestThePeriodsLengthsInTheReadersGuideAreThePeriods(t *testing.T) {
+	for _, p := range periods.All() {
+		want := p.Length().Milliseconds()
+		if Lengths[string(p)] != want || !strings.Contains(readingText(t), fmt.Sprintf("| `%s` | %d |", p, want)) {
+			t.Errorf("%s windows have a length of %d ms", p, want)
+		}
+	}
+}
+
+// ruledBoards are boards by the rules of the table. Each is there by the week of the schema, by a
+// calendar of one's own, and by a season of that week, whose length is another.
+func ruledBoards(t *testing.T) []*exampleBoard {
+	t.Helper()
+	var all []*exampleBoard
+	byRule := map[string]*exampleBoard{}
+	for i, v := range ruledVectors(t) {
+		b := byRule[v.kind+v.rule]
+		if b == nil {
+			b = &exampleBoard{prefix: fmt.Sprintf("rule-%d", i), period: "weekly", layout: Layout{v.kind, 20, 618, 99999999}, rule: v.rule}
+			byRule[v.kind+v.rule], all = b, append(all, b)
+		}
+		b.scores, b.want = append(b.scores, v.score), append(b.want, v.row(t, fmt.Sprintf("u%d", i)))
+	}
+	for _, b := range all {
+		own := *b
+		own.prefix, own.period, own.of = b.prefix+"-own", "new-york", `{"calendar":"weekly","week":"sunday","zone":"America/New_York"}`
+		all = append(all, &own, b.season(t))
+	}
+	return all
+}
+
+// season is the board with the same standings in a season, reached in its last tick.
+func (b *exampleBoard) season(t *testing.T) *exampleBoard {
+	t.Helper()
+	rule := parsedRule(t, b.rule)
+	l, err := codec.NewTupleLayout(codec.Kind(b.layout.Kind), (weekEnd-weekStart)*time.Millisecond, rule.Fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &exampleBoard{
+		prefix: b.prefix + "-season", period: "winter", layout: b.layout, rule: b.rule,
+		of: fmt.Sprintf(`{"end":%d,"start":%d}`, weekEnd, weekStart),
+	}
+	for _, row := range b.want {
+		var tuple codec.Tuple
+		for i, f := range rule.Fields.List() {
+			tuple[i] = row.Fields[f.Name]
+		}
+		score, err := l.Encode(tuple, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.ReachedAt = weekEnd - l.Tick
+		s.scores, s.want = append(s.scores, score), append(s.want, row)
+	}
+	return s
+}
+
+func TestTheExamplesInTheReadersGuideReadABoardByARule(t *testing.T) {
+	client := startRedis(t)
+	for _, b := range ruledBoards(t) {
+		b.write(t, client)
+		b.check(t, client)
+	}
+}
