@@ -2,24 +2,32 @@
 // standings.
 //
 // The promise: every event that Kafka has committed changes its windows exactly
-// once. The ledger beside the scores says where a partition stands, and this
+// once. The ledger beside the scores says how far a partition has come, and this
 // package only ever does one thing with it: it reads what lies past the ledger's
 // position, and sends pieces that expect that position. Whatever else happens
 // (a rebalance, a pause, a lost answer, a Redis that went back in time) shows as
 // a ledger that has moved, and the answer is always the same: drop what was
 // folded and go on from what the ledger says.
 //
-//	           ┌──────────── worker, one a partition ────────────┐
-//	           │            pipeline                             │
-//	generation │ locator ─▶ reader ─────▶ handoff ─────▶ sweeper │
-//	of a group │   ▲        fetch         one batch      pieces, │ ─▶ commits
-//	           │   │        decode, fold                 retried │
-//	           │   └─────── moved, failed, halted ◀──────┘       │
-//	           └─────────────────────────────────────────────────┘
+//	           ┌────────────── worker, one a partition ──────────────────┐
+//	           │            pipeline                                     │
+//	generation │ locator ─▶ reader ─────▶ handoff ─────▶ sweeper         │
+//	of a group │   ▲        fetch         one batch      a lane a shard, │ ─▶ commits
+//	           │   │        decode                       each with an    │
+//	           │   │        duplicates                   applier: pieces,│
+//	           │   │        fold                         retried         │
+//	           │   └─────── moved, failed, halted ◀──────┘               │
+//	           └─────────────────────────────────────────────────────────┘
 //
 // One goroutine reads and one sweeps: while a batch is swept the next one grows. What
 // ends either ends both, and that is a flow; carried is what it leaves to the next one. A
 // replay is the same pipeline with an endpoint, and without a locator.
+//
+// The sweeper has a lane for each shard, and waits until all of them are through with a batch.
+// A lane cuts its pieces, and its applier sends each until its outcome is known. The rules that
+// records are read by are a rulebook: the worker's own, or that of a sweep which another owner
+// began by other rules. Where repeats are looked for, a lookback has the ids of the records before
+// the reader's position; it reads them before the reader folds anything.
 //
 // # States
 //
@@ -46,23 +54,41 @@
 //	a flow that goes on waits for            noted by
 //	Kafka: an answer, a quota                source.fetch
 //	memory: a turn, holding nothing          turn.wait
+//	duplicates: the ids before its position  reader.lookThrough
 //	dead letters: for a moment               deadletter.Writer
 //	Redis, room in Redis, a hold             applier.failing, applier.held
 //	a pause, between two batches             sweeper.paused
 //
-// # Where to begin
+// # Questions, and where their answers are
 //
-//	what is put together?                         consumer.go a worker, pipeline.go a flow
-//	where is a batch cut?                         reader.go, step; how full: fold
-//	who decides where a partition starts?         start, Decide; locate.go does it
-//	what happens when Redis says no?              apply.go; refuse.go for members it refuses
-//	what is written about a bad event?            deadletter
-//	what is shown of a partition?                 health
+// Where is a batch cut? In two places. The reader's step (reader.go) closes the open batch when
+// it is full: fold.Batch has no room for the next record, or memory has none. Otherwise the
+// sweeper takes the open batch as it is whenever it has nothing to do (handoff.go); so under
+// little load a batch is one response, or a few. Nothing depends on where it was cut.
 //
-// Below: fetch asks a broker and recordbatch reads its answer, event decodes a record, fold
-// makes batches and cuts pieces, start decides where to begin, deadletter writes what can't
-// count, memory is the budget, trail the times of deleted records, health what partitions are
-// in, metrics shows what is counted.
+// Who decides where a partition starts? start.DecideAll: a pure function of what the ledgers of
+// all shards, the group's commits and the log have. The locator (locate.go) gathers those facts,
+// and writes the position to Redis and then to Kafka before anything is read; at the first start
+// of a topic the resolver (resolve.go) finds the offsets.
+//
+// What happens when Redis says no? The applier (apply.go) decides by the answer: an error that
+// passes or a hold is waited out and the piece is sent again; a ledger that has moved ends the
+// flow; any other answer halts the partition. If the script refuses members, because they would
+// leave the range of points or open too many windows, the refuser (refuse.go) reads the batch
+// again (reread.go), writes their events as dead letters, and has the pieces sent without them.
+//
+//	a worker's parts, and a flow's                consumer.go, pipeline.go
+//	a batch on its way                            reading.go, reader.go, handoff.go, sweeper.go
+//	shards: lanes, and levelling them             lane.go, shards.go
+//	rules of another owner                        rulebook.go
+//	duplicates                                    lookback.go, package duplicates
+//	an event that can't count                     package deadletter
+//	what is shown of a partition                  package health
+//
+// Below: fetch requests records of a broker and recordbatch reads its answer, event decodes a
+// record, duplicates finds repeated ids, fold makes batches and cuts pieces, start decides where
+// to begin, deadletter writes what can't count, memory is the budget, trail the times of deleted
+// records, health what partitions are in, metrics shows what is counted.
 package ingest
 
 import (
