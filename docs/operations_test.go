@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/internal/ingest/health"
 )
 
@@ -20,11 +21,11 @@ func TestTheOperatorsGuideHasASectionForEveryAlertAndReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := slices.Concat(health.HaltReasons(), health.WaitReasons())
+	words := slices.Concat(health.HaltReasons(), health.WaitReasons(), run.Reasons())
 	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)`).FindAllStringSubmatch(string(alerts), -1) {
 		words = append(words, m[1])
 	}
-	if len(words) < 35 {
+	if len(words) < 45 {
 		t.Errorf("only %d alerts and reasons were found: the pattern is wrong", len(words))
 	}
 	_, tables, _ := strings.Cut(string(guide), "\n## Find your section\n")

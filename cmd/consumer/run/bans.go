@@ -113,8 +113,6 @@ func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
 	}
 }
 
-const waitsBans = "waiting_for_bans"
-
 func (r *readiness) waitsForBans(err error) {
 	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "see that the topic is there and can be read; it goes on by itself")
 }

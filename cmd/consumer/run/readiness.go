@@ -29,12 +29,18 @@ const (
 	notStarted  = "starting"
 	waitsKafka  = "waiting_for_kafka"
 	waitsRedis  = "waiting_for_redis"
+	waitsBans   = "waiting_for_bans"
 	notJoined   = "joining"
 	notAnswered = "redis_unreachable"
 	refilling   = "refilling" // of a partition
 	stopping    = "stopping"
 	stuck       = "stuck" // of /healthz
 )
+
+// Reasons are those that the process has of its own, beside those of its partitions' halts and waits.
+func Reasons() []string {
+	return []string{notStarted, waitsKafka, waitsRedis, waitsBans, notJoined, notAnswered, refilling, stopping, stuck}
+}
 
 // readiness knows how the process stands. It is safe for concurrent use.
 type readiness struct {
