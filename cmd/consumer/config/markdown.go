@@ -83,12 +83,13 @@ func writeRow(b *strings.Builder, key string, o option) {
 		def = ""
 	}
 	doc := o.doc
-	if o.Fixed {
-		if o.changedBy == "" {
-			doc += " **Can't be changed later.**"
-		} else {
-			doc += " **Can't be changed later**, but by `" + o.changedBy + "`."
-		}
+	switch {
+	case o.Fixed && o.ChangedBy == "":
+		doc += " **Can't be changed later.**"
+	case o.Fixed:
+		doc += " **Can't be changed later**, but by `" + o.ChangedBy + "`."
+	case o.ChangedBy != "":
+		doc += " The fields and the score of one **can't be changed later**, but by `" + o.ChangedBy + "`."
 	}
 	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", key, def, o.value.rule, doc)
 }

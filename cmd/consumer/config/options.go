@@ -27,8 +27,9 @@ type option struct {
 	// Fixed is a setting that decides the bytes of the scores or the names of their keys.
 	// It is part of the schema in Redis, and can't be changed under a prefix.
 	Fixed bool
-	// changedBy is the command that changes a fixed setting all the same, if there is one.
-	changedBy string
+	// ChangedBy is the command that changes all the same what can't be changed later, if there is one:
+	// a fixed setting, or of boards the fields and the score of one.
+	ChangedBy string
 }
 
 // Off is the value of listen for no port at all.
@@ -122,7 +123,7 @@ func redisOptions(c *Redis) []option {
 			doc: "The database's number; a cluster has only 0."},
 		{Key: "redis.prefix", def: "lb", value: textValue(&c.Prefix, "1 to 64 letters, digits, `.`, `_`, `-`", CheckPrefix),
 			doc: "What every key begins with: consumers with different prefixes can share a Redis."},
-		{Key: "redis.shards", Fixed: true, changedBy: "consumer reshard", def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
+		{Key: "redis.shards", Fixed: true, ChangedBy: "consumer reshard", def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
 			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters."},
 		{Key: "redis.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 10*time.Minute),
 			doc: "The deadline of one call to Redis."},
@@ -198,9 +199,9 @@ func eventOptions(c *Config) []option {
 				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
 		{Key: "event.duplicates_memory", def: "256MiB", value: bytesValue(&c.DuplicatesMemory, units.MiB, 1024*units.GiB),
 			doc: "The memory for that, beside `fold_memory`: 24 bytes a record and partition, for all partitions of all topics, as any replica may come to have them. The consumer doesn't start with less, and says what would do."},
-		{Key: "boards", def: "", value: boardsValue(c),
+		{Key: "boards", ChangedBy: "consumer rebuild --board", def: "", value: boardsValue(c),
 			doc: "The boards that events may name. As a section, each with its `fields`, `score` and `periods`: see [rules.md](rules.md). " +
-				"Boards can be added; the fields and the score of one can't be changed later."},
+				"Boards can be added."},
 	}
 }
 

@@ -88,7 +88,7 @@ func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, bo
 		t.Add(r.Period, r.Windows, current, next, starts, r.Lateness)
 	}
 	t.Write(&b)
-	writeBoards(&b, boards)
+	writeBoards(&b, boards, l)
 	for _, warning := range warnings {
 		fmt.Fprintf(&b, "\nwarning: %s\n", warning)
 	}
@@ -105,11 +105,17 @@ func namesOf(boards []config.BoardReport) string {
 
 // writeBoards writes the boards of the section: their rules, and what each period's layout
 // comes to.
-func writeBoards(b *strings.Builder, boards []config.BoardReport) {
+func writeBoards(b *strings.Builder, boards []config.BoardReport, l *config.Loaded) {
 	if len(boards) == 0 {
 		return
 	}
-	b.WriteString("\nA board's score and fields can't be changed later under a prefix; boards can be added.\n\n")
+	changedBy := ""
+	for _, s := range l.Settings {
+		if s.Key == "boards" {
+			changedBy = s.ChangedBy
+		}
+	}
+	fmt.Fprintf(b, "\nBoards can be added. A board's score and fields can't be changed later under a prefix, but by %s.\n\n", changedBy)
 	t := terminal.NewTable("BOARD", "SCORE", "FIELD", "VALUES", "BETTER")
 	for _, board := range boards {
 		for i, f := range board.Fields {
@@ -144,6 +150,9 @@ func fixed(l *config.Loaded) []string {
 			parts[1] = "<name>"
 			key = strings.Join(parts, ".")
 		}
+		if s.ChangedBy != "" {
+			key += " (but by " + s.ChangedBy + ")"
+		}
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -165,7 +174,8 @@ type setting struct {
 	From        string  `json:"from"` // default, file or environment
 	Name        *string `json:"name"` // of the file or the variable
 	Environment string  `json:"environment"`
-	Fixed       bool    `json:"fixed"` // can't be changed once there are standings
+	Fixed       bool    `json:"fixed"`      // can't be changed once there are standings
+	ChangedBy   *string `json:"changed_by"` // but by this command
 }
 
 func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, boards []config.BoardReport, warnings []string) error {
@@ -174,6 +184,9 @@ func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, boa
 		one := setting{Key: s.Key, Value: s.Shown(), From: s.From.Layer, Environment: s.Variable(), Fixed: s.Fixed}
 		if s.From.Name != "" {
 			one.Name = &s.From.Name
+		}
+		if s.ChangedBy != "" {
+			one.ChangedBy = &s.ChangedBy
 		}
 		r.Settings = append(r.Settings, one)
 	}
