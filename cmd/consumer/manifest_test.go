@@ -115,3 +115,45 @@ func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
 		t.Errorf("%+v\n%+v", consumer, rebuild)
 	}
 }
+
+// The unit of systemd confines the process, and gives a password as operations.md says: by
+// LoadCredential, in a file that its setting names.
+func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/standings.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string][]string{} // by directive; a line that waits for its # to be taken away, too
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "="); ok && !strings.Contains(key, " ") {
+			set[key] = append(set[key], value)
+		}
+	}
+	for key, want := range map[string][]string{
+		"SystemCallFilter":        {"@system-service", "~@privileged @resources"}, // the second takes away of the first
+		"SystemCallErrorNumber":   {"EPERM"},
+		"SystemCallArchitectures": {"native"},
+		"CapabilityBoundingSet":   {""},
+		"NoNewPrivileges":         {"yes"},
+		"DynamicUser":             {"yes"},
+		"LoadCredential":          {"redis-password:/etc/standings/redis-password"},
+		"Environment":             {"STANDINGS_REDIS_PASSWORD_FILE=%d/redis-password"},
+	} {
+		if !reflect.DeepEqual(set[key], want) {
+			t.Errorf("%s is %q, want %q", key, set[key], want)
+		}
+	}
+	for _, word := range []string{"LoadCredential", "SystemCallFilter"} {
+		if !strings.Contains(string(guide), word) {
+			t.Errorf("operations.md doesn't name %s", word)
+		}
+	}
+	name, _, _ := strings.Cut(set["LoadCredential"][0], ":")
+	if !strings.HasSuffix(set["Environment"][0], "%d/"+name) {
+		t.Errorf("the credential %s isn't the file that the setting names: %s", name, set["Environment"][0])
+	}
+}
