@@ -19,13 +19,14 @@ import (
 type commits struct {
 	commit func(map[string]map[int]kafkaconn.Commit) error // the generation's
 	log    *zap.Logger
-	failed bool // the last time: logged once
+	failed bool // the last time: logged once; of whoever has taken sending, in flush
 
 	// sending is taken while offsets are on their way, so that those that are set at a
 	// start come after whatever the worker had pending, and nothing comes over them.
+	// It is taken before mu.
 	sending chan struct{}
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards pending and last, and is never held while Kafka is called
 	pending map[string]map[int]progress
 	last    map[string]map[int]progress // of each partition, of all that at was given
 }

@@ -43,7 +43,7 @@ type Consumer struct {
 	deadLetters *deadletter.Topics
 	trailless   atomic.Bool // the brokers refuse metadata as long as a trail
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards current and workers: a generation sets them, who shows the consumer reads them
 	current *Generation
 	workers []*worker // of the generation under way
 }

@@ -45,7 +45,7 @@ type Membership struct {
 
 // membership is kept by who joins and leaves.
 type membership struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards now
 	now Membership
 }
 
@@ -90,7 +90,7 @@ func (m *membership) outside(why error) {
 // grown since.
 type balancer struct {
 	kafka.RoundRobinGroupBalancer
-	mu    sync.Mutex
+	mu    sync.Mutex     // guards dealt: kafka-go deals in a goroutine of its own
 	dealt map[string]int // by topic; nil on members that aren't the leader
 }
 

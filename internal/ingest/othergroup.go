@@ -25,7 +25,7 @@ const otherGroupTold = time.Minute
 
 // otherGroups are the lines of other groups that were found.
 type otherGroups struct {
-	mu     sync.Mutex
+	mu     sync.Mutex           // guards what is below
 	found  map[string]time.Time // by partition: when last
 	logged retry.LogLimit
 }

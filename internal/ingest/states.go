@@ -14,11 +14,13 @@ import (
 type states struct {
 	ask func(context.Context) ([]ledger.State, error)
 
-	mu      sync.Mutex
-	next    *asked // nil: nobody waits
-	calling chan struct{}
+	mu      sync.Mutex    // guards next
+	next    *asked        // nil: nobody waits
+	calling chan struct{} // a token: taken while a call is under way
 }
 
+// asked is a call that some wait for. What it returned is written before done is closed, and
+// read after.
 type asked struct {
 	done   chan struct{}
 	states []ledger.State

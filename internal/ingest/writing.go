@@ -10,7 +10,7 @@ import (
 type writing struct {
 	note func(error)
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards errs, and is held over note, so that the latest is noted last
 	errs []error
 }
 

@@ -76,7 +76,7 @@ type exchange struct {
 	memory      recordbatch.Memory
 	version     int16
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards stage, givenUp and version: a call may be given up while it runs
 	stage   stage
 	givenUp bool
 	over    chan struct{} // closed at the end of an exchange that was given up

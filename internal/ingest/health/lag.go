@@ -9,11 +9,11 @@ import (
 // the log ended when the broker last answered. It is updated a batch and a response at a
 // time, never an event.
 type LagTracker struct {
-	mu        sync.Mutex
-	from, end int64     // every event before from counts; -1: not known yet
-	since     int64     // ms: the time of the oldest record that doesn't count, 0 without one
-	asked     time.Time // when the end was last seen
-	refill    int64     // up to where a lost Redis is read again; 0 where it wasn't lost
+	mu        sync.Mutex // guards what is below
+	from, end int64      // every event before from counts; -1: not known yet
+	since     int64      // ms: the time of the oldest record that doesn't count, 0 without one
+	asked     time.Time  // when the end was last seen
+	refill    int64      // up to where a lost Redis is read again; 0 where it wasn't lost
 }
 
 // Lag is how far a partition is behind.

@@ -23,7 +23,7 @@ import (
 
 // Budget is a number of bytes to share. It counts; it does not allocate.
 type Budget struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what is below but total and reserve, which stay, and every account's fields
 	total   int64
 	used    int64 // held or reserved
 	high    int64 // the most that used has been
