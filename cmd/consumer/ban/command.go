@@ -45,12 +45,12 @@ ends the ban by itself: a time (RFC 3339), or how long from now.
   consumer ban u42 --board eu --reason smurfing --until 7d`,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
-				r, err := f.record(ctx, s, k)
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, v *view, k bans.Key) (*outcome, error) {
+				r, err := f.record(ctx, v, k)
 				if err != nil {
 					return nil, err
 				}
-				if err := s.publisher.Put(ctx, r); err != nil {
+				if err := v.publisher.Put(ctx, r); err != nil {
 					return nil, err
 				}
 				o := &outcome{State: "banned"}
@@ -80,8 +80,8 @@ Of the two each ends alone.
 ` + waitLong,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
-				found, err := s.publisher.Remove(ctx, k)
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, v *view, k bans.Key) (*outcome, error) {
+				found, err := v.publisher.Remove(ctx, k)
 				switch {
 				case err != nil:
 					return nil, err
@@ -114,19 +114,19 @@ id stays in kafka.bans_topic.
 			if !f.yes && !asks(p) {
 				return cli.Usagef("there is no terminal to ask on: say --yes")
 			}
-			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, s *session, k bans.Key) (*outcome, error) {
+			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, v *view, k bans.Key) (*outcome, error) {
 				if !f.yes {
 					if err := ask(ctx, p, k.Member); err != nil {
 						return nil, err
 					}
 				}
 				f.reason = cmp.Or(f.reason, "erased")
-				r, err := f.record(ctx, s, k)
+				r, err := f.record(ctx, v, k)
 				if err != nil {
 					return nil, err
 				}
 				r.Erased = true
-				if err := s.publisher.Put(ctx, r); err != nil {
+				if err := v.publisher.Put(ctx, r); err != nil {
 					return nil, err
 				}
 				return &outcome{State: "erased"}, nil
@@ -147,8 +147,8 @@ func (f *flags) add(c *cobra.Command) {
 }
 
 // record is the ban that the flags say.
-func (f *flags) record(ctx context.Context, s *session, k bans.Key) (*bans.Record, error) {
-	now := s.now(ctx)
+func (f *flags) record(ctx context.Context, v *view, k bans.Key) (*bans.Record, error) {
+	now := v.now(ctx)
 	r := &bans.Record{Key: k, Reason: f.reason, By: cmp.Or(f.by, thisUser()), At: now}
 	if f.until != "" {
 		until, err := parseUntil(f.until, now)
@@ -196,7 +196,7 @@ func where(k bans.Key) string {
 }
 
 // publishing checks what is banned, opens the topic, publishes, and waits for Redis.
-func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *session, bans.Key) (*outcome, error)) error {
+func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *view, bans.Key) (*outcome, error)) error {
 	l, err := p.Configuration()
 	if err != nil {
 		return err
@@ -208,20 +208,20 @@ func publishing(ctx context.Context, p *cli.Program, f *flags, member string, pu
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	s, err := open(ctx, p, l.Config, true)
+	v, err := open(ctx, p, l.Config, true)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	o, err := publish(ctx, s, k)
+	defer v.close()
+	o, err := publish(ctx, v, k)
 	if err != nil {
-		return s.explain(ctx, err)
+		return v.explain(ctx, err)
 	}
-	o.Topic, o.Member = s.cfg.Kafka.BansTopic, k.Member
+	o.Topic, o.Member = v.cfg.Kafka.BansTopic, k.Member
 	if k.Board != "" {
 		o.Board = &k.Board
 	}
-	if why := s.await(ctx, k, f.wait); why != nil {
+	if why := v.await(ctx, k, f.wait); why != nil {
 		o.Problem = new(why.Error())
 	}
 	if o.Done = o.Problem == nil; f.asJSON {

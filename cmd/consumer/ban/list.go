@@ -50,14 +50,14 @@ themselves and weren't taken back. IN REDIS says whether a consumer has done it.
 				return err
 			}
 			found := &report{Topic: l.Config.Kafka.BansTopic, Bans: []listed{}}
-			s, err := open(c.Context(), p, l.Config, false)
+			v, err := open(c.Context(), p, l.Config, false)
 			switch {
 			case errors.Is(err, kafkaconn.ErrNoTopic): // nobody was ever banned
 			case err != nil:
 				return err
 			default:
-				defer s.close()
-				s.list(c.Context(), found)
+				defer v.close()
+				v.list(c.Context(), found)
 			}
 			if f.asJSON {
 				return cli.WriteJSON(p.Stdout, found)
@@ -69,13 +69,13 @@ themselves and weren't taken back. IN REDIS says whether a consumer has done it.
 	return c
 }
 
-func (s *session) list(ctx context.Context, to *report) {
-	held, err := s.hidden.Banned(ctx)
+func (v *view) list(ctx context.Context, to *report) {
+	held, err := v.hidden.Banned(ctx)
 	if err != nil {
 		to.Problem = new(err.Error())
 	}
-	now := s.now(ctx)
-	for _, r := range s.publisher.Follower.State().All() {
+	now := v.now(ctx)
+	for _, r := range v.publisher.Follower.State().All() {
 		l := listed{Member: r.Member, Reason: r.Reason, By: r.By, At: units.TimeMS(r.At.UnixMilli()), State: stateOf(r, r.InForce(now))}
 		if r.Board != "" {
 			l.Board = &r.Board

@@ -21,8 +21,8 @@ import (
 // readWithin is how long the bans topic may take to be read.
 const readWithin = 30 * time.Second
 
-// session is the bans topic, read to its end and followed, and what Redis holds.
-type session struct {
+// view is the bans topic, read to its end and followed, and what Redis holds.
+type view struct {
 	p         *cli.Program
 	cfg       *config.Config
 	client    *kafka.Client
@@ -33,7 +33,7 @@ type session struct {
 }
 
 // open reads the topic to its end. With write it is made where it is missing.
-func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (*session, error) {
+func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (*view, error) {
 	topic := cfg.Kafka.BansTopic
 	if topic == "" {
 		return nil, cli.Usagef("kafka.bans_topic isn't set: nobody can be banned without a topic to keep it in, which has to be the same for all consumers")
@@ -42,15 +42,15 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, cfg: cfg, client: client, stop: func() {}}
-	if s.reader, err = clients.OpenReader(ctx, cfg); err != nil {
-		s.close()
+	v := &view{p: p, cfg: cfg, client: client, stop: func() {}}
+	if v.reader, err = clients.OpenReader(ctx, cfg); err != nil {
+		v.close()
 		return nil, err
 	}
-	s.hidden = clients.NewHidden(s.reader.Boards)
-	if err := s.prepare(ctx, write); err != nil {
-		s.close()
-		return nil, s.explain(ctx, err)
+	v.hidden = clients.NewHidden(v.reader.Boards)
+	if err := v.prepare(ctx, write); err != nil {
+		v.close()
+		return nil, v.explain(ctx, err)
 	}
 	f := bans.NewFollower(client, topic, zap.NewNop())
 	following, stop := context.WithCancel(ctx)
@@ -59,33 +59,33 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 		defer close(ended)
 		f.Run(following)
 	}()
-	s.stop = func() { stop(); <-ended }
-	s.publisher = &bans.Publisher{Follower: f}
-	if err := s.ready(ctx, f); err != nil {
-		s.close()
-		return nil, s.explain(ctx, err)
+	v.stop = func() { stop(); <-ended }
+	v.publisher = &bans.Publisher{Follower: f}
+	if err := v.ready(ctx, f); err != nil {
+		v.close()
+		return nil, v.explain(ctx, err)
 	}
 	if n := f.Bad(); n > 0 {
 		fmt.Fprintf(p.Stderr, "note: %s of %s that are no bans were ignored; the consumer logs which\n", units.Plural(n, "record"), topic)
 	}
-	return s, nil
+	return v, nil
 }
 
-func (s *session) prepare(ctx context.Context, write bool) error {
-	topic := s.cfg.Kafka.BansTopic
+func (v *view) prepare(ctx context.Context, write bool) error {
+	topic := v.cfg.Kafka.BansTopic
 	if !write {
-		_, err := kafkaconn.TopicPartitions(ctx, s.client, topic)
+		_, err := kafkaconn.TopicPartitions(ctx, v.client, topic)
 		return err
 	}
-	if _, err := bans.Ensure(ctx, s.client, topic, s.cfg.Kafka.Topics[0]); err != nil && !errors.Is(err, bans.ErrUnchecked) {
+	if _, err := bans.Ensure(ctx, v.client, topic, v.cfg.Kafka.Topics[0]); err != nil && !errors.Is(err, bans.ErrUnchecked) {
 		return err
 	}
-	return kafkaconn.CheckRights(ctx, s.client,
+	return kafkaconn.CheckRights(ctx, v.client,
 		bans.Need(topic),
 		kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: topic, For: "to ban"})
 }
 
-func (s *session) ready(ctx context.Context, f *bans.Follower) error {
+func (v *view) ready(ctx context.Context, f *bans.Follower) error {
 	within, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	err := f.Ready(within, 0)
@@ -98,15 +98,15 @@ func (s *session) ready(ctx context.Context, f *bans.Follower) error {
 	return err
 }
 
-func (s *session) close() {
-	s.stop()
-	if s.reader != nil {
-		s.reader.Close()
+func (v *view) close() {
+	v.stop()
+	if v.reader != nil {
+		v.reader.Close()
 	}
-	clients.CloseKafka(s.client)
+	clients.CloseKafka(v.client)
 }
 
-func (s *session) explain(ctx context.Context, err error) error {
+func (v *view) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted; consumer bans shows whether it was recorded")
@@ -114,14 +114,14 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if _, answered := errors.AsType[kafka.Error](err); answered {
-		return clients.ExplainKafka(ctx, err, &s.cfg.Kafka, s.cfg.Kafka.BansTopic)
+		return clients.ExplainKafka(ctx, err, &v.cfg.Kafka, v.cfg.Kafka.BansTopic)
 	}
 	return err
 }
 
 // now is Redis's time, which bans end by; where Redis is away, this machine's.
-func (s *session) now(ctx context.Context) time.Time {
-	now, err := s.hidden.Now(ctx)
+func (v *view) now(ctx context.Context) time.Time {
+	now, err := v.hidden.Now(ctx)
 	if err != nil {
 		now = time.Now()
 	}
@@ -133,16 +133,16 @@ var looks = retry.Policy{First: 20 * time.Millisecond, Longest: 500 * time.Milli
 
 // await waits until Redis holds of a key what the topic says. Its error says why that can't be
 // said yet, and reads on behind "recorded".
-func (s *session) await(ctx context.Context, k bans.Key, patience time.Duration) error {
+func (v *view) await(ctx context.Context, k bans.Key, patience time.Duration) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
 	for wait := looks.Start(); ; {
 		// After a reshard nobody is banned on the shards that were: an unban would look done.
-		if last = s.reader.Renumber(within); last == nil {
+		if last = v.reader.Renumber(within); last == nil {
 			var inLine bool
-			s.hidden = clients.NewHidden(s.reader.Boards)
-			if inLine, last = s.inLine(within, k); inLine && last == nil {
+			v.hidden = clients.NewHidden(v.reader.Boards)
+			if inLine, last = v.inLine(within, k); inLine && last == nil {
 				return nil
 			}
 		}
@@ -154,19 +154,19 @@ func (s *session) await(ctx context.Context, k bans.Key, patience time.Duration)
 		return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", last)
 	}
 	return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when",
-		units.FormatDuration(patience), s.cfg.Kafka.BansTopic)
+		units.FormatDuration(patience), v.cfg.Kafka.BansTopic)
 }
 
-func (s *session) inLine(ctx context.Context, k bans.Key) (bool, error) {
-	now, err := s.hidden.Now(ctx)
+func (v *view) inLine(ctx context.Context, k bans.Key) (bool, error) {
+	now, err := v.hidden.Now(ctx)
 	if err != nil {
 		return false, err
 	}
-	found, err := s.hidden.Banned(ctx)
+	found, err := v.hidden.Banned(ctx)
 	if err != nil {
 		return false, err
 	}
-	r := s.publisher.Follower.State()[k]
+	r := v.publisher.Follower.State()[k]
 	return agree(r != nil && r.InForce(now), r != nil && r.Erased, k, found), nil
 }
 
