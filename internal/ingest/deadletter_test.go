@@ -65,9 +65,9 @@ func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
 	w.worker(0, nil)
 	w.reaches(0)
 	var ids []string
-	for _, letter := range w.deadLetters(0) {
-		require.Equal(t, "invalid", letter["standings-reason"])
-		ids = append(ids, letter["standings-event-id"])
+	for _, deadLetter := range w.deadLetters(0) {
+		require.Equal(t, "invalid", deadLetter["standings-reason"])
+		ids = append(ids, deadLetter["standings-event-id"])
 	}
 	require.Equal(t, []string{"own", "binary", "structured", "", "a-1", "a-2"}, ids)
 }

@@ -85,11 +85,11 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 }
 
 func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.Account, batches *handoff) *reader {
-	letters := p.outbox.Writer(p.status.Reading)
-	letters.Memory, letters.Written, letters.Wanted = account, &p.carried.written, p.memory.Wanted
-	letters.None = until.given()
+	deadLetters := p.outbox.Writer(p.status.Reading)
+	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.memory.Wanted
+	deadLetters.None = until.given()
 	r := &reader{
-		partition: p.partition, books: p.books, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, letters: letters, written: &p.carried.written,
+		partition: p.partition, books: p.books, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
 		until: until, stats: p.stats,
 		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
@@ -147,7 +147,7 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 		s.lanes[i].noted = noted
 	}
 	if until.given() {
-		s.refuser.refused = lettersOfOthers{p.partition}
+		s.refuser.refused = deadLettersOfOthers{p.partition}
 	} else {
 		s.refuser.refused = &rereader{
 			partition: p.partition, room: p.room, carried: p.carried, outbox: p.outbox, rereads: p.rereads,

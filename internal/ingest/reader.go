@@ -21,21 +21,21 @@ import (
 // it has one. It is one goroutine's, which gives its batches to the sweeper's by handoff.
 type reader struct {
 	*partition
-	source  *source
-	turn    *turn
-	records recordbatch.Reader
-	decoder *event.Decoder // of the rules that the reading is by
-	event   event.Event
-	folded  fold.Event
-	batches *handoff
-	letters *deadletter.Writer
-	written *deadletter.Written // the records whose dead letters are written already
-	times   trail.Times
-	known   *lookBack   // of the reading; nil: repeats count
-	judge   *fold.Batch // of times, where no batch is open; with known
-	status  *health.Status
-	until   endpoint
-	stats   *Stats
+	source      *source
+	turn        *turn
+	records     recordbatch.Reader
+	decoder     *event.Decoder // of the rules that the reading is by
+	event       event.Event
+	folded      fold.Event
+	batches     *handoff
+	deadLetters *deadletter.Writer
+	written     *deadletter.Written // the records whose dead letters are written already
+	times       trail.Times
+	known       *lookBack   // of the reading; nil: repeats count
+	judge       *fold.Batch // of times, where no batch is open; with known
+	status      *health.Status
+	until       endpoint
+	stats       *Stats
 
 	books     *rulebooks
 	remembers *lookBack
@@ -45,8 +45,8 @@ type reader struct {
 	reading ledger.Reading
 	began   ledger.Positions // where the shards stood as it began
 
-	sweep          *batch // of a reread, which isn't swept before its whole range was read; else nil
-	lettersWritten bool   // of the sweep that is read: by a reading of it before
+	sweep              *batch // of a reread, which isn't swept before its whole range was read; else nil
+	deadLettersWritten bool   // of the sweep that is read: by a reading of it before
 }
 
 // errFull says that a batch has to be swept before its next record is folded.
@@ -77,7 +77,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		r.stats.Records.Add(b.records - before)
 		b.trail = r.times.At(end)
 		b.MoveTo(end)
-		if flushed := r.letters.Flush(ctx); flushed != nil {
+		if flushed := r.deadLetters.Flush(ctx); flushed != nil {
 			r.batches.recycle(b)
 			return offset, flushed
 		}
@@ -258,9 +258,9 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 // bad takes a record as one that can't count. id is the event's, nil where it isn't
 // known.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
-	if !r.lettersWritten && !r.written.Has(rec.Offset) {
-		r.letters.Final = r.turn.taken && (b.Resumed() || b.records == 0)
-		err := r.letters.Add(ctx, rec, id, reason, message)
+	if !r.deadLettersWritten && !r.written.Has(rec.Offset) {
+		r.deadLetters.Final = r.turn.taken && (b.Resumed() || b.records == 0)
+		err := r.deadLetters.Add(ctx, rec, id, reason, message)
 		if errors.Is(err, deadletter.ErrNoMemory) {
 			return errNoMemory
 		}
@@ -276,5 +276,5 @@ func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id 
 // batch, or dead letters that it gathered, once there is anything in them. Until then a
 // reread waits as everybody does, with nothing.
 func (r *reader) holds() bool {
-	return r.sweep != nil && (r.sweep.Held() > 0 || r.letters.Holds())
+	return r.sweep != nil && (r.sweep.Held() > 0 || r.deadLetters.Holds())
 }

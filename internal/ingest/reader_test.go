@@ -54,7 +54,7 @@ func scripted(w *worker) (*reader, *script) {
 	if p.books != nil {
 		own = p.books.own
 	}
-	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, letters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
+	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
 	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s
@@ -131,12 +131,12 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	w.send(0, some("b", 3, 5)...)
 	w.worker(0, func(c *Config) { c.FoldMemory = 16 << 20 })
 	w.reaches(0)
-	letters := w.deadLetters(0)
-	require.Len(t, letters, 1)
-	require.Equal(t, "malformed", letters[0]["standings-reason"])
-	require.Equal(t, "3", letters[0]["standings-offset"])
-	require.Empty(t, letters[0]["value"])
-	require.Contains(t, letters[0]["standings-message"], "source offset")
+	deadLetters := w.deadLetters(0)
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, "malformed", deadLetters[0]["standings-reason"])
+	require.Equal(t, "3", deadLetters[0]["standings-offset"])
+	require.Empty(t, deadLetters[0]["value"])
+	require.Contains(t, deadLetters[0]["standings-message"], "source offset")
 	w.counted(7)
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
@@ -234,7 +234,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	require.Equal(t, int64(3*lookAfter), at)
 	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
 	// So does one that looks for the events of members who are refused.
-	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, letters: r.letters, written: r.written, records: recordbatch.Reader{Memory: account}}
+	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
 	require.Error(t, o.response(&counted{t.Context(), 2}, response.Records, 0, response.Aborted))
 	require.Equal(t, int64(2*lookAfter), o.records.Position())

@@ -19,7 +19,7 @@ import (
 func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 	defer func() {
 		r.records.Close()
-		r.letters.Forget()
+		r.deadLetters.Forget()
 		// What a call that was given up holds comes back by itself: not waited for.
 		now, cancel := context.WithCancel(ctx)
 		cancel()
@@ -81,7 +81,7 @@ func (r *reader) begin(at ledger.Positions) error {
 	default:
 		next.Rules = own.id()
 	}
-	r.reading, r.began, r.lettersWritten = next, at, false
+	r.reading, r.began, r.deadLettersWritten = next, at, false
 	r.by = r.books.of(next.Rules)
 	if r.by != own {
 		r.stats.OtherRules.Add(1)
@@ -164,7 +164,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 			if !errors.Is(err, errNoMemory) {
 				return at, err
 			}
-			r.letters.Forget()
+			r.deadLetters.Forget()
 			if err := r.turn.wait(ctx); err != nil {
 				return at, err
 			}
@@ -224,7 +224,7 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 				return r.tooLarge(offset)
 			}
 			b.tally, b.records = tally{}, 0
-			r.letters.Forget()
+			r.deadLetters.Forget()
 			if err := r.look(ctx, r.reading.From); err != nil {
 				return err
 			}
@@ -233,6 +233,6 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
-	r.lettersWritten = true // further readings of the same sweep write none
-	return r.letters.Flush(ctx)
+	r.deadLettersWritten = true // further readings of the same sweep write none
+	return r.deadLetters.Flush(ctx)
 }

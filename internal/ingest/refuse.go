@@ -45,18 +45,18 @@ type refusedEvents interface {
 	write(ctx context.Context, b *batch) error
 }
 
-// lettersOfOthers is for a replay: whoever counted what is replayed has written the dead
+// deadLettersOfOthers is for a replay: whoever counted what is replayed has written the dead
 // letters.
-type lettersOfOthers struct{ *partition }
+type deadLettersOfOthers struct{ *partition }
 
-func (l lettersOfOthers) accept(r ledger.Refusal) error {
+func (l deadLettersOfOthers) accept(r ledger.Refusal) error {
 	if r.Reason == ledger.WindowLimit {
 		return &health.Halt{Reason: health.HaltRedis, What: fmt.Sprintf("%s: a shadow takes windows without limit, and %q is refused one", l.field, clipped([]byte(r.Member))), Remedy: "report this as a bug"}
 	}
 	return nil
 }
 
-func (lettersOfOthers) write(context.Context, *batch) error { return nil }
+func (deadLettersOfOthers) write(context.Context, *batch) error { return nil }
 
 // refuse takes the members out of the batch that the shards' answers name, and all those of
 // the pieces behind. It returns the lanes that stopped, which go on from there.

@@ -33,10 +33,10 @@ func (w *world) inOneBatch(all ...earned) (release func()) {
 // in no board, and have a dead letter an event.
 func (w *world) isRefused(prefix string, events int) {
 	w.t.Helper()
-	letters := w.deadLetters(0)
-	require.Len(w.t, letters, events)
+	deadLetters := w.deadLetters(0)
+	require.Len(w.t, deadLetters, events)
 	met := map[string]bool{}
-	for _, l := range letters {
+	for _, l := range deadLetters {
 		require.Equal(w.t, "overflow", l["standings-reason"])
 		require.Contains(w.t, l["value"], `"user_id":"`+prefix)
 		require.False(w.t, met[l["standings-offset"]], "once, where nothing goes wrong")
@@ -108,10 +108,10 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "404" })
 	w.counted(404)
 	require.Len(t, late, 4)
-	letters := w.deadLetters(0)
+	deadLetters := w.deadLetters(0)
 	refused := int(w.stats.Dead(event.Overflow))
-	require.Len(t, letters, refused)
-	for _, l := range letters {
+	require.Len(t, deadLetters, refused)
+	for _, l := range deadLetters {
 		user := strings.Split(l["value"], `"`)[3]
 		require.True(t, late[user] || strings.HasPrefix(user, "rich"), user)
 		if !late[user] {
@@ -139,11 +139,11 @@ func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount
 	release()
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "2001" })
 	w.counted(2001)
-	letters := w.deadLetters(0)
-	require.Len(t, letters, int(w.stats.Dead(event.WindowLimit)))
-	require.Greater(t, len(letters), named-windows)
+	deadLetters := w.deadLetters(0)
+	require.Len(t, deadLetters, int(w.stats.Dead(event.WindowLimit)))
+	require.Greater(t, len(deadLetters), named-windows)
 	require.Less(t, w.stats.FetchBytes.Load(), 5*log, "it is read again a few times at most, and not for every piece")
-	for _, l := range letters {
+	for _, l := range deadLetters {
 		require.Equal(t, "window_limit", l["standings-reason"])
 		require.Contains(t, l["standings-message"], "max_windows")
 		board := strings.Split(strings.SplitAfter(l["value"], `"board":"`)[1], `"`)[0]

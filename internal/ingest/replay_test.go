@@ -134,7 +134,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 			moments := w.moments(seed, 2)
 			sweeps := 0
 			r, shadow := w.replay(2, func(c *Config) { c.PieceTime = 1 })
-			letters := w.end(event.DeadLetterTopic(topic), 0) + w.end(event.DeadLetterTopic(topic), 1)
+			deadLetters := w.end(event.DeadLetterTopic(topic), 0) + w.end(event.DeadLetterTopic(topic), 1)
 			for i, m := range moments {
 				if i%3 != int(seed)%3 && i != len(moments)-1 {
 					continue
@@ -157,7 +157,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 				require.Empty(t, differences(m.boards, shadow.boards()), "at %v", m.ledgers)
 			}
 			require.Positive(t, sweeps, "some lay in the middle of a sweep")
-			require.Equal(t, letters, w.end(event.DeadLetterTopic(topic), 0)+w.end(event.DeadLetterTopic(topic), 1), "a replay writes no dead letters")
+			require.Equal(t, deadLetters, w.end(event.DeadLetterTopic(topic), 0)+w.end(event.DeadLetterTopic(topic), 1), "a replay writes no dead letters")
 			require.Zero(t, r.Stats().DeadLetters.Load())
 			eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
 		})

@@ -53,13 +53,13 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
 		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec},
-		decoder: event.NewDecoder(b.by.events), batch: b, letters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
+		decoder: event.NewDecoder(b.by.events), batch: b, deadLetters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
 	}
 	defer second.records.Close()
-	second.letters.Once = true
-	second.letters.Written = second.written
-	second.letters.Patience = fetch.MaxThrottle
-	second.letters.Wanted = func() bool { return r.memory.Wanted() || r.rereads.wanted() }
+	second.deadLetters.Once = true
+	second.deadLetters.Written = second.written
+	second.deadLetters.Patience = fetch.MaxThrottle
+	second.deadLetters.Wanted = func() bool { return r.memory.Wanted() || r.rereads.wanted() }
 	if err := second.read(ctx); err != nil {
 		return err
 	}
@@ -82,14 +82,14 @@ func (r *rereader) takeTurn(ctx context.Context) error {
 // rereading is a second reading of a batch for the events of members that are refused.
 type rereading struct {
 	*partition
-	source  *source
-	records recordbatch.Reader
-	decoder *event.Decoder // the worker's own is in use by its reader
-	letters *deadletter.Writer
-	written *deadletter.Written
-	batch   *batch
-	event   event.Event
-	found   int64
+	source      *source
+	records     recordbatch.Reader
+	decoder     *event.Decoder // the worker's own is in use by its reader
+	deadLetters *deadletter.Writer
+	written     *deadletter.Written
+	batch       *batch
+	event       event.Event
+	found       int64
 }
 
 // read ends as soon as all of their events are found.
@@ -115,7 +115,7 @@ func (o *rereading) read(ctx context.Context) error {
 		return fmt.Errorf("%s: %d events of members who are refused were found again in [%d, %d), and %d were read at first",
 			o.field, o.found, o.batch.From(), to, wanted)
 	}
-	return o.letters.Flush(ctx)
+	return o.deadLetters.Flush(ctx)
 }
 
 // response goes through a response up to the batch's end, and ends with io.EOF.
@@ -153,6 +153,6 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 	if o.written.Has(rec.Offset) {
 		return nil
 	}
-	return o.letters.Add(ctx, rec, o.decoder.ID(), refusalReasons[why],
+	return o.deadLetters.Add(ctx, rec, o.decoder.ID(), refusalReasons[why],
 		o.batch.refusalMessage(o.event.User, why))
 }

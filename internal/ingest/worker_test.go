@@ -207,7 +207,7 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 	close(read)
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "55" })
 	w.counted(55)
-	letters := w.deadLetters(0)
+	deadLetters := w.deadLetters(0)
 	w.standings.do(func() {
 		over := 0
 		for listing, members := range w.standings.boards() {
@@ -222,13 +222,13 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 		}
 		require.NotZero(t, over)
 	})
-	require.NotEmpty(t, letters)
-	for _, l := range letters {
+	require.NotEmpty(t, deadLetters)
+	for _, l := range deadLetters {
 		require.Equal(t, "overflow", l["standings-reason"])
 		require.Contains(t, l["value"], "rich")
 	}
-	require.Equal(t, int64(len(letters)), w.stats.Dead(event.Overflow))
-	require.Equal(t, int64(55-len(letters)), w.stats.Applied.Load())
+	require.Equal(t, int64(len(deadLetters)), w.stats.Dead(event.Overflow))
+	require.Equal(t, int64(55-len(deadLetters)), w.stats.Applied.Load())
 }
 
 func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {

@@ -39,7 +39,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, letterFaults, networkFaults, rebuildFaults)
+}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults)
 
 // beside reports whether two faults may be on at once.
 func (f fault) beside(g fault) bool {

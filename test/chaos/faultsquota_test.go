@@ -20,7 +20,7 @@ import (
 
 var quotaFaults = []fault{
 	{kind: "Kafka: a quota on fetches", group: ofKafka, do: fetchQuota},
-	{kind: "Kafka: a quota on dead letters", group: ofKafka, do: letterQuota},
+	{kind: "Kafka: a quota on dead letters", group: ofKafka, do: deadLetterQuota},
 }
 
 // fetchQuota lets about a tenth of a burst through a second. A record batch larger than ten
@@ -36,8 +36,8 @@ func fetchQuota(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d bytes a second, and a consumer was asked to wait for %.0f s", rate, waited), nil
 }
 
-// letterQuota holds back dead letters, which are all that consumers produce.
-func letterQuota(w *world, r *rand.Rand) (func() string, error) {
+// deadLetterQuota holds back dead letters, which are all that consumers produce.
+func deadLetterQuota(w *world, r *rand.Rand) (func() string, error) {
 	rate := 300 + r.Int64N(500)
 	before := w.heldBack()
 	_, err := w.under("producer_byte_rate", rate, between(r, 4*time.Second, 10*time.Second), func(harness.Metrics) float64 { return 0 })

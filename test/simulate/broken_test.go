@@ -201,11 +201,11 @@ if not found or number(found) < number(expected) then return`,
 		source: []patch{
 			{
 				ingestDir + "deadletter/writer.go", "// Forget drops what was gathered",
-				`type Letter = letter
+				`type DeadLetter = deadLetter
 
-func (w *Writer) Take() []letter { return slices.Clone(w.letters) }
+func (w *Writer) Take() []deadLetter { return slices.Clone(w.deadLetters) }
 
-func (w *Writer) Give(letters []letter) { w.letters = letters }
+func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 
 // Forget drops what was gathered`,
 			},
@@ -213,24 +213,24 @@ func (w *Writer) Give(letters []letter) { w.letters = letters }
 			{ingestDir + "handoff.go", "import (\n", "import (\n	\"github.com/standings/standings/internal/ingest/deadletter\"\n"},
 			{
 				ingestDir + "handoff.go", "	trail   trail.Trail // as of its end\n",
-				"	trail   trail.Trail // as of its end\n	letters []deadletter.Letter\n",
+				"	trail   trail.Trail // as of its end\n	deadLetters []deadletter.DeadLetter\n",
 			},
 			{
 				ingestDir + "reader.go", "		b.MoveTo(end)\n		if flushed",
 				`		b.MoveTo(end)
 		if broken("dead letters only by who ends the sweep") {
-			b.letters = append(b.letters, r.letters.Take()...)
-			r.letters.Forget()
+			b.deadLetters = append(b.deadLetters, r.deadLetters.Take()...)
+			r.deadLetters.Forget()
 		}
 		if flushed`,
 			},
 			{
 				ingestDir + "sweeper.go", "	s.status.Swept(b.newest, wrote)\n",
-				`	if again, ok := s.refuser.refused.(*rereader); ok && !s.positions().Sweeping() && len(b.letters) > 0 {
-		letters := again.outbox.Writer(s.status.Writing)
-		letters.Give(b.letters)
-		b.letters = nil
-		if err := letters.Flush(ctx); err != nil {
+				`	if again, ok := s.refuser.refused.(*rereader); ok && !s.positions().Sweeping() && len(b.deadLetters) > 0 {
+		writer := again.outbox.Writer(s.status.Writing)
+		writer.Give(b.deadLetters)
+		b.deadLetters = nil
+		if err := writer.Flush(ctx); err != nil {
 			return err
 		}
 	}

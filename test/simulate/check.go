@@ -114,7 +114,7 @@ func (w *world) check() {
 	w.before(o, func(p int, r *stored) bool {
 		return slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p, r) })
 	})
-	w.checkLetters(o, lettered)
+	w.checkDeadLetters(o, lettered)
 	w.checkCommits()
 	w.checkAccounts(o)
 	for _, sh := range w.shards {

@@ -242,7 +242,7 @@ func checkNext(from *lines, checker *lineChecker, format string) (lineReport, er
 	case err != nil:
 		return r, err
 	case o.isCopy && format != formatPlain:
-		r = notCounted(lineRefused, "", errFormatOfLetters(format).Error())
+		r = notCounted(lineRefused, "", errDeadLettersFormat(format).Error())
 	default:
 		r = checker.check(o, from.number)
 	}

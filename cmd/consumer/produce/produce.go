@@ -164,7 +164,7 @@ func (f *flags) feed(ctx context.Context, src source, pub *Publisher) error {
 			return err
 		}
 		if o.isCopy && f.format != formatPlain {
-			return errFormatOfLetters(f.format)
+			return errDeadLettersFormat(f.format)
 		}
 		if err := pub.add(ctx, form.wrap(o, now)); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (f *flags) feed(ctx context.Context, src source, pub *Publisher) error {
 	return nil
 }
 
-func errFormatOfLetters(format string) error {
+func errDeadLettersFormat(format string) error {
 	return fmt.Errorf("--format %s is for events, and the file has dead letters, with headers of their own", format)
 }
 

@@ -38,7 +38,7 @@ type Outbox struct {
 	// Remake makes the dead-letter topic of a topic again if it is gone; nil: nobody does.
 	Remake func(ctx context.Context, topic string) error
 
-	kept  atomic.Pointer[letter] // one that couldn't be written; nil: all were
+	kept  atomic.Pointer[deadLetter] // one that couldn't be written; nil: all were
 	quota quota
 }
 
@@ -47,14 +47,14 @@ func (o *Outbox) Writer(waits func(error)) *Writer {
 	return &Writer{outbox: o, waits: waits, Patience: tries}
 }
 
-// keptLetter is the most that is kept of a letter, in bytes, outside of the budget.
-const keptLetter = 16 << 10
+// keptDeadLetter is the most that is kept of one, in bytes, outside of the budget.
+const keptDeadLetter = 16 << 10
 
 // keep keeps a letter that couldn't be written, for the next flow to try. A large
 // one is kept without its value: the whole one follows.
-func (o *Outbox) keep(l letter) {
+func (o *Outbox) keep(l deadLetter) {
 	l.headers = append(l.headers[:0:0], l.headers...)
-	for l.size() > keptLetter && l.strip("it was written once more, to try the topic") {
+	for l.size() > keptDeadLetter && l.strip("it was written once more, to try the topic") {
 	}
 	l.key, l.value = bytes.Clone(l.key), bytes.Clone(l.value)
 	for i := range l.headers {
@@ -77,7 +77,7 @@ func (o *Outbox) Retry(ctx context.Context, waits func(error)) error {
 	}
 	again := *l
 	again.time = time.Now() // the first try's may be why it was refused
-	err := w.write(ctx, []letter{again})
+	err := w.write(ctx, []deadLetter{again})
 	if err == nil {
 		o.kept.Store(nil)
 		return w.heed(ctx)

@@ -19,55 +19,55 @@ import (
 // write tries until the records are acknowledged, the context ends, or it has tried for
 // a moment. A set that the broker refuses for its size is written one by one, and a
 // record it refuses goes without its value.
-func (w *Writer) write(ctx context.Context, letters []letter) error {
+func (w *Writer) write(ctx context.Context, deadLetters []deadLetter) error {
 	if err := w.heed(ctx); err != nil {
 		return err
 	}
 	wait, began := retry.ForEver.Start(), time.Now()
 	for tried := 1; ; tried++ {
-		err := w.produce(ctx, letters)
+		err := w.produce(ctx, deadLetters)
 		switch {
 		case err == nil:
-			w.outbox.Count.Add(int64(len(letters)))
+			w.outbox.Count.Add(int64(len(deadLetters)))
 			w.waits(nil)
-			w.gotOn = w.Written.acknowledged(letters)
+			w.gotOn = w.Written.acknowledged(deadLetters)
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
 		switch kafkaconn.Classify(err) {
 		case ledger.DeadLetter:
-			return w.refused(ctx, letters, err)
+			return w.refused(ctx, deadLetters, err)
 		case ledger.Retry:
 			err = &health.Waiting{Reason: health.WaitsDeadLetters, Err: err, Remedy: "check that topic " + event.DeadLetterTopic(w.outbox.Topic) + " exists and has as many replicas in sync as it needs; it goes on by itself"}
 			w.waits(err)
 			if w.Once || tried > 1 && time.Since(began) >= tries {
-				return w.failing(letters, err)
+				return w.failing(deadLetters, err)
 			}
 			w.outbox.Tries.Add(1)
 			if err := wait.Next(ctx); err != nil {
 				return err
 			}
 			if err := w.heed(ctx); err != nil {
-				return w.failing(letters, err)
+				return w.failing(deadLetters, err)
 			}
 		default:
-			return w.failing(letters, &health.Halt{Reason: health.HaltKafka,
+			return w.failing(deadLetters, &health.Halt{Reason: health.HaltKafka,
 				What:   fmt.Sprintf("the dead letters of %s/%d can't be written to %s: %v", w.outbox.Topic, w.outbox.Number, event.DeadLetterTopic(w.outbox.Topic), err),
-				Remedy: letterRemedy(event.DeadLetterTopic(w.outbox.Topic), err)})
+				Remedy: deadLetterRemedy(event.DeadLetterTopic(w.outbox.Topic), err)})
 		}
 	}
 }
 
 // failing keeps one of the letters, so that whether the topic can be written is tried
 // with that alone.
-func (w *Writer) failing(letters []letter, err error) error {
-	w.outbox.keep(letters[0])
+func (w *Writer) failing(deadLetters []deadLetter, err error) error {
+	w.outbox.keep(deadLetters[0])
 	return err
 }
 
-// letterRemedy is what to do about an error of a dead-letter topic that won't pass.
-func letterRemedy(topic string, err error) string {
+// deadLetterRemedy is what to do about an error of a dead-letter topic that won't pass.
+func deadLetterRemedy(topic string, err error) string {
 	switch {
 	case errors.Is(err, kafka.InvalidTimestamp):
 		return "compare this machine's clock with the brokers', which take a dead letter's time, that of its writing, for too far from theirs; " +
@@ -78,33 +78,33 @@ func letterRemedy(topic string, err error) string {
 	return "let this user write to that topic"
 }
 
-func (w *Writer) refused(ctx context.Context, letters []letter, cause error) error {
+func (w *Writer) refused(ctx context.Context, deadLetters []deadLetter, cause error) error {
 	// What was refused is paid for by the quota too: a flow that ended for that would be
 	// refused the same again. See heed for how long that may take.
 	defer func(patience time.Duration) { w.Patience = patience }(w.Patience)
 	w.Patience = fetch.MaxThrottle
-	if len(letters) > 1 {
-		for i := range letters {
-			if err := w.write(ctx, letters[i:i+1]); err != nil {
+	if len(deadLetters) > 1 {
+		for i := range deadLetters {
+			if err := w.write(ctx, deadLetters[i:i+1]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	l := letters[0]
+	l := deadLetters[0]
 	if !l.strip(fmt.Sprintf("the broker refused it: %v", cause)) {
-		return w.failing(letters, &health.Halt{Reason: health.HaltKafka,
+		return w.failing(deadLetters, &health.Halt{Reason: health.HaltKafka,
 			What:   fmt.Sprintf("%s refuses even the headers of a dead letter of %s/%d: %v", event.DeadLetterTopic(w.outbox.Topic), w.outbox.Topic, w.outbox.Number, cause),
 			Remedy: "raise max.message.bytes of that topic"})
 	}
-	return w.write(ctx, []letter{l})
+	return w.write(ctx, []deadLetter{l})
 }
 
-func (w *Writer) produce(ctx context.Context, letters []letter) error {
+func (w *Writer) produce(ctx context.Context, deadLetters []deadLetter) error {
 	ctx, cancel := context.WithTimeout(ctx, w.outbox.Timeout)
 	defer cancel()
-	records := make([]kafka.Record, len(letters))
-	for i, l := range letters {
+	records := make([]kafka.Record, len(deadLetters))
+	for i, l := range deadLetters {
 		records[i] = kafka.Record{Time: l.time, Key: kafka.NewBytes(l.key), Value: kafka.NewBytes(l.value), Headers: l.headers}
 	}
 	r, err := w.outbox.Client.Produce(ctx, &kafka.ProduceRequest{
@@ -123,7 +123,7 @@ func (w *Writer) produce(ctx context.Context, letters []letter) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write %d dead letters to %s/%d: %w", len(letters), event.DeadLetterTopic(w.outbox.Topic), w.outbox.Number, err)
+		return fmt.Errorf("write %d dead letters to %s/%d: %w", len(deadLetters), event.DeadLetterTopic(w.outbox.Topic), w.outbox.Number, err)
 	}
 	return nil
 }

@@ -37,19 +37,19 @@ type Writer struct {
 	gotOn  bool          // a set was noted in Written: to end the flow isn't for nothing
 	waited time.Duration // for the quota, in this flow
 
-	letters []letter
-	size    int
-	charged int64
-	failed  error // of the last write: what it was about is lost to this flow
+	deadLetters []deadLetter
+	size        int
+	charged     int64
+	failed      error // of the last write: what it was about is lost to this flow
 }
 
 const (
 	// gather is how much is written at once, in bytes of what it takes in memory.
 	gather = 256 << 10
-	// letterBytes is what a letter takes beside its original, about, and headerBytes a
+	// deadLetterBytes is what a dead letter takes beside its original, about, and headerBytes a
 	// header beside its text.
-	letterBytes = 1 << 10
-	headerBytes = 64
+	deadLetterBytes = 1 << 10
+	headerBytes     = 64
 	// copies is how often a letter is in memory while it is written: itself, as a record
 	// and compressed.
 	copies = 3
@@ -74,7 +74,7 @@ func (w *Writer) Add(ctx context.Context, rec *recordbatch.Record, id []byte, re
 	if w.None {
 		return nil
 	}
-	size := letterBytes + len(rec.Key) + len(rec.Value) + len(id) +
+	size := deadLetterBytes + len(rec.Key) + len(rec.Value) + len(id) +
 		min(len(rec.Headers), maxHeaderBytes) + headerBytes*min(rec.HeaderCount, maxHeaders)
 	if w.size+size > gather {
 		if err := w.Flush(ctx); err != nil {
@@ -86,11 +86,11 @@ func (w *Writer) Add(ctx context.Context, rec *recordbatch.Record, id []byte, re
 		return ErrNoMemory
 	}
 	keep := taken && size <= gather
-	l := w.outbox.letter(rec, id, reason, message, keep)
+	l := w.outbox.deadLetter(rec, id, reason, message, keep)
 	if !taken && size > gather {
 		l.strip("fold_memory has no room for it")
 	}
-	w.letters = append(w.letters, l)
+	w.deadLetters = append(w.deadLetters, l)
 	w.size += size
 	if !keep {
 		return w.Flush(ctx)
@@ -116,18 +116,18 @@ func (w *Writer) take(n int64) bool {
 // an error every further flush returns it: a batch with letters that weren't
 // written must not be swept, whoever asks last.
 func (w *Writer) Flush(ctx context.Context) error {
-	if w.failed != nil || len(w.letters) == 0 {
+	if w.failed != nil || len(w.deadLetters) == 0 {
 		return w.failed
 	}
-	w.failed = w.write(ctx, w.letters)
+	w.failed = w.write(ctx, w.deadLetters)
 	w.Forget()
 	return w.failed
 }
 
 // Forget drops what was gathered: its records are going to be read again.
 func (w *Writer) Forget() {
-	clear(w.letters)
-	w.letters, w.size = w.letters[:0], 0
+	clear(w.deadLetters)
+	w.deadLetters, w.size = w.deadLetters[:0], 0
 	if w.charged > 0 {
 		w.Memory.Release(w.charged)
 		w.charged = 0

@@ -111,11 +111,11 @@ func TestOfManyHeadersTheFirstAreCopiedAndTheOthersCounted(t *testing.T) {
 	many := with(bad(0, []byte("bad")), make([]string, 2*50_000)...)
 	large := with(bad(1, []byte("bad")), "small", "v", "large", string(bytes.Repeat([]byte("x"), maxHeaderBytes)))
 	require.NoError(t, w.write(w.writer(), many, large))
-	letters := w.all(2)
-	require.Equal(t, fmt.Sprint(50_000-maxHeaders), headers(letters[0])[HeaderDropped])
-	require.Equal(t, "1", headers(letters[1])[HeaderDropped])
-	require.Equal(t, "v", headers(letters[1])["small"])
-	require.NotContains(t, headers(letters[1]), "large")
+	deadLetters := w.all(2)
+	require.Equal(t, fmt.Sprint(50_000-maxHeaders), headers(deadLetters[0])[HeaderDropped])
+	require.Equal(t, "1", headers(deadLetters[1])[HeaderDropped])
+	require.Equal(t, "v", headers(deadLetters[1])["small"])
+	require.NotContains(t, headers(deadLetters[1]), "large")
 }
 
 // Records that are alike take a small part of their bytes on the wire, as they came.

@@ -40,7 +40,7 @@ func (l *Written) Ends(end, at int64) {
 
 // acknowledged takes note of a set, all before which that the flow has read were
 // acknowledged. It reports whether none of the set is going to be written again.
-func (l *Written) acknowledged(set []letter) bool {
+func (l *Written) acknowledged(set []deadLetter) bool {
 	if l == nil {
 		return false
 	}

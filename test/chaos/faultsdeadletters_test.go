@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-var letterFaults = []fault{
-	{kind: "Kafka: the dead-letter topic deleted", group: ofKafka, do: deleteLetters},
+var deadLetterFaults = []fault{
+	{kind: "Kafka: the dead-letter topic deleted", group: ofKafka, do: deleteDeadLetterTopic},
 }
 
-// deleteLetters deletes the dead-letter topic, and whatever consumers make in its place for
+// deleteDeadLetterTopic deletes the dead-letter topic, and whatever consumers make in its place for
 // a while. Its letters are kept for the check at the end.
-func deleteLetters(w *world, r *rand.Rand) (func() string, error) {
+func deleteDeadLetterTopic(w *world, r *rand.Rand) (func() string, error) {
 	had := len(w.place.DeadLetters(w.t))
 	away := between(r, 0, 4*time.Second)
 	deleted := w.place.DeleteDeadLetters(w.t, away)

@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/internal/ingest/recordbatch"
 )
 
-// letter is a record as it is to be written. kafka-go's own uses up its bytes
+// deadLetter is a record as it is to be written. kafka-go's own uses up its bytes
 // when it is sent, so one is made for every try.
-type letter struct {
+type deadLetter struct {
 	offset     int64 // of the original
 	time       time.Time
 	key, value []byte
@@ -21,7 +21,7 @@ type letter struct {
 	ours       int            // how many those are
 }
 
-func (o *Outbox) letter(rec *recordbatch.Record, id []byte, reason event.Reason, message string, keep bool) letter {
+func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Reason, message string, keep bool) deadLetter {
 	bytes := func(b []byte) []byte {
 		if keep && b != nil {
 			return append([]byte{}, b...)
@@ -30,7 +30,7 @@ func (o *Outbox) letter(rec *recordbatch.Record, id []byte, reason event.Reason,
 	}
 	// By the original's time it might be too old to be kept, or too far in the
 	// future to be taken.
-	l := letter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
+	l := deadLetter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
 	if rec.Oversize > 0 {
 		message = fmt.Sprintf("%s (%d bytes; the original stands at its source offset)", message, rec.Oversize)
 	}
@@ -54,7 +54,7 @@ func (o *Outbox) letter(rec *recordbatch.Record, id []byte, reason event.Reason,
 
 // strip takes the value away, or else the key and the original's headers, and says why
 // of the value. It reports false where nothing of the original is left.
-func (l *letter) strip(why string) bool {
+func (l *deadLetter) strip(why string) bool {
 	ours := l.headers[len(l.headers)-l.ours:]
 	switch {
 	case l.value != nil:
@@ -68,7 +68,7 @@ func (l *letter) strip(why string) bool {
 	return true
 }
 
-func (l *letter) size() int {
+func (l *deadLetter) size() int {
 	n := len(l.key) + len(l.value)
 	for _, h := range l.headers {
 		n += len(h.Key) + len(h.Value)

@@ -112,9 +112,9 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 	return fit == len(standings)
 }
 
-// checkLetters holds the dead letters against the bad events: each once or more, and
+// checkDeadLetters holds the dead letters against the bad events: each once or more, and
 // nothing else. Those of events that a later history skips or starts past may be there.
-func (w *world) checkLetters(o referee, lettered map[oracle.At]string) {
+func (w *world) checkDeadLetters(o referee, lettered map[oracle.At]string) {
 	bad := o.Bad()
 	for at, reason := range bad {
 		rebuilt := w.counts["swap answers swapped"] > 0 // which writes none
