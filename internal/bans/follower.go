@@ -180,7 +180,7 @@ func (f *Follower) ends(ctx context.Context) (kafkaconn.Log, error) {
 		return kafkaconn.Log{}, err
 	}
 	var logs map[int]kafkaconn.Log
-	err := kafkaconn.Ask(ctx, f.Client, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, f.Client, func() (err error) {
 		logs, err = kafkaconn.Logs(ctx, f.Client, f.Topic, 0)
 		return err
 	})

@@ -50,7 +50,7 @@ var ErrUnchecked = errors.New("no right to read the bans topic's configuration: 
 // right is ErrUnchecked.
 func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
 	var settings kafkaconn.TopicSettings
-	err := kafkaconn.Ask(ctx, client, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
 		settings, err = kafkaconn.ReadTopicSettings(ctx, client, topic)
 		return err
 	})

@@ -27,8 +27,8 @@ type endpoint struct {
 // beyond is where a shard stands that nothing is read for.
 var beyond = ledger.At(math.MaxInt64)
 
-// errThrough says that a reading has come to its endpoint.
-var errThrough = errors.New("the replay is through")
+// errEndpointReached says that a reading is at its endpoint.
+var errEndpointReached = errors.New("the replay is at its endpoint")
 
 func endsAt(at ledger.Position) endpoint { return endpoint{at: &at} }
 
@@ -95,5 +95,5 @@ func (e endpoint) shortLog(field string, offset int64, sweep ledger.Reading) err
 	if e.at != nil {
 		return start.Truncated(field, *e.at, kafkaconn.Log{End: offset})
 	}
-	return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep of [%d, %d): %w", field, offset, sweep.From, sweep.To, errAgain)
+	return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep of [%d, %d): %w", field, offset, sweep.From, sweep.To, errLocateAgain)
 }

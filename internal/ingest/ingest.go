@@ -49,7 +49,7 @@
 //	what won't pass by itself                halted; a second later locating, but shown as halted
 //	                                         until a batch is through or nothing is left to read
 //	the generation                           ended, after the piece in flight
-//	a replay's endpoint                      ended, with errThrough
+//	a replay's endpoint                      ended, with errEndpointReached
 //
 //	a flow that goes on waits for            noted by
 //	Kafka: an answer, a quota                source.fetch

@@ -46,7 +46,7 @@ type located struct {
 
 // locate finds the positions that the worker goes on from, one a shard, as the start table
 // says, and has them written and committed before anything is read. It returns
-// errAgain where it has to be called again.
+// errLocateAgain where it has to be called again.
 func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 	short := l.short
 	l.short = start.Shortened{} // what isn't seen now may be of a new leader afterwards
@@ -115,7 +115,7 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 		return nil, err
 	}
 	asked := kafkaconn.UpTo(f.partitions)
-	if start.Begun(states, l.Topic) {
+	if start.AllHaveTopic(states, l.Topic) {
 		asked = []int{l.Number} // of hundreds of workers each asks for its own
 	}
 	f.committed, err = kafkaconn.Committed(ctx, l.kafka, l.group, l.Topic, asked...)
@@ -170,8 +170,8 @@ func (l *locator) beginOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if start.Begun(states, l.Topic) {
-		return errAgain // another has been here
+	if start.AllHaveTopic(states, l.Topic) {
+		return errLocateAgain // another has been here
 	}
 	// Or has begun some of them, since it was decided.
 	f, err := l.find(ctx)
@@ -192,13 +192,13 @@ func (l *locator) beginOnce(ctx context.Context) error {
 			if err := l.begin(ctx, shard, d.Step, f); err != nil {
 				return err
 			}
-			return errAgain
+			return errLocateAgain
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return errAgain // and go on from what is written there now
+	return errLocateAgain // and go on from what is written there now
 }
 
 // skip moves a shard's ledger over a gap and notes in the origin that what starts
@@ -297,10 +297,10 @@ func (l *locator) set(ctx context.Context, shard int, all ...ledger.StartPositio
 	case ledger.Began:
 		return nil
 	case ledger.Orphaned:
-		return fmt.Errorf("boards appeared without a ledger: %w", errAgain)
+		return fmt.Errorf("boards appeared without a ledger: %w", errLocateAgain)
 	case ledger.HeldUp:
 		return errHeld
 	default:
-		return errAgain
+		return errLocateAgain
 	}
 }

@@ -69,5 +69,5 @@ func ahead(a, b ledger.Position) bool {
 	return a.Hash > b.Hash
 }
 
-// errAgain says that the start has to be looked at again, at once or after a wait.
-var errAgain = errors.New("the ledger has to be read again")
+// errLocateAgain says that the start has to be looked at again, at once or after a wait.
+var errLocateAgain = errors.New("the ledger has to be read again")

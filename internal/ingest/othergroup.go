@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// otherGroupTold is how often a second group is logged.
-const otherGroupTold = time.Minute
+// otherGroupLogEvery is how often a second group is logged.
+const otherGroupLogEvery = time.Minute
 
 // otherGroups are the lines of other groups that were found.
 type otherGroups struct {
@@ -43,7 +43,7 @@ func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
 		o.found = map[string]time.Time{}
 	}
 	o.found[field] = time.Now()
-	if !again || time.Since(before) > health.StaleAfter || !o.logged.Due(otherGroupTold) {
+	if !again || time.Since(before) > health.StaleAfter || !o.logged.Due(otherGroupLogEvery) {
 		return
 	}
 	log.Warn("another group counts under this prefix: each event counts once all the same, and either group finds the ledger moved by the other",

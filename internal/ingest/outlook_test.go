@@ -21,7 +21,7 @@ func (w *world) located(c *Consumer, partition int) (ledger.Positions, error) {
 	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
 		at, err := worker.locator.locate(w.t.Context())
-		if err != nil && !errors.Is(err, errAgain) {
+		if err != nil && !errors.Is(err, errLocateAgain) {
 			return nil, err
 		}
 		if err == nil {

@@ -46,8 +46,8 @@ type pipeline struct {
 	paces     []pace
 }
 
-// run reads and sweeps from a position on until something ends it: errThrough, where it has
-// come to its endpoint.
+// run reads and sweeps from a position on until something ends it: errEndpointReached, where it
+// is at its endpoint.
 func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
 	p.status.Started(at)
 	p.lag.GoesOn(at.Lowest())

@@ -142,7 +142,7 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 			return err
 		}
 	}
-	return errThrough
+	return errEndpointReached
 }
 
 // resume goes on with the sweeps that another owner began, or this one before: it

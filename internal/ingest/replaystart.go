@@ -76,7 +76,7 @@ func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int
 		k := r.consumer.kafka
 		var committed map[int]kafkaconn.Commit
 		var logs map[int]kafkaconn.Log
-		err := kafkaconn.Ask(ctx, k, func() (err error) {
+		err := kafkaconn.RetryTransient(ctx, k, func() (err error) {
 			if committed, err = kafkaconn.Committed(ctx, k, r.consumer.Group, topic, partitions...); err == nil {
 				logs, err = kafkaconn.Logs(ctx, k, topic, partitions...)
 			}

@@ -73,7 +73,7 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 			err = w.pipeline.run(ctx, at, until)
 		}
 		switch halt, halted := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); {
-		case errors.Is(err, errThrough):
+		case errors.Is(err, errEndpointReached):
 			return w.through(until)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -75,7 +75,7 @@ func (r *rereader) takeTurn(ctx context.Context) error {
 			return nil
 		}
 		r.carried.lostTurn = true
-		return fmt.Errorf("%s: %w: %w", r.field, errTurn, errAgain)
+		return fmt.Errorf("%s: %w: %w", r.field, errTurn, errLocateAgain)
 	})
 }
 
@@ -97,7 +97,7 @@ func (o *rereading) read(ctx context.Context) error {
 	from, to := o.batch.From(), o.batch.To()
 	for from < to && o.found < o.batch.PendingEvents() {
 		if o.source.end.Confirmed() {
-			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.field, from, o.batch.From(), to, errAgain)
+			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.field, from, o.batch.From(), to, errLocateAgain)
 		}
 		resp, err := o.source.fetch(ctx, from)
 		if err != nil {

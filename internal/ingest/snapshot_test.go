@@ -87,7 +87,7 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	require.True(t, w.ended(ctx, errors.New("a connection to a broker is gone"), retry.ForEver.Start(), 0))
 	require.Equal(t, int64(2), w.stats.Retries.Load())
 	require.Equal(t, int64(1), w.stats.KafkaTries.Load())
-	require.True(t, w.ended(ctx, errAgain, retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, errLocateAgain, retry.ForEver.Start(), 0))
 	require.True(t, w.ended(ctx, &movedError{"events/0", ledger.At(5), ""}, retry.ForEver.Start(), 0))
 	require.Equal(t, int64(1), w.stats.Moves(MoveEmptied))
 	require.Equal(t, int64(3), w.stats.Retries.Load()+w.stats.KafkaTries.Load(), "neither is a retry")

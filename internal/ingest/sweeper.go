@@ -55,7 +55,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	defer look.Stop()
 	calls, cancel := outlive(ctx, lastCall)
 	defer cancel()
-	defer s.settle(ctx) // before calls end
+	defer s.moveLagging(ctx) // before calls end
 	s.calls.ctx = calls
 	connections := s.reconnected.Load()
 	for ctx.Err() == nil {
@@ -126,9 +126,9 @@ func (s *sweeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// settle moves the shards that lag where a generation ends, so that whoever comes next has
+// moveLagging moves the shards that lag where a generation ends, so that whoever comes next has
 // little to read again. It is tried once.
-func (s *sweeper) settle(ctx context.Context) {
+func (s *sweeper) moveLagging(ctx context.Context) {
 	if ctx.Err() == nil || !s.lags() {
 		return
 	}

@@ -262,7 +262,7 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 				require.NoError(t, r.begin(ledger.Positions{{From: 5, To: 9, Hash: 1}}))
 				err := r.reread(ctx, aBatch(t, memory.New(1000, 900).Account()))
 				if c.confirmed {
-					require.ErrorIs(t, err, errAgain)
+					require.ErrorIs(t, err, errLocateAgain)
 					require.Greater(t, time.Since(began), start.ConfirmFor)
 				} else {
 					require.ErrorIs(t, err, over)

@@ -63,7 +63,7 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		w.pipeline.carried.moved(err)
 		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
-	if errors.Is(err, errAgain) {
+	if errors.Is(err, errLocateAgain) {
 		w.log.Debug("looking at the ledger again", zap.Error(err))
 	} else {
 		w.status.Waiting(err)

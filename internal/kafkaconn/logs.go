@@ -38,7 +38,7 @@ func Logs(ctx context.Context, client *kafka.Client, topic string, partitions ..
 // AllLogs is Logs for all partitions of a topic, in their order, by Ask.
 func AllLogs(ctx context.Context, client *kafka.Client, topic string, partitions int) ([]Log, error) {
 	var all map[int]Log
-	err := Ask(ctx, client, func() (err error) {
+	err := RetryTransient(ctx, client, func() (err error) {
 		all, err = Logs(ctx, client, topic, UpTo(partitions)...)
 		return err
 	})

@@ -91,7 +91,7 @@ func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([
 		return nil, err
 	}
 	for g := range groups {
-		err := Ask(ctx, client, func() (err error) {
+		err := RetryTransient(ctx, client, func() (err error) {
 			groups[g], err = groupRights(ctx, client, g)
 			return err
 		})

@@ -41,7 +41,7 @@ func Partitions(ctx context.Context, client *kafka.Client, topics ...string) (ma
 // leaders; a topic that doesn't exist is ErrNoTopic at once.
 func TopicPartitions(ctx context.Context, c *kafka.Client, topic string) (n int, err error) {
 	var absent error
-	err = Ask(ctx, c, func() error {
+	err = RetryTransient(ctx, c, func() error {
 		n, err = topicPartitions(ctx, c, topic)
 		if absent = nil; errors.Is(err, ErrNoTopic) {
 			absent, err = err, nil

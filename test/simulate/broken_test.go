@@ -254,7 +254,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	if s == start.Recover {
 		log.Warn(`,
 			},
-			{ingestDir + "locate.go", "	if start.Begun(states, l.Topic) {\n		return errAgain", "	if start.Begun(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return errAgain"},
+			{ingestDir + "locate.go", "	if start.AllHaveTopic(states, l.Topic) {\n		return errLocateAgain", "	if start.AllHaveTopic(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return errLocateAgain"},
 			{
 				startDir + "start.go", "	case f.Others:\n",
 				`	case f.Others && broken("start resolved per partition"):

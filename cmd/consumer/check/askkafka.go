@@ -208,7 +208,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 
 func (a *kafkaAsker) askSettings(ctx context.Context, t *topicFacts) {
 	if t.err == nil {
-		t.settingsErr = kafkaconn.Ask(ctx, a.client, func() (err error) {
+		t.settingsErr = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
 			t.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, t.name)
 			return err
 		})
@@ -229,7 +229,7 @@ func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
 		return
 	}
 	if !unused {
-		t.committedErr = explain(kafkaconn.Ask(ctx, a.client, func() (err error) {
+		t.committedErr = explain(kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
 			t.committed, err = kafkaconn.Committed(ctx, a.client, a.cfg.Kafka.Group, t.name, kafkaconn.UpTo(n)...)
 			return err
 		}))
@@ -250,7 +250,7 @@ func (a *kafkaAsker) unused(ctx context.Context, offsets *kafka.Topic) bool {
 func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 	name := a.cfg.Kafka.Group
 	var d describegroups.ResponseGroup
-	g.err = kafkaconn.Ask(ctx, a.client, func() (err error) {
+	g.err = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
 		d, err = a.describe(ctx, name)
 		return err
 	})

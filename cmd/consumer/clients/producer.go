@@ -109,7 +109,7 @@ func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic st
 // right to know (DescribeConfigs), or the broker doesn't say.
 func MaxMessageBytes(ctx context.Context, c *kafka.Client, topic string) (int, bool) {
 	var settings kafkaconn.TopicSettings
-	err := kafkaconn.Ask(ctx, c, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, c, func() (err error) {
 		settings, err = kafkaconn.ReadTopicSettings(ctx, c, topic)
 		return err
 	})

@@ -183,7 +183,7 @@ func (l *logs) begin(ctx context.Context, all []*source, q *question, h *held, m
 func (l *logs) beginTopic(ctx context.Context, topic string, some []*source, q *question, where start.Where, by start.Judge) error {
 	var found map[int]kafkaconn.Log
 	var since map[int]int64
-	err := kafkaconn.Ask(ctx, l.client, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, l.client, func() (err error) {
 		found, since, err = kafkaconn.LogsSince(ctx, l.client, topic, time.UnixMilli(where.Since()), numbers(some)...)
 		return err
 	})
@@ -191,7 +191,7 @@ func (l *logs) beginTopic(ctx context.Context, topic string, some []*source, q *
 		return err
 	}
 	var committed map[int]kafkaconn.Commit
-	err = kafkaconn.Ask(ctx, l.client, func() (err error) {
+	err = kafkaconn.RetryTransient(ctx, l.client, func() (err error) {
 		committed, err = kafkaconn.Committed(ctx, l.client, l.cfg.Kafka.Group, topic, numbers(some)...)
 		return err
 	})
@@ -279,7 +279,7 @@ func (l *logs) read(ctx context.Context, all []*source, own *judge, a *account) 
 func (l *logs) cut(ctx context.Context, all []*source) error {
 	for _, some := range byTopic(all) {
 		topic := some[0].Topic
-		err := kafkaconn.Ask(ctx, l.client, func() error {
+		err := kafkaconn.RetryTransient(ctx, l.client, func() error {
 			now, err := kafkaconn.Logs(ctx, l.client, topic, numbers(some)...)
 			for _, s := range some {
 				if at := now[s.Number].Start; err == nil && at > s.from {

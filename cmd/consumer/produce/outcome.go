@@ -12,13 +12,13 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 )
 
-// settled takes note of what became of a record.
-func (p *Publisher) settled(r *kgo.Record, err error) {
+// recordEnded takes note of what became of a record.
+func (p *Publisher) recordEnded(r *kgo.Record, err error) {
 	switch answer, answered := errors.AsType[*kerr.Error](err); {
 	case err == nil:
 		p.events.Add(1)
 		p.bytes.Add(int64(len(r.Key) + len(r.Value)))
-		p.lanes[r.Partition].settled.Add(1)
+		p.lanes[r.Partition].acknowledged.Add(1)
 	case answered:
 		// An earlier attempt without an answer may have been written all the same.
 		if !p.trouble.again.Load() && !lost(answer) {

@@ -39,7 +39,7 @@ const (
 var errGaveUp = errors.New("publishing has failed")
 
 // Publisher sends records to a topic, acknowledged by all in-sync replicas. add and close
-// are for one goroutine; franz-go calls settled from one of its own, one record at a time.
+// are for one goroutine; franz-go calls recordEnded from one of its own, one record at a time.
 type Publisher struct {
 	kafka       *config.Kafka
 	topic       string
@@ -56,7 +56,7 @@ type Publisher struct {
 	balancer kafka.Murmur2Balancer
 	turn     int // of the next record without a key
 
-	held atomic.Int64  // bytes that aren't settled
+	held atomic.Int64  // bytes of records that haven't ended
 	room chan struct{} // signalled once they have become few
 
 	once    sync.Once
@@ -72,7 +72,7 @@ type Publisher struct {
 }
 
 // lane is a partition's counts.
-type lane struct{ taken, settled atomic.Int64 }
+type lane struct{ taken, acknowledged atomic.Int64 }
 
 // open makes the producer, and returns an error where it may not publish. What is open is
 // begun, and closed by close.
@@ -125,7 +125,7 @@ func (p *Publisher) add(ctx context.Context, o outgoing) error {
 	p.held.Add(memoryOf(r))
 	p.lanes[r.Partition].taken.Add(1)
 	p.taken++
-	p.client.Produce(context.Background(), r, p.settled)
+	p.client.Produce(context.Background(), r, p.recordEnded)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (p *Publisher) close(ctx context.Context) error {
 	})
 	err := p.client.Flush(flushing)
 	p.client.Close()
-	_ = p.client.Flush(context.WithoutCancel(ctx)) // until settled has run for every record
+	_ = p.client.Flush(context.WithoutCancel(ctx)) // until recordEnded has run for every record
 	close(p.done)
 	p.watched.Wait()
 	select {

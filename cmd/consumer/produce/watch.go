@@ -28,7 +28,7 @@ func (p *Publisher) begin(say func(string)) {
 func (p *Publisher) watch(say func(string)) {
 	tick := time.NewTicker(max(p.patience/100, time.Millisecond))
 	defer tick.Stop()
-	settled := make([]int64, len(p.lanes))
+	acknowledged := make([]int64, len(p.lanes))
 	since := make([]time.Time, len(p.lanes))
 	said := time.Now()
 	for {
@@ -40,9 +40,9 @@ func (p *Publisher) watch(say func(string)) {
 		}
 		longest := 0
 		for i := range p.lanes {
-			n := p.lanes[i].settled.Load()
-			if since[i].IsZero() || n != settled[i] || n == p.lanes[i].taken.Load() {
-				settled[i], since[i] = n, now
+			n := p.lanes[i].acknowledged.Load()
+			if since[i].IsZero() || n != acknowledged[i] || n == p.lanes[i].taken.Load() {
+				acknowledged[i], since[i] = n, now
 			}
 			if since[i].Before(since[longest]) {
 				longest = i

@@ -197,23 +197,23 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	result, err := job.Run(ctx)
 	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok && f.asJSON {
 		// Which windows it is refused for, the text says of some alone.
-		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
+		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
 		err = explain(ctx, err, cfg, result)
 		if f.asJSON && result.Partly() != "" {
-			err = errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
+			err = errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
 		}
 		return err
 	}
 	if f.asJSON {
-		return errors.Join(err, untold(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
+		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
 	}
-	return errors.Join(err, untold(writeResult(p.Stdout, result, f, zone), result))
+	return errors.Join(err, unwrittenResult(writeResult(p.Stdout, result, f, zone), result))
 }
 
-// untold says what was done where that couldn't be written.
-func untold(err error, r *rebuild.Result) error {
+// unwrittenResult says what was done where that couldn't be written.
+func unwrittenResult(err error, r *rebuild.Result) error {
 	switch {
 	case err == nil:
 		return nil
@@ -247,7 +247,7 @@ func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards
 func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	var m *kafka.MetadataResponse
-	err := kafkaconn.Ask(ctx, client, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
 		if m, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics}); err != nil {
 			return err
 		}

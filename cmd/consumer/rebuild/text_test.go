@@ -150,14 +150,14 @@ func (full) Write([]byte) (int, error) { return 0, errNoSpace }
 
 func TestAResultThatCannotBeWrittenIsAnErrorThatSaysWhatWasDone(t *testing.T) {
 	r := result()
-	err := untold(writeResult(full{}, r, &flags{dryRun: true}, time.UTC), r)
+	err := unwrittenResult(writeResult(full{}, r, &flags{dryRun: true}, time.UTC), r)
 	require.ErrorIs(t, err, errNoSpace)
 	require.ErrorContains(t, err, "the boards are as they were")
 	r.Swapped = true
-	err = untold(writeResult(full{}, r, &flags{}, time.UTC), r)
+	err = unwrittenResult(writeResult(full{}, r, &flags{}, time.UTC), r)
 	require.ErrorIs(t, err, errNoSpace)
 	require.ErrorContains(t, err, "the boards were rebuilt")
-	require.NoError(t, untold(writeResult(&strings.Builder{}, r, &flags{}, time.UTC), r))
+	require.NoError(t, unwrittenResult(writeResult(&strings.Builder{}, r, &flags{}, time.UTC), r))
 }
 
 func TestARebuildThatIsInterruptedWhileItAsksKafkaSaysSo(t *testing.T) {

@@ -148,7 +148,7 @@ func damaged(err error) bool {
 // afterRetention is where to go on where the log was cut while it was read.
 func (s *Stretch) afterRetention(ctx context.Context, at int64) (int64, error) {
 	var logs map[int]kafkaconn.Log
-	err := kafkaconn.Ask(ctx, s.Client, func() (err error) {
+	err := kafkaconn.RetryTransient(ctx, s.Client, func() (err error) {
 		logs, err = kafkaconn.Logs(ctx, s.Client, s.Topic, s.Partition)
 		return err
 	})

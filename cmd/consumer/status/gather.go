@@ -136,7 +136,7 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 		s.partitions[ledger.Partition{Topic: topic, Number: p}] = kafkaLog{start: log.Start, end: log.End}
 	}
 	var committed map[int]kafkaconn.Commit
-	err = kafkaconn.Ask(ctx, client, func() (err error) {
+	err = kafkaconn.RetryTransient(ctx, client, func() (err error) {
 		committed, err = kafkaconn.Committed(ctx, client, cfg.Kafka.Group, topic, kafkaconn.UpTo(n)...)
 		return err
 	})

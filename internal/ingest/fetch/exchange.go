@@ -10,12 +10,12 @@ package fetch
 //	call                         connection
 //	RoundTrip                    RawExchange: running
 //	context ends                 reading into the buffer
-//	settle: given up
+//	endCall: given up
 //	the next call, a new one     still reading into the old buffer
 //	                             finish: gives buffer and memory back
 //
 // So a buffer is never reused while a connection may write to it, and its memory
-// counts until then. A call can also end before RawExchange begins: settle then
+// counts until then. A call can also end before RawExchange begins: endCall then
 // closes the exchange, and RawExchange turns back before it touches anything.
 
 import (
@@ -267,9 +267,9 @@ func (x *exchange) finish() {
 	}
 }
 
-// settle says how far the exchange has come when its call is over. Unless it has
+// endCall says how far the exchange has come when its call is over. Unless it has
 // ended it is given up.
-func (x *exchange) settle() stage {
+func (x *exchange) endCall() stage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.givenUp = x.stage != ended

@@ -134,7 +134,7 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 	defer cancel()
 	x := f.prepare(offset)
 	_, err := f.Transport.RoundTrip(ctx, f.Addr, x)
-	switch x.settle() {
+	switch x.endCall() {
 	case ended:
 		if errors.Is(err, errMuted) {
 			err = nil

@@ -233,7 +233,7 @@ func TestAServerThatSaysNothingHoldsACallForItsDeadlineAlone(t *testing.T) {
 
 func TestAnExchangeThatWasGivenUpBeforeItBeganDoesNothing(t *testing.T) {
 	x := newExchange()
-	if x.settle() != unstarted {
+	if x.endCall() != unstarted {
 		t.Fatal("it has begun")
 	}
 	if _, err := x.RawExchange(nil); !errors.Is(err, errGivenUp) {

@@ -41,8 +41,8 @@ func DecideAll(states []ledger.State, f Facts, onGap OnGap) ([]Decision, error) 
 	return all, nil
 }
 
-// Begun reports whether every shard has the topic.
-func Begun(states []ledger.State, topic string) bool {
+// AllHaveTopic reports whether every shard has the topic.
+func AllHaveTopic(states []ledger.State, topic string) bool {
 	return !slices.ContainsFunc(states, func(s ledger.State) bool { return !HasTopic(s, topic) })
 }
 

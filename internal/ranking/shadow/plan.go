@@ -158,7 +158,7 @@ func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.origins = p.settle(c, was, since)
+	p.origins = p.newOrigins(c, was, since)
 	p.refuse(c)
 	return p, nil
 }

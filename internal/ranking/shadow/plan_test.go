@@ -315,7 +315,7 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 			then[field] = o.String()
 		}
 		before := maps.Clone(then)
-		for field, text := range p.settle(all, was, read) {
+		for field, text := range p.newOrigins(all, was, read) {
 			then[field] = text
 		}
 		for _, w := range p.Windows {

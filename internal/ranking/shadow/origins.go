@@ -16,7 +16,7 @@ type RefusedError struct{ Reasons []string }
 
 func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "\n") }
 
-// settle works out the origins that the swap writes, of the live ones and the shadow's.
+// newOrigins works out the origins that the swap writes, of the live ones and the shadow's.
 //
 // Whoever reads calls a window incomplete if it starts before some partition's origin. The
 // windows replaced start at From or later, which is no earlier than any of the shadow's
@@ -27,7 +27,7 @@ func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "\n") }
 // kept windows may lack more than they did, the partitions concerned go up to From, or to
 // behind the start of such a one. Then, and only then, a window that is complete may be
 // shown as incomplete.
-func (p *Plan) settle(c Choice, was, since map[string]ledger.Origin) map[string]string {
+func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[string]string {
 	write := map[string]string{}
 	until := p.From // whatever is incomplete starts before this
 	for i := range p.Windows {
