@@ -63,8 +63,8 @@ func startKafka(ctx context.Context) (*KafkaServer, error) {
 	return choose(ctx, kafkaWays, d.shared)
 }
 
-func newKafka(address, name string, way Way, end func()) *KafkaServer {
-	return &KafkaServer{server: server{address: address, name: name, way: way, close: end}}
+func newKafka(address, name string, source Source, end func()) *KafkaServer {
+	return &KafkaServer{server: server{address: address, name: name, source: source, close: end}}
 }
 
 func givenKafka(ctx context.Context) (*KafkaServer, error) {
@@ -78,9 +78,9 @@ func givenKafka(ctx context.Context) (*KafkaServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", KafkaVariable, address, err)
 	}
-	k := newKafka(address, "Apache Kafka "+version, handedOn(kafkaWayVariable), func() {})
+	k := newKafka(address, "Apache Kafka "+version, handedOn(kafkaSourceVariable), func() {})
 	if id == embedded.KafkaClusterID {
-		k.name, k.way = embeddedKafkaName, Embedded
+		k.name, k.source = embeddedKafkaName, Embedded
 	}
 	return k, nil
 }

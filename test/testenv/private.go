@@ -31,14 +31,14 @@ func quickRedis() error {
 	return err
 }
 
-// private goes the first way that this machine has, or ends the test as not run.
-func private[S interface{ base() *server }](t testing.TB, what string, ways []attempt[S]) S {
+// private takes the first source that this machine has, or ends the test as not run.
+func private[S interface{ base() *server }](t testing.TB, what string, attempts []attempt[S]) S {
 	t.Helper()
 	d, err := demanded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := choose(t.Context(), ways, d.private)
+	s, err := choose(t.Context(), attempts, d.private)
 	if errors.Is(err, errNotHere) {
 		NotRun(t, "it needs a "+what+" of its own: "+strings.Join(reasons([]error{err}), ""))
 	}
@@ -76,18 +76,18 @@ func did(t testing.TB, what string, err error) {
 	}
 }
 
-// privateWays tells how a Kafka and a Redis of a test's own would be come by.
-func privateWays(ctx context.Context) (kafka, redis string) {
+// privateSources tells how a Kafka and a Redis of a test's own would be come by.
+func privateSources(ctx context.Context) (kafka, redis string) {
 	d, err := demanded()
 	if err != nil {
 		return err.Error(), err.Error()
 	}
 	find := func(container, local func() error) string {
-		ways := map[Way]func() error{Container: container, Local: local}
-		for _, way := range d.private {
-			err := ways[way]()
+		attempts := map[Source]func() error{Container: container, Local: local}
+		for _, source := range d.private {
+			err := attempts[source]()
 			if err == nil {
-				return string(way)
+				return string(source)
 			}
 			if !errors.Is(err, errNotHere) {
 				return err.Error()

@@ -165,8 +165,8 @@ func TestALocalServerIsALocalProcess(t *testing.T) {
 		}
 		t.Setenv(DemandVariable, "containers")
 	}
-	require.Equal(t, Local, LocalKafka(t, nil).way)
-	require.Equal(t, Local, LocalRedis(t).way)
+	require.Equal(t, Local, LocalKafka(t, nil).source)
+	require.Equal(t, Local, LocalRedis(t).source)
 }
 
 func TestARedisWhoseDumpsAreSpoiltSavesNoMore(t *testing.T) {

@@ -64,8 +64,8 @@ func startRedis(ctx context.Context) (*RedisServer, error) {
 	return choose(ctx, redisWays, d.shared)
 }
 
-func newRedis(address, name string, way Way, end func()) *RedisServer {
-	return &RedisServer{server: server{address: address, name: name, way: way, close: end}}
+func newRedis(address, name string, source Source, end func()) *RedisServer {
+	return &RedisServer{server: server{address: address, name: name, source: source, close: end}}
 }
 
 func givenRedis(ctx context.Context) (*RedisServer, error) {
@@ -81,9 +81,9 @@ func givenRedis(ctx context.Context) (*RedisServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", RedisVariable, address, err)
 	}
-	r := newRedis(address, embedded.RedisName(info), handedOn(redisWayVariable), func() {})
+	r := newRedis(address, embedded.RedisName(info), handedOn(redisSourceVariable), func() {})
 	if r.name == embedded.Miniredis {
-		r.way = Embedded
+		r.source = Embedded
 	}
 	return r, nil
 }

@@ -46,8 +46,8 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	failed := failures{to: stdout}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, &failed, stderr
 	cmd.Env = append(os.Environ(),
-		KafkaVariable+"="+kafka.address, kafkaWayVariable+"="+string(kafka.way),
-		RedisVariable+"="+redis.address, redisWayVariable+"="+string(redis.way),
+		KafkaVariable+"="+kafka.address, kafkaSourceVariable+"="+string(kafka.source),
+		RedisVariable+"="+redis.address, redisSourceVariable+"="+string(redis.source),
 		NotRunVariable+"="+list)
 	err = cmd.Run()
 	if err != nil {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 
 // explain tells what else tests run on, and where a server is an embedded one, why.
 func explain(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisServer) {
-	ownKafka, ownRedis := privateWays(ctx)
+	ownKafka, ownRedis := privateSources(ctx)
 	fmt.Fprintf(w, "A test's own Kafka: %s; Redis: %s\n", ownKafka, ownRedis)
 	if os.Getenv(DemandVariable) == "embedded" {
 		return // which says why

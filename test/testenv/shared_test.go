@@ -85,18 +85,18 @@ func TestAServerThatIsHandedOnIsStillKnownForHowItWasComeBy(t *testing.T) {
 	shared := Redis(t)
 	t.Setenv(DemandVariable, "")
 	t.Setenv(RedisVariable, shared.Addr())
-	t.Setenv(redisWayVariable, "")
+	t.Setenv(redisSourceVariable, "")
 	given, err := startRedis(t.Context())
 	require.NoError(t, err)
-	t.Setenv(redisWayVariable, string(shared.way))
+	t.Setenv(redisSourceVariable, string(shared.source))
 	handed, err := startRedis(t.Context())
 	require.NoError(t, err)
 	if shared.Embedded() {
-		require.Equal(t, Embedded, given.way)
+		require.Equal(t, Embedded, given.source)
 	} else {
-		require.Equal(t, Given, given.way)
+		require.Equal(t, Given, given.source)
 	}
-	require.Equal(t, shared.way, handed.way)
+	require.Equal(t, shared.source, handed.source)
 }
 
 func TestOnDemandOnlyEmbeddedServersAreUsed(t *testing.T) {
@@ -128,8 +128,8 @@ func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 func nothing(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
-		KafkaVariable, kafkaWayVariable, KafkaImageVariable, KafkaVersionVariable, KafkaJarsVariable,
-		RedisVariable, redisWayVariable, RedisImageVariable, RedisServerVariable, DemandVariable,
+		KafkaVariable, kafkaSourceVariable, KafkaImageVariable, KafkaVersionVariable, KafkaJarsVariable,
+		RedisVariable, redisSourceVariable, RedisImageVariable, RedisServerVariable, DemandVariable,
 	} {
 		t.Setenv(name, "")
 	}

@@ -110,7 +110,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	var kafkaSide *kafkaFacts
 	var redisSide *redisFacts
 	var both sync.WaitGroup
-	both.Go(func() { kafkaSide = (&kafkaAsker{cfg, client}).gather(ctx) })
+	both.Go(func() { kafkaSide = (&kafkaQueries{cfg, client}).gather(ctx) })
 	both.Go(func() { redisSide = gatherRedis(ctx, reader) })
 	both.Wait()
 	if ctx.Err() != nil {

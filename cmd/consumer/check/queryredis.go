@@ -37,7 +37,7 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	}
 	var mu sync.Mutex
 	err = redisconn.EachMaster(ctx, r.Client, func(ctx context.Context, c *redis.Client) error {
-		m := askServer(ctx, cfg, c)
+		m := queryServer(ctx, cfg, c)
 		mu.Lock()
 		defer mu.Unlock()
 		f.servers = append(f.servers, m)
@@ -77,15 +77,15 @@ func (f *redisFacts) takeStates(ctx context.Context, r *clients.Reader, states [
 	return nil
 }
 
-// asked are the settings that are looked at. Each is asked for by itself: Redis 6.2
+// queriedSettings are those that are judged. Each is queried by itself: Redis 6.2
 // takes one name a call.
-var asked = []string{
+var queriedSettings = []string{
 	"maxmemory-policy", "save", "appendfsync", "lazyfree-lazy-expire",
 	"lazyfree-lazy-server-del",
 }
 
-// askServer asks one master, all within redis.timeout.
-func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverFacts {
+// queryServer queries one master, all within redis.timeout.
+func queryServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverFacts {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Redis.Timeout)
 	defer cancel()
 	m := serverFacts{address: c.Options().Addr}
@@ -94,10 +94,10 @@ func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverF
 	var err error
 	if err = conn.Time(ctx).Err(); err == nil { // connected: what follows is one round trip
 		var theirs time.Time
-		asked := time.Now()
+		sent := time.Now()
 		theirs, err = conn.Time(ctx).Result()
-		m.within = time.Since(asked) / 2
-		m.ahead = theirs.Sub(asked.Add(m.within))
+		m.within = time.Since(sent) / 2
+		m.ahead = theirs.Sub(sent.Add(m.within))
 	}
 	if err != nil {
 		m.err = clients.ExplainRedis(ctx, fmt.Errorf("ask for the time: %w", err), cfg)
@@ -113,7 +113,7 @@ func askServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverF
 		}
 	}
 	m.settings = map[string]string{}
-	for _, name := range asked {
+	for _, name := range queriedSettings {
 		all, err := conn.ConfigGet(ctx, name).Result()
 		if err != nil {
 			break // no right to the first is none to the others

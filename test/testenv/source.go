@@ -1,6 +1,6 @@
 package testenv
 
-// How a server is come by, and which of the ways are allowed.
+// Where a test's servers are from, and which sources are allowed.
 
 import (
 	"cmp"
@@ -13,34 +13,34 @@ import (
 	"strings"
 )
 
-// Way is how a server was come by.
-type Way string
+// Source is where a server is from.
+type Source string
 
-// The ways, in the order in which they are tried.
+// The sources, in the order in which they are tried.
 const (
-	Given     Way = "given by environment"
-	Container Way = "container"
-	Local     Way = "local process"
-	Embedded  Way = "embedded"
+	Given     Source = "given by environment"
+	Container Source = "container"
+	Local     Source = "local process"
+	Embedded  Source = "embedded"
 )
 
-// errNotHere is a way's answer that it can't be gone on this machine, so that the
-// next is tried. Any other error is a failure.
+// errNotHere says that this machine doesn't have a source, so that the next one
+// is tried. Any other error is a failure.
 var errNotHere = errors.New("not on this machine")
 
 // demand is what a value of DemandVariable allows.
 type demand struct {
-	shared  []Way // for the servers that tests share
-	private []Way // for those of a test's own
+	shared  []Source // for the servers that tests share
+	private []Source // for those of a test's own
 }
 
 var demands = map[string]demand{
-	"":            {shared: []Way{Given, Container, Local, Embedded}, private: []Way{Local, Container}},
-	"real":        {shared: []Way{Given, Container, Local}, private: []Way{Local, Container}},
-	"environment": {shared: []Way{Given}, private: []Way{Local, Container}},
-	"containers":  {shared: []Way{Container}, private: []Way{Container}},
-	"processes":   {shared: []Way{Local}, private: []Way{Local}},
-	"embedded":    {shared: []Way{Embedded}},
+	"":            {shared: []Source{Given, Container, Local, Embedded}, private: []Source{Local, Container}},
+	"real":        {shared: []Source{Given, Container, Local}, private: []Source{Local, Container}},
+	"environment": {shared: []Source{Given}, private: []Source{Local, Container}},
+	"containers":  {shared: []Source{Container}, private: []Source{Container}},
+	"processes":   {shared: []Source{Local}, private: []Source{Local}},
+	"embedded":    {shared: []Source{Embedded}},
 }
 
 func demanded() (demand, error) {
@@ -63,9 +63,9 @@ func demandsReal() bool {
 type server struct {
 	address string
 	name    string
-	way     Way
+	source  Source
 	close   func()
-	passed  []error // why the ways before it couldn't be gone
+	passed  []error // why the sources before it weren't used
 }
 
 func (s *server) base() *server { return s }
@@ -75,26 +75,26 @@ func (s *server) Addr() string { return s.address }
 
 // Embedded reports whether it only stands in for a real one, and can't show
 // everything.
-func (s *server) Embedded() bool { return s.way == Embedded }
+func (s *server) Embedded() bool { return s.source == Embedded }
 
-// String says what it is and how it was come by: "local process, Apache Kafka
+// String says what it is and where it is from: "local process, Apache Kafka
 // 4.2.0 at 127.0.0.1:19092".
-func (s *server) String() string { return fmt.Sprintf("%s, %s at %s", s.way, s.name, s.address) }
+func (s *server) String() string { return fmt.Sprintf("%s, %s at %s", s.source, s.name, s.address) }
 
-// attempt is one way to come by an S.
+// attempt is how an S is had from one source.
 type attempt[S interface{ base() *server }] struct {
-	way   Way
-	start func(context.Context) (S, error)
+	source Source
+	start  func(context.Context) (S, error)
 }
 
-// choose goes the first of the ways that is allowed and can be gone. An address in
+// choose takes the first source that is allowed and that this machine has. An address in
 // the environment may be that of a server which cmd/testenv has started, so what it
 // is shows only afterwards.
-func choose[S interface{ base() *server }](ctx context.Context, ways []attempt[S], allowed []Way) (S, error) {
+func choose[S interface{ base() *server }](ctx context.Context, attempts []attempt[S], allowed []Source) (S, error) {
 	var none S
 	var passed []error
-	for _, w := range ways {
-		if w.way != Given && !slices.Contains(allowed, w.way) {
+	for _, w := range attempts {
+		if w.source != Given && !slices.Contains(allowed, w.source) {
 			continue
 		}
 		s, err := w.start(ctx)
@@ -106,7 +106,7 @@ func choose[S interface{ base() *server }](ctx context.Context, ways []attempt[S
 			return none, err
 		}
 		s.base().passed = passed
-		if !slices.Contains(allowed, s.base().way) {
+		if !slices.Contains(allowed, s.base().source) {
 			s.base().close()
 			return none, fmt.Errorf("%s=%s, but it is %v", DemandVariable, os.Getenv(DemandVariable), s.base())
 		}
@@ -118,7 +118,7 @@ func choose[S interface{ base() *server }](ctx context.Context, ways []attempt[S
 	return none, fmt.Errorf("%s: %w", strings.Join(reasons(passed), "; "), errNotHere)
 }
 
-// reasons are what the errors of passed ways say, each on a line.
+// reasons are what the errors of sources that were passed over say, each on a line.
 func reasons(passed []error) []string {
 	texts := make([]string, len(passed))
 	for i, err := range passed {
@@ -128,7 +128,7 @@ func reasons(passed []error) []string {
 	return texts
 }
 
-// instead passes a way over where another was asked for by its variable, and this
+// instead passes a source over where another was chosen by its variable, and this
 // one neither by its own nor by what is demanded.
 func instead(own, other, demanded string) error {
 	if os.Getenv(other) == "" || os.Getenv(own) != "" || os.Getenv(DemandVariable) == demanded {
@@ -137,12 +137,12 @@ func instead(own, other, demanded string) error {
 	return fmt.Errorf("%s is set, and %s isn't: %w", other, own, errNotHere)
 }
 
-// handedOn is the way of a server whose address is in the environment: cmd/testenv
-// says how it has come by it.
-func handedOn(variable string) Way { return Way(cmp.Or(os.Getenv(variable), string(Given))) }
+// handedOn is the source of a server whose address is in the environment: cmd/testenv
+// says where it has it from.
+func handedOn(variable string) Source { return Source(cmp.Or(os.Getenv(variable), string(Given))) }
 
 // What cmd/testenv says to the tests besides the addresses.
 const (
-	kafkaWayVariable = "STANDINGS_TEST_KAFKA_WAY"
-	redisWayVariable = "STANDINGS_TEST_REDIS_WAY"
+	kafkaSourceVariable = "STANDINGS_TEST_KAFKA_WAY"
+	redisSourceVariable = "STANDINGS_TEST_REDIS_WAY"
 )

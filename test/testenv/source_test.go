@@ -11,21 +11,21 @@ import (
 
 // fakes are ways of which some can be gone; the first finds a server that came by
 // handed, if that is not empty.
-func fakes(handed Way, here ...Way) []attempt[*server] {
+func fakes(handed Source, here ...Source) []attempt[*server] {
 	var all []attempt[*server]
-	for _, way := range []Way{Given, Container, Local, Embedded} {
-		all = append(all, attempt[*server]{way, func(context.Context) (*server, error) {
-			s := &server{way: way, close: func() {}}
-			if way == Given && handed != "" {
-				s.way = handed
+	for _, source := range []Source{Given, Container, Local, Embedded} {
+		all = append(all, attempt[*server]{source, func(context.Context) (*server, error) {
+			s := &server{source: source, close: func() {}}
+			if source == Given && handed != "" {
+				s.source = handed
 				return s, nil
 			}
 			for _, w := range here {
-				if w == way {
+				if w == source {
 					return s, nil
 				}
 			}
-			return nil, fmt.Errorf("no %s: %w", way, errNotHere)
+			return nil, fmt.Errorf("no %s: %w", source, errNotHere)
 		}})
 	}
 	return all
@@ -34,29 +34,29 @@ func fakes(handed Way, here ...Way) []attempt[*server] {
 func TestTheFirstWayThatIsAllowedAndCanBeGoneIsGone(t *testing.T) {
 	for _, c := range []struct {
 		demand string
-		handed Way
-		here   []Way
-		want   Way
+		handed Source
+		here   []Source
+		want   Source
 		says   string // of the error, where there is one
 	}{
-		{here: []Way{Given, Container, Local, Embedded}, want: Given},
-		{here: []Way{Container, Local, Embedded}, want: Container},
-		{here: []Way{Local, Embedded}, want: Local},
-		{here: []Way{Embedded}, want: Embedded},
-		{handed: Local, here: []Way{Container}, want: Local},
+		{here: []Source{Given, Container, Local, Embedded}, want: Given},
+		{here: []Source{Container, Local, Embedded}, want: Container},
+		{here: []Source{Local, Embedded}, want: Local},
+		{here: []Source{Embedded}, want: Embedded},
+		{handed: Local, here: []Source{Container}, want: Local},
 
-		{demand: "real", here: []Way{Local, Embedded}, want: Local},
-		{demand: "real", here: []Way{Embedded}, says: "no container; no local process; STANDINGS_TEST_DEMAND=real allows nothing else"},
+		{demand: "real", here: []Source{Local, Embedded}, want: Local},
+		{demand: "real", here: []Source{Embedded}, says: "no container; no local process; STANDINGS_TEST_DEMAND=real allows nothing else"},
 		{demand: "real", handed: Embedded, says: "STANDINGS_TEST_DEMAND=real, but it is embedded"},
-		{demand: "environment", here: []Way{Given, Container}, want: Given},
-		{demand: "environment", here: []Way{Container, Local, Embedded}, says: "no given by environment; STANDINGS_TEST_DEMAND=environment allows"},
-		{demand: "containers", here: []Way{Container, Local}, want: Container},
+		{demand: "environment", here: []Source{Given, Container}, want: Given},
+		{demand: "environment", here: []Source{Container, Local, Embedded}, says: "no given by environment; STANDINGS_TEST_DEMAND=environment allows"},
+		{demand: "containers", here: []Source{Container, Local}, want: Container},
 		{demand: "containers", handed: Container, want: Container},
-		{demand: "containers", here: []Way{Given, Container}, says: "STANDINGS_TEST_DEMAND=containers, but it is given by environment"},
-		{demand: "containers", here: []Way{Local, Embedded}, says: "no container; "},
-		{demand: "processes", here: []Way{Container, Local}, want: Local},
-		{demand: "processes", here: []Way{Container, Embedded}, says: "no local process; "},
-		{demand: "embedded", here: []Way{Container, Local, Embedded}, want: Embedded},
+		{demand: "containers", here: []Source{Given, Container}, says: "STANDINGS_TEST_DEMAND=containers, but it is given by environment"},
+		{demand: "containers", here: []Source{Local, Embedded}, says: "no container; "},
+		{demand: "processes", here: []Source{Container, Local}, want: Local},
+		{demand: "processes", here: []Source{Container, Embedded}, says: "no local process; "},
+		{demand: "embedded", here: []Source{Container, Local, Embedded}, want: Embedded},
 		{demand: "embedded", handed: Embedded, want: Embedded},
 		{demand: "embedded", handed: Container, says: "STANDINGS_TEST_DEMAND=embedded, but it is container"},
 	} {
@@ -70,16 +70,16 @@ func TestTheFirstWayThatIsAllowedAndCanBeGoneIsGone(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, c.want, s.way)
+			require.Equal(t, c.want, s.source)
 		})
 	}
 }
 
 func TestAWayThatFailsIsNotPassedOver(t *testing.T) {
 	broken := errors.New("Kafka doesn't start")
-	ways := fakes("", Local)
-	ways[1].start = func(context.Context) (*server, error) { return nil, broken }
-	_, err := choose(t.Context(), ways, demands[""].shared)
+	attempts := fakes("", Local)
+	attempts[1].start = func(context.Context) (*server, error) { return nil, broken }
+	_, err := choose(t.Context(), attempts, demands[""].shared)
 	require.ErrorIs(t, err, broken)
 }
 

@@ -1,8 +1,8 @@
 package check
 
-// Asking Kafka for what check judges. Nothing is created, joined or committed: a
-// cluster on which no group was ever used isn't asked about ours, since the question
-// makes the topic that groups are kept in.
+// What check judges of Kafka, queried. Nothing is created, joined or committed: of a cluster
+// on which no group was ever used ours isn't queried, since such a query creates the topic that
+// groups are kept in.
 
 import (
 	"context"
@@ -30,27 +30,27 @@ import (
 // offsetsTopic is where Kafka keeps groups.
 const offsetsTopic = "__consumer_offsets"
 
-// askedAtOnce bounds the brokers and topics that are asked at once.
-const askedAtOnce = 8
+// queriedAtOnce bounds the brokers and topics that are queried at once.
+const queriedAtOnce = 8
 
-// askEach asks n, several at once. Each keeps its own error.
-func askEach(n int, ask func(i int)) {
+// queryEach queries n, several at once. Each keeps its own error.
+func queryEach(n int, query func(i int)) {
 	var group errgroup.Group
-	group.SetLimit(askedAtOnce)
+	group.SetLimit(queriedAtOnce)
 	for i := range n {
-		group.Go(func() error { ask(i); return nil })
+		group.Go(func() error { query(i); return nil })
 	}
 	_ = group.Wait()
 }
 
-// kafkaAsker asks one cluster.
-type kafkaAsker struct {
+// kafkaQueries queries one cluster.
+type kafkaQueries struct {
 	cfg    *config.Config
 	client *kafka.Client
 }
 
-// gather asks for everything but where partitions would start.
-func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
+// gather queries everything but where partitions would start.
+func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 	f := &kafkaFacts{}
 	for _, address := range a.cfg.Kafka.Brokers {
 		f.bootstrap = append(f.bootstrap, reached{address: address})
@@ -61,7 +61,7 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 		return f
 	}
 	f.cluster = m.ClusterID
-	a.askBrokers(ctx, f, m.Brokers)
+	a.queryBrokers(ctx, f, m.Brokers)
 	byName := map[string]*kafka.Topic{}
 	for i := range m.Topics {
 		byName[m.Topics[i].Name] = &m.Topics[i]
@@ -77,19 +77,19 @@ func (a *kafkaAsker) gather(ctx context.Context) *kafkaFacts {
 	if name := a.cfg.Kafka.BansTopic; name != "" {
 		kept := factsOfTopic(name, byName[name])
 		f.bans = &kept
-		a.askSettings(ctx, f.bans)
+		a.querySettings(ctx, f.bans)
 	}
-	askEach(len(f.topics), func(i int) { a.askTopic(ctx, &f.topics[i], f.group.unused) })
+	queryEach(len(f.topics), func(i int) { a.queryTopic(ctx, &f.topics[i], f.group.unused) })
 	if !f.group.unused {
-		a.askGroup(ctx, &f.group)
+		a.queryGroup(ctx, &f.group)
 	}
-	a.askRights(ctx, f)
+	a.queryRights(ctx, f)
 	return f
 }
 
-// askRights asks as run does at its start, but for those on a group where none was
+// queryRights queries as run does at its start, but for those on a group where none was
 // ever used.
-func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
+func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
 		needs = append(needs, bans.Need(f.bans.name))
@@ -103,11 +103,11 @@ func (a *kafkaAsker) askRights(ctx context.Context, f *kafkaFacts) {
 	}
 }
 
-// bootstrap asks every configured address for metadata, each by itself; what the
+// bootstrap requests the metadata of every configured address, each by itself; what the
 // first one says that answers is taken.
-func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.MetadataResponse {
+func (a *kafkaQueries) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.MetadataResponse {
 	answers := make([]*kafka.MetadataResponse, len(f.bootstrap))
-	askEach(len(f.bootstrap), func(i int) {
+	queryEach(len(f.bootstrap), func(i int) {
 		r := &f.bootstrap[i]
 		answers[i], r.err = a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(r.address), Topics: checkedTopics(a.cfg)})
 		r.err = a.explainAt(ctx, r.address, r.err)
@@ -120,8 +120,8 @@ func (a *kafkaAsker) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Metada
 	return nil
 }
 
-// explainAt says what an error of one broker means: the others aren't asked.
-func (a *kafkaAsker) explainAt(ctx context.Context, address string, err error) error {
+// explainAt says what an error of one broker means: the others aren't queried.
+func (a *kafkaQueries) explainAt(ctx context.Context, address string, err error) error {
 	there := a.cfg.Kafka
 	there.Brokers = []string{address}
 	return clients.ExplainKafka(ctx, err, &there, there.Topics[0])
@@ -136,14 +136,14 @@ func checkedTopics(cfg *config.Config) []string {
 	return all
 }
 
-// askBrokers asks each broker, where the cluster says it is, for what it offers.
-func (a *kafkaAsker) askBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
+// queryBrokers queries what each broker offers, where the cluster says it is.
+func (a *kafkaQueries) queryBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
 	slices.SortFunc(all, func(x, y kafka.Broker) int { return x.ID - y.ID })
 	f.brokers = make([]brokerFacts, len(all))
-	askEach(len(all), func(i int) { f.brokers[i] = a.askBroker(ctx, all[i]) })
+	queryEach(len(all), func(i int) { f.brokers[i] = a.queryBroker(ctx, all[i]) })
 }
 
-func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts {
+func (a *kafkaQueries) queryBroker(ctx context.Context, b kafka.Broker) brokerFacts {
 	f := brokerFacts{id: b.ID, reached: reached{address: net.JoinHostPort(b.Host, strconv.Itoa(b.Port))}}
 	// Metadata first: other calls hide the cause of a failure.
 	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: checkedTopics(a.cfg)})
@@ -161,12 +161,12 @@ func (a *kafkaAsker) askBroker(ctx context.Context, b kafka.Broker) brokerFacts 
 	for _, k := range offers.ApiKeys {
 		f.offered[protocol.ApiKey(k.ApiKey)] = versions{int16(k.MinVersion), int16(k.MaxVersion)}
 	}
-	f.sessions, f.sessionsErr = a.askSessions(ctx, b.ID)
+	f.sessions, f.sessionsErr = a.querySessions(ctx, b.ID)
 	return f
 }
 
-// askSessions asks a broker how long sessions of groups may be.
-func (a *kafkaAsker) askSessions(ctx context.Context, broker int) (bounds [2]time.Duration, err error) {
+// querySessions queries a broker for how long sessions of groups may be.
+func (a *kafkaQueries) querySessions(ctx context.Context, broker int) (bounds [2]time.Duration, err error) {
 	names := []string{"group.min.session.timeout.ms", "group.max.session.timeout.ms"}
 	r, err := a.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
 		{ResourceType: kafka.ResourceTypeBroker, ResourceName: strconv.Itoa(broker), ConfigNames: names},
@@ -206,7 +206,7 @@ func factsOfTopic(name string, found *kafka.Topic) topicFacts {
 	return t
 }
 
-func (a *kafkaAsker) askSettings(ctx context.Context, t *topicFacts) {
+func (a *kafkaQueries) querySettings(ctx context.Context, t *topicFacts) {
 	if t.err == nil {
 		t.settingsErr = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
 			t.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, t.name)
@@ -215,10 +215,10 @@ func (a *kafkaAsker) askSettings(ctx context.Context, t *topicFacts) {
 	}
 }
 
-func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
+func (a *kafkaQueries) queryTopic(ctx context.Context, t *topicFacts, unused bool) {
 	explain := func(err error) error { return clients.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
-		a.askSettings(ctx, one)
+		a.querySettings(ctx, one)
 	}
 	if t.err != nil {
 		return
@@ -237,8 +237,8 @@ func (a *kafkaAsker) askTopic(ctx context.Context, t *topicFacts, unused bool) {
 }
 
 // unused reports that no group was ever used on the cluster. Who may not see the
-// topic of groups can't tell, and asks.
-func (a *kafkaAsker) unused(ctx context.Context, offsets *kafka.Topic) bool {
+// topic of groups can't know, and queries it.
+func (a *kafkaQueries) unused(ctx context.Context, offsets *kafka.Topic) bool {
 	if offsets != nil && !errors.Is(offsets.Error, kafka.UnknownTopicOrPartition) {
 		return false
 	}
@@ -246,8 +246,8 @@ func (a *kafkaAsker) unused(ctx context.Context, offsets *kafka.Topic) bool {
 	return err == nil && r.Error == nil && len(r.Groups) == 0
 }
 
-// askGroup asks the coordinator, which has answered for the offsets before.
-func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
+// queryGroup queries the coordinator, which has answered for the offsets before.
+func (a *kafkaQueries) queryGroup(ctx context.Context, g *groupFacts) {
 	name := a.cfg.Kafka.Group
 	var d describegroups.ResponseGroup
 	g.err = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
@@ -267,7 +267,7 @@ func (a *kafkaAsker) askGroup(ctx context.Context, g *groupFacts) {
 	}
 }
 
-func (a *kafkaAsker) describe(ctx context.Context, group string) (d describegroups.ResponseGroup, err error) {
+func (a *kafkaQueries) describe(ctx context.Context, group string) (d describegroups.ResponseGroup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Kafka.Timeout)
 	defer cancel()
 	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{group}})
