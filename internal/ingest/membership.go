@@ -86,7 +86,7 @@ func (m *membership) outside(why error) {
 }
 
 // balancer deals partitions out round robin, and remembers how many it dealt.
-// Only the group's leader is asked to deal: so it alone can see that a topic has
+// Only the group's leader deals: so it alone can see that a topic has
 // grown since.
 type balancer struct {
 	kafka.RoundRobinGroupBalancer

@@ -34,7 +34,7 @@ func (p *Pause) End() {
 	p.ended = nil
 }
 
-// underWay is what is closed when it ends, nil where there is none, and why it is.
+// underWay is what is closed when it ends, nil if there is none, and why it is.
 func (p *Pause) underWay() (ended <-chan struct{}, why error) {
 	if p == nil {
 		return nil, nil

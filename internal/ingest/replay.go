@@ -95,7 +95,7 @@ func (r *Replay) state(ctx context.Context, of Standings) (state ledger.State, e
 // passes reports whether an error of the shadow may pass.
 func (r *Replay) passes(err error) bool { return r.consumer.shards.Classify(err) == ledger.Retry }
 
-// Position is where a partition has come to in a shard, as far as this replay knows.
+// Position is how far a partition is in a shard, as far as this replay knows.
 func (r *Replay) Position(shard int, field string) ledger.Position {
 	at, _ := r.watched[shard].position(field)
 	return at

@@ -34,7 +34,7 @@ type ReplayStart struct {
 	At     int64
 	Origin ledger.Origin
 	Log    kafkaconn.Log
-	// LogStart is true where the log begins later than was asked for.
+	// LogStart is true where the log begins later than was requested.
 	LogStart bool
 }
 
@@ -105,7 +105,7 @@ func byTopic(fields []string) (map[string][]int, error) {
 }
 
 // Starts resolves where partitions begin in several shards, by their live ledgers: in each
-// never past where that stands. Kafka is asked once for all of them.
+// never past that ledger's position. Kafka is queried once for all of them.
 func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live []ledger.State, fields []string) ([][]ReplayStart, error) {
 	topics, err := byTopic(fields)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	return all, nil
 }
 
-// fromOffset is a partition whose log begins at the offset that was asked for, or where
+// fromOffset is a partition whose log begins at the requested offset, or where
 // it does begin if that is later.
 func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginning, offsets map[string]int64, field string) (start.Beginning, error) {
 	offset, ok := offsets[field]

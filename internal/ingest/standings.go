@@ -15,7 +15,7 @@ type Standings interface {
 	// Check answers what Apply would, with Fits instead of Applied, and writes nothing.
 	// The ledger has to be at the piece's expected position, whatever the piece.
 	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
-	// Position is the ledger's text for a partition, empty where there is none.
+	// Position is the ledger's text for a partition, empty if there is none.
 	Position(ctx context.Context, partition ledger.Partition) (string, error)
 	// State is the whole ledger and what stands beside it.
 	State(ctx context.Context) (ledger.State, error)

@@ -7,21 +7,21 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// states asks the standings of all shards for their states on behalf of many workers: a state
-// is of all partitions, and so would the question be, asked by each of hundreds
-// as a generation begins. Nobody is given an answer older than its question:
-// whoever comes while a call is under way shares the next one.
+// states reads the states of all shards on behalf of many workers: a state is of all
+// partitions, and hundreds of workers would each read it as a generation begins. Nobody
+// is given a state from before they wanted one: whoever comes while a call is under way
+// shares the next one.
 type states struct {
 	ask func(context.Context) ([]ledger.State, error)
 
 	mu      sync.Mutex    // guards next
-	next    *asked        // nil: nobody waits
+	next    *stateCall    // nil: nobody waits
 	calling chan struct{} // a token: taken while a call is under way
 }
 
-// asked is a call that some wait for. What it returned is written before done is closed, and
+// stateCall is a call that some wait for. What it returned is written before done is closed, and
 // read after.
-type asked struct {
+type stateCall struct {
 	done   chan struct{}
 	states []ledger.State
 	err    error
@@ -36,7 +36,7 @@ func (s *states) get(ctx context.Context) ([]ledger.State, error) {
 	s.mu.Lock()
 	a, first := s.next, s.next == nil
 	if first {
-		a = &asked{done: make(chan struct{})}
+		a = &stateCall{done: make(chan struct{})}
 		s.next = a
 	}
 	s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *states) get(ctx context.Context) ([]ledger.State, error) {
 
 // call asks for all who have come by the time that the call before is over. Its
 // context is the first one's: a generation ends for all of them.
-func (s *states) call(ctx context.Context, a *asked) {
+func (s *states) call(ctx context.Context, a *stateCall) {
 	defer close(a.done)
 	select {
 	case s.calling <- struct{}{}:

@@ -45,7 +45,7 @@ type Stats struct {
 	Updates     atomic.Int64 // member-windows written
 	Retries     atomic.Int64 // calls to the standings tried again
 	KafkaTries  atomic.Int64 // calls to Kafka tried again
-	Throttled   atomic.Int64 // ns that brokers asked to be left alone for
+	Throttled   atomic.Int64 // ns of throttle time that brokers answered with
 	DeadLetters atomic.Int64 // records written; an event may have several
 	OtherRules  atomic.Int64 // readings by the rules of another owner
 	Disordered  atomic.Int64 // records that break the operator's word on their times

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// endEvery is how often the ends of logs are asked for that nobody reads: a partition
+// endEvery is how often the ends of logs that nobody reads are queried: a partition
 // that is halted or waits for the standings falls behind all the same.
 const endEvery = 5 * time.Second
 

@@ -61,7 +61,7 @@ const (
 // isn't there; of two layouts, whose scores are never equal, every member. It waits for pause between two calls, so that Redis hardly
 // notices; what is written meanwhile it may see or not, and it may give a member twice. A
 // member that isn't written meanwhile it gives as it is: SCAN gives all that is there
-// from its begin to its end.
+// from its start to its end.
 func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	if err := c.half(ctx, pause, each); err != nil {
 		return err

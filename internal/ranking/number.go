@@ -172,7 +172,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// numbers are those of which the first shard has a schema, asked for in one go. What a reshard
+// numbers are those of which the first shard has a schema, read in one go. What a reshard
 // is copying, or has left, is none.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
 	all, err := firsts(ctx, client, prefix, timeout)

@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Schema is what the scores under a prefix are written with: whatever would make
-// the same events come to other bytes or other keys.
+// Schema is what the scores under a prefix are written with: whatever would turn
+// the same events into other bytes or other keys.
 type Schema struct {
 	Cluster  string // the Kafka cluster's id
 	Layouts  map[periods.Period]codec.Layout
@@ -64,7 +64,7 @@ func partsText(p periods.Parts) map[string]any {
 type SchemaError struct {
 	Prefix string
 	Wanted string // by the configuration
-	Found  string // in Redis; empty where there is none
+	Found  string // in Redis; empty if there is none
 	// TooLate: the configuration has more periods and no other difference, but may not add them.
 	TooLate bool
 }

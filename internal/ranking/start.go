@@ -52,8 +52,8 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 	return st, nil
 }
 
-// beside reads what stands beside the scores, as scripts return it. Of what wasn't asked
-// for, nil, there is nothing.
+// beside reads what is kept beside the scores, as scripts return it. What wasn't requested is
+// nil, and results in nothing.
 func beside(schema string, now, positions, origins, workers any) (ledger.State, error) {
 	text, ok := now.(string)
 	ms, err := strconv.ParseInt(text, 10, 64)
@@ -187,7 +187,7 @@ func (s *Store) ForgetRules(ctx context.Context, own ledger.Fingerprint) (remove
 }
 
 // Report writes a worker's line for status, a JSON object, with Redis's time before its
-// first field, and returns the line that it replaces, empty where there is none. Nothing is
+// first field, and returns the line that it replaces, empty if there is none. Nothing is
 // decided by it.
 func (s *Store) Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error) {
 	reply, err := s.Call(ctx, lua.Report, []string{s.keys.Workers()}, partition.String(), line)

@@ -25,7 +25,7 @@ import (
 type View struct {
 	Prefix string
 	Shards ledger.Shards // how many it has
-	Schema string        // as it was found; empty where there is none
+	Schema string        // as it was found; empty if there is none
 
 	Zone, WeekStart, Cluster string
 
@@ -145,7 +145,7 @@ func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, contex
 	return answers, nil
 }
 
-// askedAtOnce is how many shards are asked at once.
+// askedAtOnce is how many shards are read at once.
 const askedAtOnce = 32
 
 // Sibling are the stores of another number of shards under the same prefix, whether or not
@@ -229,7 +229,7 @@ func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error
 	return err
 }
 
-// begun are those of some shards that have a schema, asked for in one go. Without a record of
+// begun are those of some shards that have a schema, read in one go. Without a record of
 // their number, what a reshard is copying isn't there yet.
 func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)

@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// standstill is how long a live ledger is waited for that is where the rebuild can't come to. Its
-// consumers go on from there, once they run.
+// standstill is how long a rebuild waits for a live ledger that is at a position which it can't
+// reach. Its consumers go on from there, once they run.
 var standstill = retry.Policy{First: 100 * time.Millisecond, Longest: 3 * time.Second, Patience: 30 * time.Second} // tests have less
 
 // betweenHolds is how long consumers have to themselves between two holds.
@@ -25,23 +25,23 @@ var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Seco
 //	a hold ends with                  then
 //	a swap                            it is done
 //	no swap, and nothing is wrong     a pause, what came meanwhile is read, and it is held again
-//	a ledger where none can come to   likewise, until that has stood there for too long
+//	a ledger that it can't reach      likewise, until that hasn't moved for too long
 //	any other error                   that is returned
 func (p *part) finish(ctx context.Context) error {
 	pauses := betweenHolds.Start()
 	var still *retry.Backoff
-	var stands ledger.Position
+	var at ledger.Position // of still
 	for n := 1; ; n++ {
 		missed, err := p.held(ctx)
 		unreachable, stuck := errors.AsType[*ingest.UnreachableError](err)
 		switch {
 		case stuck:
-			if still == nil || stands != unreachable.Until {
-				still, stands = standstill.Start(), unreachable.Until
+			if still == nil || at != unreachable.Until {
+				still, at = standstill.Start(), unreachable.Until
 				p.notef("waiting for the consumers to go on: %v", err)
 			}
 			if err := still.Next(ctx); errors.Is(err, retry.ErrPatience) {
-				return fmt.Errorf("the live ledger has stood for %v where a rebuild can't come to: %w; start a consumer, which goes on from there; or %s",
+				return fmt.Errorf("the live ledger has been for %v at a position that a rebuild can't reach: %w; start a consumer, which goes on from there; or %s",
 					standstill.Patience, unreachable, health.LedgerRemedy)
 			} else if err != nil {
 				return err

@@ -18,7 +18,7 @@ import (
 // The hashes of shard 2 of 5 are from 6666666666666667 on and below 999999999999999a.
 const below, beyond = "0..40@6000000000000000", "0..40@a000000000000000"
 
-// waiting has rebuilds wait so long for a ledger that stands where they can't come to.
+// waiting has rebuilds wait so long for a ledger that is at a position that they can't reach.
 func waiting(t *testing.T, patience time.Duration) {
 	t.Helper()
 	was := standstill

@@ -198,7 +198,7 @@ const mostHeaders = 100
 // where the message says so: what the broker refuses for its size.
 func sameRecord(letter *kgo.Record, record Published, own int, message string) string {
 	withoutValue := letter.Value == nil && record.WithoutValue &&
-		strings.Contains(message, "the original stands at its source offset")
+		strings.Contains(message, "the original is at its source offset")
 	if withoutValue && letter.Key == nil && own == 0 { // too large even so
 		return ""
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// kafkaFacts is what Kafka says. What couldn't be asked has its error instead, each
+// kafkaFacts is what Kafka says. What couldn't be queried has its error instead, each
 // one line for a person.
 type kafkaFacts struct {
 	bootstrap []reached // the configured addresses
-	err       error     // of asking for metadata: then nothing else is known
+	err       error     // of the request for metadata: then nothing else is known
 	cluster   string
 	brokers   []brokerFacts
 	topics    []topicFacts

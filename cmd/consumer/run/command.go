@@ -204,7 +204,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	return err
 }
 
-// sayLayouts logs what the configured layouts come to, and warns of what an
+// sayLayouts logs what the configured layouts result in, and warns of what an
 // operator may not have meant.
 func sayLayouts(cfg *config.Config, log *zap.Logger) error {
 	layouts, warnings, err := cfg.Layouts(time.Now())

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// memoryEvery is how often INFO memory is asked for, of every master: a tenth of a
+// memoryEvery is how often INFO memory is queried, of every master: a tenth of a
 // millisecond.
 const memoryEvery = 10 * time.Second
 

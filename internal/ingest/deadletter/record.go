@@ -32,7 +32,7 @@ func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Rea
 	// future to be taken.
 	l := deadLetter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
 	if rec.Oversize > 0 {
-		message = fmt.Sprintf("%s (%d bytes; the original stands at its source offset)", message, rec.Oversize)
+		message = fmt.Sprintf("%s (%d bytes; the original is at its source offset)", message, rec.Oversize)
 	}
 	copied, dropped := 0, 0
 	rec.EachHeader(func(key, value []byte) {
@@ -59,7 +59,7 @@ func (l *deadLetter) strip(why string) bool {
 	switch {
 	case l.value != nil:
 		l.value = nil
-		ours[1].Value = fmt.Appendf(ours[1].Value, " (without its value: %s; the original stands at its source offset)", why)
+		ours[1].Value = fmt.Appendf(ours[1].Value, " (without its value: %s; the original is at its source offset)", why)
 	case l.key != nil || len(l.headers) > l.ours:
 		l.key, l.headers = nil, ours
 	default:

@@ -197,7 +197,7 @@ func (d *Decoder) attributeTime(recordTime int64) (int64, *Bad) {
 }
 
 // ID is the id of the event that was decoded last, also of a bad one: the data's own,
-// else the CloudEvent's. It is nil where there is none, none that is a string or an
+// else the CloudEvent's. It is nil if there is none, none that is a string or an
 // integer of 1 to 256 bytes, or where the value isn't JSON. It holds until the next
 // Decode. Nothing rests on it but that the event can be found again.
 func (d *Decoder) ID() []byte {

@@ -75,7 +75,7 @@ type object struct {
 	members []*member
 	longest int // bytes that a name of ours can take in JSON
 	// own are the members that are called as a field is, whatever they are; nil
-	// where there is none.
+	// if there is none.
 	own [ownFields]*member
 	// first is a member whose plain has so many bytes; its next is another.
 	first [maxPathBytes + 3]*member

@@ -1,11 +1,11 @@
-// Package fetch asks Kafka for one partition's records, one request at a time,
+// Package fetch requests one partition's records of Kafka, one request at a time,
 // through kafka-go's Transport: routing, connections, TLS, SASL and versions are
 // its own, while request and response are read and written here
-// (protocol.RawExchanger), into a buffer that is asked for once the response's
+// (protocol.RawExchanger), into a buffer that is taken once the response's
 // length is known.
 //
 // Every call ends: with its context, or MaxWait and Grace after it was sent, which
-// is once the time has passed that the broker asked for with its last answer. What a
+// is once the throttle time of the broker's last answer has passed. What a
 // call that was given up still holds comes back when its exchange on the
 // connection has ended, which the same deadline bounds.
 //
@@ -63,8 +63,8 @@ const (
 	// Grace is how long a call may take beyond MaxWait. Without it a broker that
 	// hangs would hold the call for ever.
 	Grace = 5 * time.Second
-	// MaxThrottle is the longest that a broker is left alone because it asked for it.
-	// Kafka's brokers ask for a few seconds, about ten at most, unless a record batch
+	// MaxThrottle is the longest throttle time that is waited out.
+	// Kafka's brokers answer with a few seconds, about ten at most, unless a record batch
 	// is larger than what the quota lets through in that time.
 	MaxThrottle = time.Minute
 	// DefaultMaxWait is Kafka's own default.
@@ -86,7 +86,7 @@ type Fetcher struct {
 	Partition int
 	// MaxWait is how long the broker waits for the first record, to the ms.
 	MaxWait time.Duration // 0: DefaultMaxWait
-	// MaxBytes is what the broker is asked for at most. A first batch that is
+	// MaxBytes is the most that a request lets the broker send. A first batch that is
 	// larger comes whole.
 	MaxBytes    int32 // 0: DefaultMaxBytes
 	MaxResponse int64 // bytes; 0: DefaultMaxResponse
@@ -97,7 +97,7 @@ type Fetcher struct {
 	exchange    *exchange
 	correlation int32
 	given       []*exchange // calls given up, whose exchange may still go on
-	notBefore   time.Time   // the broker asked to be left alone until then
+	notBefore   time.Time   // the throttle time of its last answer ends then
 }
 
 // Response is what the partition's leader said. It is valid until Release, which
@@ -122,8 +122,8 @@ type Response struct {
 // isn't known.
 func (r *Response) Answered() bool { return r.HighWatermark >= 0 && r.Err == nil }
 
-// Fetch asks for the records from an offset on, at read_committed, once the broker
-// wants to be asked again. Errors wrap
+// Fetch requests the records from an offset on, at read_committed, once the broker's
+// throttle time is over. Errors wrap
 // the context's, the connection's, or one of this package's; what the broker
 // answers, an error too, is in the Response.
 func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
@@ -170,7 +170,7 @@ func (f *Fetcher) leaveAlone(d time.Duration) {
 	}
 }
 
-// Pause waits as the broker asked, and holds nothing meanwhile.
+// Pause waits until the broker's throttle time is over, and holds nothing meanwhile.
 func (f *Fetcher) Pause(ctx context.Context) error {
 	d := time.Until(f.notBefore)
 	if d <= 0 {

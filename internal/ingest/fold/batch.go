@@ -27,7 +27,7 @@ import (
 // Hash is the hash of a member's id, by which a sweep is ordered: xxHash64.
 func Hash(id []byte) uint64 { return xxhash.Sum64(id) }
 
-// maxPerHash is the most member-windows that the changes of one hash may come to.
+// maxPerHash is the most member-windows that the changes of one hash may take.
 const maxPerHash = 1000
 
 // Result says what became of an event that was to be folded.
@@ -249,7 +249,7 @@ func (b *Batch) fits(hash uint64, chain int32, width int) bool {
 	return sum <= maxPerHash
 }
 
-// width is what a member's changes come to at most, in member-windows.
+// width is the most that a member's changes take, in member-windows.
 func (b *Batch) width(m *member) int {
 	n := b.targets.width(m.target)
 	for i := m.more; i != 0; {

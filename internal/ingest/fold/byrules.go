@@ -120,7 +120,7 @@ func (ts *targets) windowRule(w int32) int32 {
 	return ts.byRules.windows[w]
 }
 
-// merge is what two changes by a rule come to.
+// merge is the one change that two by a rule result in.
 func (ts *targets) merge(rule int32, points, time, more, at int64) (int64, int64) {
 	if rule == 0 {
 		return addPoints(points, more), later(time, at)
@@ -218,7 +218,7 @@ func (b *Batch) change(at int, p part) {
 	}
 }
 
-// partsOf are the changes that an event comes to, each of another target: at least one, as a
+// partsOf are the changes that an event results in, each of another target: at least one, as a
 // window takes it.
 func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part, Result) {
 	by := &ts.byRules

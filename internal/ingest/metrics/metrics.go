@@ -1,7 +1,7 @@
 // Package metrics shows Prometheus what a consumer counts.
 //
 // Nothing is counted here: ingest.Stats and the consumer hold the numbers, and a
-// Collector reads them when it is asked. So there is one count of everything, the one
+// Collector reads them at each scrape. So there is one count of everything, the one
 // that the last line of the log and the tests go by as well, and what a process has no
 // more, a partition that went to another, isn't shown by it any more.
 package metrics

@@ -61,7 +61,7 @@ type Record struct {
 // Aborted is an aborted transaction of a producer, from the offset First on.
 type Aborted struct{ Producer, First int64 }
 
-// Memory is asked before anything of size is allocated. Take answers at once.
+// Memory grants whatever of size is allocated, before it is. Take answers at once.
 type Memory interface {
 	Take(bytes int64) bool
 	Release(bytes int64)

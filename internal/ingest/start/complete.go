@@ -15,7 +15,7 @@ import (
 // Beginning is where one partition of a topic begins: what Kafka answered for it.
 type Beginning struct {
 	Log       kafkaconn.Log
-	Since     int64       // the first offset of the time asked for, or -1
+	Since     int64       // the first offset of the requested time, or -1
 	First     First       // the log's first record
 	Trail     trail.Trail // that the group committed
 	Committed int64       // the offset that it committed; 0 without one

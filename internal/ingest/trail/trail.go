@@ -52,7 +52,7 @@ func (t *Trail) last() mark {
 func (t *Trail) LastTime() int64 { return t.last().time }
 
 // Latest bounds the times of the records before an offset by the first mark at or after
-// it. It is false where there is none.
+// it. It is false if there is none.
 func (t *Trail) Latest(offset int64) (int64, bool) {
 	for _, m := range t.marks[:t.n] {
 		if m.offset >= offset {

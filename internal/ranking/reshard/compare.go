@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// sum is what a window's rows come to.
+// sum is how many rows a window has, and the sum of their hashes.
 type sum struct {
 	members int64
 	hash    uint64 // the sum of those of the rows, modulo 2^64

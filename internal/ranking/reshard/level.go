@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// LevelError says that the shards didn't come to the same positions in time.
+// LevelError says that the shards weren't at the same positions in time.
 type LevelError struct {
 	Waited time.Duration
 	What   string

@@ -55,7 +55,7 @@ type Step int
 
 // Steps, in their order.
 const (
-	Leveling  Step = iota // consumers come to the end of their batches
+	Leveling  Step = iota // consumers finish their batches
 	Copying               // ingestion is held up
 	Comparing             // the copy is read again
 	Switching             // readers and consumers take the copy up

@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Choice is what a rebuild was asked for.
+// Choice is what a rebuild is to do.
 type Choice struct {
 	Boards []string // to be replaced; none is all
 	// AcceptIncomplete goes on where a window that is kept, or replaced in part, lacks
