@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"sync"
@@ -32,17 +33,23 @@ func reshards(t *testing.T, place *harness.Place, to int) (said struct {
 }
 
 // Replicas are there all the time, of the old configuration and of the new one; a reshard is
-// killed while it copies, and members earn points meanwhile.
+// killed while it copies, and members earn points meanwhile, on boards by several rules. Two of
+// them are banned.
 func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	testenv.Slow(t)
 	// By itself: its consumers and its traffic would take what tests with deadlines need.
-	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"redis.shards": "1"}})
+	began := time.Now()
+	settings := harness.Ruled(began.Add(-time.Hour), began.Add(time.Hour)) // boards by several rules, a season
+	settings["redis.shards"] = "1"
+	place := banning(t, settings)
 	ctx, stop := context.WithCancel(t.Context())
 	var traffic sync.WaitGroup
 	traffic.Go(func() {
+		luck := rand.New(rand.NewPCG(1, 2))
 		for n := 0; ctx.Err() == nil; n++ {
 			for i := range 15 {
-				place.Stream(context.WithoutCancel(ctx), t, harness.Record(i%3, fmt.Sprintf(`{"user_id":"u%d","points":%d,"board":["global","b%d"]}`, (i*13+n*7)%500, i%9-1, i%5)))
+				event := map[string]any{"event_id": fmt.Sprintf("%d-%d", n, i), "occurred_at": time.Now().Add(-time.Duration(luck.IntN(7200)) * time.Second).UTC().Format(time.RFC3339Nano)}
+				place.Stream(context.WithoutCancel(ctx), t, harness.RuledEvent(luck, i%3, fmt.Sprintf("u%d", (i*13+n*7)%500), event))
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -70,6 +77,8 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 			place.Start(t).Log.Await(t, within, "redis.shards is")
 		}
 		if to == 2 {
+			orders(t, place, "ban", "u7", "--reason", "aimbot") // who is hidden goes along
+			orders(t, place, "ban", "u9", "--board", "arena", "--reason", "boosted")
 			killed(t, place, 3, to)
 		}
 		said := reshards(t, place, to)
@@ -113,6 +122,12 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 			t.Errorf("%v doesn't say %q:\n%s", c.args, c.says, out)
 		}
 	}
+	isGone(t, place, "u7")
+	equalsOracle(t, place, func(board, member string) bool {
+		return member == "u7" || member == "u9" && board == "arena"
+	})
+	orders(t, place, "unban", "u7")
+	orders(t, place, "unban", "u9", "--board", "arena")
 	place.TerminateAll(t)
 	place.Check(t)
 }
