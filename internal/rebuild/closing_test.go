@@ -21,39 +21,41 @@ func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped
 	was := outrun
 	outrun = 3
 	defer func() { outrun = was }()
-	p := newPlace(t, 1, 0)
-	p.publish(2000, 7)
-	p.begin()
-	consumer := p.consumer()
-	to := func(at int64) {
-		require.NoError(t, consumer.To(t.Context(), 0, map[string]ledger.Position{topic + "/0": ledger.At(at)}))
-	}
-	at := int64(20)
-	to(at)
-	p.job.MaxHold = 600 * time.Millisecond
-	var rounds atomic.Int64
-	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-		a := cmd.Args()
-		if len(a) < 5 || !has(cmd, topic+"/0") || !strings.HasPrefix(a[3].(string), p.key("~")) || !strings.HasSuffix(a[3].(string), "ledger") || a[2].(int) < 7 {
-			return do(ctx, cmd)
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 0)
+		p.publish(2000, 70)
+		p.begin()
+		consumer := p.consumer()
+		to := func(at int64) {
+			require.NoError(t, consumer.To(t.Context(), p.at, map[string]ledger.Position{topic + "/0": ledger.At(at)}))
 		}
-		time.Sleep(p.job.MaxHold * 2 / 3) // a piece of the shadow's
-		err := do(ctx, cmd)
-		if p.redis.Exists(t.Context(), p.key("hold")).Val() == 0 && at < 2000 {
-			rounds.Add(1)
-			at += 10
-			to(at)
-		}
-		return err
-	}))
-	ctx, stop := context.WithTimeout(t.Context(), within)
-	defer stop()
-	r, err := p.job.Run(ctx)
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Greater(t, rounds.Load(), int64(2*outrun))
-	require.Contains(t, strings.Join(p.notes, " "), "isn't close yet")
-	require.Less(t, at, int64(2000), "the consumers never came to the log's end")
-	require.Equal(t, ledger.At(at).String(), p.position(0))
-	p.nothingLeft()
+		at := int64(20)
+		to(at)
+		p.job.MaxHold = 600 * time.Millisecond
+		var rounds atomic.Int64
+		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
+			a := cmd.Args()
+			if len(a) < 5 || !has(cmd, topic+"/0") || !strings.HasPrefix(a[3].(string), p.key("~")) || !strings.HasSuffix(a[3].(string), "ledger") || a[2].(int) < 7 {
+				return do(ctx, cmd)
+			}
+			time.Sleep(p.job.MaxHold * 2 / 3) // a piece of the shadow's
+			err := do(ctx, cmd)
+			if p.redis.Exists(t.Context(), p.key("hold")).Val() == 0 && at < 2000 {
+				rounds.Add(1)
+				at += 10
+				to(at)
+			}
+			return err
+		}))
+		ctx, stop := context.WithTimeout(t.Context(), within)
+		defer stop()
+		r, err := p.job.Run(ctx)
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Greater(t, rounds.Load(), int64(2*outrun))
+		require.Contains(t, strings.Join(p.notes, " "), "isn't close yet")
+		require.Less(t, at, int64(2000), "the consumers never came to the log's end")
+		require.Equal(t, ledger.At(at).String(), p.position(p.at))
+		p.nothingLeft()
+	})
 }

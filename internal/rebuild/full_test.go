@@ -54,15 +54,17 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 }
 
 func TestAHoldOrASwapWithoutRoomEndsTheRebuildToo(t *testing.T) {
-	p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), 1, 100, 10)
-	p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
-	p.job.Watch.Reading = func(int64, func() int64) func() {
-		return func() { require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", "1").Err()) }
-	}
-	began := time.Now()
-	_, err := p.job.Run(t.Context())
-	var full *shadow.FullError
-	require.ErrorAs(t, err, &full)
-	require.Less(t, time.Since(began), soon)
-	p.nothingLeft()
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), of, 100, 10)
+		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
+		p.job.Watch.Reading = func(int64, func() int64) func() {
+			return func() { require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", "1").Err()) }
+		}
+		began := time.Now()
+		_, err := p.job.Run(t.Context())
+		var full *shadow.FullError
+		require.ErrorAs(t, err, &full)
+		require.Less(t, time.Since(began), soon)
+		p.nothingLeft()
+	})
 }
