@@ -1,7 +1,7 @@
 package chaos
 
 // Events of all sorts, repeatable by their seed: corrections, ties, several boards and rules,
-// old ones, early and late ones, CloudEvents, tombstones, bad ones and ones that overflow.
+// old ones, early and late ones, repeats, CloudEvents, tombstones, bad ones and ones that overflow.
 
 import (
 	"encoding/json"
@@ -17,12 +17,20 @@ import (
 // members is how many there are: enough that a burst's batch is swept in many pieces.
 const members = 6000
 
+// The events of the first of them repeat ids: of those in one partition some are within the
+// distance at which a repeat is a duplicate, and some are further apart and count.
+const (
+	repeaters  = members / 10
+	duplicates = 3000
+)
+
 // event is a record of an event for a partition.
 func event(r *rand.Rand, partition int) *kgo.Record {
-	now := time.Now().UTC()
-	value := map[string]any{
-		"event_id": fmt.Sprintf("e%d", r.Uint64()), "user_id": fmt.Sprintf("m%d", r.IntN(members)), "points": points(r),
+	now, member, id := time.Now().UTC(), r.IntN(members), r.Uint64()
+	if member < repeaters {
+		id %= 3
 	}
+	value := map[string]any{"event_id": fmt.Sprintf("e%d", id), "user_id": fmt.Sprintf("m%d", member), "points": points(r)}
 	switch r.IntN(8) {
 	case 0:
 		value["board"] = "eu"

@@ -31,6 +31,7 @@ const (
 	ofRedis     = "redis"
 	ofKafka     = "kafka"
 	ofRebuilds  = "rebuilds"
+	ofBans      = "bans"
 )
 
 var faults = slices.Concat([]fault{
@@ -39,7 +40,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults)
+}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults)
 
 // beside reports whether two faults may be on at once.
 func (f fault) beside(g fault) bool {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,8 +23,8 @@ import (
 // anything.
 const many = 10
 
-// hollow is what a run lacks whose difference from the oracle is to mean anything: events,
-// standings, faults, and of each kind that was tried often as many that took effect as not.
+// hollow is what a run lacks whose difference from the oracle is to mean anything: events, repeats,
+// standings, hidden ones, faults, and of each kind that was tried often as many that took effect as not.
 func (r *Report) hollow() []string {
 	var lacks []string
 	if len(r.Modes) == 0 {
@@ -35,6 +36,12 @@ func (r *Report) hollow() []string {
 		}
 		if m.Standings == 0 {
 			lacks = append(lacks, m.Mode+": no standing was compared")
+		}
+		if m.Events.Repeats == 0 {
+			lacks = append(lacks, m.Mode+": no event was a repeat")
+		}
+		if m.Hidden == 0 {
+			lacks = append(lacks, m.Mode+": no banned member's standing was compared")
 		}
 		if !slices.ContainsFunc(m.Faults, func(f FaultReport) bool { return f.TookEffect > 0 }) {
 			lacks = append(lacks, m.Mode+": no fault took effect")
@@ -51,7 +58,7 @@ func (r *Report) hollow() []string {
 // full is a run that lacks nothing.
 func full() *Report {
 	return &Report{Modes: []ModeReport{{
-		Mode: plain, Events: Events{InLog: 1}, Standings: 1,
+		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1,
 		Faults: []FaultReport{{Kind: rebuildEnds, Tried: many, TookEffect: many / 2}},
 	}}}
 }
@@ -69,6 +76,8 @@ func TestARunInWhichNothingHappenedFails(t *testing.T) {
 		"an empty mode":   {func(r *Report) { r.Modes = append(r.Modes, ModeReport{Mode: rdb}) }, "rdb: no fault took effect"},
 		"no events":       {func(r *Report) { r.Modes[0].Events = Events{Published: 9} }, "plain: no event was in the log"},
 		"no standings":    {func(r *Report) { r.Modes[0].Standings = 0 }, "plain: no standing was compared"},
+		"no repeats":      {func(r *Report) { r.Modes[0].Events.Repeats = 0 }, "plain: no event was a repeat"},
+		"nobody hidden":   {func(r *Report) { r.Modes[0].Hidden = 0 }, "plain: no banned member's standing was compared"},
 		"no faults":       {func(r *Report) { r.Modes[0].Faults = nil }, "plain: no fault took effect"},
 		"faults in vain":  {func(r *Report) { r.Modes[0].Faults[0].TookEffect = 0 }, "plain: no fault took effect"},
 		"a kind often so": {func(r *Report) { r.Modes[0].Faults[0].TookEffect-- }, "rebuild: to its end: of 10 tries only 4 took effect"},
@@ -121,6 +130,9 @@ func TestAWrongBoardInAShardOfAClusterIsNoticed(t *testing.T) {
 	member, score := first[0].Member.(string), first[0].Score
 	with := func(score float64) redis.Z { return redis.Z{Member: member, Score: score} }
 	its := fmt.Sprintf("%s: %q", board, member)
+	banned := strings.TrimPrefix(alwaysBanned, ":")
+	where := w.hides(t, banned)
+	hidden, visible := w.place.KeyOf(banned, where+":hidden"), w.place.KeyOf(banned, where)
 	for name, tamper := range map[string]struct {
 		key  string
 		do   func(context.Context) error
@@ -131,6 +143,8 @@ func TestAWrongBoardInAShardOfAClusterIsNoticed(t *testing.T) {
 			return c.ZAdd(ctx, key, with(math.Nextafter(score, math.Inf(1)))).Err()
 		}, its + ": want"},
 		"somebody missing":     {key, func(ctx context.Context) error { return c.ZRem(ctx, key, member).Err() }, its + " is missing"},
+		"a hidden point more":  {hidden, func(ctx context.Context) error { return c.ZIncrBy(ctx, hidden, 1, banned).Err() }, where + `:hidden: "m0": want`},
+		"a banned one shown":   {visible, func(ctx context.Context) error { return c.ZAdd(ctx, visible, redis.Z{Member: banned}).Err() }, where + `: "m0" must not be there`},
 		"on another shard too": {elsewhere, func(ctx context.Context) error { return c.ZAdd(ctx, elsewhere, with(score)).Err() }, "belongs on 0 of"},
 		"no sorted set":        {key, func(ctx context.Context) error { return c.Del(ctx, key).Err() }, board + ": \""},
 		"one that never goes":  {key, func(ctx context.Context) error { return c.Persist(ctx, key).Err() }, board + ": goes at"},
@@ -152,4 +166,17 @@ func TestAWrongBoardInAShardOfAClusterIsNoticed(t *testing.T) {
 	if found := w.compare(); len(found) > 0 {
 		t.Errorf("nothing is wrong any more, and the verdict says %q", found)
 	}
+}
+
+// hides is a board's window of the default rule in which a member is hidden.
+func (w *world) hides(t *testing.T, member string) string {
+	t.Helper()
+	all := w.place.Hidden(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, ok := all[name][member]; ok && strings.HasPrefix(name, "global:") {
+			return name
+		}
+	}
+	t.Fatalf("%s is hidden in no window of global", member)
+	return ""
 }

@@ -39,6 +39,7 @@ type ModeReport struct {
 	Sweeps      int            `json:"sweeps_resumed"`
 	Boards      int            `json:"boards"` // compared
 	Standings   int            `json:"standings"`
+	Hidden      int            `json:"hidden"` // standings of banned members, compared too
 	Letters     int            `json:"dead_letters"`
 	Differences []string       `json:"differences"`
 	// Wrong is what failed and isn't about what there was at the end: a recovery or a
@@ -96,6 +97,7 @@ type Events struct {
 	Bad       int `json:"bad"`
 	Late      int `json:"late"`
 	Empty     int `json:"empty"` // tombstones
+	Repeats   int `json:"repeats"`
 }
 
 // Reads are those of boards.
@@ -180,8 +182,8 @@ func (r *Report) write(w io.Writer) {
 	row("  aborted", func(m ModeReport) any { return m.Events.Aborted })
 	row("  outcome unknown", func(m ModeReport) any { return m.Events.Unknown })
 	row("in the log, committed", func(m ModeReport) any { return m.Events.InLog })
-	row("  bad, late, empty", func(m ModeReport) any {
-		return fmt.Sprintf("%d, %d, %d", m.Events.Bad, m.Events.Late, m.Events.Empty)
+	row("  bad, late, empty, repeats", func(m ModeReport) any {
+		return fmt.Sprintf("%d, %d, %d, %d", m.Events.Bad, m.Events.Late, m.Events.Empty, m.Events.Repeats)
 	})
 	row("reads answered", func(m ModeReport) any { return m.Reads.Answered })
 	row("  refused during a fault", func(m ModeReport) any { return m.Reads.Refused })
@@ -193,6 +195,7 @@ func (r *Report) write(w io.Writer) {
 	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
 	row("boards compared", func(m ModeReport) any { return m.Boards })
 	row("  standings in them", func(m ModeReport) any { return m.Standings })
+	row("  hidden ones beside them", func(m ModeReport) any { return m.Hidden })
 	row("dead letters", func(m ModeReport) any { return m.Letters })
 	row("difference from the oracle", func(m ModeReport) any {
 		if len(m.Differences) == 0 {

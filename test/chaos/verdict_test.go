@@ -63,6 +63,7 @@ func (w *world) judge(m *ModeReport) {
 	// Who is told to end between two generations has none to commit by: a last takeover
 	// is waited for, whose workers commit where they start.
 	found(func(t testing.TB) { w.place.AwaitCommitted(t, settledWithin) })
+	found(w.recall)
 	w.readers.stop()
 	w.readers.mu.Lock()
 	m.Reads = w.readers.reads
@@ -129,6 +130,7 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 	}
 	counts := w.place.Oracle(t).Counts()
 	m.Events.Bad, m.Events.Late, m.Events.Empty = int(counts.DeadLettered()), int(counts.Late), int(counts.Skipped)
+	m.Events.Repeats = int(counts.Duplicates)
 }
 
 // accounted has every consumer that ended in order account for what it consumed, and
@@ -170,6 +172,9 @@ func (w *world) sum(m *ModeReport) {
 		for _, members := range w.place.Boards(t) {
 			m.Boards++
 			m.Standings += len(members)
+		}
+		for _, members := range w.place.Hidden(t) {
+			m.Hidden += len(members)
 		}
 		m.Letters = len(w.place.DeadLetters(t))
 	})...)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,10 @@ type world struct {
 	// rebuildTook is how long the last rebuild took that came to its end, ms.
 	rebuildTook atomic.Int64
 
+	// orders are what became of the last order to ban somebody or not, by <board>:<member>. Two
+	// faults of bans aren't on at once, so one goroutine has them at a time.
+	orders map[string]order
+
 	mu         sync.Mutex
 	partitions int
 	ended      []string // consumers that ended by themselves, and how
@@ -72,7 +77,7 @@ type slot struct {
 // newWorld starts servers, consumers, producers and readers.
 func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
-	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now()}
+	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
 	w.rebuildTook.Store(300) // of a log that has just begun
 	w.disturbed.Store(1)
 	w.startKafka(t)
@@ -81,6 +86,8 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
 		Settings: with(quick, seasonal(), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
 	})
+	w.place.Settings["kafka.bans_topic"] = w.place.Topic + ".bans"
+	w.banFirst(t)
 	for range consumers {
 		w.slots = append(w.slots, &slot{consumer: w.place.Start(t)})
 	}
@@ -91,12 +98,14 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	return w
 }
 
-// seasonal are boards by several rules, and a season that ends in the middle of what goes wrong.
+// seasonal are boards by several rules, repeats, and a season that ends in the middle of what goes wrong.
 // What begins before it is early where a board has no other period.
 func seasonal() map[string]string {
 	const starting = 10 * time.Second // a world
 	now, lasts := time.Now(), *duration/time.Duration(strings.Count(*modes, ",")+1)
-	return harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
+	settings := harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
+	settings["event.duplicates"] = strconv.Itoa(duplicates)
+	return settings
 }
 
 // startKafka starts a Kafka with a second listener, which is behind a network.

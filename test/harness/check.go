@@ -21,7 +21,8 @@ import (
 // that was published here counts once, and nothing else does.
 //
 //	the ledger stands at the log's ends
-//	every sorted set, member by member, to the last bit of a score
+//	every sorted set, member by member, to the last bit of a score; who is in Banned is in the
+//	  hidden one
 //	the listing of windows, and when their keys go
 //	every bad record is on the dead-letter topic once or more, and no other is, but for
 //	  what may have gone with the topic by DeleteDeadLetters
@@ -46,7 +47,9 @@ func (p *Place) CheckBoards(t testing.TB) {
 	}
 	d := &oracle.Differences{}
 	d.Texts("listed windows", want.Windows, p.Hash(t, "windows"))
-	d.Boards(want.Boards, p.Boards(t))
+	shown, hidden := p.split(want.Boards)
+	d.Boards(shown, p.Boards(t))
+	d.Boards(hidden, p.hidden(t, hiddenSuffix))
 	p.expiries(t, d, want.Expires)
 	d.Texts("names", want.Names, p.Names(t))
 	p.listings(t, d, want)
@@ -67,7 +70,7 @@ func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expect
 	}
 	for name := range want.Boards {
 		for shard, listed := range shards {
-			there, err := p.redis.Exists(t.Context(), p.KeyIn(shard, name)).Result()
+			there, err := p.redis.Exists(t.Context(), p.KeyIn(shard, name), p.KeyIn(shard, name+hiddenSuffix)).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,14 +96,20 @@ func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]in
 	t.Helper()
 	const near = 5 * time.Second
 	for name, at := range want {
-		there := 0
+		there, keys := 0, []string(nil)
 		for shard := range p.Shards() {
+			keys = append(keys, p.KeyIn(shard, name))
+			if len(p.Banned) > 0 {
+				keys = append(keys, p.KeyIn(shard, name+hiddenSuffix))
+			}
+		}
+		for _, key := range keys {
 			before := p.RedisTime(t)
-			left, err := p.redis.PTTL(t.Context(), p.KeyIn(shard, name)).Result()
+			left, err := p.redis.PTTL(t.Context(), key).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left == -2 && p.Shards() > 1 { // nobody in it is on this shard
+			if left == -2 && len(keys) > 1 { // nobody in it is on this shard, or hidden there
 				continue
 			}
 			there++

@@ -62,6 +62,8 @@ type Place struct {
 	// Settings of every consumer that is started from now on, by their names in the
 	// configuration.
 	Settings map[string]string
+	// Banned are those who have to be hidden, as Bans has them; a test sets it.
+	Banned map[string]bool
 
 	client *kgo.Client
 	admin  *kadm.Client

@@ -227,10 +227,16 @@ const hiddenSuffix = ":hidden"
 // Hidden are the standings that banned members have, as Boards are those that are shown.
 func (p *Place) Hidden(t testing.TB) map[string]map[string]uint64 {
 	t.Helper()
+	return p.hidden(t, "")
+}
+
+// hidden is Hidden, with a suffix to the names.
+func (p *Place) hidden(t testing.TB, suffix string) map[string]map[string]uint64 {
+	t.Helper()
 	all := map[string]map[string]uint64{}
 	err := p.EachName(t.Context(), func(_, name string) {
-		if of, ok := strings.CutSuffix(name, hiddenSuffix); ok && all[of] == nil {
-			all[of] = p.Board(t, name)
+		if of, ok := strings.CutSuffix(name, hiddenSuffix); ok && all[of+suffix] == nil {
+			all[of+suffix] = p.Board(t, name)
 		}
 	})
 	if err != nil {
