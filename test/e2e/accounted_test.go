@@ -58,6 +58,7 @@ func TestResultsAddUpToWhatWasConsumedThroughRebalances(t *testing.T) {
 	began := time.Now()
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{
 		"periods.monthly.enabled": "false", "periods.yearly.enabled": "false", "lateness": "10d", "fold_memory": "32MiB",
+		"redis.shards": "5", // each with a ledger of its own to add up over
 	}})
 	rich := func(points int) *kgo.Record { // in the same week, should another begin meanwhile
 		return harness.Record(0, fmt.Sprintf(`{"user_id":"rich","points":%d,"occurred_at":%d}`, points, began.UnixMilli()))

@@ -19,22 +19,30 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 	testenv.Slow(t)
 	// By itself: who finds Redis slow sends it small pieces, and beside other tests it may be
 	// a minute behind at the end.
-	const partitions = 2
-	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB"}})
+	for _, shards := range []string{"1", "5"} {
+		t.Run(shards+" shards", func(t *testing.T) { endsInOrder(t, shards) })
+	}
+}
+
+func endsInOrder(t *testing.T, shards string) {
+	t.Helper()
+	const partitions, events, enough = 2, 30_000, 4 // orderly ends in the middle of the work
+	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB", "redis.shards": shards}})
 	g := generator(t, sample.Options{
 		Seed: 3, Members: 100_000, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 4, Spread: 30 * 24 * time.Hour, Bad: 0.01,
 	})
-	place.Publish(t, records(g, 60_000, partitions)...)
-	cut := 0 // orderly ends in the middle of the work
-	for range 12 {
+	place.Publish(t, records(g, events, partitions)...)
+	cut := 0
+	for range 2 * enough {
 		if place.Behind(t.Context()) == "" { // it was quicker than this test
 			if cut > 0 {
 				break
 			}
-			place.Publish(t, records(g, 60_000, partitions)...)
+			place.Publish(t, records(g, events, partitions)...)
 		}
 		before := fmt.Sprint(place.Ledger(t))
 		consumer := place.Start(t)
+		place.AwaitBegun(t, within) // in every shard: what is committed by then has a ledger to be held against
 		harness.Eventually(t, within, func() string {
 			if !consumer.Running() {
 				t.Fatalf("the consumer has ended: %s", consumer.Log.Tail(5))
@@ -47,7 +55,7 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 		consumer.Terminate(t)
 		place.CheckCommitted(t)
 		if place.Behind(t.Context()) != "" {
-			if cut++; cut == 8 {
+			if cut++; cut == enough {
 				break
 			}
 		}

@@ -25,7 +25,7 @@ func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
 	place := harness.New(t, harness.Options{
 		Partitions: partitions,
 		Settings: map[string]string{
-			"fold_memory": strconv.Itoa(foldMemory), "redis.assume_noeviction": "true",
+			"fold_memory": strconv.Itoa(foldMemory), "redis.assume_noeviction": "true", "redis.shards": harness.ShardsByTurns(t),
 			"periods.weekly.enabled": "false", "periods.monthly.enabled": "false",
 		},
 	})

@@ -78,7 +78,9 @@ func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	testenv.RealKafka(t, "a million events, and replicas that are killed")
 	testenv.RealRedis(t, "a million events")
 	t.Parallel()
-	aMillion(t, harness.New(t, harness.Options{Partitions: millionPartitions, Forgetful: true, Settings: millionSettings}), nil)
+	place := harness.New(t, harness.Options{Partitions: millionPartitions, Forgetful: true, Settings: millionSettings})
+	place.Settings["redis.shards"] = harness.ShardsByTurns(t)
+	aMillion(t, place, nil)
 }
 
 var millionSettings = map[string]string{

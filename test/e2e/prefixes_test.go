@@ -33,11 +33,12 @@ func says(t *testing.T, place *harness.Place, settings map[string]string, args .
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
+// From one shard to five, too.
 func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{
-		"periods.weekly.layout": "wide", "periods.monthly.layout": "wide", "periods.yearly.layout": "wide",
+		"periods.weekly.layout": "wide", "periods.monthly.layout": "wide", "periods.yearly.layout": "wide", "redis.shards": "5",
 	}})
 	round := 0
 	traffic := func() {
@@ -51,7 +52,7 @@ func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 	traffic()
 	old := place.Prefix + "-old"
 	readable := map[string]string{
-		"redis.prefix": old, "kafka.group": place.Group + "-old",
+		"redis.prefix": old, "kafka.group": place.Group + "-old", "redis.shards": "1",
 		"periods.weekly.layout": "readable", "periods.monthly.layout": "readable", "periods.yearly.layout": "readable",
 	}
 	first := place.Start(t, readable)
@@ -61,7 +62,7 @@ func TestFromOneLayoutToAnotherBesideTheFirst(t *testing.T) {
 		}
 		return ""
 	})
-	if code, said := says(t, place, map[string]string{"redis.prefix": old}, "top", "global", "weekly"); code == 0 || !strings.Contains(said, "another configuration") {
+	if code, said := says(t, place, map[string]string{"redis.prefix": old, "redis.shards": "1"}, "top", "global", "weekly"); code == 0 || !strings.Contains(said, "another configuration") {
 		t.Fatalf("another layout under the same prefix: exit code %d: %s", code, said)
 	}
 	second := place.Start(t)

@@ -94,8 +94,7 @@ func TestABoardDeletedUnderTheConsumerHaltsWhoeverTouchesItUntilItIsRestored(t *
 
 func TestALostLedgerHaltsUntilItIsBack(t *testing.T) {
 	t.Parallel()
-	harness.OneShard(t, "it takes the one ledger away and puts it back")
-	place := newPlace(t, harness.Options{})
+	place := newPlace(t, harness.Options{Settings: map[string]string{"redis.shards": "1"}}) // whose one ledger it takes away and puts back
 	c := place.Start(t)
 	place.Publish(t, earned(52, 500, 100, 1)...)
 	place.AwaitCaughtUp(t, within)

@@ -58,11 +58,11 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 // the one who finds the ledger moved, and what the dead one has sent counts.
 func TestALateCallOfADeadOwnerCountsIfItIsStillInOrder(t *testing.T) {
 	t.Parallel()
-	harness.OneShard(t, "the dead owner's call and its successor's have to be of the same one")
 	server := testenv.PrivateRedis(t)
 	network := startProxy(t, server.Addr(), func(int, []string) fate { return fate{} })
 	place := newPlace(t, harness.Options{Redis: server, Settings: map[string]string{
 		"redis.addresses": network.address, "redis.timeout": "60s", "piece_time": "500us",
+		"redis.shards": "1", // so that the dead owner's call and its successor's are of the same one
 	}})
 	place.Publish(t, one(0, "first", 1))
 	dead := place.Start(t)

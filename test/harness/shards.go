@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -29,12 +30,13 @@ func DefaultShards(t testing.TB) int {
 	return n
 }
 
-// OneShard leaves a test out of a run with several shards, for what it does to one of them.
-func OneShard(t testing.TB, why string) {
+// ShardsByTurns is one shard or five, for what takes too long to be tested with both: every run has
+// one of them, and says which.
+func ShardsByTurns(t testing.TB) string {
 	t.Helper()
-	if DefaultShards(t) > 1 {
-		t.Skip("one shard alone: " + why)
-	}
+	n := cmp.Or(os.Getenv(shardsEnv), []string{"1", "5"}[time.Now().Unix()%2])
+	t.Logf("the boards have %s shards this time; %s=%s has it so again", n, shardsEnv, n)
+	return n
 }
 
 // Shards is how many shards the place has.
