@@ -4,6 +4,7 @@ FUZZTIME ?= 10s
 BENCHTIME ?= 1s
 PACKAGES ?= ./...
 N ?= 10000
+WORLDS ?= WhateverHappens|TheSameEveryTime|EveryBrokenVariant
 DURATION ?= 10m
 SEED ?= $(shell date +%s)
 MODES ?= plain,sentinel,rdb,cluster
@@ -52,4 +53,4 @@ chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m 
 		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))
 
 simulate: ## worlds in which everything goes wrong, and broken variants that they notice; N=10000, or the one of SEED= as a story
-	go test -run='WhateverHappens|TheSameEveryTime|EveryBrokenVariant' -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))
+	go test -run='$(WORLDS)' -v -timeout=60m ./test/simulate -args -n=$(N) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))
