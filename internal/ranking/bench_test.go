@@ -174,6 +174,50 @@ func BenchmarkApplyRules(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// What bans cost a piece: Redis's CPU as a share of what the same members take where nobody is
+// banned, where one or a thousand others are, and where one of the piece's members is.
+//
+//	go test -run - -bench ApplyBans -benchtime 300x ./internal/ranking
+func BenchmarkApplyBans(b *testing.B) {
+	const population = 200_000
+	client := testenv.PrivateRedis(b).Client(b)
+	ways := []struct {
+		name   string
+		others int
+		own    bool
+	}{{name: "nobody"}, {name: "1-other", others: 1}, {name: "1000-others", others: 1000}, {name: "1-of-the-members", own: true}}
+	fixtures := make([]*fixture, len(ways))
+	for i, w := range ways {
+		f := newFixture(b, client, fmt.Sprint("bench-bans-", i))
+		preload(b, f, population)
+		for n := range w.others {
+			require.NoError(b, f.store.Ban(b.Context(), Ban{Member: fmt.Sprint("other-", n)}))
+		}
+		if w.own {
+			require.NoError(b, f.store.Ban(b.Context(), Ban{Member: string(benchID(population - 1))}))
+		}
+		fixtures[i] = f
+	}
+	used := make([]time.Duration, len(ways))
+	random := rand.New(rand.NewPCG(1, 2))
+	b.ResetTimer()
+	for n := range b.N {
+		for i := range ways {
+			way := (n + i) % len(ways)
+			f := fixtures[way]
+			f.fill(random, population-1)
+			f.piece.Groups[0].Members[0].ID = benchID(population - 1) // the one who may be banned
+			before := redisCPU(b, client)
+			f.mustApply(b)
+			used[way] += redisCPU(b, client) - before
+		}
+	}
+	for way := 1; way < len(ways); way++ {
+		b.ReportMetric(used[way].Seconds()/used[0].Seconds(), ways[way].name)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
 const benchMembers = 1000
 
 func (f *fixture) fill(random *rand.Rand, population int) {
