@@ -40,10 +40,14 @@ type Keeper struct {
 	Standings Standings
 	Log       *zap.Logger
 
-	mu   sync.Mutex   // one bringing in line at a time; it guards what follows
-	next time.Time    // when the next ban ends, by the standings' clock
-	done int64        // the number of the last one that ended well
-	said map[Key]bool // of whom it was logged that they stay erased
+	// One bringing in line at a time has its turn: it has put something in. No lock, since it
+	// takes as long as a shard is held, and whoever waits for it ends with its own context.
+	turn chan struct{}
+	said map[Key]bool // of whom it was logged that they stay erased; whose turn it is has it
+
+	mu   sync.Mutex
+	next time.Time // when the next ban ends, by the standings' clock
+	done int64     // the number of the last one that ended well
 
 	begun atomic.Int64 // the number of the last one that began
 	woken chan struct{}
@@ -51,7 +55,7 @@ type Keeper struct {
 
 // NewKeeper makes one.
 func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
-	return &Keeper{Follower: f, Standings: s, Log: log, woken: make(chan struct{}, 1), said: map[Key]bool{}}
+	return &Keeper{Follower: f, Standings: s, Log: log, woken: make(chan struct{}, 1), turn: make(chan struct{}, 1), said: map[Key]bool{}}
 }
 
 // Align compares the standings with the topic once, and changes what differs. The topic has to
@@ -59,9 +63,13 @@ func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
 // banned.
 func (k *Keeper) Align(ctx context.Context) error {
 	before := k.begun.Load()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.done > before { // one that began after this call has ended: all partitions start together
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-k.turn }()
+	if k.last() > before { // one that began after this call has ended: all partitions start together
 		return nil
 	}
 	number := k.begun.Add(1)
@@ -96,8 +104,17 @@ func (k *Keeper) Align(ctx context.Context) error {
 	if len(hide)+len(show) > 0 {
 		k.Log.Info("members were hidden or shown as the bans topic says", zap.Int("hidden", len(hide)), zap.Int("shown", len(show)), zap.Int("banned", len(wanted)))
 	}
+	k.mu.Lock()
 	k.next, k.done = next, number
+	k.mu.Unlock()
 	return nil
+}
+
+// last is the number of the last one that ended well.
+func (k *Keeper) last() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.done
 }
 
 // staysErased: what a member had isn't kept, and their events weren't counted, so that to show

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
@@ -127,4 +128,37 @@ func TestABanEndsByItselfWhenTheStandingsClockSaysSo(t *testing.T) {
 		cancel()
 		ended.Wait()
 	})
+}
+
+// A shard that is held keeps whoever hides a member in it waiting. Who waits for that one ends
+// with its own generation all the same, or a process couldn't end before the hold does.
+func TestWhoWaitsForAnotherToBringInLineEndsWithTheirOwnContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keeper(standings(), State{{"", "a"}: of(Key{"", "a"})})
+		held := &heldUp{Standings: k.Standings, until: make(chan struct{})}
+		k.Standings = held
+		var ended sync.WaitGroup
+		ended.Go(func() { assert.NoError(t, k.Align(t.Context())) })
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := make(chan error, 1)
+		ended.Go(func() { gaveUp <- k.Align(ctx) })
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-gaveUp, context.Canceled)
+		close(held.until)
+		ended.Wait()
+	})
+}
+
+// heldUp are standings in which nobody is hidden for a while.
+type heldUp struct {
+	Standings
+
+	until chan struct{}
+}
+
+func (h *heldUp) Ban(ctx context.Context, b Ban) error {
+	<-h.until
+	return h.Standings.Ban(ctx, b)
 }
