@@ -101,6 +101,15 @@ func (f *Follower) Ready(ctx context.Context, offset int64) error {
 	}
 }
 
+// UpToDate waits until the topic has been read to its end as it is now.
+func (f *Follower) UpToDate(ctx context.Context) error {
+	log, err := f.ends(ctx)
+	if err != nil {
+		return err
+	}
+	return f.Ready(ctx, log.End)
+}
+
 func (f *Follower) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -43,19 +43,21 @@ type Keeper struct {
 	// One bringing in line at a time has its turn: it has put something in. No lock, since it
 	// takes as long as a shard is held, and whoever waits for it ends with its own context.
 	turn chan struct{}
-	said map[Key]bool // of whom it was logged that they stay erased; whose turn it is has it
+	said map[Key]bool // of whom it was logged that they stay erased; whose turn it is has it, and late
+	late retry.LogLimit
 
 	mu   sync.Mutex
 	next time.Time // when the next ban ends, by the standings' clock
 	done int64     // the number of the last one that ended well
 
-	begun atomic.Int64 // the number of the last one that began
-	woken chan struct{}
+	begun    atomic.Int64                // the number of the last one that began
+	upToDate func(context.Context) error // the follower's; tests have another
+	woken    chan struct{}
 }
 
 // NewKeeper makes one.
 func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
-	return &Keeper{Follower: f, Standings: s, Log: log, woken: make(chan struct{}, 1), turn: make(chan struct{}, 1), said: map[Key]bool{}}
+	return &Keeper{Follower: f, Standings: s, Log: log, upToDate: f.UpToDate, woken: make(chan struct{}, 1), turn: make(chan struct{}, 1), said: map[Key]bool{}}
 }
 
 // Align compares the standings with the topic once, and changes what differs. The topic has to
@@ -63,6 +65,9 @@ func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
 // banned.
 func (k *Keeper) Align(ctx context.Context) error {
 	before := k.begun.Load()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case k.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -92,13 +97,13 @@ func (k *Keeper) Align(ctx context.Context) error {
 			return fmt.Errorf("bring the bans in line: %w", err)
 		}
 	}
-	for _, b := range show {
-		if b.Erased {
-			k.staysErased(b.Key)
-			continue
-		}
-		if err := k.Standings.Unban(ctx, b.Key); err != nil {
-			return fmt.Errorf("bring the bans in line: %w", err)
+	show = slices.DeleteFunc(show, k.staysErased)
+	if later, err := k.show(ctx, show); err != nil {
+		return fmt.Errorf("bring the bans in line: %w", err)
+	} else if later {
+		show = nil
+		if soon := now.Add(compareAtMost); next.IsZero() || soon.Before(next) {
+			next = soon
 		}
 	}
 	if len(hide)+len(show) > 0 {
@@ -117,14 +122,55 @@ func (k *Keeper) last() int64 {
 	return k.done
 }
 
+// showWithin is how long whoever waits to apply something waits for the topic's end, for others to be
+// shown.
+const showWithin = time.Second
+
+// show shows members again, or reports that they may be shown later. Of two replicas one has read
+// further:
+//
+//	it reads the record of a ban, and hides the member
+//	the other one, which hasn't come to that record, finds the member hidden, and no reason for it
+//
+// So whoever shows anybody has read the topic to its end as it was after they were found to be hidden.
+// While the topic is away nobody is shown.
+func (k *Keeper) show(ctx context.Context, show []Ban) (later bool, err error) {
+	if len(show) == 0 {
+		return false, nil
+	}
+	within, cancel := context.WithTimeout(ctx, showWithin)
+	defer cancel()
+	if err := k.upToDate(within); err != nil {
+		if k.Follower.Waits() == nil && k.late.Due(sayEvery) { // else that is logged
+			k.Log.Warn("members stay hidden whose bans seem to be over or taken back, until the bans topic's end is known: another replica may have read further", zap.Int("members", len(show)), zap.Error(err))
+		}
+		return true, nil
+	}
+	now, err := k.Standings.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	wanted, _ := k.Follower.State().inForce(now)
+	for _, b := range show {
+		if _, banned := wanted[b.Key]; banned {
+			continue
+		}
+		if err := k.Standings.Unban(ctx, b.Key); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // staysErased: what a member had isn't kept, and their events weren't counted, so that to show
 // them would show too little.
-func (k *Keeper) staysErased(key Key) {
-	if !k.said[key] {
-		k.said[key] = true
+func (k *Keeper) staysErased(b Ban) bool {
+	if b.Erased && !k.said[b.Key] {
+		k.said[b.Key] = true
 		k.Log.Warn("a member stays erased although the bans topic doesn't say so any more: what they had isn't kept, so there is nothing to show",
-			zap.String("board", key.Board))
+			zap.String("board", b.Board))
 	}
+	return b.Erased
 }
 
 // differences are what is to be hidden and what is to be shown, in order.
@@ -182,15 +228,33 @@ func (k *Keeper) Watch(ctx context.Context) {
 			logged.Reset()
 			pause = k.pause(ctx, pause)
 		}
-		select {
-		case <-changed: // at once: an operator waits
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if k.wait(ctx, changed, pause) != nil {
 			return
-		case <-k.woken:
-			if retry.Sleep(ctx, compareAtMost) != nil {
-				return
-			}
+		}
+	}
+}
+
+// wait waits for what asks for a comparison, or until the context ends.
+func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
+	due := time.NewTimer(pause)
+	defer due.Stop()
+	woken := k.woken
+	for {
+		select { // a record goes before all else, and at once: an operator waits
+		case <-changed:
+			return nil
+		default:
+		}
+		select {
+		case <-changed:
+			return nil
+		case <-due.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-woken:
+			woken = nil
+			due.Reset(min(pause, compareAtMost))
 		}
 	}
 }

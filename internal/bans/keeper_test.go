@@ -2,6 +2,7 @@ package bans
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,9 @@ import (
 func keeper(s *fake, state State) *Keeper {
 	f := NewFollower(nil, topic, zap.NewNop())
 	f.publish(state, 0)
-	return NewKeeper(f, s, zap.NewNop())
+	k := NewKeeper(f, s, zap.NewNop())
+	k.upToDate = func(context.Context) error { return nil }
+	return k
 }
 
 func standings(held ...Ban) *fake {
@@ -161,4 +164,20 @@ type heldUp struct {
 func (h *heldUp) Ban(ctx context.Context, b Ban) error {
 	<-h.until
 	return h.Standings.Ban(ctx, b)
+}
+
+// A replica that hasn't read the record of a ban yet finds a member hidden by another one that has.
+func TestNobodyIsShownByWhoHasNotReadTheTopicToItsEnd(t *testing.T) {
+	s, a, b := standings(Ban{Key: Key{"", "a"}}, Ban{Key: Key{"", "b"}}), Key{"", "a"}, Key{"", "b"}
+	k := keeper(s, State{})
+	k.upToDate = func(context.Context) error { return errors.New("it is away") }
+	require.NoError(t, k.Align(t.Context())) // and whoever waits for it goes on
+	require.Len(t, s.held, 2)
+	k.upToDate = func(context.Context) error {
+		k.Follower.publish(State{a: of(a)}, 1)
+		return nil
+	}
+	require.NoError(t, k.Align(t.Context()))
+	require.Contains(t, s.held, a)
+	require.NotContains(t, s.held, b)
 }
