@@ -5,6 +5,7 @@ package simulate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -150,7 +151,11 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 		delete(want.Windows, name)
 		delete(want.Expires, name)
 	}
-	boards := sh.boards()
+	boards, listed := sh.boards(), sh.hash(windowsKey)
+	hidden := sh.shown(want.Boards, func(name string) bool { return listed[name] != "" }, func(name string) {
+		delete(want.Boards, name)
+		delete(want.Windows, name)
+	})
 	for name, members := range boards {
 		for user := range members {
 			if other := w.shardOf(user); other != sh {
@@ -160,7 +165,6 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 	var d oracle.Differences
 	d.Boards(want.Boards, boards)
-	listed := sh.hash(windowsKey)
 	if n := w.setup.MaxWindows; n > 0 && int64(len(listed)) > n {
 		w.failf("%d windows are listed, and at most %d may be", len(listed), n)
 	}
@@ -173,11 +177,15 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	if text := d.String(); text != "" {
 		w.failf("the standings differ from the oracle's%s:\n%s", sh.named(), text)
 	}
+	maps.DeleteFunc(want.Names, func(member, _ string) bool { return w.placeOf("", member) == "erased" })
 	sh.checkNames(want.Names)
+	sh.checkHidden(hidden, want.Expires)
 	d = oracle.Differences{}
 	expires := map[string]string{}
 	for name, at := range want.Expires {
-		expires[name] = fmt.Sprint(at)
+		if len(want.Boards[name]) > 0 {
+			expires[name] = fmt.Sprint(at)
+		}
 	}
 	d.Texts("expiry", expires, sh.expiries(want.Boards))
 	if text := d.String(); text != "" {
@@ -217,21 +225,28 @@ func (sh *shard) boards() map[string]map[string]uint64 {
 		if sh.w.over(text) {
 			continue
 		}
-		members := map[string]uint64{}
-		reply, ok := sh.on.redis.Do("ZRANGE", sh.key(listing), "0", "-1", "WITHSCORES").([]any)
-		if !ok {
-			continue
+		if members := sh.zset(listing); members != nil {
+			all[listing] = members
 		}
-		for i := 0; i+1 < len(reply); i += 2 {
-			score, err := strconv.ParseFloat(fmt.Sprint(reply[i+1]), 64)
-			if err != nil {
-				panic(err)
-			}
-			members[fmt.Sprint(reply[i])] = math.Float64bits(score)
-		}
-		all[listing] = members
 	}
 	return all
+}
+
+// zset is a sorted set's; nil of what is none.
+func (sh *shard) zset(name string) map[string]uint64 {
+	reply, ok := sh.on.redis.Do("ZRANGE", sh.key(name), "0", "-1", "WITHSCORES").([]any)
+	if !ok {
+		return nil
+	}
+	members := map[string]uint64{}
+	for i := 0; i+1 < len(reply); i += 2 {
+		score, err := strconv.ParseFloat(fmt.Sprint(reply[i+1]), 64)
+		if err != nil {
+			panic(err)
+		}
+		members[fmt.Sprint(reply[i])] = math.Float64bits(score)
+	}
+	return members
 }
 
 // checkCommits holds that monitors see no lag where there is none.

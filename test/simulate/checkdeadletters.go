@@ -40,7 +40,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 	refused := map[oracle.At]bool{}
 	standings := map[string]map[string]uint64{} // by user
 	for _, sh := range w.shards {
-		for listing, members := range sh.boards() {
+		for listing, members := range sh.standings() {
 			for user, score := range members {
 				if standings[user] == nil {
 					standings[user] = map[string]uint64{}

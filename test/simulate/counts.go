@@ -118,6 +118,8 @@ func kinds() (all []string) {
 		goesBack, timeless, beheaded, lacking, readWhole, readLost, readRefilling, readLacking, alikeIDs, sameIDs,
 		"accounting compared with the oracle's",
 		topicMade, twoTopics,
+		bansMember, bansAll, unbans, erases, bansAway, bansEnds, hides, shows, hidesAgain, earnedHidden, earnedErased,
+		crash+": ban", lateDone+": ban", lostAnswer+": ban", dies+": ban",
 		severalIn, apart, lagging, masterAway, masterSlow, masterFull, oneGoesBack, oneWiped, backMidway, wipedMidway,
 	)
 }

@@ -64,6 +64,7 @@ func (w *world) letThrough() {
 	for _, c := range w.calls {
 		c.until = 0
 	}
+	w.bans.topic.until = time.Time{}
 	for _, sh := range w.shards {
 		sh.on.redis.Evict(sh.key(holdKey))
 		sh.on.outage = outage{}
@@ -94,7 +95,7 @@ func (w *world) settle() bool {
 		if now != last {
 			last, since = now, time.Now()
 		}
-		calm := len(w.late) == 0 && !slices.ContainsFunc(w.kafka.partitions, (*partition).stale) && w.dealt() && w.rebuildsEnded()
+		calm := len(w.late) == 0 && !slices.ContainsFunc(w.kafka.partitions, (*partition).stale) && w.dealt() && w.rebuildsEnded() && w.inLine()
 		if !calm {
 			since = time.Now()
 		}
@@ -144,7 +145,7 @@ func (w *world) standing() string {
 		l := lines[p.field()]
 		fmt.Fprintf(&b, "partition %d: ledger %q, committed %d, log [%d, %d), %s %s %s; ", p.id, ledgers.of(p.id), w.kafka.committed[p.id], p.start, p.stable(), l.State, l.Reason, l.What)
 	}
-	return b.String()
+	return b.String() + w.outOfLine()
 }
 
 // members are who lives, and who is in the group.
@@ -294,13 +295,13 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 		may = append(may, health.HaltGap)
 	}
 	for listing, text := range listings {
-		if !sh.exists(listing) && !w.over(text) {
+		if !sh.exists(listing) && !sh.exists(listing+hiddenSuffix) && !w.over(text) {
 			may = append(may, health.HaltBoard)
 			break
 		}
 	}
 	for _, name := range sh.names() {
-		if _, listed := listings[name]; strings.Contains(name, ":") && !listed {
+		if _, listed := listings[strings.TrimSuffix(name, hiddenSuffix)]; strings.Contains(name, ":") && !listed {
 			may = append(may, health.HaltUnlisted)
 		}
 	}
@@ -353,7 +354,7 @@ func (w *world) shut() {
 		if p.err != nil && w.failed == "" {
 			w.failf("process %d ended with: %v", p.id, p.err)
 		}
-		if memory := p.consumer.Snapshot().Memory; memory.High >= memory.Limit*3/5 {
+		if memory := p.consumer.Snapshot().Memory; memory.High > 0 && memory.High >= memory.Limit*3/5 {
 			w.count("memory was waited for")
 		}
 		if used := p.consumer.Snapshot().Memory.Used; used != 0 && w.failed == "" {

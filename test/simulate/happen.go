@@ -122,6 +122,8 @@ func (w *world) happen(f fault) bool {
 			}
 		}
 		return false // it counts when it wakes: until then it may have ended
+	case bansMember, unbans, erases, bansAway:
+		return w.happensToBans(f)
 	default:
 		return w.happenToRedis(f)
 	}

@@ -21,7 +21,7 @@ func (w *world) executed(c *call, r redissim.Result) {
 		return
 	}
 	if c.kind == "swap" {
-		w.swapped(c.from, r)
+		w.swapped(c, r)
 		return
 	}
 	if c.kind == "rebuild" && len(w.setup.Books) > 0 && answered(r) == "applied" {
@@ -33,6 +33,10 @@ func (w *world) executed(c *call, r redissim.Result) {
 	}
 	if c.kind == "state" && w.isApart() {
 		w.count(apart)
+	}
+	if c.kind == "ban" && answered(r) == "done" {
+		c.shard.bansDone(c)
+		c.shard.looks(c)
 	}
 	if c.kind != "apply" && c.kind != "begin" {
 		return
@@ -59,6 +63,8 @@ func (w *world) executed(c *call, r redissim.Result) {
 		c.shard.begun(c)
 	} else {
 		c.shard.applied(c)
+		c.shard.knows(c)
+		c.shard.looks(c)
 	}
 	c.shard.on.keep()
 }

@@ -36,6 +36,7 @@ func (w *world) happenToRedis(f fault) bool {
 		w.tellf("somebody holds the boards%s", sh.named())
 	case clock:
 		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
+		w.notesOver()
 		w.skew.Add(int64(jump))
 		w.tellf("Redis's clock jumps by %v", jump)
 	case leap:
@@ -132,7 +133,7 @@ func (w *world) evicts(n int) bool {
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and
 	// a rebuild counts what came before: nothing notices, and nothing could.
-	if name := strings.TrimPrefix(key, sh.tag); name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
+	if name := strings.TrimPrefix(key, sh.tag); sh.besideHidden(name) || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()

@@ -64,6 +64,9 @@ type setup struct {
 	Ruled           []ruledBoard  // boards by rules of their own
 	Books           []book        // configurations that it is run by, one after the other; none: it doesn't change
 	Less            int64         // bytes to fold in, of some processes to come; 0: they have as much
+	Bans            bool          // members are banned
+	BannedBefore    []int         // who, before the world begins
+	BansLag         time.Duration // within what time processes hear of it
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -128,6 +131,7 @@ func draw(seed int64) *plan {
 	d.more(p)
 	d.shards(p)
 	d.own(p)
+	p.bans()
 	return p
 }
 

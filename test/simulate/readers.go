@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type truth struct {
 	there  bool
 	behind string // which partitions are still behind where they were when Redis was lost
 	lacks  bool   // events that never come
+	hidden map[banned]bool
 }
 
 // read has somebody read boards from here on.
@@ -85,7 +87,7 @@ func (r *reading) note(key string) {
 	sh := w.shards[0]
 	name := strings.TrimPrefix(key, sh.tag)
 	text, listed := sh.hash(windowsKey)[name]
-	r.truth = truth{board: name, listed: listed && !w.over(text), there: sh.exists(name)}
+	r.truth = truth{board: name, listed: listed && !w.over(text), there: sh.exists(name) || sh.exists(name+hiddenSuffix), hidden: maps.Clone(sh.aligned)}
 	now := sh.ledger()
 	for p, was := range sh.known {
 		if at, _, _ := parse(strings.TrimPrefix(now[p], "torn:")); at < was {
@@ -109,6 +111,11 @@ func (r *reading) judge(b *ranking.Board) {
 		// Lag alone says too little: it is told of by workers, of which there may be none. Of
 		// two topics one may be refilled before the other is found to be lost.
 		wrong = "a half board is shown and not as refilling while a lost Redis is filled again:" + t.behind
+	}
+	for _, row := range b.Standings {
+		if board, _, _ := strings.Cut(t.board, ":"); t.hidden[banned{board, row.Member}] || t.hidden[banned{"", row.Member}] {
+			wrong = "a reader sees a member who is banned"
+		}
 	}
 	w := r.w
 	w.telling.Lock()

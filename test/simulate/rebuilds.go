@@ -102,8 +102,8 @@ func (c *call) ofRebuild(command *redissim.Command) {
 }
 
 // swapped notes a swap: a state that Redis may go back to.
-func (w *world) swapped(by *process, r redissim.Result) {
-	sh := w.shards[0]
+func (w *world) swapped(c *call, r redissim.Result) {
+	sh, by := w.shards[0], c.from
 	if r.Torn() {
 		sh.on.damaged = true
 		sh.tears()
@@ -123,6 +123,7 @@ func (w *world) swapped(by *process, r redissim.Result) {
 		sh.since = sh.origins()
 		sh.rebuiltBy(by)
 		sh.on.keep()
+		sh.looks(c)
 	}
 }
 

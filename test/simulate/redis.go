@@ -49,6 +49,9 @@ func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 	if p.consumer != nil {
 		p.consumer.Reconnected()
 	}
+	if p.inLine.Load() {
+		p.keeper.Wake()
+	}
 	return redisconn.CheckEviction(ctx, conn, false)
 }
 
@@ -72,7 +75,11 @@ func (p *process) store(sh *shard) *ranking.Store {
 // standings are the stores of all shards, as the process wires them.
 func (p *process) standings() (all []ingest.Standings) {
 	for _, sh := range p.w.shards {
-		all = append(all, standings{p.store(sh)})
+		if s := (standings{p.store(sh)}); p.keeper != nil {
+			all = append(all, alignedStandings{s, p, sh.number})
+		} else {
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -111,6 +118,9 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	case "HGET":
 		c.shard = m.has(command.Args[1])
 		c.kind, c.what = "position", "look at the ledger of "+strings.TrimPrefix(command.Args[2], topic+"/")+c.shard.named()
+	case "ban.lua":
+		c.shard = m.has(keys(command.Args)[0])
+		c.kind, c.what, c.writes = "ban", aboutBan(command.Args)+c.shard.named(), true
 	case "forget.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "forget", "forget rules"+c.shard.named(), true

@@ -58,10 +58,11 @@ type shard struct {
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
 type inside struct {
-	starts map[int]int64 // where partitions began
-	looked map[int]int64 // Redis's clock then, ms
-	lost   []gone
-	books  map[int][]counted // by partition: which records count by which configuration
+	starts  map[int]int64 // where partitions began
+	looked  map[int]int64 // Redis's clock then, ms
+	lost    []gone
+	books   map[int][]counted // by partition: which records count by which configuration
+	aligned map[banned]bool   // who was hidden and has to stay so
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -87,7 +88,7 @@ func (w *world) build() {
 	for i := range n {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
-			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
+			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
 			torn: map[string]bool{}, evicted: map[string]bool{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
@@ -239,7 +240,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books)}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned)}
 }
 
 func (m *master) snapshot() history {

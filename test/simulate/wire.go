@@ -134,11 +134,7 @@ func (c *wire) exchange() ([]byte, error) {
 	if !ok {
 		panic(fmt.Sprintf("simulate: an answer of type %T", value))
 	}
-	a.SetVersion(version)
-	out := a.AppendTo(make([]byte, 8, 256))
-	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
-	binary.BigEndian.PutUint32(out[4:], uint32(correlation))
-	return out, nil
+	return framed(a, version, correlation), nil
 }
 
 // rights are all, on every topic that is asked about.

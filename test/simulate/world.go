@@ -79,6 +79,7 @@ type world struct {
 	kafka     brokers
 	group     coordinator
 	shards    []*shard
+	bans      bansOf
 	masters   []*master
 	skew      atomic.Int64 // of Redis's clock, ns
 	refusals  atomic.Int64 // that it met
@@ -117,21 +118,22 @@ type process struct {
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
-	clients  []redis.UniversalClient // one a master
-	member   *member
-	ending                     // of its context
-	errand   string            // what it is here for, where that is neither to consume, to read nor to rebuild
-	match    func(string) bool // the boards that it drops
-	did      int64             // how much of it
-	many     int               // commands, of those that are sent by the hundred
-	struck   bool              // by a fault
-	done     chan struct{}
-	err      error
-	dead     bool
-	cut      bool               // off from everybody
-	deaf     bool               // to the group
-	stopped  bool               // told to
-	swept    map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
+	keeping
+	clients []redis.UniversalClient // one a master
+	member  *member
+	ending                    // of its context
+	errand  string            // what it is here for, where that is neither to consume, to read nor to rebuild
+	match   func(string) bool // the boards that it drops
+	did     int64             // how much of it
+	many    int               // commands, of those that are sent by the hundred
+	struck  bool              // by a fault
+	done    chan struct{}
+	err     error
+	dead    bool
+	cut     bool               // off from everybody
+	deaf    bool               // to the group
+	stopped bool               // told to
+	swept   map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }
@@ -212,6 +214,10 @@ func newWorld(p *plan) *world {
 		w.ends = append(w.ends, log.stable())
 	}
 	w.build()
+	if p.setup.Bans {
+		w.bans.topic.append(w, nil, nil)
+		w.whom()
+	}
 	return w
 }
 
@@ -229,12 +235,13 @@ func (w *world) launch(s size) {
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
 	p.dial()
-	p.consumer = ingest.New(p.config(s))
 	p.ending = newEnding()
+	p.keeps()
+	p.consumer = ingest.New(p.config(s))
 	w.tellf("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)
 	go func() {
 		defer close(p.done)
-		p.err = p.consumer.Run(p.ending)
+		p.consumes()
 	}()
 }
 

@@ -1,0 +1,284 @@
+package simulate
+
+// The topic of bans, and who follows it. The follower is the product's own, and what it asks is
+// answered at once, or once there is something: it is no step of the driver's. What a process does
+// to Redis by it, is.
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const bansTopic = "bans"
+
+// bansLog is the topic: what it has is under the world's lock.
+type bansLog struct {
+	brokers
+
+	grew  chan struct{} // closed once a record is added
+	until time.Time     // it is away until then
+	of    int           // for the process alone; 0: for all
+}
+
+// append adds a record, and has compaction take those before it of its key: all but the latest may
+// be gone for whoever comes now.
+func (l *bansLog) append(w *world, key, value []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.partitions == nil {
+		l.add(bansTopic)
+		l.grew = make(chan struct{})
+	}
+	p := l.partitions[0]
+	for i, b := range p.batches {
+		if len(b.records) == 1 && bytes.Equal(b.records[0].key, key) {
+			hole := &batch{base: b.base, last: b.last, maxTime: b.maxTime}
+			hole.bytes = encode(hole, 0)
+			p.batches[i] = hole
+		}
+	}
+	p.send(&sending{records: []record{{time: w.now().UnixMilli(), key: key, value: value}}})
+	close(l.grew)
+	l.grew = make(chan struct{})
+}
+
+// goesAway has the topic be away for a while: for a process, or for all.
+func (l *bansLog) goesAway(w *world, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.until, l.of = time.Now().Add(time.Duration(1+n%30)*time.Second), 0
+	about := ""
+	if alive := w.alive(); n>>5%2 == 0 && len(alive) > 0 {
+		l.of = alive[n>>6%len(alive)].id
+		about = fmt.Sprintf(", for process %d alone", l.of)
+	}
+	w.tellf("%s until %.1f s%s", bansAway, l.until.Sub(w.began).Seconds(), about)
+}
+
+// follows is a process's way to the topic.
+type follows struct{ *process }
+
+// away is why nothing comes back, if nothing does.
+func (f *follows) away() error {
+	l := &f.w.bans.topic
+	switch {
+	case f.dead:
+		return errDead
+	case f.cut, time.Now().Before(l.until) && (l.of == 0 || l.of == f.id):
+		return errReset
+	}
+	return nil
+}
+
+// RoundTrip answers at once.
+func (f *follows) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Request) (kafka.Response, error) {
+	if r, ok := request.(protocol.RawExchanger); ok {
+		r.Required(versions)
+		return r.RawExchange(&bansWire{follows: f, ctx: ctx})
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if err := f.away(); err != nil {
+		return nil, err
+	}
+	switch r := request.(type) {
+	case *metadata.Request:
+		return f.w.bans.topic.metadata(r), nil
+	case *listoffsets.Request:
+		return f.w.bans.topic.listOffsets(r), nil
+	default:
+		panic(fmt.Sprintf("simulate: a request of type %T for bans", request))
+	}
+}
+
+// bansWire is a connection: what is written is a fetch, and its answer is read.
+type bansWire struct {
+	*follows
+
+	ctx      context.Context //nolint:containedctx // of the one call that it is for
+	request  bytes.Buffer
+	response *bytes.Reader
+}
+
+func (c *bansWire) Write(b []byte) (int, error) { return c.request.Write(b) }
+
+func (c *bansWire) Read(b []byte) (int, error) {
+	if c.response == nil {
+		out, err := c.answer()
+		if err != nil {
+			return 0, err
+		}
+		c.response = bytes.NewReader(out)
+	}
+	return c.response.Read(b)
+}
+
+// heldBack is how long a fetch is held for which there is nothing: a little less than is waited.
+const heldBack = 4 * time.Second
+
+func (c *bansWire) answer() ([]byte, error) {
+	_, version, correlation, _ := header(c.request.Bytes())
+	q := readFetch(c.request.Bytes())
+	at := q.Topics[0].Partitions[0].FetchOffset
+	most := time.NewTimer(heldBack + time.Duration(c.id*7919+int(at)*104729)*time.Nanosecond)
+	defer most.Stop()
+	for waits := true; waits; {
+		c.w.mu.Lock()
+		grew, something := c.w.bans.topic.grew, at != c.w.bans.topic.partitions[0].end
+		c.w.mu.Unlock()
+		if something {
+			break
+		}
+		select {
+		case <-grew:
+		case <-most.C:
+			waits = false
+		case <-c.ctx.Done():
+			return nil, c.ctx.Err()
+		}
+	}
+	lag := c.w.setup.BansLag // each hears of each record at another time
+	time.Sleep(time.Duration(c.id*1_299_709+int(at)*15_485_863)%lag + time.Duration(c.id)*time.Microsecond)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if err := c.away(); err != nil {
+		return nil, err
+	}
+	return framed(c.w.bans.topic.fetch(q), version, correlation), nil
+}
+
+// framed is an answer as it is sent.
+func framed(a kmsg.Response, version int16, correlation int32) []byte {
+	a.SetVersion(version)
+	out := a.AppendTo(make([]byte, 8, 256))
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
+	binary.BigEndian.PutUint32(out[4:], uint32(correlation))
+	return out
+}
+
+// keeping is what a process has that keeps Redis in line with the topic.
+type keeping struct {
+	follower *bans.Follower
+	keeper   *bans.Keeper
+	inLine   atomic.Bool        // it once was
+	aligned  map[int]*alignedAt // by shard; under the world's lock
+}
+
+// alignedAt is when a process last brought Redis in line before it read a shard's ledger, and what it knew
+// of the topic then.
+type alignedAt struct {
+	at    time.Time
+	known bans.State
+}
+
+// keeps gives a process a keeper, as the consumer has one.
+func (p *process) keeps() {
+	if !p.w.setup.Bans {
+		return
+	}
+	log := zap.New(&logCore{p: p})
+	client := &kafka.Client{Addr: kafka.TCP("192.0.2.1:9092"), Transport: &follows{p}, Timeout: callTimeout}
+	p.follower = bans.NewFollower(client, bansTopic, log)
+	hidden := hiddenStandings{}
+	for _, sh := range p.w.shards {
+		hidden = append(hidden, p.store(sh))
+	}
+	p.keeper, p.aligned = bans.NewKeeper(p.follower, hidden, log), map[int]*alignedAt{}
+}
+
+// consumes runs the consumer, and first and beside it what keeps Redis in line, as the product does.
+func (p *process) consumes() {
+	if p.keeper == nil {
+		p.err = p.consumer.Run(p.ending)
+		return
+	}
+	var beside sync.WaitGroup
+	beside.Go(func() { p.follower.Run(p.ending) })
+	if p.firstAligns() {
+		p.inLine.Store(true)
+		beside.Go(func() { p.keeper.Watch(p.ending) })
+		p.err = p.consumer.Run(p.ending)
+		p.end()
+	}
+	beside.Wait()
+}
+
+// firstAligns reports whether Redis is in line before the process ends.
+func (p *process) firstAligns() bool {
+	if p.follower.Ready(p.ending, 0) != nil {
+		return false
+	}
+	for p.keeper.Align(p.ending) != nil {
+		select {
+		case <-time.After(time.Second + time.Duration(p.id)*1371*time.Microsecond):
+		case <-p.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// alignedStandings are a shard's, in line with the topic before a worker reads where it goes on: as
+// the consumer wires them.
+type alignedStandings struct {
+	standings
+
+	p     *process
+	shard int
+}
+
+// State is the ledger and what stands beside it.
+func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
+	at := &alignedAt{known: s.p.follower.State()}
+	if err := s.p.keeper.Align(ctx); err != nil {
+		return ledger.State{}, err
+	}
+	state, err := s.standings.State(ctx)
+	at.at = time.Now()
+	s.p.w.mu.Lock()
+	s.p.aligned[s.shard] = at
+	s.p.w.mu.Unlock()
+	return state, err
+}
+
+// hiddenStandings are the standings of all shards as the bans need them.
+type hiddenStandings []*ranking.Store
+
+// Ban hides a member, or erases them.
+func (h hiddenStandings) Ban(ctx context.Context, b bans.Ban) error {
+	return ranking.BanEach(ctx, h, ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased}, (*ranking.Store).Ban)
+}
+
+// Unban shows a member again.
+func (h hiddenStandings) Unban(ctx context.Context, k bans.Key) error {
+	return ranking.BanEach(ctx, h, ranking.Ban{Board: k.Board, Member: k.Member}, (*ranking.Store).Unban)
+}
+
+// Banned are the bans that Redis holds.
+func (h hiddenStandings) Banned(ctx context.Context) (all []bans.Ban, err error) {
+	found, err := ranking.BannedEach(ctx, h)
+	for _, b := range found {
+		all = append(all, bans.Ban{Key: bans.Key{Board: b.Board, Member: b.Member}, Erased: b.Erased, Pending: b.Pending})
+	}
+	return all, err
+}
+
+// Now is Redis's time.
+func (h hiddenStandings) Now(ctx context.Context) (time.Time, error) { return h[0].Now(ctx) }
