@@ -13,6 +13,9 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
+// defaultAround is how many are shown above and below a member, to people.
+const defaultAround = 2
+
 // RankCommand is the command rank, for a program.
 func RankCommand(p *cli.Program) *cobra.Command {
 	var window string
@@ -21,15 +24,18 @@ func RankCommand(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rank BOARD PERIOD MEMBER",
 		Short: "Show where a member stands on a board",
-		Long: `Shows a member's rank, points and when they were reached; with --around, those
-above and below too. A member without points in the window is shown as such, and
-the exit code is 0. It is 1 where Redis has lost the board, or it isn't there; what else
-is missing is said below the rows, as by top. An id that begins with a dash goes after --.
+		Long: `Shows a member's rank, points and when they were reached, and two members above and
+below; --around has it show more, or with 0 the member alone. With --json it shows the
+member alone unless --around is given, so that standings[0] is the member. A member
+without points in the window is shown as such, and the exit code is 0. It is 1 where
+Redis has lost the board, or it isn't there; what else is missing is said below the
+rows, as by top. An id that begins with a dash goes after --.
 
 A member who is banned isn't shown; with --shadow they are, as they themselves may see
 it: their points go on, and the rank is the one that they would have.`,
 		Example: `  consumer rank global weekly Kalobi
-  consumer rank eu monthly Kalobi --around 2 --window previous`,
+  consumer rank eu monthly Kalobi --around 5 --window previous
+  consumer rank global weekly Kalobi --json`,
 		Args: cli.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			member := args[2]
@@ -42,8 +48,12 @@ it: their points go on, and the rank is the one that they would have.`,
 			if shards && !asJSON {
 				return cli.Usagef("--shards is for --json")
 			}
-			if shadow && around > 0 {
+			given := c.Flags().Changed("around")
+			if shadow && given && around > 0 {
 				return cli.Usagef("--shadow shows one member: without --around")
+			}
+			if asJSON && !given {
+				around = 0 // programs take the first standing for the member's
 			}
 			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
 				read := func() (ranking.Board, error) { return r.Boards.Around(c.Context(), args[0], w, member, around) }
@@ -74,7 +84,7 @@ it: their points go on, and the rank is the one that they would have.`,
 		},
 	}
 	c.Flags().StringVar(&window, "window", windows.Current, windows.Help)
-	c.Flags().IntVar(&around, "around", 0, "how many `members` above and below to show as well")
+	c.Flags().IntVar(&around, "around", defaultAround, "how many `members` above and below to show as well; 0 unless it is given with --json or --shadow")
 	c.Flags().BoolVar(&shadow, "shadow", false, "show the member even if they are banned, with the rank that they would have")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&shards, "shards", false, shardsHelp)

@@ -128,7 +128,7 @@ global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
 
 RANK  MEMBER  POINTS  REACHED AT
    2  Nebude      99  2100-03-10 00:00:00.40
-`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10")
+`, "rank", "global", "weekly", "Nebude", "--window", "2100-W10", "--around", "0")
 	w.shows(t, `
 global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members
 
@@ -137,6 +137,21 @@ RANK  MEMBER     POINTS  REACHED AT
  > 2  Nebude         99  2100-03-10 00:00:00.40
    3  Tanubo         99  2100-03-10 00:00:00.50
 `, "rank", "global", "weekly", "Nebude", "--window", "2100-W10", "--around", "1")
+}
+
+// People see a member among others. A program takes the first standing for the member's.
+func TestPeopleSeeTwoAboveAndBelow(t *testing.T) {
+	w := inShards(t, 1)
+	const ask = "rank global weekly m7 --window 2100-W10"
+	for flags, want := range map[string]string{
+		"": "m9 m8 m7 m6 m5", "--around 1": "m8 m7 m6", "--around 0": "m7", "--shadow": "m7", "--shadow --around 0": "m7",
+		"--json": "m7", "--json --around 2": "m9 m8 m7 m6 m5", "--json --around 0": "m7", "--json --shadow": "m7",
+	} {
+		code, stdout, stderr := execute(t, w.Environ, strings.Fields(ask+" "+flags)...)
+		if got := strings.Join(regexp.MustCompile(`\bm\d+\b`).FindAllString(stdout, -1), " "); code != 0 || got != want {
+			t.Errorf("%s: code %d, shows %s, want %s\n%s%s", flags, code, got, want, stdout, stderr)
+		}
+	}
 }
 
 func TestAMemberWhoIsNotThereIsShownAsSuch(t *testing.T) {
