@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,10 +49,20 @@ func (p *Program) Colours(w io.Writer) bool {
 	return onTerminal && coloursWanted(p.Environ)
 }
 
+// DrawsInPlace reports whether what is written to w can be drawn in place: on a terminal, unless
+// TERM is dumb.
+func (p *Program) DrawsInPlace(w io.Writer) bool {
+	_, onTerminal := terminal.Width(w)
+	return onTerminal && !slices.Contains(p.Environ, dumb)
+}
+
+// dumb is a terminal that shows text, and acts on no escape sequence.
+const dumb = "TERM=dumb"
+
 func coloursWanted(environ []string) bool {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if name == "NO_COLOR" && value != "" || name == "TERM" && value == "dumb" {
+		if name == "NO_COLOR" && value != "" || pair == dumb {
 			return false
 		}
 	}

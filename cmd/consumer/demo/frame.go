@@ -3,17 +3,14 @@ package demo
 // A frame: lines that fit a width and a height.
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
-
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -21,15 +18,8 @@ type frame struct {
 	watch         *watcher
 	stage         *servers
 	width, height int
+	coloured      bool
 }
-
-const (
-	bold  = "\x1b[1m"
-	dim   = "\x1b[2m"
-	green = "\x1b[32m"
-	red   = "\x1b[31m"
-	reset = "\x1b[0m"
-)
 
 // lines never are more than the height, or wider than the width. What there is
 // room for goes by what matters: boards and figures, what to try, space between.
@@ -40,7 +30,7 @@ func (f *frame) lines() []string {
 	for _, hint := range f.hints() {
 		hints = append(hints, f.line("", hint))
 	}
-	parts := [][]string{{f.line(bold, f.stage.title(time.Since(f.watch.begun)))}, f.boards(rows), figures, hints}
+	parts := [][]string{{f.line(terminal.Bold, f.stage.title(time.Since(f.watch.begun)))}, f.boards(rows), figures, hints}
 	all := slices.Concat(parts...)
 	if len(all)+len(parts)-1 <= f.height {
 		all = slices.Concat(parts[0], []string{""}, parts[1], []string{""}, parts[2], []string{""}, parts[3])
@@ -50,17 +40,21 @@ func (f *frame) lines() []string {
 
 // line fits a plain text into the width.
 func (f *frame) line(style, text string) string {
-	if text = terminal.Cut(text, f.width); style != "" {
-		return style + text + reset
+	return terminal.Styled(style, terminal.Cut(text, f.width))
+}
+
+func (f *frame) red() string {
+	if f.coloured {
+		return string(terminal.Red)
 	}
-	return text
+	return ""
 }
 
 func (f *frame) figures() []string {
 	counts := f.watch.counts()
 	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
 	if trouble := f.watch.last().trouble; trouble != "" {
-		lines = append(lines, f.line(red, trouble))
+		lines = append(lines, f.line(f.red(), trouble))
 	}
 	return lines
 }
@@ -82,7 +76,8 @@ func (f *frame) boards(rows int) []string {
 	width := min(widestBoard, (f.width-boardGap*(n-1))/n)
 	lines := make([]string, rows+1)
 	for i, b := range boards[:n] {
-		cells := f.board(&b, rows, width)
+		column := boardview.Column{Board: &b, Coloured: f.coloured, Moved: func(st ranking.Standing) int64 { return f.watch.moved(&b, st) }}
+		cells := column.Titled(rows, width)
 		for j := range lines {
 			if i > 0 {
 				lines[j] += strings.Repeat(" ", boardGap)
@@ -91,72 +86,6 @@ func (f *frame) boards(rows int) []string {
 		}
 	}
 	return lines
-}
-
-// board is a column of cells, all of that width.
-func (f *frame) board(b *ranking.Board, rows, width int) []string {
-	cells := []string{bold + pad(terminal.Cut(boardHead(b, width), width), width) + reset}
-	for i := range rows {
-		if i >= len(b.Standings) {
-			cells = append(cells, strings.Repeat(" ", width))
-			continue
-		}
-		st := b.Standings[i]
-		mark, style := " ", ""
-		switch moved := f.watch.moved(b, st); {
-		case moved > 0:
-			mark, style = "▲", green
-		case moved < 0:
-			mark, style = "▼", red
-		}
-		points := result(b, &st)
-		room := max(1, width-len("10 ^ ")-len(points)-1)
-		name := pad(terminal.Cut(terminal.Plain(st.Member), room), room)
-		cells = append(cells, fmt.Sprintf("%2d %s%s%s %s %s", st.Rank, style, mark, reset, name, points))
-	}
-	return cells
-}
-
-// boardHead names a board, and its fields above where they stand.
-func boardHead(b *ranking.Board, width int) string {
-	window := fmt.Sprintf("%s %s", b.Window.Period, b.Window.Name)
-	if b.Fields.Len() == 0 {
-		head := window
-		if named := b.Name + " " + head; len(named) <= width {
-			head = named
-		}
-		if width >= 34 {
-			head += "   " + units.Plural(b.Members, "member")
-		}
-		return head
-	}
-	var names []string
-	for _, field := range b.Fields.List() {
-		names = append(names, field.Name)
-	}
-	columns := strings.Join(names, "/")
-	for _, name := range []string{b.Name + " " + window, b.Name + " " + string(b.Window.Period), b.Name} {
-		if room := width - len(columns) - 1; len(name) <= room {
-			return pad(name, room) + " " + columns
-		}
-	}
-	return b.Name
-}
-
-// result is a standing's points, or its fields: 42/3.
-func result(b *ranking.Board, st *ranking.Standing) string {
-	if b.Fields.Len() == 0 {
-		return units.Thousands(st.Points)
-	}
-	var values []string
-	for _, value := range st.Tuple[:b.Fields.Len()] {
-		values = append(values, units.Thousands(value))
-	}
-	return strings.Join(values, "/")
-}
-
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
 }
 
 // example is a member to look up and the current week: both of them real.

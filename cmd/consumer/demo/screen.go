@@ -10,21 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/terminal"
-)
-
-// Escape sequences that every terminal since the VT100 knows, and xterm's for the
-// alternate screen.
-const (
-	screenEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
-	screenLeave = "\x1b[?25h\x1b[?1049l"
-	screenHome  = "\x1b[H"
-	lineEnd     = "\x1b[K"
-	screenEnd   = "\x1b[J"
 )
 
 // show shows the game until ctx ends. The terminal is as it was before when it
@@ -37,12 +25,18 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 	defer watch.close()
 	watch.look(ctx)
 	every, draw := linesEvery, func() error { return writeLine(p.Stdout, watch) }
-	if _, ok := terminal.Width(p.Stdout); ok && !f.plain {
-		if _, err := io.WriteString(p.Stdout, screenEnter); err != nil {
+	if p.DrawsInPlace(p.Stdout) && !f.plain {
+		screen, err := terminal.EnterScreen(p.Stdout)
+		if err != nil {
 			return err
 		}
-		defer func() { _, _ = io.WriteString(p.Stdout, screenLeave) }()
-		every, draw = lookEvery, func() error { return drawScreen(p.Stdout.(*os.File), &frame{watch: watch, stage: stage}) }
+		defer screen.Leave()
+		coloured := p.Colours(p.Stdout)
+		every, draw = lookEvery, func() error {
+			return screen.Draw(func(width, height int) []string {
+				return (&frame{watch: watch, stage: stage, width: width, height: height, coloured: coloured}).lines()
+			})
+		}
 	} else {
 		fmt.Fprintf(p.Stdout, "%s\n%s\nthe consumer's log: %s\n%s\n", stage.title(0), strings.Join(stage.environment(), "\n"), stage.logPath(),
 			strings.Join((&frame{watch: watch, stage: stage}).hints(), "\n"))
@@ -60,15 +54,6 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 		}
 	}
 	return nil
-}
-
-func drawScreen(file *os.File, f *frame) error {
-	var err error
-	if f.width, f.height, err = term.GetSize(int(file.Fd())); err != nil || f.width <= 0 || f.height <= 0 {
-		f.width, f.height = 80, 24
-	}
-	_, err = io.WriteString(file, screenHome+strings.Join(f.lines(), lineEnd+"\n")+lineEnd+screenEnd)
-	return err
 }
 
 const linesEvery = 2 * time.Second

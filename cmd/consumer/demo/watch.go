@@ -10,6 +10,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/status"
@@ -159,22 +160,14 @@ func (w *watcher) rate(count func(*view) int64) int64 {
 	return int64(float64(count(last)-count(first))/took + 0.5)
 }
 
-// moved is by how many ranks a member has risen lately, negative for fallen.
-func (w *watcher) moved(of *ranking.Board, st ranking.Standing) int64 {
-	for _, b := range w.past[0].boards {
-		if b.Name != of.Name || b.Window.Period != of.Window.Period {
-			continue
-		}
-		for _, before := range b.Standings {
-			if before.Member == st.Member {
-				return before.Rank - st.Rank
-			}
-		}
-		if len(b.Standings) > 0 {
-			return mostRows // from below what is shown
-		}
+// moved is by how many ranks a member has climbed lately, negative for fallen.
+func (w *watcher) moved(now *ranking.Board, st ranking.Standing) int64 {
+	before := w.past[0].boards
+	at := slices.IndexFunc(before, func(b ranking.Board) bool { return b.Name == now.Name && b.Window == now.Window })
+	if at < 0 {
+		return 0
 	}
-	return 0
+	return boardview.Moved(&before[at], now, st)
 }
 
 // counts are the figures, in two lines: those of the players and of Kafka, and those of the

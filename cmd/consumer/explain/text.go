@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
 )
@@ -90,7 +90,7 @@ func (a *answer) sideText(who, rank string, st *ranking.Standing, zone *time.Loc
 	if st == nil {
 		return []string{who, rank, "-", "-"}
 	}
-	return []string{who, rank, fields.Text(a.fields(), st.Tuple, st.Points), st.ReachedAt.In(zone).Format(windows.TimeForm(a.held.board.Tick))}
+	return []string{who, rank, fields.Text(a.fields(), st.Tuple, st.Points), st.ReachedAt.In(zone).Format(boardview.TimeForm(a.held.board.Tick))}
 }
 
 func sentence(agree *bool) string {

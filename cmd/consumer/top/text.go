@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -58,7 +58,7 @@ func (t *text) header(s *strings.Builder, b ranking.Board) {
 }
 
 func (t *text) rows(s *strings.Builder, b ranking.Board) {
-	form := windows.TimeForm(b.Tick)
+	form := boardview.TimeForm(b.Tick)
 	counted := []string{"POINTS"}
 	if b.Fields.Len() > 0 {
 		counted = nil

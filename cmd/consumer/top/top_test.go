@@ -344,16 +344,6 @@ RANK  MEMBER                     POINTS  REACHED AT
 	}
 }
 
-func TestTimesAreAsExactAsTheTick(t *testing.T) {
-	for tick, want := range map[time.Duration]string{
-		time.Millisecond: "05.678", 10 * time.Millisecond: "05.67", 41 * time.Millisecond: "05.6", 472 * time.Millisecond: "04:05", 64 * time.Second: "03:04",
-	} {
-		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(windows.TimeForm(tick)); !strings.HasSuffix(got, want) {
-			t.Errorf("%v: %s", tick, got)
-		}
-	}
-}
-
 // What answers isn't a Redis, or has no room.
 func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 	// A Kafka takes the text of Redis's protocol for a request of 700 MB, and closes.
