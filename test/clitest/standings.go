@@ -50,8 +50,14 @@ func StandingsOf(t *testing.T, origins ...int64) *Standings {
 // StandingsIn is StandingsOf in a number of shards.
 func StandingsIn(t *testing.T, shards int, origins ...int64) *Standings {
 	t.Helper()
+	return StandingsAt(t, testenv.Redis(t).Addr(), testenv.Prefix(t), shards, origins...)
+}
+
+// StandingsAt is StandingsIn a Redis and under a prefix.
+func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...int64) *Standings {
+	t.Helper()
 	w := &Standings{At: map[int]ledger.Position{}, Environ: []string{
-		"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + testenv.Prefix(t), "STANDINGS_REDIS_SHARDS=" + strconv.Itoa(shards),
+		"STANDINGS_REDIS_ADDRESSES=" + address, "STANDINGS_REDIS_PREFIX=" + prefix, "STANDINGS_REDIS_SHARDS=" + strconv.Itoa(shards),
 	}}
 	l, err := config.Load("", w.Environ)
 	if err != nil {
@@ -109,7 +115,13 @@ func (w *Standings) Finds(t *testing.T, field string, l health.Line) {
 // long as this code does.
 func (w *Standings) Add(t *testing.T, board string, members ...ledger.Member) {
 	t.Helper()
-	window, err := w.Reader.Calendar.Named(periods.Weekly, Window)
+	w.AddTo(t, Window, board, members...)
+}
+
+// AddTo counts points of members in another week.
+func (w *Standings) AddTo(t *testing.T, week, board string, members ...ledger.Member) {
+	t.Helper()
+	window, err := w.Reader.Calendar.Named(periods.Weekly, week)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +135,7 @@ func (w *Standings) Add(t *testing.T, board string, members ...ledger.Member) {
 	for i, s := range w.Shards {
 		piece := &ledger.Piece{Partition: ledger.Partition{Topic: "points"}, Expected: w.At[0], Next: next}
 		if len(homes[i]) > 0 {
-			piece.Windows = []ledger.Window{{Board: board, Period: string(periods.Weekly), Name: Window, Start: window.Start, End: window.End}}
+			piece.Windows = []ledger.Window{{Board: board, Period: string(periods.Weekly), Name: week, Start: window.Start, End: window.End}}
 			piece.Groups = []ledger.Group{{Windows: []int{0}, Members: homes[i]}}
 		}
 		answer, _, err := s.Apply(t.Context(), piece)

@@ -142,3 +142,10 @@ func WriteJSON(w io.Writer, v any) error {
 	out.SetEscapeHTML(false)
 	return out.Encode(v)
 }
+
+// WriteJSONLine writes v in one line, for programs that read one document after another.
+func WriteJSONLine(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}

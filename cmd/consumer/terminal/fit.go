@@ -47,7 +47,7 @@ func breakAt(text string, width int) (piece, rest string) {
 }
 
 // Fit leaves as many lines as a height has, and says in the last one how many it lacks.
-func Fit(lines []string, height int) []string {
+func Fit(lines []string, width, height int) []string {
 	if len(lines) <= height {
 		return lines
 	}
@@ -55,5 +55,5 @@ func Fit(lines []string, height int) []string {
 		return lines[:height]
 	}
 	left := len(lines) - height + 1
-	return append(lines[:height-1:height-1], fmt.Sprintf("… %d more lines", left))
+	return append(lines[:height-1:height-1], Cut(fmt.Sprintf("… %d more lines", left), width))
 }

@@ -111,7 +111,7 @@ func TestWrappedTextIsAllThereAndFits(t *testing.T) {
 func TestWhatDoesNotFitIsCounted(t *testing.T) {
 	lines := []string{"a", "b", "c", "d"}
 	for height, want := range map[int]string{5: "a b c d", 4: "a b c d", 3: "a b … 2 more lines", 2: "a … 3 more lines", 1: "a", 0: ""} {
-		if got := strings.Join(Fit(lines, height), " "); got != want {
+		if got := strings.Join(Fit(lines, 80, height), " "); got != want {
 			t.Errorf("%d: %s", height, got)
 		}
 	}

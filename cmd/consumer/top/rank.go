@@ -91,18 +91,9 @@ it: their points go on, and the rank is the one that they would have.`,
 	return c
 }
 
-// show does what top and rank share: it checks what is asked for before anything
-// is dialled, and finds the window.
+// show finds the window that top or rank is of, and shows it.
 func show(ctx context.Context, p *cli.Program, board, period, window string, show func(*Reader, periods.Window) error) error {
-	l, err := p.Configuration()
-	if err != nil {
-		return err
-	}
-	kept, err := windows.Check(l.Config, board, period)
-	if err != nil {
-		return err
-	}
-	r, err := Open(ctx, l.Config)
+	r, kept, err := openFor(ctx, p, board, period)
 	if err != nil {
 		return err
 	}
@@ -112,4 +103,18 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 		return err
 	}
 	return show(r, w)
+}
+
+// openFor checks what is requested before anything is dialled.
+func openFor(ctx context.Context, p *cli.Program, board, period string) (*Reader, periods.Rule, error) {
+	l, err := p.Configuration()
+	if err != nil {
+		return nil, periods.Rule{}, err
+	}
+	kept, err := windows.Check(l.Config, board, period)
+	if err != nil {
+		return nil, periods.Rule{}, err
+	}
+	r, err := Open(ctx, l.Config)
+	return r, kept, err
 }

@@ -1,0 +1,150 @@
+package top
+
+// A watched board on a terminal: what is drawn in place.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/boardview"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/periods"
+)
+
+// drawing is what is known of a board, as it is drawn.
+type drawing struct {
+	title    string // until there is more to say
+	page     *pageFlags
+	text     *text
+	coloured bool
+
+	last    *look // the last that found the board
+	moves   boardview.Moves
+	trouble string        // why the look after it didn't; empty for none
+	waited  time.Duration // for an answer
+}
+
+// take takes what a look has found, nil for nothing new.
+func (d *drawing) take(l *look, waited time.Duration) {
+	d.waited = waited
+	switch {
+	case l == nil:
+	case l.err != nil:
+		d.trouble = l.err.Error()
+	default:
+		d.last, d.trouble = l, ""
+		d.moves.Add(l.at, &l.board.Board)
+	}
+}
+
+// leastRows are shown at the cost of what is said below them.
+const leastRows = 3
+
+// lines are what fits: the board's name and state, rows, and what there is to know.
+func (d *drawing) lines(width, height int) []string {
+	below := d.below(width)
+	if d.last == nil {
+		head := terminal.Styled(terminal.Bold, terminal.Cut(d.title, width))
+		return terminal.Fit(append([]string{head}, below...), width, height)
+	}
+	b := d.last.board
+	var head strings.Builder
+	d.text.header(&head, b.Board)
+	top := []string{
+		terminal.Styled(terminal.Bold, terminal.Cut(terminal.Harmless(strings.TrimSuffix(head.String(), "\n")), width)),
+		d.state(width),
+	}
+	room := height - len(top)
+	var table []string
+	if n := len(b.Standings); n > 0 && room > 1 {
+		below = terminal.Fit(below, width, max(1, room-1-min(n, leastRows)))
+		column := boardview.Column{Board: &b.Board, Moved: d.moves.Of, Coloured: d.coloured, Zone: d.text.zone}
+		table = column.Table(room-1-min(len(below), room-1), width)
+	}
+	parts := slices.DeleteFunc([][]string{top, table, below}, func(part []string) bool { return len(part) == 0 })
+	all := slices.Concat(parts...)
+	if len(all)+len(parts)-1 <= height { // with space between
+		all = parts[0]
+		for _, part := range parts[1:] {
+			all = slices.Concat(all, []string{""}, part)
+		}
+	}
+	return terminal.Fit(all, width, height)
+}
+
+// below is what there is to know besides the rows: trouble first.
+func (d *drawing) below(width int) (lines []string) {
+	switch {
+	case d.trouble != "":
+		for _, line := range terminal.Wrapped(d.trouble, width) {
+			lines = append(lines, d.styled(terminal.Red, line))
+		}
+	case d.waited >= time.Second:
+		lines = append(lines, d.styled(terminal.Yellow, terminal.Cut("no answer from Redis for "+seconds(d.waited), width)))
+	}
+	if d.last == nil {
+		return lines
+	}
+	for _, note := range append(d.last.board.notes(), d.last.missing, d.page.none(d.last.board)) {
+		if note != "" {
+			lines = append(lines, terminal.Wrapped(note, width)...)
+		}
+	}
+	return lines
+}
+
+func (d *drawing) styled(c terminal.Colour, line string) string {
+	if !d.coloured {
+		return line
+	}
+	return terminal.Styled(string(c), line)
+}
+
+var stateColours = map[string]terminal.Colour{
+	boardWhole: terminal.Green, boardIncomplete: terminal.Yellow, boardBehind: terminal.Yellow, boardRefilling: terminal.Yellow, boardLost: terminal.Red,
+}
+
+// state is the state of the board, and how long its window still is. Of what can't be read at the
+// moment it is what was.
+func (d *drawing) state(width int) string {
+	since := time.Since(d.last.at)
+	word := d.last.board.state()
+	state, colour := strings.ReplaceAll(word, "_", " "), stateColours[word]
+	if d.trouble != "" || d.waited >= time.Second {
+		state, colour = fmt.Sprintf("was %s %s ago", state, seconds(since)), terminal.Yellow
+	}
+	now := d.last.at // of a Redis that holds nothing there is no time beside the board
+	if by := d.last.board.Beside.Now; !by.IsZero() {
+		now = by
+	}
+	left := timeLeft(d.last.board.Window, now.Add(since))
+	if line := state + left; len(line) > width {
+		return terminal.Cut(line, width)
+	}
+	return d.styled(colour, state) + left
+}
+
+// timeLeft is how long a window still is; nothing of one that doesn't end.
+func timeLeft(w periods.Window, now time.Time) string {
+	begins, left := time.UnixMilli(w.Start).Sub(now), time.UnixMilli(w.End).Sub(now)
+	switch {
+	case begins > 0:
+		return ", begins in " + seconds(begins)
+	case w.End >= periods.MaxTime:
+		return ""
+	case left > 0:
+		return ", ends in " + seconds(left)
+	}
+	return ", ended " + seconds(-left) + " ago"
+}
+
+// seconds is a duration as short as it can be read, of whole seconds.
+func seconds(d time.Duration) string {
+	if d = d.Truncate(time.Second); d < time.Minute {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return units.ShortDuration(d)
+}

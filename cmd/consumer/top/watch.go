@@ -1,0 +1,125 @@
+package top
+
+// A board that is shown again and again: one look after the other.
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// look is what a look at a board has found, or why it has found nothing.
+type look struct {
+	at      time.Time
+	board   *board
+	missing string // what is said of a board that is lost or isn't there
+	err     error
+}
+
+// ends reports whether watching ends with what a look has found: nothing that comes later would
+// change it. What a reshard has left behind isn't that: in a cluster the number of shards, which
+// leads away from it, may be seen a moment later.
+func (l *look) ends() bool {
+	other, ok := errors.AsType[*ranking.SchemaError](l.err)
+	return errors.Is(l.err, cli.ErrUsage) || ok && ranking.LeftFor(other.Found) == 0
+}
+
+// looker looks at a board.
+type looker struct {
+	*Reader
+	rule periods.Rule
+	name string
+	page *pageFlags
+
+	missing struct {
+		window string
+		at     time.Time
+		text   string
+	}
+}
+
+// watch shows a board until ctx ends.
+func watch(ctx context.Context, p *cli.Program, f *pageFlags, name, period string) error {
+	r, rule, err := openFor(ctx, p, name, period)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	zone := windows.Zone(r.Config, rule.Name())
+	show := (&writer{p: p, page: f, zone: zone}).show
+	if !f.asJSON && p.DrawsInPlace(p.Stdout) {
+		screen, err := terminal.EnterScreen(p.Stdout)
+		if err != nil {
+			return err
+		}
+		defer screen.Leave()
+		d := &drawing{title: name + " " + period, page: f, text: newText(p.Stdout, zone), coloured: p.Colours(p.Stdout)}
+		show = func(l *look, waited time.Duration) error {
+			if l != nil && l.ends() {
+				return l.err
+			}
+			d.take(l, waited)
+			return screen.Draw(d.lines)
+		}
+	}
+	return terminal.Watch(ctx, f.watching.Every, (&looker{Reader: r, rule: rule, name: name, page: f}).look, show)
+}
+
+// look reads the board. A reshard may have switched over since the last look, or while the board
+// was read: then it is read again, by the shards that there are now.
+func (k *looker) look(ctx context.Context) look {
+	l := k.readPage(ctx)
+	if l.err != nil && !errors.As(l.err, new(*ranking.SchemaError)) {
+		return l
+	}
+	before := k.Config.Redis.Shards
+	if err := k.Renumber(ctx); err != nil {
+		return look{at: l.at, err: err}
+	}
+	if k.Config.Redis.Shards != before {
+		return k.readPage(ctx)
+	}
+	return l
+}
+
+// readPage reads the board of the window that is meant at this moment.
+func (k *looker) readPage(ctx context.Context) look {
+	l := look{at: time.Now()}
+	window, err := windows.Find(ctx, k.Reader.Reader, &k.rule, k.page.window)
+	if err != nil {
+		l.err = err
+		return l
+	}
+	found, err := k.top(ctx, k.name, window, k.page.offset, k.page.limit)
+	if err != nil {
+		l.err = err
+		return l
+	}
+	l.board = new(k.shown(found))
+	l.missing = k.whatIsMissing(ctx, l.board)
+	return l
+}
+
+// missingFor is how long what is said of a board that isn't there holds: it takes all windows
+// that Redis lists.
+const missingFor = 10 * time.Second
+
+func (k *looker) whatIsMissing(ctx context.Context, b *board) string {
+	if err := b.lost(); err != nil {
+		return err.Error()
+	}
+	m := &k.missing
+	if m.window != b.Window.Name || time.Since(m.at) >= missingFor || b.Listed {
+		m.window, m.at, m.text = b.Window.Name, time.Now(), ""
+		if err := b.missing(ctx, k.Reader); err != nil {
+			m.text = err.Error()
+		}
+	}
+	return m.text
+}

@@ -1,0 +1,76 @@
+package top
+
+// A watched board where there is no terminal: written again each time it has changed.
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/terminal"
+)
+
+// writer writes looks at a board.
+type writer struct {
+	p       *cli.Program
+	page    *pageFlags
+	zone    string
+	written string // what was written last, by what matters of it
+	trouble string // as it was reported last; empty for none
+}
+
+func (w *writer) show(l *look, _ time.Duration) error {
+	switch {
+	case l == nil:
+		return nil
+	case l.ends():
+		return l.err
+	case l.err != nil:
+		w.report(terminal.OneLine(l.err.Error()))
+		return nil
+	}
+	w.report("")
+	r := reportOf(l.board, w.zone, w.page.shards)
+	key, err := whatMatters(r, w.page.asJSON)
+	if err != nil || key == w.written {
+		return err
+	}
+	first := w.written == ""
+	w.written = key
+	if w.page.asJSON {
+		return cli.WriteJSONLine(w.p.Stdout, r)
+	}
+	text := newText(w.p.Stdout, w.zone)
+	if !first {
+		if err := terminal.Write(w.p.Stdout, "\n"); err != nil {
+			return err
+		}
+	}
+	return text.write(l.board, l.missing+w.page.none(l.board)) // one of the two at most
+}
+
+// report writes trouble to stderr, once, and once that it is over.
+func (w *writer) report(trouble string) {
+	if trouble != w.trouble {
+		fmt.Fprintf(w.p.Stderr, "consumer: %s\n", strings.TrimSpace(trouble+map[bool]string{true: "the board can be read again"}[trouble == ""]))
+	}
+	w.trouble = trouble
+}
+
+// whatMatters is a report without what changes by time alone. People aren't shown the lag of a
+// board that isn't behind.
+func whatMatters(r report, asJSON bool) (string, error) {
+	r.ReportedAt, r.BehindMS = nil, nil
+	if !asJSON && r.State != boardBehind {
+		r.Lag = nil
+	}
+	r.Shards = slices.Clone(r.Shards)
+	for i := range r.Shards {
+		r.Shards[i].At = ""
+	}
+	text, err := json.Marshal(r)
+	return string(text), err
+}
