@@ -3,21 +3,17 @@
 package status
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/internal/retry"
 )
 
 // Command is the command, for a program.
 func Command(p *cli.Program) *cobra.Command {
-	var asJSON, again bool
+	var asJSON bool
+	var watching cli.Watching
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how far every partition has come, and what is wrong",
@@ -40,15 +36,26 @@ and then why a partition is halted or waits and what to do, windows that are
 incomplete, a hold, and a configuration that isn't the one in Redis.
 
 The exit code is 1 if a partition is halted, and where only Kafka or only Redis can
-be reached: then it shows what it can.`,
+be reached: then it shows what it can.
+
+With --watch it goes on, also while servers are away, until it is interrupted (Ctrl-C,
+exit code 0). On a terminal it is drawn in place. Elsewhere it is written again each time
+it has changed by more than time: as text after an empty line, or with --json as one
+document a line.`,
+		Example: `  consumer status
+  consumer status --watch
+  consumer status --watch --json`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := watching.Check(c.Flags()); err != nil {
+				return err
+			}
 			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
-			if again {
-				return watch(c.Context(), p, l.Config, asJSON)
+			if watching.On {
+				return watch(c.Context(), p, l.Config, watching.Every, asJSON)
 			}
 			s, err := gather(c.Context(), l.Config)
 			if err != nil {
@@ -64,7 +71,7 @@ be reached: then it shows what it can.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	c.Flags().BoolVar(&again, "watch", false, "show it again every 2 seconds, until interrupted")
+	watching.Flags(c.Flags(), 2*time.Second)
 	return c
 }
 
@@ -73,37 +80,4 @@ func show(p *cli.Program, s *report, asJSON bool) error {
 		return cli.WriteJSON(p.Stdout, s)
 	}
 	return write(p.Stdout, s, p.Colours(p.Stdout))
-}
-
-const watchEvery = 2 * time.Second
-
-// watch goes on through outages: they are what one watches for.
-func watch(ctx context.Context, p *cli.Program, cfg *config.Config, asJSON bool) error {
-	_, redraw := terminal.Width(p.Stdout)
-	for {
-		s, err := gather(ctx, cfg)
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // interrupted, as was said
-		}
-		if err != nil {
-			return err
-		}
-		if redraw && !asJSON {
-			fmt.Fprint(p.Stdout, "\x1b[H\x1b[2J")
-		}
-		if err := show(p, s, asJSON); err != nil {
-			return err
-		}
-		if away := s.unreachable(); away != nil && !asJSON {
-			if err := terminal.Write(p.Stdout, fmt.Sprintf("\n%v\n", away)); err != nil {
-				return err
-			}
-		}
-		if retry.Sleep(ctx, watchEvery) != nil {
-			return nil //nolint:nilerr // interrupted, as was said
-		}
-		if !redraw && !asJSON {
-			fmt.Fprintln(p.Stdout)
-		}
-	}
 }

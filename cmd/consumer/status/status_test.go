@@ -1,11 +1,8 @@
 package status
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest/health"
@@ -331,31 +327,6 @@ func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
 	code, stdout, stderr := clitest.Execute(t, Command, environ, "status")
 	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
-}
-
-func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
-	_, environ := clitest.FakeKafka(t)
-	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		p := &cli.Program{Environ: environ, Stdout: w, Stderr: io.Discard}
-		ended <- p.Run(ctx, p.Root("unknown", Command(p)), []string{"status", "--watch"})
-		_ = w.Close()
-	}()
-	seen, out := 0, bufio.NewScanner(r)
-	for out.Scan() {
-		if strings.HasPrefix(out.Text(), "group standings") {
-			if seen++; seen == 2 {
-				cancel()
-			}
-		}
-	}
-	if code := <-ended; code != 0 || seen < 2 {
-		t.Errorf("code %d after %d looks", code, seen)
 	}
 }
 

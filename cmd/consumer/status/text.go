@@ -21,20 +21,37 @@ var colours = map[string]terminal.Colour{
 
 func write(w io.Writer, s *report, coloured bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "group %s, prefix %s: %s\n", terminal.Plain(s.Group), s.Prefix, s.summary())
-	if len(s.Partitions) > 0 {
-		b.WriteByte('\n')
-		s.table().Write(&b)
-	}
-	for _, section := range [][]string{shards.Lines(s.Shards), s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
-		if len(section) > 0 {
-			b.WriteString("\n" + strings.Join(section, "\n") + "\n")
+	for i, block := range s.blocks() {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
+		b.WriteString(strings.Join(block.lines, "\n") + "\n")
 	}
 	if !coloured {
 		return terminal.Write(w, b.String())
 	}
 	return terminal.WriteColoured(w, b.String(), colours)
+}
+
+// block is lines that belong together.
+type block struct {
+	lines []string
+	table bool // its lines aren't to be broken
+}
+
+// blocks are all that there is to say, the summary first.
+func (s *report) blocks() []block {
+	all := []block{{lines: []string{fmt.Sprintf("group %s, prefix %s: %s", terminal.Plain(s.Group), s.Prefix, s.summary())}}}
+	if len(s.Partitions) > 0 {
+		var b strings.Builder
+		s.table().Write(&b)
+		all = append(all, block{strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n"), true})
+	}
+	all = append(all, block{shards.Lines(s.Shards), true})
+	for _, section := range [][]string{s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
+		all = append(all, block{lines: section})
+	}
+	return slices.DeleteFunc(all, func(b block) bool { return len(b.lines) == 0 })
 }
 
 // summary is the whole in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.

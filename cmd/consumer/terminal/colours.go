@@ -28,13 +28,14 @@ var inItsPlace = regexp.MustCompile(`(  |[,:] \d+ )([a-z]+(?: [a-z]+)?)(  |[,;]|
 func WriteColoured(w io.Writer, text string, states map[string]Colour) error {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = coloured(Harmless(line), states)
+		lines[i] = Coloured(Harmless(line), states)
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n"))
 	return err
 }
 
-func coloured(line string, states map[string]Colour) string {
+// Coloured is a line that is harmless already, with the states in colours.
+func Coloured(line string, states map[string]Colour) string {
 	if len(states) == 0 {
 		return line
 	}

@@ -1,0 +1,106 @@
+package status
+
+// Status on a terminal: what is drawn in place.
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+)
+
+// drawing is the last report, as it is drawn.
+type drawing struct {
+	last     *look
+	waited   time.Duration // for the next one
+	coloured bool
+}
+
+// lines are what fits. Where not all does, what is wrong comes before the tables.
+func (d *drawing) lines(width, height int) []string {
+	var parts [][]string
+	if late := d.late(); late != "" {
+		parts = append(parts, []string{d.styled(terminal.Yellow, terminal.Cut(late, width))})
+	}
+	if d.last == nil {
+		return terminal.Fit(slices.Concat(parts...), width, height)
+	}
+	blocks := d.last.report.blocks()
+	rest := blocks[1:]
+	var problems []string
+	for _, problem := range d.last.report.Problems {
+		for _, line := range terminal.Wrapped(problem, width) {
+			problems = append(problems, d.styled(terminal.Red, line))
+		}
+	}
+	head := d.fitted(blocks[0], width)
+	parts = append([][]string{head}, append(parts, problems)...)
+	spaced := spacedOut(append(slices.Clone(parts), d.all(rest, width)...))
+	if len(spaced) <= height {
+		return spaced
+	}
+	slices.SortStableFunc(rest, func(a, b block) int {
+		switch {
+		case a.table == b.table:
+			return 0
+		case b.table:
+			return -1
+		}
+		return 1
+	})
+	return terminal.Fit(slices.Concat(append(parts, d.all(rest, width)...)...), width, height)
+}
+
+// late says that a look takes long, and how old what is shown is.
+func (d *drawing) late() string {
+	switch {
+	case d.waited < time.Second:
+		return ""
+	case d.last == nil:
+		return fmt.Sprintf("no answer for %s", d.waited.Truncate(time.Second))
+	}
+	return fmt.Sprintf("no answer for %s: what follows is %s old", d.waited.Truncate(time.Second), time.Since(d.last.at).Truncate(time.Second))
+}
+
+func (d *drawing) styled(c terminal.Colour, line string) string {
+	if !d.coloured {
+		return line
+	}
+	return terminal.Styled(string(c), line)
+}
+
+func (d *drawing) all(blocks []block, width int) (parts [][]string) {
+	for _, b := range blocks {
+		parts = append(parts, d.fitted(b, width))
+	}
+	return parts
+}
+
+// fitted are a block's lines in a width: of a table cut, of anything else broken.
+func (d *drawing) fitted(b block, width int) (lines []string) {
+	for _, line := range b.lines {
+		if b.table {
+			lines = append(lines, terminal.Cut(terminal.Harmless(line), width))
+		} else {
+			lines = append(lines, terminal.Wrapped(line, width)...)
+		}
+	}
+	if d.coloured {
+		for i, line := range lines {
+			lines[i] = terminal.Coloured(line, colours)
+		}
+	}
+	return lines
+}
+
+// spacedOut are parts with an empty line between those that have any.
+func spacedOut(parts [][]string) (lines []string) {
+	for _, part := range parts {
+		if len(part) > 0 && len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, part...)
+	}
+	return lines
+}

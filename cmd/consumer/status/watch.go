@@ -1,0 +1,98 @@
+package status
+
+// Status that is shown again and again.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+)
+
+// look is what a look has found.
+type look struct {
+	at     time.Time
+	report *report
+	err    error
+}
+
+// watch goes on through outages: they are what one watches for.
+func watch(ctx context.Context, p *cli.Program, cfg *config.Config, every time.Duration, asJSON bool) error {
+	show := (&writer{p: p, asJSON: asJSON}).show
+	if !asJSON && p.DrawsInPlace(p.Stdout) {
+		screen, err := terminal.EnterScreen(p.Stdout)
+		if err != nil {
+			return err
+		}
+		defer screen.Leave()
+		d := &drawing{coloured: p.Colours(p.Stdout)}
+		show = func(l *look, waited time.Duration) error {
+			if l != nil {
+				d.last = l
+			}
+			d.waited = waited
+			return screen.Draw(d.lines)
+		}
+	}
+	return terminal.Watch(ctx, every, func(ctx context.Context) look {
+		l := look{at: time.Now()}
+		l.report, l.err = gather(ctx, cfg)
+		return l
+	}, func(l *look, waited time.Duration) error {
+		if l != nil && l.err != nil {
+			return l.err // not of a server that is away, which is among the report's problems
+		}
+		return show(l, waited)
+	})
+}
+
+// writer writes reports where there is no terminal.
+type writer struct {
+	p       *cli.Program
+	asJSON  bool
+	written string // what was written last, by what matters of it
+}
+
+func (w *writer) show(l *look, _ time.Duration) error {
+	if l == nil {
+		return nil
+	}
+	key, err := whatMatters(l.report)
+	if err != nil || key == w.written {
+		return err
+	}
+	first := w.written == ""
+	w.written = key
+	if w.asJSON {
+		return cli.WriteJSONLine(w.p.Stdout, l.report)
+	}
+	if !first {
+		if err := terminal.Write(w.p.Stdout, "\n"); err != nil {
+			return err
+		}
+	}
+	if err := show(w.p, l.report, false); err != nil {
+		return err
+	}
+	if away := l.report.unreachable(); away != nil {
+		return terminal.Write(w.p.Stdout, fmt.Sprintf("\n%v\n", away))
+	}
+	return nil
+}
+
+// whatMatters is a report without what changes by time alone.
+func whatMatters(s *report) (string, error) {
+	some := *s
+	some.At, some.Partitions = "", slices.Clone(s.Partitions)
+	for i := range some.Partitions {
+		p := &some.Partitions[i]
+		p.BehindMS, p.ReportedAt, p.DuplicatesMS = nil, nil, nil
+	}
+	text, err := json.Marshal(some)
+	return string(text), err
+}
