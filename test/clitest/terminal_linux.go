@@ -10,7 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +27,8 @@ type Terminal struct {
 	rows    []string        // of the alternate screen, without styles
 	at      int             // the row that is written next
 	begun   bool            // something is written to it already
-	changed chan struct{}   // closed, and replaced, when something comes
+	width   int
+	changed chan struct{} // closed, and replaced, when something comes
 }
 
 // OpenTerminal is a terminal of that size.
@@ -78,6 +81,9 @@ func (x *Terminal) control(t *testing.T, do func(fd int) error) {
 // Resize gives the terminal another size.
 func (x *Terminal) Resize(t *testing.T, width, height int) {
 	t.Helper()
+	x.mu.Lock()
+	x.width, x.rows = width, x.rows[:min(len(x.rows), height)]
+	x.mu.Unlock()
 	x.control(t, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)})
 	})
@@ -119,11 +125,10 @@ func (x *Terminal) shown(text string) (left string) {
 			case "2J":
 				x.rows = nil
 			case "J":
-				x.rows = x.rows[:min(len(x.rows), x.at+1)]
+				x.erase(row())
+				x.rows = x.rows[:x.at+1]
 			case "K":
-				if !x.begun {
-					*row() = ""
-				}
+				x.erase(row())
 			}
 			text = text[len(found[0]):]
 			continue
@@ -137,6 +142,9 @@ func (x *Terminal) shown(text string) (left string) {
 		default:
 			end := strings.IndexAny(text, "\x1b\r\n")
 			if end < 0 {
+				end = len(strings.TrimRightFunc(text, func(r rune) bool { return r == utf8.RuneError })) // a character may come in parts
+			}
+			if end == 0 {
 				return text
 			}
 			if !x.begun {
@@ -151,11 +159,21 @@ func (x *Terminal) shown(text string) (left string) {
 	return ""
 }
 
+// erase erases a row from the cursor on. Behind a line that is as wide as the terminal the cursor
+// is on its last character.
+func (x *Terminal) erase(row *string) {
+	if !x.begun {
+		*row = ""
+	} else if _, last := utf8.DecodeLastRuneInString(*row); uniseg.StringWidth(*row) >= x.width {
+		*row = (*row)[:len(*row)-last]
+	}
+}
+
 // Screen is what is on it, a line a row.
 func (x *Terminal) Screen() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return strings.Join(x.rows, "\n")
+	return strings.TrimSuffix(strings.Join(x.rows, "\n"), "\n")
 }
 
 // Written is everything that was written, as it came.

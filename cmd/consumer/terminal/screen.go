@@ -28,8 +28,8 @@ const (
 	screenEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J"
 	screenLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	screenHome  = "\x1b[H"
-	lineEnd     = "\x1b[K"
-	screenEnd   = "\x1b[J"
+	lineErase   = "\x1b[K"
+	restErase   = "\x1b[J"
 )
 
 // Screen is a terminal that is drawn in place. What was on it before comes back when it is left.
@@ -49,7 +49,14 @@ func (s *Screen) Draw(lines func(width, height int) []string) error {
 	if err != nil || width <= 0 || height <= 0 {
 		width, height = 80, 24
 	}
-	_, err = s.file.WriteString(screenHome + strings.Join(lines(width, height), lineEnd+"\n") + lineEnd + screenEnd)
+	// What was there is erased before a line, and not behind it: behind one that is as wide as the
+	// terminal the cursor is still on the last character.
+	all := lines(width, height)
+	text := screenHome + lineErase + strings.Join(all, "\n"+lineErase)
+	if len(all) < height {
+		text += "\n" + restErase
+	}
+	_, err = s.file.WriteString(text)
 	return err
 }
 
