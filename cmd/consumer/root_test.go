@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/complete"
+	"github.com/standings/standings/test/clitest"
 )
 
 // execute runs the program as main does, on nothing but its arguments.
@@ -28,5 +32,30 @@ func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	}
 	if code, stdout, _ := execute(t, nil); code != 0 || !strings.Contains(stdout, "Available Commands") {
 		t.Errorf("no arguments: code %d, %s", code, stdout)
+	}
+}
+
+func TestCommandsCompleteBoardsPeriodsAndWindows(t *testing.T) {
+	was := complete.Within
+	defer func() { complete.Within = was }()
+	complete.Within = time.Minute
+	w := clitest.StandingsOf(t, 0)
+	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
+	for line, want := range map[string]string{
+		"top ": "global", "top global ": "weekly monthly yearly", "top global weekly --window ": "2100-W10 current previous",
+		"rank ": "global", "rank global weekly --window ": "2100-W10 current previous", "rank global weekly ": "",
+		"boards ": "global", "boards global ": "", "rebuild --board ": "global", "ban --board ": "global", "unban --board ": "global",
+		"drop --board ": "global", "drop --prefix nobody --board ": "", "diff --board ": "global", "diff --period ": "weekly monthly yearly", "diff --window ": "2100-W10",
+	} {
+		_, stdout, stderr := execute(t, w.Environ, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		words, _, ok := strings.Cut(stdout, ":")
+		if got := strings.Join(strings.Fields(words), " "); got != want || !ok {
+			t.Errorf("%q is offered %q, want %q: %s", line, got, want, stderr)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, stdout, stderr := execute(t, nil, "completion", shell); code != 0 || stderr != "" || !strings.Contains(stdout, "__complete") {
+			t.Errorf("completion %s: code %d, %.200s%s", shell, code, stdout, stderr)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -65,6 +66,7 @@ ends the ban by itself: a time (RFC 3339), or how long from now.
 	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
 	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
 	c.Flags().StringVar(&f.until, "until", "", "when it ends by itself: a `time` such as 2026-12-01T00:00:00Z, or so long from now, such as 12h or 7d")
+	complete.Flags(c, p)
 	return c
 }
 
@@ -94,6 +96,7 @@ Of the two each ends alone.
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
+	complete.Flags(c, p)
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	shards "github.com/standings/standings/internal/ranking/boards"
@@ -35,6 +36,7 @@ isn't listed any more. "gone" in place of members: Redis lists the window and ha
 		Example: `  consumer boards
   consumer boards 'eu*' --limit 0
   consumer boards global --json`,
+		ValidArgsFunction: complete.Board(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("consumer boards takes one board, or none, not %d; a pattern such as 'eu*' goes in quotes", len(args))

@@ -125,7 +125,6 @@ equal points ranked by who got there first.`,
 		SilenceUsage:  true,
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return Usagef("%w (see %s --help)", err, c.CommandPath())
 	})

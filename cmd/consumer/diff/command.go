@@ -12,6 +12,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
@@ -85,6 +86,7 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 	c.Flags().BoolVar(&f.list, "list", false, "list the standings that differ")
 	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	complete.Flags(c, p)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -82,6 +83,7 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 	c.Flags().StringArrayVar(&f.boards, "board", nil, "drop the board of this `name` alone, or with name* all that begin so; once for each")
 	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
 	c.Flags().BoolVar(&f.force, "force", false, "remove it even if it is the configured prefix")
+	complete.Flags(c, p)
 	return c
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
@@ -128,6 +129,7 @@ wrong.`,
 	c.Flags().BoolVar(&f.acceptIncomplete, "accept-incomplete", false, "go on where windows that the log no longer has lack events, and show them as incomplete")
 	c.Flags().DurationVar(&f.maxHold, "max-hold", 2*time.Second, "hold ingestion up for no longer than this at a `time`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	complete.Flags(c, p)
 	return c
 }
 

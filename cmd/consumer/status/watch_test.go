@@ -129,8 +129,8 @@ var styles = regexp.MustCompile(`\x1b\[[0-9]*m`)
 func TestDrawnStatusFitsEveryTerminalWithWhatIsWrong(t *testing.T) {
 	r := stated(t, 0, "events are\x1b[2J gone", 40)
 	r.Problems = []string{strings.Repeat("can't connect to Kafka ", 10)}
-	for width := 10; width < 200; width += 10 {
-		for height := 1; height < 60; height++ {
+	for width := 10; width < 200; width += 15 {
+		for height := 1; height < 60; height += 1 + height/8 {
 			d := &drawing{last: &look{at: time.Now(), report: r}, coloured: true}
 			lines := d.lines(width, height)
 			text := styles.ReplaceAllString(strings.Join(lines, "\n"), "")

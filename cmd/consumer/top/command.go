@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
@@ -52,7 +53,8 @@ the id is as it is.`,
 		Example: `  consumer top global weekly
   consumer top global weekly --watch
   consumer top eu monthly --window previous --limit 100 --json`,
-		Args: cli.ExactArgs(2),
+		Args:              cli.ExactArgs(2),
+		ValidArgsFunction: complete.BoardAndPeriod(p),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.limit < 1 || f.offset < 0 || f.offset > math.MaxInt32 || f.limit > 1_000_000 {
 				return cli.Usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
@@ -87,6 +89,7 @@ the id is as it is.`,
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&f.shards, "shards", false, shardsHelp)
 	f.watching.Flags(c.Flags(), time.Second)
+	complete.Flags(c, p)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -36,7 +37,8 @@ it: their points go on, and the rank is the one that they would have.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 5 --window previous
   consumer rank global weekly Kalobi --json`,
-		Args: cli.ExactArgs(3),
+		Args:              cli.ExactArgs(3),
+		ValidArgsFunction: complete.BoardAndPeriod(p),
 		RunE: func(c *cobra.Command, args []string) error {
 			member := args[2]
 			if err := windows.CheckMember(member); err != nil {
@@ -88,6 +90,7 @@ it: their points go on, and the rank is the one that they would have.`,
 	c.Flags().BoolVar(&shadow, "shadow", false, "show the member even if they are banned, with the rank that they would have")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&shards, "shards", false, shardsHelp)
+	complete.Flags(c, p)
 	return c
 }
 

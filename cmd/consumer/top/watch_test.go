@@ -183,8 +183,8 @@ func TestADrawnBoardFitsEveryTerminal(t *testing.T) {
 		if trouble != nil {
 			d.take(&look{err: trouble}, 0)
 		}
-		for width := 5; width < 150; width += 5 {
-			for height := 1; height < 40; height++ {
+		for width := 5; width < 150; width += 12 {
+			for height := 1; height < 40; height += 1 + height/8 {
 				lines := d.lines(width, height)
 				if len(lines) > height {
 					t.Fatalf("%dx%d: %d lines", width, height, len(lines))
