@@ -133,12 +133,12 @@ func (x *Terminal) shown(text string) (left string) {
 			text = text[len(found[0]):]
 			continue
 		}
-		switch {
-		case text[0] == '\x1b':
+		switch text[0] {
+		case '\x1b':
 			return text
-		case text[0] == '\n':
+		case '\n':
 			x.at, x.begun = x.at+1, false
-		case text[0] == '\r':
+		case '\r':
 		default:
 			end := strings.IndexAny(text, "\x1b\r\n")
 			if end < 0 {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
@@ -28,11 +27,10 @@ func (w *writer) show(l *look, _ time.Duration) error {
 		return nil
 	case l.ends():
 		return l.err
-	case l.err != nil:
-		w.report(terminal.OneLine(l.err.Error()))
+	}
+	if w.report(l.err); l.board == nil {
 		return nil
 	}
-	w.report("")
 	r := reportOf(l.board, w.zone, w.page.shards)
 	key, err := whatMatters(r, w.page.asJSON)
 	if err != nil || key == w.written {
@@ -52,10 +50,15 @@ func (w *writer) show(l *look, _ time.Duration) error {
 	return text.write(l.board, l.missing+w.page.none(l.board)) // one of the two at most
 }
 
-// report writes trouble to stderr, once, and once that it is over.
-func (w *writer) report(trouble string) {
+// report writes to stderr why the board can't be read, once, and once that it can be again.
+func (w *writer) report(err error) {
+	trouble, line := "", "the board can be read again"
+	if err != nil {
+		trouble = terminal.OneLine(err.Error())
+		line = trouble
+	}
 	if trouble != w.trouble {
-		fmt.Fprintf(w.p.Stderr, "consumer: %s\n", strings.TrimSpace(trouble+map[bool]string{true: "the board can be read again"}[trouble == ""]))
+		fmt.Fprintf(w.p.Stderr, "consumer: %s\n", line)
 	}
 	w.trouble = trouble
 }
