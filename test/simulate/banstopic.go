@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -177,6 +178,7 @@ func framed(a kmsg.Response, version int16, correlation int32) []byte {
 type keeping struct {
 	follower *bans.Follower
 	keeper   *bans.Keeper
+	before   map[banned]*ban    // who was banned as it started
 	inLine   atomic.Bool        // it once was
 	aligned  map[int]*alignedAt // by shard; under the world's lock
 }
@@ -200,6 +202,7 @@ func (p *process) keeps() {
 	for _, sh := range p.w.shards {
 		hidden = append(hidden, p.store(sh))
 	}
+	p.before = maps.Clone(p.w.bans.latest)
 	p.keeper, p.aligned = bans.NewKeeper(p.follower, hidden, log), map[int]*alignedAt{}
 }
 
@@ -225,6 +228,7 @@ func (p *process) firstAligns() bool {
 	if p.follower.Ready(p.ending, 0) != nil {
 		return false
 	}
+	p.startsKnowing()
 	for p.keeper.Align(p.ending) != nil {
 		select {
 		case <-time.After(time.Second + time.Duration(p.id)*1371*time.Microsecond):
@@ -233,6 +237,19 @@ func (p *process) firstAligns() bool {
 		}
 	}
 	return true
+}
+
+// startsKnowing holds that who starts knows of every ban that was there then. It runs beside the driver.
+func (p *process) startsKnowing() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	state := p.follower.State()
+	for k, b := range p.before {
+		if p.w.bans.latest[k] == b && state[bans.Key{Board: k.board, Member: k.member}] == nil {
+			said := fmt.Sprintf("process %d starts and doesn't know that %q is banned", p.id, k.field())
+			p.w.groundless.Store(&said)
+		}
+	}
 }
 
 // alignedStandings are a shard's, in line with the topic before a worker reads where it goes on: as
