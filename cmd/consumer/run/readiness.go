@@ -24,7 +24,8 @@ import (
 // or without Redis, before it isn't ready: rebalances and single failures pass.
 const patience = 5 * time.Second
 
-// Reasons, beside those of halts and waiting, which is a partition's.
+// Reasons, beside those of halts and waiting, which is a partition's. The test of operations.md
+// reads them here.
 const (
 	notStarted  = "starting"
 	waitsKafka  = "waiting_for_kafka"
@@ -36,11 +37,6 @@ const (
 	stopping    = "stopping"
 	stuck       = "stuck" // of /healthz
 )
-
-// Reasons are those that the process has of its own, beside those of its partitions' halts and waits.
-func Reasons() []string {
-	return []string{notStarted, waitsKafka, waitsRedis, waitsBans, notJoined, notAnswered, refilling, stopping, stuck}
-}
 
 // readiness knows how the process stands. It is safe for concurrent use.
 type readiness struct {
