@@ -26,9 +26,9 @@ type report struct {
 	Agree *bool  `json:"agree"` // null: it isn't known
 	Notes []note `json:"notes"`
 
-	Rank  *int64    `json:"rank"`  // null where Redis doesn't have the member
-	Redis *standing `json:"redis"` // likewise
-	Log   *standing `json:"log"`   // what the events come to that count; null without one
+	Rank  *int64    `json:"rank"`     // null where Redis doesn't have the member
+	Redis *standing `json:"in_redis"` // likewise
+	Log   *standing `json:"in_log"`   // what the events come to that count; null without one
 	// Banned is hidden or erased; null: the member is neither.
 	Banned *string `json:"banned"`
 
