@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -124,4 +125,32 @@ func TestTheBansOfAMemberAreThoseOfABoardAndOfAll(t *testing.T) {
 	require.Equal(t, []Ban{{Member: ann}, {Board: "eu", Member: ann, Erased: true}}, of("eu", ann))
 	require.Equal(t, []Ban{{Member: ann}}, of("global", ann))
 	require.Empty(t, of("eu", bob))
+}
+
+// A rebuild compares the version with the one that it has taken: a ban that is over by half is seen.
+func TestAnEndOfABanThatDiesMidwayHasChangedTheVersionOrNothing(t *testing.T) {
+	for _, command := range []string{"hset", "hdel"} {
+		t.Run(command, func(t *testing.T) {
+			f, server := private(t)
+			f.mustApply(t)
+			b := Ban{Member: membersOf(f.store, 1)[0]}
+			require.NoError(t, f.store.Ban(t.Context(), b))
+			require.NoError(t, f.store.Ban(t.Context(), Ban{Member: b.Member, Board: "eu"})) // another goes on
+			mark := "showing half"
+			require.NoError(t, f.store.place(t.Context(), "unban", b, mark, "", nil))
+			before := f.client.HGetAll(t.Context(), f.store.keys.Banned()).Val()
+			require.Equal(t, mark, before[":"+b.Member])
+
+			lacking := f.storeOf(t, func(c *Config) { c.Client = f.as(t, server, "~*", "+@all", "-"+command) })
+			require.True(t, redisconn.IsMissingRight(lacking.place(t.Context(), "end", b, mark, "", nil)))
+			after := f.client.HGetAll(t.Context(), f.store.keys.Banned()).Val()
+			if _, there := after[":"+b.Member]; !there {
+				require.NotEqual(t, before["version"], after["version"], "the ban is gone, and nothing says so")
+			}
+			require.NoError(t, f.store.place(t.Context(), "end", b, mark, "", nil))
+			after = f.client.HGetAll(t.Context(), f.store.keys.Banned()).Val()
+			require.NotContains(t, after, ":"+b.Member)
+			require.NotEqual(t, before["version"], after["version"])
+		})
+	}
 }

@@ -58,11 +58,13 @@ elseif what == 'end' and is == mark then
   write = done
 end
 if write == '' then
-  call('HDEL', banned, field)
-  if ARGV[6] == '' and call('HLEN', banned) == 1 then
-    call('HDEL', banned, 'version')
+  -- A script that dies between two writes has changed the version first: a rebuild that has taken the
+  -- bans before sees that they are others.
+  if ARGV[6] == '' and call('HLEN', banned) == 2 then
+    call('HDEL', banned, field, 'version')
   else
     call('HSET', banned, 'version', mark)
+    call('HDEL', banned, field)
   end
 elseif write then
   call('HSET', banned, field, write, 'version', mark .. ' ' .. write)
