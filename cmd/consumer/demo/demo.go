@@ -22,6 +22,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/ledger"
 )
 
 type flags struct {
@@ -29,6 +30,7 @@ type flags struct {
 	members  int
 	duration time.Duration
 	seed     uint64
+	shards   int
 	plain    bool
 }
 
@@ -58,6 +60,9 @@ neither a file nor the environment.`,
 			if f.members < 1 || f.members > 1_000_000 {
 				return cli.Usagef("--members has to be 1 to 1000000")
 			}
+			if f.shards < 1 || f.shards > ledger.MaxShards {
+				return cli.Usagef("--shards has to be 1 to %d", ledger.MaxShards)
+			}
 			return start(c.Context(), p, f)
 		},
 	}
@@ -67,6 +72,7 @@ neither a file nor the environment.`,
 	flags.IntVar(&f.members, "members", 500, "how many players there are")
 	flags.Var(cli.Duration(&f.duration), "duration", "end by itself after this `time`, such as 30s")
 	flags.Uint64Var(&f.seed, "seed", 1, "other players, another game")
+	flags.IntVar(&f.shards, "shards", 1, "spread the players over so many `shards`, as redis.shards does")
 	flags.BoolVar(&f.plain, "plain", false, "lines instead of a screen, as where there is no terminal")
 	return c
 }
@@ -98,7 +104,7 @@ type servers struct {
 }
 
 func start(ctx context.Context, p *cli.Program, f *flags) error {
-	stage, err := openServers(ctx)
+	stage, err := openServers(ctx, f.shards)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // interrupted before there was anything to see
@@ -128,8 +134,8 @@ func (s *servers) strike(err error) error {
 	return err
 }
 
-// openServers starts the servers.
-func openServers(ctx context.Context) (s *servers, err error) {
+// openServers starts the servers, for standings in a number of shards.
+func openServers(ctx context.Context, shards int) (s *servers, err error) {
 	s = &servers{}
 	defer func() {
 		if err != nil {
@@ -153,6 +159,7 @@ func openServers(ctx context.Context) (s *servers, err error) {
 	}
 	cfg.Kafka.Brokers = s.kafka.Addresses()
 	cfg.Redis.Addresses = []string{s.redis.Address}
+	cfg.Redis.Shards = int64(shards)
 	// A stand-in doesn't tell its policy; it never evicts.
 	cfg.Redis.AssumeNoeviction = s.redis.Name == embedded.Miniredis
 	cfg.Lateness = spread + units.Day
@@ -168,6 +175,7 @@ func (s *servers) environment() []string {
 		config.FileVariable + "=" + s.configPath(),
 		config.Prefix + "KAFKA_BROKERS=" + strings.Join(s.cfg.Kafka.Brokers, ","),
 		config.Prefix + "REDIS_ADDRESSES=" + strings.Join(s.cfg.Redis.Addresses, ","),
+		config.Prefix + "REDIS_SHARDS=" + strconv.FormatInt(s.cfg.Redis.Shards, 10),
 		config.Prefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.Redis.AssumeNoeviction),
 		config.Prefix + "LATENESS=" + units.FormatDuration(s.cfg.Lateness),
 	}

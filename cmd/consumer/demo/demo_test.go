@@ -116,11 +116,13 @@ func (d *demoRun) figures(t *testing.T) []int {
 }
 
 func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
-	for name, path := range map[string]string{"the Redis of this machine": os.Getenv("PATH"), "a stand-in": t.TempDir()} {
+	for name, with := range map[string]struct{ path, shards string }{
+		"the Redis of this machine": {os.Getenv("PATH"), "1"}, "a stand-in, several shards": {t.TempDir(), "3"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
-			t.Setenv("PATH", path)
-			d := startDemo(t, "--plain", "--rate", "700", "--members", "40", "--duration", "10s")
+			t.Setenv("PATH", with.path)
+			d := startDemo(t, "--plain", "--rate", "700", "--members", "40", "--duration", "10s", "--shards", with.shards)
 			if code := d.wait(t, time.Minute); code != 0 {
 				t.Fatalf("code %d\n%s%s", code, d.text(), d.stderr.String())
 			}
@@ -241,7 +243,7 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
-	stage, err := openServers(t.Context())
+	stage, err := openServers(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,16 +104,19 @@ func (f *frame) hints() []string {
 	member, window := f.example()
 	_, port, _ := net.SplitHostPort(f.stage.redis.Address)
 	me := self()
-	return []string{
+	all := []string{
 		"In another terminal (Ctrl-C here ends it all):",
 		"  . " + f.stage.environmentPath() + "   # where the servers are",
 		"  " + me + " top eu monthly --window previous",
 		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",
 		"  " + me + " status",
 		"  " + me + " dead-letters list   # one event in a hundred is bad on purpose",
-		"  redis-cli -p " + port + " ZREVRANGE 'lb:{0}:global:weekly:" + window + "' 0 4 WITHSCORES",
 		"  " + me + " produce --rate 20000 --duration 10s --among-real-events",
 		"  " + me + " run            # a second replica takes half",
 		"  " + me + " top " + arena + " " + arenaPeriod + "   # a board of two fields",
 	}
+	if f.stage.cfg.Redis.Shards == 1 { // of several no single key has a board
+		all = slices.Insert(all, 6, "  redis-cli -p "+port+" ZREVRANGE 'lb:{0}:global:weekly:"+window+"' 0 4 WITHSCORES")
+	}
+	return all
 }
