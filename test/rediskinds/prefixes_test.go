@@ -44,6 +44,9 @@ func TestComparingRebuildingAndRemovingTakeTheRightsThatAreListed(t *testing.T) 
 		rules := rights[try[0]]
 		tried := leastRights(t, try[0]) // those that are its own
 		for _, rule := range tried {
+			if try[0] == "diff" && rule == "+hmget" {
+				continue // for names, which nobody has here: TestADiffWithTheLeastRightsShowsNames…
+			}
 			less := without(rules, rule)
 			user(t, c, "someone", place.Prefix, less...)
 			must(t, c.ScriptFlush(t.Context()).Err())

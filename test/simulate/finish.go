@@ -64,7 +64,9 @@ func (w *world) letThrough() {
 	for _, c := range w.calls {
 		c.until = 0
 	}
+	w.mu.Lock() // who follows the topic looks at it by itself
 	w.bans.topic.until = time.Time{}
+	w.mu.Unlock()
 	for _, sh := range w.shards {
 		sh.on.redis.Evict(sh.key(holdKey))
 		sh.on.outage = outage{}
