@@ -151,7 +151,7 @@ func (r *Rows) arguments() []any {
 	if r.Least != nil {
 		least = scoreText(*r.Least)
 	}
-	return []any{string(from), r.Skip, scoreText(r.Pivot.Score), r.Pivot.Member, r.Above, r.Below, option(r.Full), least}
+	return []any{string(from), r.Skip, pivotText(r.Pivot.Score), r.Pivot.Member, r.Above, r.Below, option(r.Full), least}
 }
 
 func option(on bool) string {
@@ -182,4 +182,10 @@ func scoreText(score float64) string {
 		return "-inf"
 	}
 	return strconv.FormatFloat(score, 'g', 17, 64)
+}
+
+// pivotText is scoreText of a place that a script compares scores with. No score is at the ends of
+// what a double holds, and tonumber reads those everywhere, as it doesn't the infinities.
+func pivotText(score float64) string {
+	return scoreText(max(-math.MaxFloat64, min(math.MaxFloat64, score)))
 }

@@ -58,7 +58,7 @@ func readCursor(text string, t reading.Target) (*cursor, error) {
 }
 
 func parseCursor(text string, t reading.Target) (*cursor, bool) {
-	b, err := base64.RawURLEncoding.DecodeString(text)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 1+8+1+1+4 || b[0] != cursorVersion {
 		return nil, false
 	}
