@@ -1,8 +1,6 @@
 package boards
 
 import (
-	"context"
-
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -35,11 +33,4 @@ func (b *Boards) Layout(board string, p periods.Period) (codec.TupleLayout, bool
 // query is one about a window, and what is read besides.
 func (b *Boards) query(board string, w periods.Window, rows ranking.Rows) ranking.Query {
 	return ranking.Query{Board: board, Window: w, Rows: rows, Ties: b.extra.Ties, Counts: b.extra.Counts}
-}
-
-// Counts is how many members have at least each of some scores.
-func (b *Boards) Counts(ctx context.Context, board string, w periods.Window, scores ...float64) (ranking.Board, error) {
-	q := b.query(board, w, ranking.Rows{})
-	q.Counts = scores
-	return b.around(ctx, &q)
 }

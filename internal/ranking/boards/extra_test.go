@@ -18,7 +18,7 @@ import (
 func TestCountsAreOfEveryScore(t *testing.T) {
 	for _, of := range numbers {
 		f, _ := some(t, of) // points 0 to 199
-		b, err := f.Counts(t.Context(), "global", f.window, 200, 199, 0, math.Inf(-1), 100)
+		b, err := f.With(Extra{Counts: []float64{200, 199, 0, math.Inf(-1), 100}}).Top(t.Context(), "global", f.window, 0, 0)
 		require.NoError(t, err)
 		require.Equal(t, []int64{0, 1, 200, 200, 100}, b.Counts)
 		require.Empty(t, b.Standings)
@@ -36,11 +36,9 @@ func TestWhatThereCantBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			"bottom, limit":  func() (ranking.Board, error) { return f.Bottom(ctx, "global", f.window, 0, -1) },
 			"after, limit":   func() (ranking.Board, error) { return f.After(ctx, "global", f.window, ranking.TopPivot(), -1) },
 			"after, pivot":   func() (ranking.Board, error) { return f.After(ctx, "global", f.window, ranking.Pivot{Score: nan}, 1) },
-			"before, limit":  func() (ranking.Board, error) { return f.Before(ctx, "global", f.window, ranking.TopPivot(), -1) },
 			"around, n":      func() (ranking.Board, error) { return f.Around(ctx, "global", f.window, "u1", -1) },
 			"score, n":       func() (ranking.Board, error) { return f.AroundScore(ctx, "global", f.window, 1, -1) },
 			"score":          func() (ranking.Board, error) { return f.AroundScore(ctx, "global", f.window, nan, 1) },
-			"counts":         func() (ranking.Board, error) { return f.Counts(ctx, "global", f.window, 1, nan) },
 			"range, limit":   func() (ranking.Board, error) { return f.Range(ctx, "global", f.window, Range{Low: 1, High: 2}, -1) },
 			"range, offset": func() (ranking.Board, error) {
 				return f.Range(ctx, "global", f.window, Range{Low: 1, High: 2, Offset: -1}, 1)
@@ -76,11 +74,10 @@ func TestEveryReadReportsWhatIsLostAndWhatIsBeside(t *testing.T) {
 				"after": func(ctx context.Context) (ranking.Board, error) {
 					return b.After(ctx, "global", f.window, ranking.TopPivot(), 10)
 				},
-				"before": func(ctx context.Context) (ranking.Board, error) {
-					return b.Before(ctx, "global", f.window, ranking.Pivot{}, 10)
+				"score": func(ctx context.Context) (ranking.Board, error) { return b.AroundScore(ctx, "global", f.window, 7, 10) },
+				"counts": func(ctx context.Context) (ranking.Board, error) {
+					return b.With(Extra{Counts: []float64{7}}).Top(ctx, "global", f.window, 0, 0)
 				},
-				"score":  func(ctx context.Context) (ranking.Board, error) { return b.AroundScore(ctx, "global", f.window, 7, 10) },
-				"counts": func(ctx context.Context) (ranking.Board, error) { return b.Counts(ctx, "global", f.window, 7) },
 				"range": func(ctx context.Context) (ranking.Board, error) {
 					return b.Range(ctx, "global", f.window, Range{1, 9, 0, nil}, 10)
 				},
@@ -126,12 +123,11 @@ func TestReadsAroundAPlaceAreOneRoundTripAndTiesOneMore(t *testing.T) {
 		}{
 			"bottom": {1, 1, func(b *Boards) (ranking.Board, error) { return b.Bottom(ctx, "global", f.window, 0, 10) }, counts},
 			"after":  {1, 1, func(b *Boards) (ranking.Board, error) { return b.After(ctx, "global", f.window, middle, 10) }, counts},
-			"before": {1, 1, func(b *Boards) (ranking.Board, error) { return b.Before(ctx, "global", f.window, middle, 10) }, counts},
 			"score":  {1, 1, func(b *Boards) (ranking.Board, error) { return b.AroundScore(ctx, "global", f.window, 100, 10) }, counts},
 			"range": {1, 1, func(b *Boards) (ranking.Board, error) {
 				return b.Range(ctx, "global", f.window, Range{Low: 5, High: 100}, 10)
 			}, counts},
-			"counts":       {1, 1, func(b *Boards) (ranking.Board, error) { return b.Counts(ctx, "global", f.window, 5, 6) }, counts},
+			"counts":       {1, 1, func(b *Boards) (ranking.Board, error) { return b.Top(ctx, "global", f.window, 0, 0) }, counts},
 			"whole, tied":  {1, 1, func(b *Boards) (ranking.Board, error) { return b.Top(ctx, "global", f.window, 0, 200) }, tied},
 			"top, tied":    {1, 2, func(b *Boards) (ranking.Board, error) { return b.Top(ctx, "global", f.window, 0, 10) }, tied},
 			"after, tied":  {1, 2, func(b *Boards) (ranking.Board, error) { return b.After(ctx, "global", f.window, middle, 10) }, tied},

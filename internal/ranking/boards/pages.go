@@ -16,12 +16,6 @@ func (b *Boards) After(ctx context.Context, board string, w periods.Window, pivo
 	return b.beside(ctx, board, w, ranking.Rows{From: ranking.FromNext, Pivot: pivot, Below: limit})
 }
 
-// Before reads the last limit standings strictly before a pivot, whose member needn't be there, in
-// the order of their ranks.
-func (b *Boards) Before(ctx context.Context, board string, w periods.Window, pivot ranking.Pivot, limit int) (ranking.Board, error) {
-	return b.beside(ctx, board, w, ranking.Rows{From: ranking.FromPivot, Pivot: pivot, Above: limit})
-}
-
 // AroundScore reads up to n standings above the place below whoever has at least a score, and up to
 // n below it. With the least score of some points (TupleLayout.Bounds) it is the place of the latest
 // who reached them; its rank would be Board.Place + 1.
