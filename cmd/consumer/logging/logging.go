@@ -3,6 +3,7 @@
 package logging
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -44,9 +45,27 @@ func New(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
 }
 
-// Ended is an error that ends the process, in the log's own format: whoever collects the log finds
+// Run does what a command does that runs on, by the program's configuration and with a log. What is
+// wrong with the configuration, and what ends it, is in the log.
+func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
+	l, err := p.Configuration()
+	if l == nil {
+		return err
+	}
+	log, wrong := New(l.Config, p.Stderr, p.Colours(p.Stderr))
+	if wrong != nil {
+		return cmp.Or(err, wrong)
+	}
+	defer log.Sync() //nolint:errcheck // a terminal can't be synced
+	if err != nil {
+		return ended(log, "the configuration is wrong", err)
+	}
+	return ended(log, "ended by an error", do(l.Config, log))
+}
+
+// ended is an error that ends the process, in the log's own format: whoever collects the log finds
 // there why it ends.
-func Ended(log *zap.Logger, message string, err error) error {
+func ended(log *zap.Logger, message string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -3,7 +3,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -41,19 +40,9 @@ SIGINT: then it finishes the pieces in flight, commits, leaves the group and
 exits with 0. Replicas share the partitions.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.Configuration()
-			if l == nil {
-				return err
-			}
-			log, wrong := logging.New(l.Config, p.Stderr, p.Colours(p.Stderr))
-			if wrong != nil {
-				return cmp.Or(err, wrong)
-			}
-			defer log.Sync() //nolint:errcheck // a terminal can't be synced
-			if err != nil {
-				return logging.Ended(log, "the configuration is wrong", err)
-			}
-			return logging.Ended(log, "ended by an error", Consume(c.Context(), l.Config, log, new(ingest.Stats), nil))
+			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error {
+				return Consume(c.Context(), cfg, log, new(ingest.Stats), nil)
+			})
 		},
 	}
 }

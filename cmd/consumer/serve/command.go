@@ -3,7 +3,6 @@ package serve
 // The command serve: the API alone.
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -33,22 +32,7 @@ consumer run serves the same beside its work, where api.listen is set. SIGTERM e
 the answers under way are through.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := p.Configuration()
-			if l == nil {
-				return err
-			}
-			log, wrong := logging.New(l.Config, p.Stderr, p.Colours(p.Stderr))
-			if wrong != nil {
-				return cmp.Or(err, wrong)
-			}
-			defer log.Sync() //nolint:errcheck // a terminal can't be synced
-			if err == nil && l.Config.API.Listen == config.Off {
-				err = fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
-			}
-			if err != nil {
-				return logging.Ended(log, "the configuration is wrong", err)
-			}
-			return logging.Ended(log, "ended by an error", serve(c.Context(), l.Config, log))
+			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error { return serve(c.Context(), cfg, log) })
 		},
 	}
 }
@@ -58,6 +42,9 @@ const lookEvery = time.Second
 
 // serve serves until the context ends.
 func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
+	if cfg.API.Listen == config.Off {
+		return fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
+	}
 	port, err := Open(ctx, cfg, log)
 	if err != nil {
 		return err
