@@ -44,7 +44,6 @@ type Config struct {
 	Has func(board string, p periods.Period) bool
 	// Rule is what a board counts, by the default rule too.
 	Rule   func(board string) rules.Rule
-	Prefix string
 	Topics []string // by which how far the boards are is judged
 	Names  bool     // members have names
 }

@@ -2,7 +2,12 @@ package reading
 
 // Whether what was read of a window is all of it.
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ranking"
+)
 
 // States of a window. Of several that apply the first is its state.
 const (
@@ -14,25 +19,25 @@ const (
 	Whole      = "whole"
 )
 
-// States lists all of them.
-func States() []string { return []string{Lost, Refilling, Behind, Incomplete, NotCounted, Whole} }
-
-// State is the window's.
-func (v *View) State() string {
+// State is that of a window as it was read, with how far what counts its events had come then.
+func State(b *ranking.Board, p *health.Progress) string {
 	switch {
-	case v.Lost != "":
+	case b.Lost != "":
 		return Lost
-	case len(v.Refilling) > 0:
+	case len(p.Refilling) > 0:
 		return Refilling
-	case v.CatchingUp():
+	case p.CatchingUp():
 		return Behind
-	case len(v.Incomplete) > 0:
+	case len(b.Incomplete) > 0:
 		return Incomplete
-	case !v.Listed:
+	case !b.Listed:
 		return NotCounted
 	}
 	return Whole
 }
+
+// State is the window's.
+func (v *View) State() string { return State(&v.Board, &v.Progress) }
 
 // Complete reports whether no record that could be in the window is missing from the log that was
 // read: nothing of it was deleted before it could count.

@@ -47,13 +47,8 @@ func (r *Reader) Target(ctx context.Context, board, period, window string) (Targ
 	if t.Period, err = r.Period(board, period); err != nil {
 		return t, err
 	}
-	if !t.relative() {
-		w, err := t.Period.Rule.Named(window)
-		if err != nil {
-			return t, &NotFoundError{What: "window", Name: window, Why: fmt.Sprintf("%v; or current, or previous", err)}
-		}
-		t.Window = w
-		return t, nil
+	if !t.relative() { // Redis needn't be asked for its clock
+		return r.at(t, time.Time{})
 	}
 	now, err := r.Now(ctx)
 	if err != nil {
@@ -92,25 +87,37 @@ func (r *Reader) checkBoard(board string) error {
 
 // at is the target with the window that is meant at a time.
 func (r *Reader) at(t Target, now time.Time) (Target, error) {
-	rule := t.Period.Rule
+	w, err := Meant(&t.Period.Rule, t.Named, now)
+	t.Window = w
+	return t, err
+}
+
+// Meant is the window of a period that Current or Previous means at a time, or the one of the name.
+// Its error is a *NotFoundError, unless the time is one that no period has.
+func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, error) {
+	if name != Current && name != Previous {
+		w, err := rule.Named(name)
+		if err != nil {
+			return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%v; or current, or previous", err)}
+		}
+		return w, nil
+	}
 	w, ok, err := rule.Latest(now.UnixMilli())
 	switch {
 	case err != nil:
-		return t, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+		return w, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
 	case !ok:
 		first, _ := rule.First() // or it would have begun
-		return t, &NotFoundError{What: "window", Name: t.Named, Why: fmt.Sprintf("%s hasn't begun: its first window, %s, starts at %s",
+		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%s hasn't begun: its first window, %s, starts at %s",
 			rule.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))}
+	case name == Current:
+		return w, nil
 	}
-	if t.Named == Previous {
-		before, ok := rule.Previous(w)
-		if !ok {
-			return t, &NotFoundError{What: "window", Name: t.Named, Why: fmt.Sprintf("there is no %s window before %s", rule.Name(), w.Name)}
-		}
-		w = before
+	before, ok := rule.Previous(w)
+	if !ok {
+		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("there is no %s window before %s", rule.Name(), w.Name)}
 	}
-	t.Window = w
-	return t, nil
+	return before, nil
 }
 
 // clock is Redis's, by when it was last seen: reading a board tells the time, too, and whoever

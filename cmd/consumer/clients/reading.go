@@ -18,7 +18,7 @@ import (
 func NewReading(cfg *config.Config, client redis.UniversalClient, all *boards.Boards) (*reading.Reader, error) {
 	c := reading.Config{
 		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
-		Prefix: cfg.Redis.Prefix, Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
+		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Renumber: func(ctx context.Context) (*boards.Boards, error) {
 			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 			if err != nil {
@@ -36,7 +36,7 @@ func NewReading(cfg *config.Config, client redis.UniversalClient, all *boards.Bo
 		if err != nil {
 			return nil, err
 		}
-		c.Periods = append(c.Periods, reading.Period{Rule: rule, Zone: zoneOf(cfg, p)})
+		c.Periods = append(c.Periods, reading.Period{Rule: rule, Zone: cfg.ZoneOf(p.Name)})
 	}
 	byDefault, err := rules.Default(cfg.MaxPoints)
 	if err != nil {
@@ -64,13 +64,4 @@ func named(cfg *config.Config) []string {
 		}
 	}
 	return all
-}
-
-// zoneOf is the zone that a period's times are shown in: its calendar's, or that of the
-// configuration.
-func zoneOf(cfg *config.Config, p *config.Period) string {
-	if p.Own != nil && p.Own.TimeZone != "" {
-		return p.Own.TimeZone
-	}
-	return cfg.TimeZone
 }

@@ -260,6 +260,17 @@ func bothInstants(a, b string) (int64, int64, error) {
 	return start, end, nil
 }
 
+// ZoneOf is the name of the zone that a period's times are shown in: its calendar's, or that of
+// the configuration.
+func (c *Config) ZoneOf(name periods.Period) string {
+	for _, p := range c.Periods {
+		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
+			return p.Own.TimeZone
+		}
+	}
+	return c.TimeZone
+}
+
 // LatenessOf is how long after their end a period's windows take events.
 func (c *Config) LatenessOf(p *Period) time.Duration {
 	if p.Lateness != nil {

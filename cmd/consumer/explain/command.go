@@ -106,7 +106,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 		return err
 	}
 	a.judge()
-	zone := windows.Zone(cfg, q.window.Period)
+	zone := cfg.ZoneOf(q.window.Period)
 	if f.asJSON {
 		err = cli.WriteJSON(p.Stdout, a.report(zone))
 	} else {

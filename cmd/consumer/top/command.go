@@ -76,9 +76,9 @@ the id is as it is.`,
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if f.asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, windows.Zone(r.Config, w.Period), f.shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.ZoneOf(w.Period), f.shards))
 					}
-					return newText(p.Stdout, windows.Zone(r.Config, w.Period)).write(&shown, f.none(&shown))
+					return newText(p.Stdout, r.Config.ZoneOf(w.Period)).write(&shown, f.none(&shown))
 				})
 			})
 		},

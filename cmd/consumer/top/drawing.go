@@ -12,6 +12,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/reading"
 )
 
 // drawing is what is known of a board, as it is drawn.
@@ -104,7 +105,7 @@ func (d *drawing) styled(c terminal.Colour, line string) string {
 }
 
 var stateColours = map[string]terminal.Colour{
-	boardWhole: terminal.Green, boardIncomplete: terminal.Yellow, boardBehind: terminal.Yellow, boardRefilling: terminal.Yellow, boardLost: terminal.Red,
+	reading.Whole: terminal.Green, reading.Incomplete: terminal.Yellow, reading.Behind: terminal.Yellow, reading.Refilling: terminal.Yellow, reading.Lost: terminal.Red,
 }
 
 // state is the state of the board, and how long its window still is. Of what can't be read at the

@@ -69,9 +69,9 @@ it: their points go on, and the rank is the one that they would have.`,
 				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, windows.Zone(r.Config, w.Period), shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.ZoneOf(w.Period), shards))
 					}
-					text := newText(p.Stdout, windows.Zone(r.Config, w.Period))
+					text := newText(p.Stdout, r.Config.ZoneOf(w.Period))
 					text.marked = member
 					none := ""
 					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {

@@ -16,16 +16,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ranking"
-)
-
-// States of a board. Of several that apply the first is its state.
-const (
-	boardLost       = "lost"        // Redis has lost it, or what says which events are in it
-	boardRefilling  = "refilling"   // Redis was lost, and the log is being read again
-	boardBehind     = "behind"      // events aren't counted yet, or nobody counts them
-	boardIncomplete = "incomplete"  // events from before a time are missing for good
-	boardNotCounted = "not_counted" // no event has come, or its retention is over
-	boardWhole      = "whole"
+	"github.com/standings/standings/internal/reading"
 )
 
 // board is one as it is shown, and how far what counts its events has come.
@@ -39,21 +30,7 @@ func (r *Reader) shown(b ranking.Board) board {
 	return board{b, health.ProgressOf(&b.Beside, r.Config.Kafka.Topics), r.Config.Redis.Prefix}
 }
 
-func (b *board) state() string {
-	switch {
-	case b.Lost != "":
-		return boardLost
-	case len(b.Refilling) > 0:
-		return boardRefilling
-	case b.CatchingUp():
-		return boardBehind
-	case len(b.Incomplete) > 0:
-		return boardIncomplete
-	case !b.Listed:
-		return boardNotCounted
-	}
-	return boardWhole
-}
+func (b *board) state() string { return reading.State(&b.Board, &b.Progress) }
 
 // lost is the error that a lost board is.
 func (b *board) lost() error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -26,7 +27,7 @@ func (w *written) states(t *testing.T, wantCode int, state string, said ...strin
 		if code != wantCode || (stderr != "") != (code != 0) {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
 		}
-		if state != boardNotCounted && strings.Contains(stdout, "has been counted in this window") {
+		if state != reading.NotCounted && strings.Contains(stdout, "has been counted in this window") {
 			t.Errorf("%v: %s", args, stdout)
 		}
 		code, stdout, _ = execute(t, w.Environ, append(args, "--json")...)
@@ -55,9 +56,9 @@ func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
 	} {
 		t.Run(gone, func(t *testing.T) {
 			w := aBoard(t)
-			w.states(t, 0, boardWhole)
+			w.states(t, 0, reading.Whole)
 			w.del(t, strings.Replace(gone, "board", "global:weekly:"+clitest.Window, 1))
-			if r := w.states(t, 1, boardLost, said...); r.Lost == nil || gone != "ledger" && r.Standings != nil && len(r.Standings) == 1 && r.Standings[0].Rank != nil {
+			if r := w.states(t, 1, reading.Lost, said...); r.Lost == nil || gone != "ledger" && r.Standings != nil && len(r.Standings) == 1 && r.Standings[0].Rank != nil {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -74,15 +75,15 @@ func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	for p := range 2 {
 		w.Reports(t, p, health.Line{State: health.StateRunning, Lag: new(int64)})
 	}
-	r := w.states(t, 0, boardRefilling, "refilling: Redis was lost, with 2 records of points/0 still to be read again; until then points and members are missing")
+	r := w.states(t, 0, reading.Refilling, "refilling: Redis was lost, with 2 records of points/0 still to be read again; until then points and members are missing")
 	if len(r.Refilling) != 1 || r.Refilling[0] != (refillingPartition{"points/0", "0", 2}) {
 		t.Errorf("%+v", r.Refilling)
 	}
 	w.At[0] = ledger.At(0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
-	w.states(t, 0, boardRefilling, "1 record of points/0 still")
+	w.states(t, 0, reading.Refilling, "1 record of points/0 still")
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
-	w.states(t, 0, boardWhole)
+	w.states(t, 0, reading.Whole)
 }
 
 func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
@@ -96,15 +97,15 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 		state string
 		said  []string
 	}{
-		{"events on their way", [2]health.Line{{State: health.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, boardWhole, nil},
+		{"events on their way", [2]health.Line{{State: health.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, reading.Whole, nil},
 		{"a backlog", [2]health.Line{{State: health.StateRunning, Lag: records(12_345), Oldest: now.Add(-3 * time.Minute), At: now}, {State: health.StateRunning, Lag: records(5), Oldest: now, At: now}},
-			boardBehind, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
+			reading.Behind, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
 		{"a halt", [2]health.Line{{State: health.StateHalted, Reason: "gap", What: "events are\x1b gone", Remedy: "restore them", Lag: records(3)}, running},
-			boardBehind, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
-		{"a wait", [2]health.Line{running, {State: health.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, boardBehind, []string{"not counting: points/1 is waiting (redis_full): full"}},
+			reading.Behind, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
+		{"a wait", [2]health.Line{running, {State: health.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
 		{"nobody there", [2]health.Line{{State: health.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: health.StateRunning, At: now.Add(-2 * time.Hour)}},
-			boardBehind, []string{"no worker of points/0, points/1 has reported for 1h"}},
-		{"workers of a version that says nothing of its lag", [2]health.Line{running, {State: health.StateRunning}}, boardWhole, nil},
+			reading.Behind, []string{"no worker of points/0, points/1 has reported for 1h"}},
+		{"workers of a version that says nothing of its lag", [2]health.Line{running, {State: health.StateRunning}}, reading.Whole, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for p, l := range c.lines {
@@ -119,13 +120,13 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w.Reports(t, 0, running)
 	w.Reports(t, 1, running)
 	w.Environ = append(w.Environ, "STANDINGS_KAFKA_TOPICS=points,extra")
-	if r := w.states(t, 0, boardBehind, "nothing has been read yet of extra"); len(r.NotBegun) != 1 {
+	if r := w.states(t, 0, reading.Behind, "nothing has been read yet of extra"); len(r.NotBegun) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err(); err != nil {
 		t.Fatal(err)
 	}
-	w.states(t, 0, boardBehind, "no worker of points/0, points/1 has reported: ")
+	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
 }
 
 // Its lines are as old as Redis says, whatever its own clock does.
@@ -138,7 +139,7 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.states(t, 0, boardWhole)
+		w.states(t, 0, reading.Whole)
 	}
 }
 
@@ -146,5 +147,5 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
 	w.Reports(t, 0, health.Line{State: health.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
-	w.states(t, 1, boardBehind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
+	w.states(t, 1, reading.Behind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
 }

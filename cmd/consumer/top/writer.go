@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/reading"
 )
 
 // writer writes looks at a board.
@@ -67,7 +68,7 @@ func (w *writer) report(err error) {
 // board that isn't behind.
 func whatMatters(r report, asJSON bool) (string, error) {
 	r.ReportedAt, r.BehindMS = nil, nil
-	if !asJSON && r.State != boardBehind {
+	if !asJSON && r.State != reading.Behind {
 		r.Lag = nil
 	}
 	r.Shards = slices.Clone(r.Shards)

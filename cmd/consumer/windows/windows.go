@@ -4,7 +4,7 @@ package windows
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,12 +13,13 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/reading"
 )
 
 // Windows that are meant relative to Redis's clock.
 const (
-	Current  = "current"
-	Previous = "previous"
+	Current  = reading.Current
+	Previous = reading.Previous
 )
 
 // Help is what a flag that names a window says of itself.
@@ -76,45 +77,18 @@ func CheckMember(member string) error {
 	return nil
 }
 
-// Zone is the name of the zone that a period's times are shown in: its calendar's, or that of
-// the configuration.
-func Zone(cfg *config.Config, name periods.Period) string {
-	for _, p := range cfg.Periods {
-		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
-			return p.Own.TimeZone
-		}
-	}
-	return cfg.TimeZone
-}
-
 // Find finds the window that a name means: current, previous, or a window's own. Of a season
 // that is over the current one is the last there was.
-func Find(ctx context.Context, r *clients.Reader, p *periods.Rule, name string) (periods.Window, error) {
-	if name != Current && name != Previous {
-		w, err := p.Named(name)
-		if err != nil {
-			return periods.Window{}, cli.Usagef("%w; or current, or previous", err)
+func Find(ctx context.Context, r *clients.Reader, p *periods.Rule, name string) (w periods.Window, err error) {
+	var now time.Time
+	if name == Current || name == Previous {
+		if now, err = r.Boards.Now(ctx); err != nil {
+			return w, clients.ExplainRedis(ctx, err, r.Config)
 		}
-		return w, nil
 	}
-	now, err := r.Boards.Now(ctx)
-	if err != nil {
-		return periods.Window{}, clients.ExplainRedis(ctx, err, r.Config)
+	w, err = reading.Meant(p, name, now)
+	if missing, ok := errors.AsType[*reading.NotFoundError](err); ok {
+		return w, cli.Usagef("%w", missing)
 	}
-	w, ok, err := p.Latest(now.UnixMilli())
-	switch {
-	case err != nil:
-		return periods.Window{}, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
-	case !ok:
-		first, _ := p.First() // or it would have begun
-		return periods.Window{}, cli.Usagef("%s hasn't begun: its first window, %s, starts at %s", p.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))
-	}
-	if name == Current {
-		return w, nil
-	}
-	before, ok := p.Previous(w)
-	if !ok {
-		return periods.Window{}, cli.Usagef("there is no %s window before %s", p.Name(), w.Name)
-	}
-	return before, nil
+	return w, err
 }

@@ -82,7 +82,7 @@ func fixtureOn(t testing.TB, client *redis.Client, prefix string, of ledger.Shar
 	byDefault, err := rules.Default(maxPoints)
 	require.NoError(t, err)
 	read := reading.Config{
-		Boards: f.boards, Prefix: f.prefix, Topics: []string{"points"},
+		Boards: f.boards, Topics: []string{"points"},
 		Renumber: func(context.Context) (*boards.Boards, error) {
 			return nil, errors.New("nobody has changed the number of shards")
 		},

@@ -39,16 +39,16 @@ func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 	api.crowd(30)
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		if strings.Contains(query, "wait_ms") && !strings.Contains(query, "wait_ms=0") {
-			t.Skip("it would wait")
+			return // it would wait
 		}
 		u, err := url.ParseRequestURI("http://localhost" + path)
 		if err != nil {
-			t.Skip("no client sends it")
+			return // no client sends it
 		}
 		u.RawQuery = query
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", strings.NewReader(body))
 		if err != nil {
-			t.Skip("no client sends it")
+			return // no client sends it
 		}
 		r.URL = u
 		w := httptest.NewRecorder()
