@@ -156,7 +156,7 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	}
 	p := schema.Periods[period]
 	layout := p.Layout
-	words := strings.Fields(line.Val()) // start end expires, or start end rule expires
+	words := strings.Fields(line.Val()) // start end [rule] [+keys] expires
 	if len(words) < 3 {
 		return nil, fmt.Errorf("%q is no line of a window", line.Val())
 	}
@@ -166,7 +166,7 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 		return nil, err
 	}
 	var fields []Field
-	if len(words) == 4 {
+	if strings.Contains(words[2], "(") {
 		length := cmp.Or(Lengths[p.Of.Calendar], Lengths[period], end-start)
 		if fields, err = ParseRule(words[2]); err != nil {
 			return nil, err

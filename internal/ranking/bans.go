@@ -102,11 +102,10 @@ func (s *Store) goThrough(ctx context.Context, b Ban) error {
 
 // place calls ban.lua, again while the shard is held.
 func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string, windows []string) error {
-	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold(), s.keys.Names()}
+	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold(), s.keys.Names(), s.keys.Windows()}
 	args := []any{s.schema, what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
 	for _, name := range windows {
-		board, _, _ := strings.Cut(name, ":")
-		keys, args = append(keys, s.keys.Listed(name), s.keys.Hidden(name)), append(args, board)
+		keys, args = append(keys, s.keys.Listed(name), s.keys.Hidden(name)), append(args, name)
 	}
 	for {
 		reply, err := s.Call(ctx, lua.Ban, keys, args...)

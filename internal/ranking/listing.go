@@ -84,24 +84,84 @@ func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
+// listingWords are the words of an entry of the listing: start, end, the rule of a board that has
+// one of its own, which sets the window has where it hasn't its sorted set alone, and expires.
+type listingWords struct{ start, end, rule, sets, expires string }
+
+func splitListing(listing string) (w listingWords, ok bool) {
+	words := strings.Fields(listing)
+	if len(words) < 3 || len(words) > 5 {
+		return w, false
+	}
+	w.start, w.end, w.expires = words[0], words[1], words[len(words)-1]
+	between := words[2 : len(words)-1]
+	if n := len(between); n > 0 && strings.HasPrefix(between[n-1], "+") {
+		w.sets, between = between[n-1], between[:n-1]
+	}
+	if len(between) > 0 {
+		w.rule = between[0]
+	}
+	return w, len(between) < 2
+}
+
 // ParseListing reads an entry of the listing, and until when the window can be read, in Unix
-// ms. ListedRule reads the rest of it.
+// ms. ListedRule and Present read the rest of it.
 func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {
-	parts, words := strings.SplitN(name, ":", 3), strings.Fields(listing)
+	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
 		return w, 0, Faultf("a listing has %q, which is no window", clip(name))
 	}
 	w = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
-	if len(words) == 4 { // the third is its board's rule
-		words = []string{words[0], words[1], words[3]}
-	}
-	if len(words) != 3 {
+	words, ok := splitListing(listing)
+	if !ok {
 		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
 	}
 	for i, into := range []*int64{&w.Start, &w.End, &expires} {
-		if *into, err = strconv.ParseInt(words[i], 10, 64); err != nil {
+		if *into, err = strconv.ParseInt([]string{words.start, words.end, words.expires}[i], 10, 64); err != nil {
 			return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
 		}
 	}
 	return w, expires, nil
+}
+
+// ListedRule is the rule that a window's scores were written by, as its listing has it: empty
+// for the default rule.
+func ListedRule(listing string) string {
+	words, _ := splitListing(listing)
+	return words.rule
+}
+
+// Present are which of its two sets a window has.
+type Present struct{ Shown, Hidden bool }
+
+// Whole reports whether sets that are there are those that a window has to have, by the word of
+// its listing that says so (lua/sets.lua).
+func (is Present) Whole(listing string) bool {
+	words, _ := splitListing(listing)
+	switch words.sets {
+	case "":
+		return is.Shown
+	case "+both":
+		return is.Shown && is.Hidden
+	case "+hidden":
+		return is.Hidden
+	case "+moving":
+		return is.Shown || is.Hidden
+	}
+	return false
+}
+
+// In is a listing that says which sets its window has.
+func (is Present) In(listing string) string {
+	words, _ := splitListing(listing)
+	all := []string{words.start, words.end}
+	if words.rule != "" {
+		all = append(all, words.rule)
+	}
+	if is.Hidden && is.Shown {
+		all = append(all, "+both")
+	} else if is.Hidden {
+		all = append(all, "+hidden")
+	}
+	return strings.Join(append(all, words.expires), " ")
 }

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
@@ -130,15 +129,6 @@ func (e *encoder) digits(r *rules.Rule, members []ledger.Member) {
 		e.lists[len(e.lists)-1] = ']'
 		e.lists = append(e.lists, ',')
 	}
-}
-
-// ListedRule is the rule that a window's scores were written by, as its listing has it: empty
-// for the default rule.
-func ListedRule(listing string) string {
-	if words := strings.Fields(listing); len(words) == 4 {
-		return words[2]
-	}
-	return ""
 }
 
 // RuleError says that a window's scores were written by another rule than its board has.

@@ -1,6 +1,6 @@
 package chaos
 
-// A board that somebody deletes: whoever has an event for it halts, and says so wherever an
+// A board that somebody deletes, or what is hidden of it: whoever has an event for it halts, and says so wherever an
 // operator looks; the remedy that is named is what helps.
 
 import (
@@ -36,10 +36,14 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	if err != nil || board == "" {
 		return nothing, err
 	}
-	if gone, err := w.store.at(ctx).Del(ctx, w.place.KeyIn(shard, board)).Result(); err != nil || gone == 0 {
+	key := w.place.KeyIn(shard, board)
+	if hidden := key + ":hidden"; r.IntN(2) == 0 && w.store.at(ctx).Exists(ctx, hidden).Val() == 1 {
+		key = hidden // what those who are banned have
+	}
+	if gone, err := w.store.at(ctx).Del(ctx, key).Result(); err != nil || gone == 0 {
 		return nothing, err
 	}
-	text, err := w.toldLost(ctx, board)
+	text, err := w.toldLost(ctx, key)
 	swapped, failed := w.remedy(unlocked)
 	if failed != nil {
 		return nothing, errors.Join(err, fmt.Errorf("rebuild %s, which was deleted: %w", board, failed))
@@ -106,7 +110,9 @@ func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string,
 
 // toldLost waits until a partition is halted for a lost board, and sees that /readyz and
 // check say so, with the remedy.
-func (w *world) toldLost(ctx context.Context, board string) (string, error) {
+func (w *world) toldLost(ctx context.Context, key string) (string, error) {
+	key = key[strings.Index(key, "}:")+2:]
+	board := strings.TrimSuffix(key, ":hidden")
 	const within, reason, remedy = 20 * time.Second, "board_lost", "consumer rebuild"
 	begun := time.Now()
 	var last error
@@ -125,7 +131,7 @@ func (w *world) toldLost(ctx context.Context, board string) (string, error) {
 			break
 		}
 		if time.Since(begun) > within {
-			return "", errors.Join(fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v", board, within), last)
+			return "", errors.Join(fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v", key, within), last)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -133,9 +139,9 @@ func (w *world) toldLost(ctx context.Context, board string) (string, error) {
 	out, err := w.check(ctx)
 	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 ||
 		!strings.Contains(out, reason) || !strings.Contains(out, board) || !strings.Contains(out, remedy) {
-		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", board, err, out)
+		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", key, err, out)
 	}
-	return fmt.Sprintf("%s halted its partitions after %s, check said so", board, seconds(after)), nil
+	return fmt.Sprintf("%s halted its partitions after %s, check said so", key, seconds(after)), nil
 }
 
 // check is what consumer check says, wherever its lines end, and how it ends.

@@ -428,16 +428,10 @@ func aboutBan(args []string) string {
 	a := arguments(args)
 	what := a[1]
 	if what == "" {
-		what = "go through " + fmt.Sprint((len(keys(args))-4)/2) + " windows for"
+		what = "go through " + fmt.Sprint((len(keys(args))-5)/2) + " windows for"
 	}
 	mark, _, _ := bytes.Cut([]byte(a[3]), []byte(" "))
 	return strings.TrimSpace(fmt.Sprintf("bans: %s %q %s", what, a[2], mark))
-}
-
-// besideHidden reports whether a key is who is banned, what is hidden, or what is shown beside
-// that. Redis evicts nothing, or so it is assumed: where something is hidden nobody could tell.
-func (sh *shard) besideHidden(name string) bool {
-	return name == "banned" || strings.HasSuffix(name, hiddenSuffix) || sh.exists(name+hiddenSuffix)
 }
 
 // checkHidden compares what is hidden with what the members have earned.

@@ -173,6 +173,9 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 			delete(listed, name) // its life is over; nobody has to drop it yet
 		}
 	}
+	for name, text := range want.Windows {
+		want.Windows[name] = withSets(text, len(want.Boards[name]) > 0, len(hidden[name]) > 0 || sh.has(name+hiddenSuffix, ""))
+	}
 	d.Texts("listing", want.Windows, listed)
 	if text := d.String(); text != "" {
 		w.failf("the standings differ from the oracle's%s:\n%s", sh.named(), text)
@@ -193,14 +196,27 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 }
 
-// over reports whether a listing's window has lived: "start end expires", with its board's rule before the last.
+// over reports whether a listing's window has lived: "start end expires", with its board's rule and which sets
+// it has before the last.
 func (w *world) over(listing string) bool {
 	f := strings.Fields(listing)
-	if len(f) != 3 && len(f) != 4 {
+	if len(f) < 3 || len(f) > 5 {
 		return false
 	}
 	expires, err := strconv.ParseInt(f[len(f)-1], 10, 64)
 	return err == nil && expires <= w.now().UnixMilli()
+}
+
+// withSets is a listing that says which of its two sets a window has, if that isn't the first alone.
+func withSets(listing string, shown, hidden bool) string {
+	at := strings.LastIndexByte(listing, ' ')
+	switch {
+	case at < 0 || !hidden:
+		return listing
+	case shown:
+		return listing[:at] + " +both" + listing[at:]
+	}
+	return listing[:at] + " +hidden" + listing[at:]
 }
 
 // expiries are when boards go, in Unix ms; -1 where never.

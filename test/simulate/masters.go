@@ -120,6 +120,17 @@ func (w *world) wipes(n int) (some bool) {
 	return some
 }
 
+// besideHidden are the keys that are hidden sets, and the sets beside them.
+func (m *master) besideHidden(keys []string) (some []string) {
+	for _, key := range keys {
+		shown, hides := strings.CutSuffix(key, hiddenSuffix)
+		if hides || slices.Contains(keys, shown+hiddenSuffix) {
+			some = append(some, key)
+		}
+	}
+	return some
+}
+
 func (w *world) evicts(n int) bool {
 	m := w.struck(n)[0]
 	for _, sh := range m.shards {
@@ -129,11 +140,15 @@ func (w *world) evicts(n int) bool {
 	if len(keys) == 0 {
 		return false
 	}
+	if sets := m.besideHidden(keys); len(sets) > 0 && n%4 != 0 {
+		keys = sets // of all keys they are few
+	}
 	key := keys[n%len(keys)]
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and
-	// a rebuild counts what came before: nothing notices, and nothing could.
-	if name := strings.TrimPrefix(key, sh.tag); sh.besideHidden(name) || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
+	// a rebuild counts what came before: nothing notices, and nothing could. Without who is banned
+	// they are shown until a replica looks again, and what they earn until then is lost.
+	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()

@@ -28,7 +28,7 @@
 --   {held}
 --   {bounds, window, listing}     listed with another start or end
 --   {rule, window, listing}       listed with another rule of its board
---   {lost, window}                listed, and neither of its keys is there
+--   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
 --   {unlisted, window}            not listed, and its key exists
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, where, …}
@@ -46,8 +46,8 @@
 --
 -- Who is banned is asked once a piece, with the hold, and only then who of its members. Their
 -- changes go to the hidden set beside each window's (banned.lua), or, of whoever is erased, nowhere.
--- A window is begun by them, too. One that all its members have left has its hidden set, and isn't
--- lost.
+-- A window is begun by them, too. Which of its two sets it then has is noted in its listing, so that
+-- each of them can be missed.
 --
 -- In a shadow all keys live as long as a lease that is renewed for all at once: a
 -- rebuild that dies leaves nothing behind.
@@ -72,6 +72,8 @@ if banned and call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
+
+-- include sets.lua
 
 -- The windows. One whose retention is over is neither read nor written, nor is one that
 -- was dropped with its board: of the rest of its events nobody could say that it is whole.
@@ -111,13 +113,17 @@ for i = 1, (#KEYS - 8) / 2 do
     expires = tonumber(over) or math.huge
     w.live = now < expires
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
-    if w.live and by ~= text then return {'rule', name, listing} end
+    if w.live and by ~= text then
+      if string.match(by, '^(.-)%+%a+ $') ~= text then return {'rule', name, listing} end
+      w.sets = setsOf(listing)
+    end
+    w.listing = listing
   else
     w.live = now < expires
     local period = string.match(name, '^[^:]*:([^:]*)') or ''
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
-    w.listing = string.format('%s %s %s%.0f', first, last, text, expires)
+    w.listing, w.new = string.format('%s %s %s%.0f', first, last, text, expires), true
     if w.live then
       room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
       w.beyond = room < 0
@@ -126,9 +132,8 @@ for i = 1, (#KEYS - 8) / 2 do
   if w.live then
     w.over, w.expires = expires, expires + DAY
     w.begins = call('EXISTS', w.key) == 0
-    local there = not w.begins or call('EXISTS', w.hidden) == 1
-    if listing and not there then return {'lost', name} end
-    if there and not listing then return {'unlisted', name} end
+    if w.sets and not whole(w.sets, present(w.key, w.hidden)) or listing and w.begins and not w.sets then return {'lost', name} end
+    if not listing and (not w.begins or call('EXISTS', w.hidden) == 1) then return {'unlisted', name} end
   end
   windows[i] = w
   arg = arg + 8
@@ -196,6 +201,7 @@ while arg <= #ARGV do
           local show, hide, gone, back = split(out, who, shown, unseen)
           writes[#writes + 1] = {w, show, hide, gone, back}
           w.written = w.written or #show + #hide > 0
+          w.sets = w.sets or 'shown' -- what it has may change
           w.hides = w.hides or #hide > 0
         end
         for i = from, named and to or 0 do
@@ -218,7 +224,7 @@ call('HSET', ledger, field, 'torn:' .. expected)
 if ARGV[7] ~= '' then call('HSET', KEYS[6], ARGV[7], ARGV[8], field, ARGV[7]) end
 for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
 for _, w in ipairs(windows) do
-  if w.listing and w.written then call('HSET', listings, w.name, w.listing) end
+  if w.new and w.written then call('HSET', listings, w.name, w.listing) end
 end
 for _, write in ipairs(writes) do
   local w, show, hide, gone, back = unpack(write)
@@ -235,10 +241,16 @@ if #values > 0 then
 end
 for _, w in ipairs(windows) do
   if w.written and (w.begins or w.hides) then
-    if lease and w.listing then call('PEXPIREAT', listings, lease) end
+    if lease and w.new then call('PEXPIREAT', listings, lease) end
     local expires = lease or string.format('%.0f', w.expires)
     if w.begins then call('PEXPIREAT', w.key, expires) end
     if w.hides then call('PEXPIREAT', w.hidden, expires) end
+  end
+end
+for _, w in ipairs(windows) do
+  if w.written and w.sets then
+    local is = present(w.key, w.hidden)
+    if is ~= w.sets then call('HSET', listings, w.name, withSets(w.listing, is)) end
   end
 end
 call('HSET', ledger, field, ARGV[3])

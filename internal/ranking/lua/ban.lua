@@ -1,12 +1,13 @@
 -- ban.lua marks who isn't shown, and puts the standings of some members in some windows where
 -- they belong by now. It moves scores as they are: no layout matters to it.
 --
--- KEYS  1 banned   2 schema   3 hold   4 names   then for each window: its sorted set, its hidden set
+-- KEYS  1 banned   2 schema   3 hold   4 names   5 windows
+--       then for each window: its sorted set, its hidden set
 -- ARGV  1 schema   2 what to do first: ban, unban, end or nothing ('')
 --       3 the field of banned that this is about   4 the mark to write, or, to end, the one that
 --         was written   5 what it is once all windows are gone through, '' for nothing
 --       6 ms that banned lives, '' for live boards
---       7 number of members   8… the members, then for each window its board
+--       7 number of members   8… the members, then for each window its name in the listing
 --
 -- Returns one of
 --   {done}
@@ -31,6 +32,10 @@
 -- in a hidden set. So whatever dies between two calls, no point is lost and none is twice; what
 -- isn't gone through yet is, by whoever calls again. Of two who do the opposite, each call
 -- does what the field says at its instant, and only whose mark it still is ends it.
+--
+-- Which of its two sets a window has is in its listing (sets.lua), so that one that is lost is missed.
+-- Where a call changes that, it says so before, and what it has come to after. A window that has lost
+-- one is marked: what is moved may make the key again that is gone.
 --
 -- Within a call the first write of a standing is where it goes, the second takes it from
 -- where it was. A script that dies between them leaves it in both, with the same score: of
@@ -104,6 +109,31 @@ local function place(board, member)
   return known[at]
 end
 
+-- include sets.lua
+
+-- Begins to move something in a window, and returns its listing; nil where it isn't listed, or has
+-- lost a set.
+local function begin(name, shown, hidden)
+  local listing = call('HGET', KEYS[5], name)
+  if not listing then return nil end
+  local sets = setsOf(listing)
+  if not whole(sets, present(shown, hidden)) then
+    if sets ~= 'lost' then call('HSET', KEYS[5], name, withSets(listing, 'lost')) end
+    return nil
+  end
+  -- What may come or go is a set that nobody is in, or one.
+  local least = call('ZCARD', shown)
+  least = math.min(least, call('ZCARD', hidden))
+  if least < 2 then call('HSET', KEYS[5], name, withSets(listing, 'moving')) end
+  return listing
+end
+
+local function finish(listing, name, shown, hidden)
+  local is = withSets(listing, present(shown, hidden))
+  local said = call('HGET', KEYS[5], name)
+  if is ~= said then call('HSET', KEYS[5], name, is) end
+end
+
 -- Moves a standing. A set that this begins lives as long as the one it comes from.
 local function move(from, to, member, score)
   local begins = call('EXISTS', to) == 0
@@ -117,26 +147,29 @@ local members = tonumber(ARGV[7])
 for i = 8, 7 + members do -- who is erased on all boards isn't called anything any more
   if place('', ARGV[i]) == 'erased' then call('HDEL', KEYS[4], ARGV[i]) end
 end
-for w = 1, (#KEYS - 4) / 2 do
-  local shown, hidden, board = KEYS[2 * w + 3], KEYS[2 * w + 4], ARGV[7 + members + w]
+for w = 1, (#KEYS - 5) / 2 do
+  local shown, hidden, name = KEYS[2 * w + 4], KEYS[2 * w + 5], ARGV[7 + members + w]
+  local board, listing, moves = string.match(name, '^[^:]*'), nil, false
   for i = 8, 7 + members do
     local member = ARGV[i]
     local seen, unseen = call('ZSCORE', shown, member), call('ZSCORE', hidden, member)
-    if seen or unseen then
-      local to = place(board, member)
-      if to == 'erased' then
-        -- A window that is listed has a key: the empty id is nobody's.
-        if call('ZCARD', shown) + call('ZCARD', hidden) == (seen and 1 or 0) + (unseen and 1 or 0) then
-          move(seen and shown or hidden, hidden, '', 0)
-        end
-        if seen then call('ZREM', shown, member) end
-        if unseen then call('ZREM', hidden, member) end
-      elseif to == 'hidden' and seen then
-        if unseen then call('ZREM', shown, member) else move(shown, hidden, member, seen) end
-      elseif to == 'shown' and unseen then
-        move(hidden, shown, member, unseen)
+    local to = (seen or unseen) and place(board, member)
+    if to and not moves and (to == 'erased' or to == 'hidden' and seen or to == 'shown' and unseen) then
+      listing, moves = begin(name, shown, hidden), true
+    end
+    if to == 'erased' then
+      -- A window that is listed has a key: the empty id is nobody's.
+      if call('ZCARD', shown) + call('ZCARD', hidden) == (seen and 1 or 0) + (unseen and 1 or 0) then
+        move(seen and shown or hidden, hidden, '', 0)
       end
+      if seen then call('ZREM', shown, member) end
+      if unseen then call('ZREM', hidden, member) end
+    elseif to == 'hidden' and seen then
+      if unseen then call('ZREM', shown, member) else move(shown, hidden, member, seen) end
+    elseif to == 'shown' and unseen then
+      move(hidden, shown, member, unseen)
     end
   end
+  if listing then finish(listing, name, shown, hidden) end
 end
 return {'done'}

@@ -29,6 +29,7 @@ local call = redis.call
 
 -- include greater.lua
 -- include bounds.lua
+-- include sets.lua
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -47,8 +48,8 @@ local members, why = call('ZCARD', KEYS[6]), ''
 local expires = listing and tonumber(string.match(listing, ' (%d+)$'))
 if listing and (not expires or expires <= now) then
   listing, members = false, 0 -- its key lives a day longer
-elseif listing and members == 0 then
-  if call('EXISTS', KEYS[7]) == 0 then why = 'board_lost' end
+elseif listing and (members == 0 or setsOf(listing) ~= 'shown') and not whole(setsOf(listing), present(KEYS[6], KEYS[7])) then
+  why, members = 'board_lost', 0
 elseif not listing and (members > 0 or call('EXISTS', KEYS[7]) == 1) then
   why, members = 'board_unlisted', 0
 elseif listing and call('HLEN', KEYS[4]) == 0 then

@@ -11,7 +11,7 @@
 --       7 the version of banned that the shadow's hidden sets are by, '' for none
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
---       for each window: its listing, '' if the shadow has nothing of it
+--       for each window: its listing, whichever sets that says, '' if the shadow has nothing of it
 --
 -- Returns one of
 --   {swapped}                     also if it was before, and the answer was lost
@@ -37,6 +37,8 @@
 
 local call, unpack = redis.call, unpack
 
+-- include sets.lua
+
 local DAY = 86400000 -- a key outlives its window by so much, see apply.lua
 local SLICE = 1000   -- keys a command; unpack carries at most 8,000 values
 
@@ -61,36 +63,36 @@ if call('HLEN', KEYS[3]) ~= live or live ~= 0 and live ~= fields then return {'m
 if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', ''} end
 
 -- The shadow's listing only grows, by pieces, which move its ledger: where that is what the
--- caller saw, so is the listing, if it counts as many. It isn't read window by window.
+-- caller saw, so is the listing, if it counts as many. Read is which sets its windows have: what
+-- the caller saw of that may be of before a ban.
 local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
-local shadows, hidden = {}, {} -- the shadow's two keys of the windows that it has
 local all = (#KEYS - 11) / 4
-for i = 0, all - 1 do
-  local shadow, beside = KEYS[14 + 4 * i], KEYS[15 + 4 * i]
-  if ARGV[windows + i] ~= '' then
-    shadows[#shadows + 1] = shadow
-    hidden[#hidden + 1] = beside
-  elseif call('EXISTS', shadow, beside) > 0 then
-    return {'damaged', shadow}
+local sets = {} -- which of its two sets each of the shadow's windows has, by its number
+for from = 0, all - 1, SLICE do
+  local names, shadows, hidden, at = {}, {}, {}, {}
+  for i = from, math.min(from + SLICE, all) - 1 do
+    local shadow, beside = KEYS[14 + 4 * i], KEYS[15 + 4 * i]
+    if ARGV[windows + i] ~= '' then
+      local n = #names + 1
+      names[n], shadows[n], hidden[n], at[n] = string.sub(KEYS[12 + 4 * i], tag + 1), shadow, beside, i
+    elseif call('EXISTS', shadow, beside) > 0 then
+      return {'damaged', shadow}
+    end
   end
-end
-local gone = {} -- those that aren't there: of a window that is listed one may be, not both
-local hides = false -- whether there is any hidden set
-for i = 1, #shadows, SLICE do
-  local to = math.min(i + SLICE - 1, #shadows)
-  hides = hides or call('EXISTS', unpack(hidden, i, to)) > 0
-  if call('EXISTS', unpack(shadows, i, to)) ~= to - i + 1 then
-    for j = i, to do
-      if call('EXISTS', shadows[j]) == 0 then
-        if call('EXISTS', hidden[j]) == 0 then return {'damaged', shadows[j]} end
-        gone[shadows[j]] = true
-      end
+  if #names > 0 then
+    local listings = call('HMGET', KEYS[9], unpack(names))
+    local odd = call('EXISTS', unpack(hidden)) > 0
+    for n = 1, #names do odd = odd or setsOf(listings[n] or '') ~= 'shown' end
+    odd = odd or call('EXISTS', unpack(shadows)) ~= #names
+    for n = 1, odd and #names or 0 do
+      local is = present(shadows[n], hidden[n])
+      if not whole(setsOf(listings[n] or ''), is) then return {'damaged', shadows[n]} end
+      sets[at[n]] = is
     end
   end
 end
-for j = 1, hides and #hidden or 0 do gone[hidden[j]] = call('EXISTS', hidden[j]) == 0 end
 
 -- Windows of a period are listed alike, and to work this out takes as long as to rename one.
 local expiries = {}
@@ -126,16 +128,16 @@ for from = 0, all - 1, SLICE do
     names[#names + 1] = name
     if listing ~= '' then
       listed[#listed + 1] = name
-      listed[#listed + 1] = listing
+      listed[#listed + 1] = withSets(listing, sets[i] or 'shown')
     else
       dropped[#dropped + 1] = name
     end
   end
   call('UNLINK', unpack(old))
   for i = from, to do
-    local listing = ARGV[windows + i]
-    for j = 14 + 4 * i, listing == '' and 0 or 14 + 4 * i + (hides and 1 or 0) do
-      if not gone[KEYS[j]] then
+    local listing, has = ARGV[windows + i], sets[i] or 'shown'
+    for j = 14 + 4 * i, listing == '' and 0 or 15 + 4 * i do
+      if has == 'both' or (has == 'shown') == (j == 14 + 4 * i) then
         call('PEXPIREAT', KEYS[j], expiry(listing))
         call('RENAME', KEYS[j], KEYS[j - 2])
       end

@@ -242,3 +242,30 @@ func TestACopyHasNoBansOfAnEarlierOne(t *testing.T) {
 	_, banned := f.hides(t, to)
 	require.Empty(t, banned)
 }
+
+// What a copy lists is what it has to have: of its sets each is missed once it is gone.
+func TestACopyListsWhichSetsItsWindowsHave(t *testing.T) {
+	f := fixed(t, 1, codec.Readable)
+	f.ban(t)
+	_, err := f.job(t, 3).Run(t.Context())
+	require.NoError(t, err)
+	for _, s := range f.of(3).Shards() {
+		lost, err := s.Lost(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, lost)
+		for name := range f.client.HGetAll(t.Context(), s.Keys().Windows()).Val() {
+			shown, hidden := s.Keys().Both(name)
+			for _, key := range []string{shown, hidden} {
+				kept := key + ":kept"
+				if f.client.Exists(t.Context(), key).Val() == 0 {
+					continue
+				}
+				require.NoError(t, f.client.Rename(t.Context(), key, kept).Err())
+				lost, err := s.Lost(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []string{name}, lost, "%s is gone", key)
+				require.NoError(t, f.client.Rename(t.Context(), kept, key).Err())
+			}
+		}
+	}
+}

@@ -101,12 +101,12 @@ func (c *copier) listed(ctx context.Context, shard int, s *ranking.Store) ([][]s
 	var windows []ledger.Window
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		l, ok := c.listings[name]
-		if !ok || names[name] != l.text {
-			return nil, ranking.Faultf("shard %d of the copy lists %s as %q in place of %q", shard, name, names[name], l.text)
+		if want := c.sets[shard][name].In(l.text); !ok || names[name] != want {
+			return nil, ranking.Faultf("shard %d of the copy lists %s as %q in place of %q", shard, name, names[name], want)
 		}
 		windows = append(windows, l.window)
 	}
-	pages, err := c.cut(ctx, shard, s, windows)
+	pages, err := c.cut(ctx, shard, s, windows, names)
 	if err != nil {
 		return nil, fmt.Errorf("the copy: %w", err)
 	}

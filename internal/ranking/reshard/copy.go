@@ -63,12 +63,16 @@ type copier struct {
 
 	copied atomic.Int64
 	mu     sync.Mutex
-	sums   map[string]sum // by window, of what was read
+	sums   map[string]sum               // by window, of what was read
+	sets   []map[string]ranking.Present // by new shard and window: those that have rows there
 }
 
 // newCopier reads what is listed.
 func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, error) {
 	c := &copier{run: r, states: states, listings: map[string]listing{}, sums: map[string]sum{}}
+	for range r.to {
+		c.sets = append(c.sets, map[string]ranking.Present{})
+	}
 	var err error
 	if c.banned, err = bannedOn(ctx, r.from); err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 			}
 			windows = append(windows, w)
 		}
-		pages, err := c.cut(ctx, i, s, windows)
+		pages, err := c.cut(ctx, i, s, windows, names)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +129,7 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 }
 
 // cut cuts the windows of a shard, and their hidden sets, into pages.
-func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows []ledger.Window) (pages [][]span, err error) {
+func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows []ledger.Window, listings map[string]string) (pages [][]span, err error) {
 	var shown, hidden []int64
 	if err := tries(ctx, func() (err error) { shown, err = s.MembersOf(ctx, windows); return err }); err != nil {
 		return nil, err
@@ -148,8 +152,9 @@ func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows [
 	}
 	for i, w := range windows {
 		name := w.Listing()
-		if shown[i]+hidden[i] == 0 && !c.listings[name].over {
-			return nil, ranking.Faultf("%s is listed on shard %d, and its key is gone: consumer rebuild settles it", name, shard)
+		is := ranking.Present{Shown: shown[i] > 0, Hidden: hidden[i] > 0}
+		if !is.Whole(listings[name]) && !c.listings[name].over {
+			return nil, ranking.Faultf("%s is listed on shard %d, and a key of it is gone: consumer rebuild settles it", name, shard)
 		}
 		add(span{window: name}, shown[i])
 		add(span{window: name, hidden: true}, hidden[i])
@@ -273,6 +278,7 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 			to.keys = append(to.keys, c.to[shard].Keys().Listed(p.set()))
 			to.args = append(append(to.args, "set", len(values)), values...)
 			to.listed = append(to.listed, p.window, c.listings[p.window].text)
+			c.has(shard, p)
 		}
 	}
 	var calls []ranking.ScriptCall
@@ -287,6 +293,37 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 		})
 	}
 	return c.pasted(ctx, calls)
+}
+
+// has notes that a shard of the copy has rows of a set.
+func (c *copier) has(shard int, of span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := c.sets[shard][of.window]
+	is.Shown, is.Hidden = is.Shown || !of.hidden, is.Hidden || of.hidden
+	c.sets[shard][of.window] = is
+}
+
+// listSets lists which sets each window has on each shard of the copy, once all pages are there:
+// they come in no order, and whoever is hidden may be on one shard alone.
+func (c *copier) listSets(ctx context.Context) error {
+	for shard, windows := range c.sets {
+		var listed []any
+		for name, is := range windows {
+			if is.Hidden {
+				listed = append(listed, name, is.In(c.listings[name].text))
+			}
+		}
+		k := c.to[shard].Keys()
+		for some := range slices.Chunk(listed, 2*pageWindows) {
+			args := append([]any{c.lease.text, copyLives.Milliseconds(), "hash", len(some)}, some...)
+			call := ranking.ScriptCall{Store: c.to[shard], Script: lua.Paste, Keys: []string{k.Copy(), k.Windows()}, Args: args}
+			if err := c.pasted(ctx, []ranking.ScriptCall{call}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // pasted sends calls of paste.lua. To send one again changes nothing.

@@ -229,6 +229,9 @@ func (r *run) copied(ctx context.Context) error {
 	if err := c.copy(ctx); err != nil {
 		return err
 	}
+	if err := c.listSets(ctx); err != nil {
+		return err
+	}
 	if err := c.copyNames(ctx); err != nil {
 		return err
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// listings are both sides' listings, and which of their windows have a live key.
+// listings are both sides' listings, and which of their windows have the live keys that they
+// have to have.
 //
 // They are right as long as both sides list as many. A shadow's listing only grows, and so
 // does the live one: a board can't be dropped while a rebuild is under way, and what Retire
 // takes away is over for two days; from when on that may be, they are read again. A listing
-// is written once.
+// is written once, but for which sets its window has, which is read in the call that swaps.
 //
 // A window that is opened while they are being read may be in them or not. It is opened by a
 // piece, which moves the ledger: whoever reads the ledger, then the listings, and swaps only

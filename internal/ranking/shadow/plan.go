@@ -50,7 +50,7 @@ type Planned struct {
 
 	Action Action
 	Why    string // it isn't replaced; empty where it is
-	Lost   bool   // it is listed, and its key is gone
+	Lost   bool   // it is listed, and a key that it has to have is gone
 	// Incomplete: it lacks events from now on that the log doesn't hold, or may.
 	Incomplete bool
 
@@ -282,16 +282,17 @@ func (p *Plan) limit(most, listed int) {
 	}
 }
 
-// there says which windows have a key, by their names in the listing.
+// there says which windows have a key, and of those that are listed all that they have to have,
+// by their names in the listing.
 func (r *Rebuild) there(ctx context.Context, all []string) (map[string]bool, error) {
 	there := make(map[string]bool, len(all))
 	for names := range slices.Chunk(all, 1000) {
-		var keys []string
-		for _, name := range names {
+		keys, args := []string{r.live.Keys().Windows()}, make([]any, len(names))
+		for i, name := range names {
 			shown, hidden := r.live.Keys().Both(name)
-			keys = append(keys, shown, hidden)
+			keys, args[i] = append(keys, shown, hidden), name
 		}
-		reply, err := r.live.Call(ctx, lua.There, keys)
+		reply, err := r.live.Call(ctx, lua.There, keys, args...)
 		if err != nil {
 			return nil, err
 		}
