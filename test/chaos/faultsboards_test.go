@@ -36,14 +36,14 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	if err != nil || board == "" {
 		return nothing, err
 	}
-	key := w.place.KeyIn(shard, board)
-	if hidden := key + ":hidden"; r.IntN(2) == 0 && w.store.at(ctx).Exists(ctx, hidden).Val() == 1 {
-		key = hidden // what those who are banned have
+	set := board
+	if hidden := board + hiddenSuffix; r.IntN(2) == 0 && w.store.at(ctx).Exists(ctx, w.place.KeyIn(shard, hidden)).Val() == 1 {
+		set = hidden // what those who are banned have
 	}
-	if gone, err := w.store.at(ctx).Del(ctx, key).Result(); err != nil || gone == 0 {
+	if gone, err := w.store.at(ctx).Del(ctx, w.place.KeyIn(shard, set)).Result(); err != nil || gone == 0 {
 		return nothing, err
 	}
-	text, err := w.toldLost(ctx, key)
+	text, err := w.toldLost(ctx, set)
 	swapped, failed := w.remedy(unlocked)
 	if failed != nil {
 		return nothing, errors.Join(err, fmt.Errorf("rebuild %s, which was deleted: %w", board, failed))
@@ -79,6 +79,9 @@ func (w *world) remedy(unlocked bool) (swapped string, err error) {
 	}
 }
 
+// hiddenSuffix is what the key of a window's hidden set has behind the window's.
+const hiddenSuffix = ":hidden"
+
 // liveBoard is a board of now that a shard lists, which events are going to for as long as anybody
 // waits for one; none: "".
 func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string, error) {
@@ -110,9 +113,8 @@ func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string,
 
 // toldLost waits until a partition is halted for a lost board, and sees that /readyz and
 // check say so, with the remedy.
-func (w *world) toldLost(ctx context.Context, key string) (string, error) {
-	key = key[strings.Index(key, "}:")+2:]
-	board := strings.TrimSuffix(key, ":hidden")
+func (w *world) toldLost(ctx context.Context, set string) (string, error) {
+	board := strings.TrimSuffix(set, hiddenSuffix)
 	const within, reason, remedy = 20 * time.Second, "board_lost", "consumer rebuild"
 	begun := time.Now()
 	var last error
@@ -131,7 +133,7 @@ func (w *world) toldLost(ctx context.Context, key string) (string, error) {
 			break
 		}
 		if time.Since(begun) > within {
-			return "", errors.Join(fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v", key, within), last)
+			return "", errors.Join(fmt.Errorf("%s is deleted, and no /readyz says so with its remedy after %v", set, within), last)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -139,9 +141,9 @@ func (w *world) toldLost(ctx context.Context, key string) (string, error) {
 	out, err := w.check(ctx)
 	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 ||
 		!strings.Contains(out, reason) || !strings.Contains(out, board) || !strings.Contains(out, remedy) {
-		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", key, err, out)
+		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", set, err, out)
 	}
-	return fmt.Sprintf("%s halted its partitions after %s, check said so", key, seconds(after)), nil
+	return fmt.Sprintf("%s halted its partitions after %s, check said so", set, seconds(after)), nil
 }
 
 // check is what consumer check says, wherever its lines end, and how it ends.
