@@ -297,6 +297,23 @@ func (sh *shard) hiddenBoards() map[string]map[string]uint64 {
 
 const hiddenSuffix = ":hidden"
 
+// lacks reports whether a window lacks one of the keys that its listing says it has.
+func (sh *shard) lacks(listing, text string) bool {
+	shown, hidden := sh.exists(listing), sh.exists(listing+hiddenSuffix)
+	words := strings.Fields("- - " + text)
+	switch words[len(words)-2] {
+	case "+both":
+		return !shown || !hidden
+	case "+hidden":
+		return !hidden
+	case "+lost":
+		return true
+	case "+moving":
+		return !shown && !hidden
+	}
+	return !shown
+}
+
 // standings are those of a shard's members, shown or hidden, by window.
 func (sh *shard) standings() map[string]map[string]uint64 {
 	all := sh.boards()
@@ -345,15 +362,21 @@ func (sh *shard) shown(boards map[string]map[string]uint64, listed func(string) 
 // in it.
 func (sh *shard) looks(c *call) {
 	w := sh.w
-	if !w.setup.Bans || sh.on.damaged || sh.w.failed != "" {
+	if !w.setup.Bans || sh.w.failed != "" {
 		return
 	}
 	w.notesOver()
-	fields := sh.fields()
-	for k := range sh.aligned {
+	for k := range sh.aligned { // also of a shard that has lost something: readers go by it
 		if b := w.bans.latest[k]; b == nil || !b.idle {
 			delete(sh.aligned, k)
-		} else if state := fields[k]; state != "hidden" && state != "erased" && !strings.HasPrefix(state, "erasing") {
+		}
+	}
+	if sh.on.damaged {
+		return
+	}
+	fields := sh.fields()
+	for k := range sh.aligned {
+		if state := fields[k]; state != "hidden" && state != "erased" && !strings.HasPrefix(state, "erasing") {
 			w.failf("a hidden member is shown again, and nobody has a reason to: %q is %q, by %s%s", k.field(), state, c.what, sh.named())
 		}
 	}

@@ -297,7 +297,7 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 		may = append(may, health.HaltGap)
 	}
 	for listing, text := range listings {
-		if !sh.exists(listing) && !sh.exists(listing+hiddenSuffix) && !w.over(text) {
+		if sh.lacks(listing, text) && !w.over(text) {
 			may = append(may, health.HaltBoard)
 			break
 		}

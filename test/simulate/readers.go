@@ -87,7 +87,7 @@ func (r *reading) note(key string) {
 	sh := w.shards[0]
 	name := strings.TrimPrefix(key, sh.tag)
 	text, listed := sh.hash(windowsKey)[name]
-	r.truth = truth{board: name, listed: listed && !w.over(text), there: sh.exists(name) || sh.exists(name+hiddenSuffix), hidden: maps.Clone(sh.aligned)}
+	r.truth = truth{board: name, listed: listed && !w.over(text), there: !sh.lacks(name, text), hidden: maps.Clone(sh.aligned)}
 	now := sh.ledger()
 	for p, was := range sh.known {
 		if at, _, _ := parse(strings.TrimPrefix(now[p], "torn:")); at < was {
