@@ -108,23 +108,26 @@ func (e *encoder) release() {
 func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err error) {
 	e.lists = e.lists[:0]
 	e.args = append(e.args[:0], make([]any, head)...)
-	e.args = append(e.args, s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Dropped(), s.keys.Rules(), s.keys.Banned(), s.keys.Names())
+	e.args = append(e.args, s.firstKeys...)
 	for i := range p.Windows {
 		key, hidden := s.keys.Both(p.Windows[i].Listing())
 		e.args = append(e.args, key, hidden)
 	}
+	e.named = slices.ContainsFunc(p.Groups, func(g ledger.Group) bool { return len(g.Names) > 0 })
+	noted, beside := p.Note != nil && s.lease == "", ""
+	if noted {
+		e.args, beside = append(e.args, s.keys.Rules()), "rules"
+	}
+	if e.named {
+		e.args, beside = append(e.args, s.keys.Names()), strings.TrimPrefix(beside+" names", " ")
+	}
 	keys = len(e.args) - head
-	rules, text, named := "", "", ""
-	if e.named = slices.ContainsFunc(p.Groups, func(g ledger.Group) bool { return len(g.Names) > 0 }); e.named {
-		named = "1"
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, beside)
+	if noted {
+		e.args = append(e.args, p.Note.Rules.String(), p.Note.Text)
 	}
-	if p.Note != nil && s.lease == "" {
-		rules, text = p.Note.Rules.String(), p.Note.Text
-	}
-	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, rules, text, named)
 	for i := range p.Windows {
-		key, _ := e.args[head+firstWindow+2*i].(string)
-		if err := e.window(s, &p.Windows[i], key[len(s.keys.tag):]); err != nil {
+		if err := e.window(s, &p.Windows[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -136,22 +139,19 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 	return keys, nil
 }
 
-// firstWindow is which of apply.lua's keys is the first window's, from 0.
-const firstWindow = 8
-
-func (e *encoder) window(s *Store, w *ledger.Window, name string) error {
+func (e *encoder) window(s *Store, w *ledger.Window) error {
 	rule, ok := s.periods[w.Period]
 	if !ok {
 		return Faultf("no period %q is configured", w.Period)
 	}
 	l := &rule.Layout
 	if r := s.ruled(w.Board); r != nil {
-		return e.ruledWindow(r, w, name, rule.Retention)
+		return e.ruledWindow(r, w, rule.Retention)
 	}
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
 		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
-	e.args = append(e.args, name, w.Start, w.End, rule.Retention.Milliseconds(), kindName(l.Kind), l.K, l.Tick, l.Max)
+	e.args = append(append(e.args, w.Start, w.End), s.layoutArgs[w.Period]...)
 	return nil
 }
 

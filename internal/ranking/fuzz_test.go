@@ -166,15 +166,20 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 	take() // the schema
 	take() // the lease
 	take() // how many windows there may be
-	rules, text := take(), take()
-	if rules != "" {
-		by, bad := ledger.ParseFingerprint(rules)
-		p.Note, err = &ledger.Note{Rules: by, Text: text}, errors.Join(err, bad)
+	keys, beside := keys[6:], take()
+	for _, what := range []string{"", "rules", "names", "rules names"} {
+		if beside == what {
+			keys = keys[:len(keys)-len(strings.Fields(what))]
+		}
 	}
-	named := take()
-	for range len(keys[8:]) / 2 {
-		name := strings.Split(take(), ":")
-		if len(name) != 3 {
+	if strings.HasPrefix(beside, "rules") {
+		by, bad := ledger.ParseFingerprint(take())
+		p.Note, err = &ledger.Note{Rules: by, Text: take()}, errors.Join(err, bad)
+	}
+	named := strings.HasSuffix(beside, "names")
+	for i := 0; i < len(keys); i += 2 {
+		name := strings.Split(keys[i], ":")
+		if name = name[max(0, len(name)-3):]; len(name) != 3 {
 			return p, fmt.Errorf("a window called %q", name)
 		}
 		p.Windows = append(p.Windows, ledger.Window{Board: name[0], Period: name[1], Name: name[2], Start: number(), End: number()})
@@ -195,7 +200,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 		for i := range points {
 			g.Members = append(g.Members, ledger.Member{ID: []byte(take()), Points: points[i], Time: times[i]})
 		}
-		if named != "" {
+		if named {
 			times := list()
 			if int64(len(times)) != members {
 				return p, fmt.Errorf("%d members, %d times of names", members, len(times))
@@ -237,7 +242,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 			tag = fixture.store.keys.tag
 		}
 		for i := range p.Windows {
-			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[8+2*i:10+2*i])
+			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[6+2*i:8+2*i])
 		}
 	})
 }

@@ -100,7 +100,7 @@ func (s *Store) ruleOf(g *ledger.Group, windows []ledger.Window) (*ruled, error)
 }
 
 // ruledWindow is a window of a board by another rule as apply.lua gets it.
-func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, name string, retention time.Duration) error {
+func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, retention time.Duration) error {
 	l, ok := r.layouts[w.Period]
 	if !ok {
 		return Faultf("board %s has no %s windows", w.Board, w.Period)
@@ -108,7 +108,7 @@ func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, name string, retention
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
 		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
-	e.args = append(e.args, name, w.Start, w.End, retention.Milliseconds(), kindName(l.Packing.Kind), l.K, l.Tick, r.scripts[w.Period])
+	e.args = append(e.args, w.Start, w.End, retention.Milliseconds(), kindName(l.Packing.Kind), l.K, l.Tick, r.scripts[w.Period])
 	return nil
 }
 

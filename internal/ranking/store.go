@@ -68,6 +68,10 @@ type Store struct {
 	// maxWindows is how many windows may be listed, and windowsArg that as an argument of apply.lua.
 	maxWindows int
 	windowsArg string
+	// What is the same in every call of apply.lua, as its arguments: its first keys, and by period
+	// the layout of points.
+	firstKeys  []any
+	layoutArgs map[string][]any
 
 	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
 	// boards, whose keys live as long as their windows.
@@ -126,6 +130,13 @@ func New(c Config) *Store {
 
 func (s *Store) ready() {
 	s.readAs.Store(&s.schema)
+	k := s.keys
+	s.firstKeys = []any{k.Ledger(), k.Schema(), k.Hold(), k.Windows(), k.Dropped(), k.Banned()}
+	s.layoutArgs = map[string][]any{}
+	for name, p := range s.periods {
+		l := &p.Layout
+		s.layoutArgs[name] = []any{p.Retention.Milliseconds(), kindName(l.Kind), l.K, l.Tick, l.Max}
+	}
 	for range callsInFlight {
 		s.encoders <- new(encoder)
 	}

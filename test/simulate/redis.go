@@ -159,7 +159,10 @@ func keys(args []string) []string {
 }
 
 // windowKeys are those of apply.lua's windows: of each its sorted set and its hidden set.
-func windowKeys(args []string) []string { return keys(args)[8:] }
+func windowKeys(args []string) []string {
+	all := keys(args)
+	return all[6 : len(all)-len(strings.Fields(arguments(args)[6]))] // rules and names come last
+}
 
 // arguments are those of a script, behind its keys.
 func arguments(args []string) []string { return args[3+len(keys(args)):] }

@@ -2,17 +2,17 @@
 -- writes nothing and says why. Without a next position it only checks the piece, which
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
--- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 rules
---       7 banned   8 names   9… of each window its sorted set, and its hidden set
+-- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 banned
+--       7… of each window its sorted set, and its hidden set, then rules and names where 7 says so
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed
---       7 the fingerprint of the rules that the partition is counted by from this piece on, ''
---         where that is noted   8 their text   9 '1' where members have names, else ''
+--       7 what else there is: rules, where it is noted by which rules the partition is counted from
+--         this piece on, names, where members have them, both, or ''
+--       of rules: their fingerprint, and their text
 --       for each window, in the order of KEYS:
---         name in the listing, start ms, end ms, retention ms,
---         layout (readable or wide), k, tick ms, and max points, or, of a board
---         that isn't by the default rule, its rule as JSON (tuples.lua)
+--         start ms, end ms, retention ms, layout (readable or wide), k, tick ms, and max points, or,
+--         of a board that isn't by the default rule, its rule as JSON (tuples.lua)
 --       for each group, to the end:
 --         number of windows, their numbers (from 1), number of members,
 --         their points and their times ms (two JSON lists), their ids
@@ -66,14 +66,46 @@ local found = call('HGET', ledger, field)
 if found ~= expected then return {'moved', found or ''} end
 local schema = call('GET', KEYS[2])
 if schema ~= ARGV[4] then return {'schema', schema or ''} end
-local banned = call('EXISTS', KEYS[3], KEYS[7]) > 0 -- almost never either: one command for both
+local banned = call('EXISTS', KEYS[3], KEYS[6]) > 0 -- almost never either: one command for both
 if banned and call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 
+local tag = #ledger - #'ledger' + 1 -- where a window's name in the listing begins in its key
+
+-- What only some pieces have.
+local keys, arg, rulesKey, namesKey, fingerprint, text = #KEYS, 8, nil, nil, nil, nil
+if ARGV[7] ~= '' then
+  if ARGV[7] ~= 'rules' then namesKey, keys = KEYS[keys], keys - 1 end
+  if ARGV[7] ~= 'names' then rulesKey, keys, fingerprint, text, arg = KEYS[keys], keys - 1, ARGV[8], ARGV[9], 10 end
+end
+
+-- What only some pieces need is made for those alone: a script begins anew with every call, and to
+-- make its functions takes as long as some members.
+local setsOf, present, whole, withSets
+local function knowSets()
 -- include sets.lua
+  return setsOf, present, whole, withSets
+end
+local tuples
+local function knowRules()
+-- include tuples.lua
+  return tuples
+end
+local standing, split
+local function knowBans()
+-- include banned.lua
+  return standing, split
+end
+local values, stays, nameMembers, writeNames
+local function knowNames()
+-- include greater.lua
+-- include name.lua
+-- include names.lua
+  return values, stays, nameMembers, writeNames
+end
 
 -- The windows. One whose retention is over is neither read nor written, nor is one that
 -- was dropped with its board: of the rest of its events nobody could say that it is whole.
@@ -93,28 +125,29 @@ local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
   return left[period]
 end
-local named, arg = ARGV[9] ~= '', 10
-for i = 1, (#KEYS - 8) / 2 do
-  local name, first, last = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
+for i = 1, (keys - 6) / 2 do
+  local key, first, last = KEYS[5 + 2 * i], ARGV[arg], ARGV[arg + 1]
+  local name = string.sub(key, tag)
   local w = {
-    key = KEYS[7 + 2 * i], hidden = KEYS[8 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
-    wide = ARGV[arg + 4] == 'wide', k = tonumber(ARGV[arg + 5]),
-    tick = tonumber(ARGV[arg + 6]), max = tonumber(ARGV[arg + 7]),
+    key = key, hidden = KEYS[6 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    wide = ARGV[arg + 3] == 'wide', k = tonumber(ARGV[arg + 4]),
+    tick = tonumber(ARGV[arg + 5]), max = tonumber(ARGV[arg + 6]),
   }
-  local text = '' -- the rule's in the listing, and a blank
+  local rule = '' -- its text in the listing, and a blank
   if not w.max then
-    w.rule = cjson.decode(ARGV[arg + 7])
-    text = w.rule.text .. ' '
+    w.rule, tuples = cjson.decode(ARGV[arg + 6]), tuples or knowRules()
+    rule = w.rule.text .. ' '
   end
-  local expires = tonumber(last) + tonumber(ARGV[arg + 3])
+  local expires = tonumber(last) + tonumber(ARGV[arg + 2])
   local listing = call('HGET', listings, name)
   if listing then
     local from, to, by, over = string.match(listing, '^(%S+) (%S+) (.-)(%d+)$')
     expires = tonumber(over) or math.huge
     w.live = now < expires
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
-    if w.live and by ~= text then
-      if string.match(by, '^(.-)%+%a+ $') ~= text then return {'rule', name, listing} end
+    if w.live and by ~= rule then
+      if string.match(by, '^(.-)%+%a+ $') ~= rule then return {'rule', name, listing} end
+      if not setsOf then setsOf, present, whole, withSets = knowSets() end
       w.sets = setsOf(listing)
     end
     w.listing = listing
@@ -123,7 +156,7 @@ for i = 1, (#KEYS - 8) / 2 do
     local period = string.match(name, '^[^:]*:([^:]*)') or ''
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
-    w.listing, w.new = string.format('%s %s %s%.0f', first, last, text, expires), true
+    w.listing, w.new = string.format('%s %s %s%.0f', first, last, rule, expires), true
     if w.live then
       room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
       w.beyond = room < 0
@@ -136,15 +169,16 @@ for i = 1, (#KEYS - 8) / 2 do
     if not listing and (not w.begins or call('EXISTS', w.hidden) == 1) then return {'unlisted', name} end
   end
   windows[i] = w
-  arg = arg + 8
+  arg = arg + 7
 end
 
 -- include layouts.lua
--- include tuples.lua
--- include banned.lua
--- include greater.lua
--- include name.lua
--- include names.lua
+
+if banned then
+  standing, split = knowBans()
+  if not setsOf then setsOf, present, whole, withSets = knowSets() end
+end
+if namesKey then values, stays, nameMembers, writeNames = knowNames() end
 
 local refused, known = {'refused'}, {}
 local current -- the window that is worked out
@@ -176,8 +210,9 @@ while arg <= #ARGV do
     for from = 1, w.live and members or 0, SLICE do
       local to = math.min(from + SLICE - 1, members)
       local who = banned and standing(string.match(w.name, '^[^:]*'), from, to, ids)
-      local counted, erased = refuse, {}
+      local counted, erased = refuse, nil
       if who then
+        erased = {}
         for i, is in pairs(who) do erased[ARGV[ids + from + i - 1]] = is == 'erased' end
         counted = function(reason, id, ...)
           if not erased[id] then refuse(reason, id, ...) end
@@ -204,13 +239,13 @@ while arg <= #ARGV do
           w.sets = w.sets or 'shown' -- what it has may change
           w.hides = w.hides or #hide > 0
         end
-        for i = from, named and to or 0 do
-          if not erased[ARGV[ids + i]] then stays(ARGV[ids + i], w.over) end
+        for i = from, namesKey and to or 0 do
+          if not (erased and erased[ARGV[ids + i]]) then stays(ARGV[ids + i], w.over) end
         end
       end
     end
   end
-  if named then
+  if namesKey then
     nameMembers(ids, members, cjson.decode(ARGV[arg]), arg)
     arg = arg + members + 1
   end
@@ -221,7 +256,7 @@ if ARGV[3] == '' then return {'fits'} end
 -- Write. What is listed first is known to a rebuild if this dies before it ends: a key
 -- that nothing lists would be in its way, and it wouldn't know.
 call('HSET', ledger, field, 'torn:' .. expected)
-if ARGV[7] ~= '' then call('HSET', KEYS[6], ARGV[7], ARGV[8], field, ARGV[7]) end
+if rulesKey then call('HSET', rulesKey, fingerprint, text, field, fingerprint) end
 for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
 for _, w in ipairs(windows) do
   if w.new and w.written then call('HSET', listings, w.name, w.listing) end
@@ -235,21 +270,17 @@ for _, write in ipairs(writes) do
     if #back > 0 then call('ZREM', w.hidden, unpack(back)) end
   end
 end
-if #values > 0 then
+if namesKey and #values > 0 then
   writeNames()
-  if lease then call('PEXPIREAT', KEYS[8], lease) end
+  if lease then call('PEXPIREAT', namesKey, lease) end
 end
 for _, w in ipairs(windows) do
-  if w.written and (w.begins or w.hides) then
+  if w.written and (w.begins or w.sets) then
     if lease and w.new then call('PEXPIREAT', listings, lease) end
     local expires = lease or string.format('%.0f', w.expires)
     if w.begins then call('PEXPIREAT', w.key, expires) end
     if w.hides then call('PEXPIREAT', w.hidden, expires) end
-  end
-end
-for _, w in ipairs(windows) do
-  if w.written and w.sets then
-    local is = present(w.key, w.hidden)
+    local is = w.sets and present(w.key, w.hidden)
     if is ~= w.sets then call('HSET', listings, w.name, withSets(w.listing, is)) end
   end
 end

@@ -21,9 +21,9 @@ local function state(a, b) -- of two that a member has the one that holds
 end
 
 local function readBans()
-  few = call('HLEN', KEYS[7]) <= FEW
+  few = call('HLEN', KEYS[6]) <= FEW
   if not few then return end
-  local all = call('HGETALL', KEYS[7])
+  local all = call('HGETALL', KEYS[6])
   for i = 1, #all, 2 do
     local board, member = string.match(all[i], '^([^:]*):(.*)$')
     if board then
@@ -41,7 +41,7 @@ local function askBans(board, from, to, ids)
   of.asked[ids + from] = true
   local fields = {}
   for i = from, to do fields[#fields + 1] = board .. ':' .. ARGV[ids + i] end
-  local found = call('HMGET', KEYS[7], unpack(fields))
+  local found = call('HMGET', KEYS[6], unpack(fields))
   for i = from, to do
     if found[i - from + 1] then of[':' .. ARGV[ids + i]] = PLACE[string.match(found[i - from + 1], '^%a+')] end
   end

@@ -17,7 +17,7 @@ end
 local function nameMembers(ids, members, times, texts)
   for from = 1, members, SLICE do
     local to = math.min(from + SLICE - 1, members)
-    local found = call('HMGET', KEYS[8], unpack(ARGV, ids + from, ids + to))
+    local found = call('HMGET', namesKey, unpack(ARGV, ids + from, ids + to))
     for i = from, to do
       local id, text = ARGV[ids + i], found[i - from + 1]
       if staying[id] then
@@ -36,6 +36,6 @@ end
 
 local function writeNames()
   for from = 1, #values, 2 * SLICE do
-    call('HSET', KEYS[8], unpack(values, from, math.min(from + 2 * SLICE - 1, #values)))
+    call('HSET', namesKey, unpack(values, from, math.min(from + 2 * SLICE - 1, #values)))
   end
 end
