@@ -210,9 +210,13 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		return r.bad(ctx, b, rec, r.decoder.ID(), bad.Reason, bad.Message)
 	}
 	e := &r.folded
-	*e = fold.Event{
-		Offset: rec.Offset, User: r.event.User, Name: r.event.Name, Hash: fold.Hash(r.event.User), Boards: r.event.Boards,
-		Points: r.event.Points, Tuples: r.event.Tuples, Time: r.event.Time, RecordTime: rec.Time,
+	e.Offset, e.User, e.Hash, e.Boards = rec.Offset, r.event.User, fold.Hash(r.event.User), r.event.Boards
+	e.Points, e.Time, e.RecordTime = r.event.Points, r.event.Time, rec.Time
+	if e.Name != nil || r.event.Name != nil {
+		e.Name = r.event.Name
+	}
+	if e.Tuples != nil || r.event.Tuples != nil {
+		e.Tuples = r.event.Tuples
 	}
 	var id duplicates.ID
 	known := false

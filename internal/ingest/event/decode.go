@@ -146,7 +146,14 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	if bad != nil {
 		return bad
 	}
-	*ev = Event{User: user, Name: name, Points: points, Time: at, Boards: boards}
+	// Field by field, and what is nil already is left so: this is for every event.
+	ev.User, ev.Points, ev.Time, ev.Boards = user, points, at, boards
+	if name != nil || ev.Name != nil {
+		ev.Name = name
+	}
+	if ev.Tuples != nil {
+		ev.Tuples = nil
+	}
 	return nil
 }
 

@@ -141,13 +141,14 @@ func (b *Batch) Add(e *Event) (Result, error) {
 			return r, nil
 		}
 	}
-	if e.Name != nil {
-		if r := b.table.roomForName(e.User, e.Name); r != Added {
-			return r, nil
-		}
+	if e.Name == nil {
+		return b.addTo(e, span, taken), nil
+	}
+	if r := b.table.roomForName(e.User, e.Name); r != Added {
+		return r, nil
 	}
 	r := b.addTo(e, span, taken)
-	if r == Added && e.Name != nil {
+	if r == Added {
 		b.table.name(e.Name, e.Time)
 	}
 	return r, nil

@@ -120,7 +120,10 @@ func (t *table) member(i int) *member { return &t.members[i/memberChunk][i%membe
 func (t *table) change(i int) *change { return &t.changes[i/changeChunk][i%changeChunk] }
 func (t *table) bucket(i int) *int32  { return &t.buckets[i/bucketChunk][i%bucketChunk] }
 
-func (t *table) id(m *member) []byte { return t.text(m.id, m.idLen) }
+func (t *table) id(m *member) []byte {
+	at := int(m.id % idChunk)
+	return t.ids[m.id/idChunk][at : at+int(m.idLen) : at+int(m.idLen)]
+}
 
 // text is what place has placed.
 func (t *table) text(at uint32, n uint16) []byte {

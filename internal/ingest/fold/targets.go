@@ -65,6 +65,10 @@ type span struct {
 	periods.Span
 	// until is, for each window, the latest record time of an event that it takes.
 	until []int64
+	// all are the windows that take any, a bit each, and first is the least of their until: most
+	// events come by then.
+	all   uint32
+	first int64
 	// ahead are the periods whose windows all begin later, a bit each.
 	ahead uint32
 }
@@ -90,7 +94,7 @@ func (r *Rules) span(time int64) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{Span: of, until: make([]int64, len(rules))}
+	s := span{Span: of, until: make([]int64, len(rules)), first: math.MaxInt64}
 	for i, w := range of.Windows {
 		if _, place, _ := rules[i].At(time); place == periods.Before { // SpanOf would have failed
 			s.ahead |= 1 << i
@@ -103,6 +107,9 @@ func (r *Rules) span(time int64) (span, error) {
 		default:
 			s.until[i] = w.End + lateness
 		}
+		if s.until[i] != never {
+			s.all, s.first = s.all|1<<i, min(s.first, s.until[i])
+		}
 	}
 	return s, nil
 }
@@ -110,6 +117,9 @@ func (r *Rules) span(time int64) (span, error) {
 // taken are the windows that take an event of this record time, a bit each: those that have
 // not ended more than the lateness before it.
 func (s *span) taken(recordTime int64) uint32 {
+	if recordTime <= s.first {
+		return s.all
+	}
 	bits := uint32(0)
 	for i, until := range s.until {
 		if recordTime <= until && until != never {
