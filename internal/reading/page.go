@@ -61,6 +61,14 @@ func (r *Reader) Around(ctx context.Context, t Target, member string, n int, tie
 	})
 }
 
+// Neighbours reads a member's row and those of up to n above and below it. Of a member who isn't
+// there it is that member alone, without a rank.
+func (r *Reader) Neighbours(ctx context.Context, t Target, member string, n int) (View, error) {
+	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
+		return all.Around(ctx, t.Board, w, member, n)
+	})
+}
+
 // Beside reads a member's row, and that above it and below it.
 func (r *Reader) Beside(ctx context.Context, t Target, member string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {

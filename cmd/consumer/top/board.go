@@ -6,15 +6,20 @@ import (
 	"context"
 	"errors"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
 )
 
-// Reader reads boards.
-type Reader struct{ *clients.Reader }
+// Reader reads boards. A reshard is followed.
+type Reader struct {
+	*clients.Reader
+	views *reading.Reader
+}
 
 // Open dials Redis. Close closes it.
 func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
@@ -22,68 +27,64 @@ func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{r}, nil
+	reader, err := newReader(r)
+	if err != nil {
+		r.Close()
+	}
+	return reader, err
 }
 
-// read makes a board of what the store answers. A prefix under which there is nothing is
-// an empty board: a consumer may just not have begun.
-func (r *Reader) read(ctx context.Context, found ranking.Board, err error) (ranking.Board, error) {
-	if other, ok := errors.AsType[*ranking.SchemaError](err); ok && other.Found == "" {
-		return found, nil
+func newReader(r *clients.Reader) (*Reader, error) {
+	views, err := clients.NewReading(r.Config, r.Client, r.Boards)
+	return &Reader{r, views}, err
+}
+
+// target finds the window that is meant.
+func (r *Reader) target(ctx context.Context, board string, p periods.Period, window string) (reading.Target, error) {
+	t, err := r.views.Target(ctx, board, string(p), window)
+	if missing, ok := errors.AsType[*reading.NotFoundError](err); ok {
+		return t, cli.Usagef("%w", missing)
 	}
-	if err != nil {
-		return ranking.Board{}, clients.ExplainRedis(ctx, err, r.Config)
-	}
-	return found, nil
+	return t, r.explained(ctx, err)
 }
 
 // top reads a page of a board.
-func (r *Reader) top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
-	b, err := r.Boards.Top(ctx, board, w, offset, limit)
-	if b, err = r.read(ctx, b, err); err != nil {
-		return b, err
-	}
-	return b, r.name(ctx, &b)
+func (r *Reader) top(ctx context.Context, t reading.Target, offset, limit int) (board, error) {
+	v, err := r.views.Rows(ctx, t, reading.Page{Offset: offset, Limit: limit})
+	return r.shown(&v), r.explained(ctx, err)
 }
 
 // Leaders are the first members of a board in the current window of a period. A board that
 // Redis has lost is an error.
 func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
-	rule, err := windows.Enabled(r.Config, string(p))
+	t, err := r.target(ctx, name, p, windows.Current)
 	if err != nil {
 		return ranking.Board{}, err
 	}
-	w, err := windows.Find(ctx, r.Reader, &rule, windows.Current)
+	b, err := r.top(ctx, t, 0, limit)
 	if err != nil {
 		return ranking.Board{}, err
 	}
-	found, err := r.top(ctx, name, w, 0, limit)
-	if err != nil {
-		return ranking.Board{}, err
-	}
-	b := r.shown(found)
-	return found, b.lost()
+	return b.Board, b.lost()
 }
 
-// rank reads a member's row, and what is read with it, as of one moment.
-func (r *Reader) rank(ctx context.Context, member string, read func() (ranking.Board, error)) (ranking.Board, error) {
-	b, err := read()
-	if b, err = r.read(ctx, b, err); err != nil {
-		return b, err
+// rank reads a member's row, and so many above and below; shadow: also of one who is banned, alone.
+func (r *Reader) rank(ctx context.Context, t reading.Target, member string, around int, shadow bool) (board, error) {
+	read := func() (reading.View, error) { return r.views.Neighbours(ctx, t, member, around) }
+	if shadow {
+		read = func() (reading.View, error) { return r.views.Shadow(ctx, t, member) }
 	}
-	if len(b.Standings) == 0 {
-		b.Standings = []ranking.Standing{{Member: member}}
+	v, err := read()
+	if len(v.Standings) == 0 { // under the prefix there is nothing
+		v.Standings = []ranking.Standing{{Member: member}}
 	}
-	return b, r.name(ctx, &b)
+	return r.shown(&v), r.explained(ctx, err)
 }
 
-// name says what the members are called, where names are counted.
-func (r *Reader) name(ctx context.Context, b *ranking.Board) error {
-	if r.Config.Fields.Name == "" {
+// explained is an error of Redis's, in the words of the configuration.
+func (r *Reader) explained(ctx context.Context, err error) error {
+	if err == nil {
 		return nil
 	}
-	if err := r.Boards.Name(ctx, b); err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
-	}
-	return nil
+	return clients.ExplainRedis(ctx, err, r.Config)
 }

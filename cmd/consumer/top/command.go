@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/cmd/consumer/windows"
-	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/reading"
 )
 
 const shardsHelp = "with --json: add what counts in each shard, by its ledger"
@@ -68,17 +68,16 @@ the id is as it is.`,
 			if f.watching.On {
 				return watch(c.Context(), p, f, args[0], args[1])
 			}
-			return show(c.Context(), p, args[0], args[1], f.window, func(r *Reader, w periods.Window) error {
-				b, err := r.top(c.Context(), args[0], w, f.offset, f.limit)
+			return show(c.Context(), p, args[0], args[1], f.window, func(r *Reader, t reading.Target) error {
+				shown, err := r.top(c.Context(), t, f.offset, f.limit)
 				if err != nil {
 					return err
 				}
-				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if f.asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.ZoneOf(w.Period), f.shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, t.Period.Zone, f.shards))
 					}
-					return newText(p.Stdout, r.Config.ZoneOf(w.Period)).write(&shown, f.none(&shown))
+					return newText(p.Stdout, t.Period.Zone).write(&shown, f.none(&shown))
 				})
 			})
 		},

@@ -112,7 +112,7 @@ var stateColours = map[string]terminal.Colour{
 // moment it is what was.
 func (d *drawing) state(width int) string {
 	since := time.Since(d.last.at)
-	word := d.last.board.state()
+	word := d.last.board.State()
 	state, colour := strings.ReplaceAll(word, "_", " "), stateColours[word]
 	if d.trouble != "" || d.waited >= time.Second {
 		state, colour = fmt.Sprintf("was %s %s ago", state, seconds(since)), terminal.Yellow

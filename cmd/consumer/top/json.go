@@ -69,7 +69,7 @@ func reportOf(b *board, zone string, shards bool) report {
 		Board: b.Name, Period: string(b.Window.Period), Window: b.Window.Name,
 		Start: units.TimeMS(b.Window.Start), End: units.TimeMS(b.Window.End), TimeZone: zone,
 		TickMS: b.Tick.Milliseconds(), Members: b.Members, Counted: b.Listed,
-		State: b.state(), Incomplete: append([]string{}, b.Incomplete...), Standings: []standing{},
+		State: b.State(), Incomplete: append([]string{}, b.Incomplete...), Standings: []standing{},
 		Refilling: []refillingPartition{}, Halted: fieldsOf(b.Halted), Waiting: fieldsOf(b.Waiting), Unreported: fieldsOf(b.Silent),
 		NotBegun: append([]string{}, b.NotBegun...),
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
 )
 
 // defaultAround is how many are shown above and below a member, to people.
@@ -57,24 +57,19 @@ it: their points go on, and the rank is the one that they would have.`,
 			if asJSON && !given {
 				around = 0 // programs take the first standing for the member's
 			}
-			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, w periods.Window) error {
-				read := func() (ranking.Board, error) { return r.Boards.Around(c.Context(), args[0], w, member, around) }
-				if shadow {
-					read = func() (ranking.Board, error) { return r.Boards.RankOfHidden(c.Context(), args[0], w, member) }
-				}
-				b, err := r.rank(c.Context(), member, read)
+			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, t reading.Target) error {
+				shown, err := r.rank(c.Context(), t, member, around, shadow)
 				if err != nil {
 					return err
 				}
-				shown := r.shown(b)
 				return r.show(c.Context(), &shown, func() error {
 					if asJSON {
-						return cli.WriteJSON(p.Stdout, reportOf(&shown, r.Config.ZoneOf(w.Period), shards))
+						return cli.WriteJSON(p.Stdout, reportOf(&shown, t.Period.Zone, shards))
 					}
-					text := newText(p.Stdout, r.Config.ZoneOf(w.Period))
+					text := newText(p.Stdout, t.Period.Zone)
 					text.marked = member
 					none := ""
-					if b.Standings[0].Rank == 0 && b.Listed && b.Lost == "" {
+					if shown.Standings[0].Rank == 0 && shown.Listed && shown.Lost == "" {
 						none = "no event of this member has been counted in this window"
 						if !shadow && r.Config.Kafka.BansTopic != "" {
 							none += ", or they are banned: see --shadow"
@@ -95,17 +90,17 @@ it: their points go on, and the rank is the one that they would have.`,
 }
 
 // show finds the window that top or rank is of, and shows it.
-func show(ctx context.Context, p *cli.Program, board, period, window string, show func(*Reader, periods.Window) error) error {
+func show(ctx context.Context, p *cli.Program, board, period, window string, show func(*Reader, reading.Target) error) error {
 	r, kept, err := openFor(ctx, p, board, period)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	w, err := windows.Find(ctx, r.Reader, &kept, window)
+	t, err := r.target(ctx, board, kept.Name(), window)
 	if err != nil {
 		return err
 	}
-	return show(r, w)
+	return show(r, t)
 }
 
 // openFor checks what is requested before anything is dialled.

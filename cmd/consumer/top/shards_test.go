@@ -19,7 +19,7 @@ func inShards(t *testing.T, shards int) *written {
 		members = append(members, clitest.Member(fmt.Sprint("m", i), int64(i), "2100-03-09T08:15:30.123Z"))
 	}
 	s.Add(t, "global", members...)
-	return &written{s, &Reader{s.Reader}}
+	return newWritten(t, s)
 }
 
 // Whatever the number of shards is, a board is the same.

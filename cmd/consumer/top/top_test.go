@@ -14,6 +14,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -27,7 +28,16 @@ type written struct {
 func standingsOf(t *testing.T, origins ...int64) *written {
 	t.Helper()
 	s := clitest.StandingsOf(t, origins...)
-	return &written{s, &Reader{s.Reader}}
+	return newWritten(t, s)
+}
+
+func newWritten(t *testing.T, s *clitest.Standings) *written {
+	t.Helper()
+	r, err := newReader(s.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &written{s, r}
 }
 
 // execute has top or rank carried out.
@@ -331,7 +341,7 @@ func TestLongNamesAreCutToFitTheTerminal(t *testing.T) {
 			{Rank: 1, Member: strings.Repeat("日", 40), Points: 2, ReachedAt: time.UnixMilli(4_108_665_600_472)},
 			{Rank: 2, Member: strings.Repeat("x", 256), Points: 1, ReachedAt: time.UnixMilli(4_108_665_600_999)},
 		}}
-	if err := text.write(&board{Board: b}, ""); err != nil {
+	if err := text.write(&board{View: reading.View{Board: b}}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := `

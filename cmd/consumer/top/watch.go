@@ -9,7 +9,6 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -71,38 +70,20 @@ func watch(ctx context.Context, p *cli.Program, f *pageFlags, name, period strin
 	return terminal.Watch(ctx, f.watching.Every, (&looker{Reader: r, rule: rule, name: name, page: f}).look, show)
 }
 
-// look reads the board. A reshard may have switched over since the last look, or while the board
-// was read: then it is read again, by the shards that there are now.
+// look reads the board of the window that is meant at this moment.
 func (k *looker) look(ctx context.Context) look {
-	l := k.readPage(ctx)
-	if l.err != nil && !errors.As(l.err, new(*ranking.SchemaError)) {
-		return l
-	}
-	before := k.Config.Redis.Shards
-	if err := k.Renumber(ctx); err != nil {
-		return look{at: l.at, err: err}
-	}
-	if k.Config.Redis.Shards != before {
-		return k.readPage(ctx)
-	}
-	return l
-}
-
-// readPage reads the board of the window that is meant at this moment.
-func (k *looker) readPage(ctx context.Context) look {
 	l := look{at: time.Now()}
-	window, err := windows.Find(ctx, k.Reader.Reader, &k.rule, k.page.window)
+	t, err := k.target(ctx, k.name, k.rule.Name(), k.page.window)
 	if err != nil {
 		l.err = err
 		return l
 	}
-	found, err := k.top(ctx, k.name, window, k.page.offset, k.page.limit)
+	b, err := k.top(ctx, t, k.page.offset, k.page.limit)
 	if err != nil {
 		l.err = err
 		return l
 	}
-	l.board = new(k.shown(found))
-	l.missing = k.whatIsMissing(ctx, l.board)
+	l.board, l.missing = &b, k.whatIsMissing(ctx, &b)
 	return l
 }
 

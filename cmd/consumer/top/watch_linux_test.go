@@ -105,7 +105,7 @@ func standIn(t *testing.T) (*miniredis.Miniredis, *written) {
 	mini.SetTime(time.Date(2100, 3, 14, 23, 59, 0, 0, time.UTC))
 	s := clitest.StandingsAt(t, mini.Addr(), testenv.Prefix(t), 1, 0)
 	s.Environ = append(s.Environ, "STANDINGS_REDIS_TIMEOUT=1s")
-	w := &written{s, &Reader{s.Reader}}
+	w := newWritten(t, s)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""), clitest.Member("Tanubo", 4, ""))
 	return mini, w
 }

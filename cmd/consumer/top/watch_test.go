@@ -20,6 +20,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -88,7 +89,7 @@ func TestAWatchedBoardIsWrittenAgainAsTextAfterAnEmptyLine(t *testing.T) {
 // lookAt is a look that found a board, whose workers reported so long ago that so many records
 // don't count yet.
 func lookAt(ago time.Duration, lag int64, members ...string) *look {
-	b := &board{Board: ranking.Board{Name: "global", Window: periods.Window{Period: periods.Weekly, Name: "2100-W10", Start: 4_108_060_800_000, End: 4_108_665_600_000}, Tick: 10 * time.Millisecond, Listed: true}}
+	b := &board{View: reading.View{Board: ranking.Board{Name: "global", Window: periods.Window{Period: periods.Weekly, Name: "2100-W10", Start: 4_108_060_800_000, End: 4_108_665_600_000}, Tick: 10 * time.Millisecond, Listed: true}}}
 	b.Beside.Now = time.UnixMilli(4_108_665_600_000).Add(-90 * time.Second)
 	b.Reported, b.Lag = ago, health.Lag{Known: true, Records: lag}
 	for i, m := range members {

@@ -14,23 +14,17 @@ import (
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
 )
 
 // board is one as it is shown, and how far what counts its events has come.
 type board struct {
-	ranking.Board
-	health.Progress
+	reading.View
 	prefix string
 }
 
-func (r *Reader) shown(b ranking.Board) board {
-	return board{b, health.ProgressOf(&b.Beside, r.Config.Kafka.Topics), r.Config.Redis.Prefix}
-}
-
-func (b *board) state() string { return reading.State(&b.Board, &b.Progress) }
+func (r *Reader) shown(v *reading.View) board { return board{*v, r.Config.Redis.Prefix} }
 
 // lost is the error that a lost board is.
 func (b *board) lost() error {
@@ -124,7 +118,9 @@ func (b *board) missing(ctx context.Context, r *Reader) error {
 	case b.Beside.Schema == "":
 		return fmt.Errorf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix)
 	}
-	return boards.NoWindow(ctx, r.Reader, b.Name, b.Window)
+	now := *r.Reader
+	now.Boards = r.views.Boards()
+	return boards.NoWindow(ctx, &now, b.Name, b.Window)
 }
 
 // show writes a board, and is an error where it is lost or isn't there.
