@@ -116,7 +116,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 		var calls, unswitched, switched int
 		step := 1
 		if testing.Short() {
-			step = 30
+			step = 11
 		}
 		for after := 1; ; after += step {
 			f := fixed(t, from, codec.Readable)
