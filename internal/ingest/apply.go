@@ -128,7 +128,7 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 		}
 		return fmt.Errorf("%s: %w: Redis has lost its schema", field, errMoved)
 	case ledger.Lost:
-		return &health.Halt{Reason: health.HaltBoard, What: fmt.Sprintf("%s: the board %s is listed, and its key is gone from Redis", field, got.Window), Remedy: health.RebuildRemedy}
+		return &health.Halt{Reason: health.HaltBoard, What: fmt.Sprintf("%s: the board %s is listed, and a key of it is gone from Redis", field, got.Window), Remedy: health.RebuildRemedy}
 	case ledger.Unlisted:
 		return &health.Halt{Reason: health.HaltUnlisted, What: fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", field, got.Window),
 			Remedy: "delete that key if it isn't yours, else " + health.RebuildRemedy}

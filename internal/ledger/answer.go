@@ -16,7 +16,7 @@ const (
 	Refusing
 	// OtherSchema: the scores were written with another schema (Found).
 	OtherSchema
-	// Lost: a listed window's key is gone (Window).
+	// Lost: a key that a listed window has to have is gone (Window).
 	Lost
 	// Unlisted: a window that isn't listed has a key (Window).
 	Unlisted

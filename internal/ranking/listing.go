@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -116,10 +117,12 @@ func ParseListing(name, listing string) (w ledger.Window, expires int64, err err
 	if !ok {
 		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
 	}
-	for i, into := range []*int64{&w.Start, &w.End, &expires} {
-		if *into, err = strconv.ParseInt([]string{words.start, words.end, words.expires}[i], 10, 64); err != nil {
-			return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
-		}
+	var errs [3]error
+	w.Start, errs[0] = strconv.ParseInt(words.start, 10, 64)
+	w.End, errs[1] = strconv.ParseInt(words.end, 10, 64)
+	expires, errs[2] = strconv.ParseInt(words.expires, 10, 64)
+	if errors.Join(errs[:]...) != nil {
+		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
 	}
 	return w, expires, nil
 }

@@ -68,7 +68,7 @@ type Board struct {
 
 // Why a window is lost. The names are those of the halts that a worker has for it.
 const (
-	LostBoard  = "board_lost"     // it is listed, and its key is gone
+	LostBoard  = "board_lost"     // it is listed, and a key of it is gone
 	Unlisted   = "board_unlisted" // it isn't listed, and its key is there
 	LostLedger = "ledger_lost"    // nothing says which events are in it
 	LostSchema = "schema"         // nothing says what its scores were written with

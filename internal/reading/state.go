@@ -2,12 +2,7 @@ package reading
 
 // Whether what was read of a window is all of it.
 
-import (
-	"slices"
-
-	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ranking"
-)
+import "slices"
 
 // States of a window. Of several that apply the first is its state.
 const (
@@ -19,25 +14,22 @@ const (
 	Whole      = "whole"
 )
 
-// State is that of a window as it was read, with how far what counts its events had come then.
-func State(b *ranking.Board, p *health.Progress) string {
+// State is that of the window as it was read, with how far what counts its events had come then.
+func (v *View) State() string {
 	switch {
-	case b.Lost != "":
+	case v.Lost != "":
 		return Lost
-	case len(p.Refilling) > 0:
+	case len(v.Refilling) > 0:
 		return Refilling
-	case p.CatchingUp():
+	case v.CatchingUp():
 		return Behind
-	case len(b.Incomplete) > 0:
+	case len(v.Incomplete) > 0:
 		return Incomplete
-	case !b.Listed:
+	case !v.Listed:
 		return NotCounted
 	}
 	return Whole
 }
-
-// State is the window's.
-func (v *View) State() string { return State(&v.Board, &v.Progress) }
 
 // Complete reports whether no record that could be in the window is missing from the log that was
 // read: nothing of it was deleted before it could count.

@@ -29,7 +29,7 @@ func (r *Reader) shown(v *reading.View) board { return board{*v, r.Config.Redis.
 // lost is the error that a lost board is.
 func (b *board) lost() error {
 	what := map[string]string{
-		ranking.LostBoard:  "it is listed, and its key is gone from Redis",
+		ranking.LostBoard:  "it is listed, and a key of it is gone from Redis",
 		ranking.Unlisted:   "its key is in Redis and isn't listed: something else wrote it, or a part of Redis was restored",
 		ranking.LostLedger: "Redis lists windows and has no ledger: nothing says which events are in them",
 		ranking.LostSchema: "Redis has a ledger and no schema: nothing says what the scores were written with",

@@ -49,7 +49,7 @@ func (w *written) del(t *testing.T, name string) {
 func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
 	const rebuild = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
 	for gone, said := range map[string][]string{
-		"board":   {"is lost (board_lost): it is listed, and its key is gone from Redis; " + rebuild},
+		"board":   {"is lost (board_lost): it is listed, and a key of it is gone from Redis; " + rebuild},
 		"windows": {"is lost (board_unlisted): its key is in Redis and isn't listed", "delete that key if it isn't yours, else " + rebuild},
 		"ledger":  {"is lost (ledger_lost)", "nothing says which events are in them; " + rebuild},
 		"schema":  {"is lost (schema)", "nothing says what the scores were written with; " + rebuild},

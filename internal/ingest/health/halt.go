@@ -21,7 +21,7 @@ const (
 	HaltGap       = "gap"             // events are gone from the log
 	HaltTruncated = "truncated"       // the log ends before the ledger's position
 	HaltSchema    = "schema"          // the boards were written with another configuration
-	HaltBoard     = "board_lost"      // a board's key is gone
+	HaltBoard     = "board_lost"      // a key of a board is gone
 	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
 	HaltBounds    = "window_bounds"   // a window is listed with other bounds
 	HaltRule      = "board_rule"      // a window is listed with another rule of its board
