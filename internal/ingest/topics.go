@@ -23,8 +23,8 @@ func (c *Consumer) awaitTopics(ctx context.Context) error {
 	wait := retry.ForEver.Start()
 	for {
 		err := c.tryTopics(ctx)
-		if err == nil {
-			return nil
+		if err == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // done, or the context has ended
 		}
 		if err := c.final(ctx, err); err != nil {
 			return err

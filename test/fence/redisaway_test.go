@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,15 +32,6 @@ func says(t *testing.T, c *harness.Consumer, times int, text string) {
 		}
 		return ""
 	})
-}
-
-// ends asks a consumer to end that has counted nothing yet.
-func ends(t *testing.T, c *harness.Consumer) {
-	t.Helper()
-	c.Signal(t, syscall.SIGTERM)
-	if code := c.AwaitExit(t, 20*time.Second); code != 0 {
-		t.Errorf("asked to end while it waits, it ends with code %d", code)
-	}
 }
 
 // lasts keeps an outage up for a while: it is the time itself that is tested.
@@ -99,7 +89,7 @@ func TestARedisThatHangsDoesNotKeepAConsumerFromEnding(t *testing.T) {
 				place.Redis.Pause()
 				c := place.Start(t)
 				says(t, c, 1, place.Redis.Addr())
-				ends(t, c)
+				c.Terminate(t)
 			} else {
 				place.Publish(t, earned(61, 60_000, 40_000, 1)...)
 				c := place.Start(t)
@@ -286,7 +276,7 @@ func TestAWrongAddressIsNamed(t *testing.T) {
 			c := place.Start(t, map[string]string{key: "127.0.0.1:1"})
 			says(t, c, 2, "127.0.0.1:1")
 			c.Log.Await(t, within, what)
-			ends(t, c)
+			c.Terminate(t)
 		})
 	}
 }

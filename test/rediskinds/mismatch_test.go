@@ -55,7 +55,6 @@ func refused(t *testing.T, place *harness.Place, m mismatch, args ...string) {
 	t.Helper()
 	got := command(t, place, m.settings, args...)
 	line := got.line()
-	t.Logf("%s: %s", args[0], line)
 	if got.code != 1 || line == "" {
 		t.Errorf("consumer %v ends with code %d:\n%s", args, got.code, got.stderr)
 	}

@@ -48,12 +48,36 @@ exits with 0. Replicas share the partitions.`,
 }
 
 // Consume runs a consumer until the context ends. ready, if given, receives it
-// before it starts.
+// before it starts. What it counted is the last that it says: of every end in order, also one
+// while it still waits for Kafka or Redis, and of any end of one that consumed.
 func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
+	var consumer atomic.Pointer[ingest.Consumer]
+	err := begin(ctx, cfg, log, stats, ready, &consumer)
+	if ctx.Err() != nil && consumer.Load() == nil && errors.Is(err, context.Canceled) {
+		err = nil // the end has come in the middle of a call
+	}
+	if consumer.Load() != nil || err == nil && ctx.Err() != nil {
+		sayStopped(log, stats)
+	}
+	if _, answered := errors.AsType[kafka.Error](err); answered && consumer.Load() != nil {
+		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	}
+	return err
+}
+
+func sayStopped(log *zap.Logger, stats *ingest.Stats) {
+	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
+		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()), zap.Int64("early", stats.Early.Load()),
+		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()), zap.Int64("duplicates", stats.Duplicates.Load()),
+		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
+		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
+}
+
+// begin opens what a consumer has as long as it lives, and consumes.
+func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer), consumer *atomic.Pointer[ingest.Consumer]) error {
 	if err := sayLayouts(cfg, log); err != nil {
 		return err
 	}
-	var consumer atomic.Pointer[ingest.Consumer]
 	var keeper atomic.Pointer[bans.Keeper]
 	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		if c := consumer.Load(); c != nil {
@@ -99,7 +123,7 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
 			zap.Int64("bytes", cfg.Duplicates*duplicates.Bytes*int64(partitions)), zap.Int64("most_bytes", cfg.DuplicatesMemory))
 	}
-	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: &consumer, keeper: &keeper}
+	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper}
 	closeBans, err := p.openBans(ctx, cfg)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -108,22 +132,10 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	ops.bans.of.Store(p.bans)
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
-			break
+			return err
 		}
 		log.Info("the boards have another number of shards; going on with that", zap.Error(err))
 	}
-	if consumer.Load() == nil {
-		return err
-	}
-	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
-		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()), zap.Int64("early", stats.Early.Load()),
-		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()), zap.Int64("duplicates", stats.Duplicates.Load()),
-		zap.Int64("batches", stats.Batches.Load()), zap.Int64("pieces", stats.Pieces.Load()), zap.Int64("updates", stats.Updates.Load()),
-		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
-	if _, answered := errors.AsType[kafka.Error](err); answered {
-		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
-	}
-	return err
 }
 
 // process is what a consumer has as long as it lives, whatever becomes of the number of shards.
