@@ -107,7 +107,7 @@ func openStream(t testing.TB, dial func() (net.Conn, error), path string, header
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := transport.RoundTrip(r)
+	answer, err := transport.RoundTrip(r) //nolint:bodyclose // end closes it
 	require.NoError(t, err)
 	v := &viewer{t: t, answer: answer, in: bufio.NewReader(answer.Body), rows: map[string]standing{}}
 	v.end = func() {

@@ -283,7 +283,7 @@ func TestAStreamFollowsTheWindowsBorder(t *testing.T) {
 			before := current.shown()
 			require.Len(t, before, 10)
 			require.Empty(t, previous.shown())
-			s.ahead.Store(int64(time.UnixMilli(s.window.End).Sub(time.Now())))
+			s.ahead.Store(int64(time.Until(time.UnixMilli(s.window.End))))
 			require.Equal(t, live.Snapshot, current.next())
 			require.Empty(t, current.shown())
 			require.NotEqual(t, s.window.Name, current.window)
@@ -312,7 +312,7 @@ func TestAStreamStaysWhileRedisIsAway(t *testing.T) {
 			v.until(func() bool { return v.events[len(v.events)-1] == live.Snapshot })
 			require.Equal(t, "new", v.shown()[0].Member)
 			require.Contains(t, v.events, ":", "the connection is alive meanwhile")
-			require.Equal(t, 1, len(slices.DeleteFunc(slices.Clone(v.events), func(e string) bool { return e != live.Problem })), "it is one problem: %v", v.events)
+			require.Len(t, slices.DeleteFunc(slices.Clone(v.events), func(e string) bool { return e != live.Problem }), 1, "it is one problem: %v", v.events)
 		}
 		again := s.open(w("global")+"/stream", "Last-Event-ID", v.id)
 		again.rows = maps.Clone(v.rows)
