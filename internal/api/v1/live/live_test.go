@@ -39,7 +39,7 @@ func (b *board) read(context.Context) (State, error) {
 	if b.fails != nil {
 		return State{}, b.fails
 	}
-	head := fmt.Appendf(nil, `{"of":%q,"beside":%q,"at":%q`, b.of, b.beside, time.Now().Format(time.TimeOnly))
+	head := fmt.Appendf(nil, `{"of":%q,"beside":%q,"at":%q`, b.of, b.beside, time.Now().UTC().Format(time.TimeOnly))
 	s := State{Of: b.of, Beside: b.beside, Snapshot: head, Change: head}
 	for _, member := range slices.Sorted(maps.Keys(b.rows)) {
 		s.Rows = append(s.Rows, Row{member, fmt.Appendf(nil, `{"member":%q,"points":%d}`, member, b.rows[member])})
@@ -103,9 +103,9 @@ func hub(t *testing.T, sources int, do func(t *testing.T, h *Hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := New(Config{Sources: sources, Counted: func() {}, Problem: func(err error) []byte { return []byte(err.Error()) }})
+		defer h.Wait()
+		defer h.End()
 		do(t, h)
-		h.End()
-		h.Wait()
 	})
 }
 
@@ -164,7 +164,7 @@ func TestManySourcesAreReadLessOften(t *testing.T) {
 
 // Whenever somebody takes what there is, they have what is there, however much has happened since.
 func TestWhoeverTakesHasWhatIsThere(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		hub(t, 10, func(t *testing.T, h *Hub) {
 			luck := rand.New(rand.NewPCG(1, seed))
 			b := &board{rows: map[string]int{}}
@@ -173,7 +173,7 @@ func TestWhoeverTakesHasWhatIsThere(t *testing.T) {
 				all = append(all, b.watch(t, h, 100*time.Millisecond))
 			}
 			names := map[string]int{}
-			for range 400 {
+			for range 200 {
 				rows := maps.Clone(b.rows)
 				for range luck.IntN(4) {
 					if member := fmt.Sprint("u", luck.IntN(12)); luck.IntN(3) == 0 {
@@ -259,12 +259,10 @@ func TestASnapshotIsAsOfTheLastRead(t *testing.T) {
 		b := &board{rows: map[string]int{"a": 1}}
 		stays := b.watch(t, h, 100*time.Millisecond)
 		defer stays.Leave()
-		time.Sleep(time.Hour)
+		time.Sleep(time.Minute)
 		c := b.watch(t, h, 100*time.Millisecond)
 		require.Equal(t, Snapshot, c.take())
-		at, err := time.Parse(time.TimeOnly, c.at)
-		require.NoError(t, err)
-		require.Equal(t, 1, at.Hour())
+		require.Contains(t, []string{"00:00:59", "00:01:00"}, c.at)
 	})
 }
 
