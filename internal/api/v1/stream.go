@@ -73,7 +73,6 @@ func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
 	}
 	s.watch.Resume(q.Header.Get("Last-Event-ID"))
 	server.Stream(q.ctx)
-	_ = s.control.SetReadDeadline(time.Time{}) // there is one for the request; past it the client would be taken to have gone
 	closed := a.Metrics.streamOpened()
 	defer closed()
 	s.run()

@@ -27,6 +27,8 @@ import (
 	"github.com/standings/standings/internal/api/v1/live"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/test/simulate/redissim"
@@ -331,6 +333,31 @@ func TestAStreamOfALostBoardSaysSoAndGoesOn(t *testing.T) {
 		require.Equal(t, live.Problem, v.next())
 		require.NoError(t, s.client.Rename(t.Context(), key+"x", key).Err())
 		require.Equal(t, live.Snapshot, v.next())
+	})
+}
+
+func TestAStreamFollowsAReshard(t *testing.T) {
+	var moved *boards.Boards
+	simulate(t, 1, func(t *testing.T, s *simulated) {
+		all := s.crowd(20)
+		v := s.open(w("global") + "/stream")
+		require.Equal(t, live.Snapshot, v.next())
+		schema := s.boards.Shards()[0].Keys().Schema()
+		before := s.client.Get(t.Context(), schema).Val()
+
+		require.NoError(t, s.client.Set(t.Context(), schema, "{}", 0).Err()) // what nobody here can read
+		require.Equal(t, live.Problem, v.next())
+		require.NoError(t, s.client.Set(t.Context(), schema, before, 0).Err())
+		require.Equal(t, live.Snapshot, v.next())
+
+		other := fixtureOn(t, s.client, s.prefix, 3, codec.Readable)
+		other.put("global", append(all, other.standing("global", "new", 0, 500))...)
+		moved = other.boards
+		require.NoError(t, s.client.Set(t.Context(), schema, ranking.LeftMark(3), 0).Err())
+		require.Equal(t, live.Change, v.next(), "they are the same rows")
+		require.Equal(t, "new", v.shown()[0].Member)
+	}, func(_ *Config, r *reading.Config) {
+		r.Renumber = func(context.Context) (*boards.Boards, error) { return moved, nil }
 	})
 }
 
