@@ -85,10 +85,15 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 		if err != nil {
 			return err
 		}
-		what := map[bool]string{false: "a board at rest", true: fmt.Sprintf("%d updates a second", updatesASec)}[moving]
-		fmt.Printf("%-22s %.1f reads of Redis a second, %.1f events a second and client, %.2f of a core (%.1f µs an event), Redis %.3f of a core with the ingestion\n", what,
-			(after.reads-before.reads)/seconds, (after.events-before.events)/seconds/float64(clients), (after.cpu-before.cpu)/seconds,
-			1e6*(after.cpu-before.cpu)/max(1, after.events-before.events), (after.redis-before.redis)/seconds)
+		what, events, cpu := "a board at rest", after.events-before.events, after.cpu-before.cpu
+		if moving {
+			what = fmt.Sprintf("%d updates a second", updatesASec)
+		}
+		fmt.Printf("%-22s %.1f reads of Redis a second, %.1f events a second and client, %.2f of a core, Redis %.3f of a core with the ingestion\n", what,
+			(after.reads-before.reads)/seconds, events/seconds/float64(clients), cpu/seconds, (after.redis-before.redis)/seconds)
+		if events > 0 {
+			fmt.Printf("processor time         %.1f µs an event of a client\n", 1e6*cpu/events)
+		}
 	}
 	fmt.Printf("memory                 %s at most\n", p.status("VmHWM"))
 	began := time.Now()
