@@ -49,7 +49,8 @@ func (w *Watch) Resume(id string) {
 }
 
 // Take is what the client is to be sent now, after which it has the latest there is; nil for
-// nothing. News is closed once that has changed.
+// nothing. News is closed once that has changed. After a problem no earlier version is kept, so
+// that it is a snapshot that comes next.
 func (w *Watch) Take() (event *Event, news <-chan struct{}) {
 	s := w.source
 	s.mu.Lock()
@@ -58,7 +59,7 @@ func (w *Watch) Take() (event *Event, news <-chan struct{}) {
 		if w.problem == s.problems {
 			return nil, s.news
 		}
-		w.has, w.problem = 0, s.problems
+		w.problem = s.problems
 		return &Event{Name: Problem, Head: s.problem}, s.news
 	}
 	if len(s.versions) == 0 || w.has == s.last {
