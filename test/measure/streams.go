@@ -48,7 +48,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 	}
 	if err := until(ctx, func() (bool, error) {
 		_, err := metric(ctx, operations, "standings_api_streams")
-		return err == nil, nil //nolint:nilerr // it isn't up yet
+		return err == nil, nil // it isn't up yet
 	}); err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ type source struct {
 
 	mu   sync.Mutex // guards what follows
 	news chan struct{}
-	// versions are those that are kept, without a gap; none before the first read and while there
-	// is a problem.
+	// versions are those that are kept, without a gap: none before the first read, and none from
+	// before a problem once that is over.
 	versions []*version
 	last     int64 // number of the latest version
 	of       string
@@ -126,7 +126,7 @@ func (s *source) failed(problem []byte) {
 	if bytes.Equal(problem, s.problem) {
 		return
 	}
-	s.problem, s.versions = problem, nil
+	s.problem = problem
 	s.problems++
 	s.tell()
 }

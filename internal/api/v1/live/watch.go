@@ -50,7 +50,7 @@ func (w *Watch) Resume(id string) {
 
 // Take is what the client is to be sent now, after which it has the latest there is; nil for
 // nothing. News is closed once that has changed. After a problem no earlier version is kept, so
-// that it is a snapshot that comes next.
+// that a snapshot comes next.
 func (w *Watch) Take() (event *Event, news <-chan struct{}) {
 	s := w.source
 	s.mu.Lock()
