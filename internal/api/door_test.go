@@ -151,3 +151,37 @@ func TestAStreamIsNotTurnedOut(t *testing.T) {
 	require.True(t, there, "it was turned out")
 	require.NoError(t, errors.Join(stream.Close(), waiting.Close()))
 }
+
+// What the kernel has taken for a client can't be replaced by what is newer.
+func TestLittleOfAStreamWaitsForWhoDoesNotRead(t *testing.T) {
+	taken := make(chan int, 1)
+	s, err := Open(t.Context(), Port{
+		Name: "port", Listen: "127.0.0.1:0", Connections: 2, EndWithin: time.Second, Log: zap.NewNop(),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			Stream(r.Context())
+			control, n := http.NewResponseController(w), 0
+			for {
+				_ = control.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+				some, err := w.Write(make([]byte, 4<<10))
+				n += some
+				if err != nil {
+					taken <- n
+					return
+				}
+			}
+		}),
+	})
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(t.Context()) })
+	t.Cleanup(running.Wait)
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 8<<10) })
+	}}
+	conn, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	require.Less(t, <-taken, 8*streamBuffer)
+}

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -380,6 +381,17 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 		require.NoError(t, s.server.Shutdown(t.Context()))
 		s.Handler.(*API).Wait()
 		require.Less(t, time.Since(began), time.Second)
+		m := s.config.Metrics
+		require.InDelta(t, 10, testutil.ToFloat64(m.requests.WithLabelValues("streamWindow", "200")), 0)
+		shown := prometheus.NewRegistry()
+		shown.MustRegister(m)
+		families, err := shown.Gather()
+		require.NoError(t, err)
+		for _, f := range families {
+			if f.GetName() == "standings_api_request_seconds" {
+				require.NotContains(t, fmt.Sprint(f.GetMetric()), "streamWindow", "how long they lasted")
+			}
+		}
 	})
 }
 
