@@ -69,7 +69,8 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	port, err := serve.Open(ctx, cfg, log)
+	var desk atomic.Pointer[bans.Desk]
+	port, err := serve.Open(ctx, cfg, &desk, log)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,7 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	}
 	defer closeBans()
 	ops.bans.of.Store(p.bans)
+	desk.Store(p.desk())
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
 			break

@@ -33,6 +33,8 @@ type Config struct {
 	Reader *reading.Reader
 	// Tokens are those of which one is needed to read; nil: anyone may.
 	Tokens *Tokens
+	// Bans are whether members can be banned by the API, and by whom.
+	Bans Bans
 	// Origins are those whose pages may read; "*" is any.
 	Origins []string
 	// Timeout is how long a request may take, a wait for an event besides.
@@ -56,6 +58,8 @@ type operation struct {
 	id, method, path string
 	parameters       []string // of the query
 	do               func(*api, *request) (*answer, error)
+	// bans is of who isn't shown: it takes another token.
+	bans bool
 	// stream writes its own answer, row by row, and has no deadline as a whole.
 	stream func(*api, *request, http.ResponseWriter) error
 }
@@ -74,6 +78,9 @@ var operations = []operation{
 	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
 	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
+	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "after", "member"}, bans: true, do: (*api).listBans},
+	{id: "ban", method: http.MethodPost, path: "/v1/bans", parameters: []string{"wait_ms"}, bans: true, do: (*api).ban},
+	{id: "unban", method: http.MethodDelete, path: "/v1/bans", parameters: []string{"member", "board", "wait_ms"}, bans: true, do: (*api).unban},
 	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", do: (*api).getOpenAPI},
 	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
 }
@@ -132,9 +139,17 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 		return
 	}
 	o = all[i]
+	tokens := a.Tokens
+	if o.bans {
+		if p := a.Bans.off(); p != nil {
+			p.write(seen)
+			return
+		}
+		tokens = a.Bans.Tokens
+	}
 	var p *problem
-	if a.Tokens != nil {
-		if holder, p = a.Tokens.holder(r); p != nil {
+	if tokens != nil {
+		if holder, p = tokens.holder(r); p != nil {
 			p.write(seen)
 			return
 		}
@@ -145,16 +160,17 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 		return
 	}
 	defer leave()
-	if err := a.do(seen, r, &o); err != nil {
+	if err := a.do(seen, r, &o, holder); err != nil {
 		a.refuse(seen, &o, err)
 	}
 }
 
-func (a *api) do(w *seen, r *http.Request, o *operation) error {
+func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
 	q, err := newRequest(r, o)
 	if err != nil {
 		return err
 	}
+	q.holder = holder
 	if o.stream != nil {
 		return o.stream(a, q, w)
 	}
