@@ -2,10 +2,12 @@ package api
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,4 +109,45 @@ func TestWhoIsBeingAnsweredIsNotTurnedOut(t *testing.T) {
 		answered(t, conn)
 	}
 	healthy(t, address)
+}
+
+// A stream is written as long as its client stays, and is never what makes room.
+func TestAStreamIsNotTurnedOut(t *testing.T) {
+	began := make(chan struct{}, 2)
+	s, err := Open(t.Context(), Port{
+		Name: "port", Listen: "127.0.0.1:0", Connections: 2, EndWithin: time.Second, Log: zap.NewNop(),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/stream" {
+				Stream(r.Context())
+				_ = http.NewResponseController(w).Flush()
+			}
+			began <- struct{}{}
+			<-r.Context().Done()
+		}),
+	})
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(t.Context()) })
+	t.Cleanup(running.Wait)
+	address, d := s.Addr().String(), s.listener.(*door)
+	stream := send(t, address, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-began
+	d.mu.Lock()
+	v := d.open.Front().Value.(*visitor)
+	v.writing = time.Now().Add(-time.Hour)
+	d.mu.Unlock()
+	waiting := send(t, address, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-began
+	for range 5 {
+		other := send(t, address, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = other.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.ReadAll(other); err != nil { // nil: it is closed
+			require.ErrorIs(t, err, syscall.ECONNRESET, "there is room")
+		}
+	}
+	d.mu.Lock()
+	there := v.place != nil && v.stream
+	d.mu.Unlock()
+	require.True(t, there, "it was turned out")
+	require.NoError(t, errors.Join(stream.Close(), waiting.Close()))
 }

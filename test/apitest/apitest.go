@@ -115,7 +115,7 @@ func (a *API) open(ctx context.Context, change []func(*v1.Config)) error {
 		return err
 	}
 	c := v1.Config{
-		Timeout: 20 * time.Second, Requests: 64, Metrics: v1.NewMetrics(), Log: zap.NewNop(),
+		Timeout: 20 * time.Second, Requests: 64, Streams: 64, Metrics: v1.NewMetrics(), Log: zap.NewNop(),
 		Reader: reading.New(reading.Config{
 			Boards: all, Topics: []string{"points"}, Named: []string{"global", "arena"},
 			Renumber: func(context.Context) (*boards.Boards, error) {
@@ -140,7 +140,12 @@ func (a *API) open(ctx context.Context, change []func(*v1.Config)) error {
 	for _, do := range change {
 		do(&c)
 	}
-	a.Handler = v1.New(c)
+	handler := v1.New(c)
+	a.Handler = handler
+	a.close = append(a.close, func() {
+		handler.EndStreams()
+		handler.Wait()
+	})
 	return nil
 }
 

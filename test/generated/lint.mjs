@@ -12,6 +12,7 @@ const config = await createConfig({
     'path-parameters-defined': 'error',
     'operation-parameters-unique': 'error',
     'no-ambiguous-paths': 'error',
+    'no-unused-components': 'off', // the schemas of a stream's events are named in words
   },
 })
 const problems = await lint({ ref: process.argv[2], config })

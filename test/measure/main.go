@@ -64,6 +64,7 @@ func run() error {
 	flag.IntVar(&m.events, "events", 5_000_000, "events of the backlog, or of the live load")
 	flag.IntVar(&m.members, "members", 1_000_000, "members, skewed by Zipf 1.1")
 	flag.IntVar(&m.rate, "rate", 20_000, "events a second of the live load")
+	clients := flag.Int("clients", 1000, "clients of streams")
 	boards := flag.Int("boards", 50_000, "boards of the events of boards")
 	flag.StringVar(&m.hot, "hot", "", "shards: all events have one \"member\", or one \"partition\"")
 	flag.BoolVar(&m.each, "each", false, "shards, live: -rate and -events are for each master")
@@ -105,10 +106,12 @@ func run() error {
 		return m.reshard(ctx)
 	case "boards":
 		return m.boards(ctx, *boards)
+	case "streams":
+		return m.streams(ctx, *clients)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {
@@ -228,12 +231,17 @@ type process struct {
 }
 
 func (m *measurement) start(ctx context.Context) (*process, error) {
+	return m.command(ctx, "run", "STANDINGS_LISTEN=off")
+}
+
+// command starts one that goes on.
+func (m *measurement) command(ctx context.Context, name string, env ...string) (*process, error) {
 	log, err := os.CreateTemp("", "measure-*.log")
 	if err != nil {
 		return nil, fmt.Errorf("open a log: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, m.consumer, "run")
-	cmd.Env, cmd.Stderr = append(m.env[:len(m.env):len(m.env)], "STANDINGS_LISTEN=off"), log
+	cmd := exec.CommandContext(ctx, m.consumer, name)
+	cmd.Env, cmd.Stderr = append(m.env[:len(m.env):len(m.env)], env...), log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the consumer: %w", err)
 	}

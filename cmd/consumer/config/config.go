@@ -90,6 +90,7 @@ type API struct {
 	BansTokensFile string
 	Origins        []string
 	Requests       int64
+	Streams        int64
 	Timeout        time.Duration
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -106,6 +107,34 @@ func TestBoardsAreServedWithRedisAlone(t *testing.T) {
 		require.Contains(t, metrics, `standings_api_requests_total{operation="listStandings",status="200"} 1`)
 		require.NoError(t, s.end())
 	}
+}
+
+// A stream that is open doesn't hold the end until its time is over.
+func TestStreamsEndWithTheProcess(t *testing.T) {
+	w := clitest.StandingsOf(t, 0)
+	w.Add(t, "global", clitest.Member("u1", 5, "2026-11-16T10:00:00Z"))
+	s := start(t, append(w.Environ, "STANDINGS_SHUTDOWN_TIMEOUT=10m"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.api+"/v1/boards/global/periods/weekly/windows/current/stream", nil)
+	require.NoError(t, err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() && lines.Text() != "event: snapshot" {
+	}
+	require.NoError(t, lines.Err())
+	_, metrics := get(t, s.operations+"/metrics")
+	require.Contains(t, metrics, "standings_api_streams 1\n")
+	require.Contains(t, metrics, `standings_api_stream_events_total{event="snapshot"} 1`)
+	require.NotContains(t, metrics, `standings_api_request_seconds_count{operation="streamWindow"}`)
+	began := time.Now()
+	require.NoError(t, s.end())
+	require.Less(t, time.Since(began), 20*time.Second) // of the minute that answers have
+	for lines.Scan() {
+	}
+	require.NoError(t, lines.Err(), "the answer is whole")
 }
 
 func TestReadinessSaysThatRedisIsAway(t *testing.T) {

@@ -27,6 +27,8 @@ type request struct {
 	wait  time.Duration // at most, for until, or for a ban to be done
 	// holder is whose token it has; empty where none is needed.
 	holder string
+	// client is whose it is: the holder of a token, or an address.
+	client string
 }
 
 // untilParameters are those of every read of a window that can wait for an event.
@@ -40,7 +42,7 @@ const (
 	longestBody = 1 << 20
 )
 
-func newRequest(r *http.Request, o *operation) (*request, error) {
+func newRequest(r *http.Request, o *operation, client string) (*request, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, problemf(badRequest, "the query can't be read: %v", err)
@@ -57,7 +59,7 @@ func newRequest(r *http.Request, o *operation) (*request, error) {
 			return nil, wrong(name, "is given %d times", len(values))
 		}
 	}
-	q := &request{Request: r, ctx: r.Context(), query: query}
+	q := &request{Request: r, ctx: r.Context(), query: query, client: client}
 	if len(query["min_offset"]) > mostOffsets {
 		return nil, wrong("min_offset", "is given %d times, and at most %d can be waited for", len(query["min_offset"]), mostOffsets)
 	}

@@ -1,0 +1,191 @@
+package main
+
+// What streams cost: many clients of one board, which changes ten times a second, on a server that
+// does nothing else.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	streamsFor  = 30 * time.Second // how long each of the two is measured
+	updatesASec = 10
+)
+
+// streams opens so many streams of the top ten, and measures the server while nothing happens and
+// while the board changes.
+func (m *measurement) streams(ctx context.Context, clients int) error {
+	counting, err := m.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.play(ctx, 100); err != nil {
+		return err
+	}
+	if err := m.caughtUp(ctx); err != nil {
+		return err
+	}
+	api, operations, err := freePorts(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := m.command(ctx, "serve", "STANDINGS_API_LISTEN="+api, "STANDINGS_LISTEN="+operations, "STANDINGS_API_STREAMS="+strconv.Itoa(2*clients))
+	if err != nil {
+		return err
+	}
+	if err := until(ctx, func() (bool, error) { _, err := metric(ctx, operations, "standings_api_streams"); return err == nil, nil }); err != nil {
+		return err
+	}
+	alone := p.kilobytes()
+	var events atomic.Int64
+	for range clients {
+		conn, err := openStream(ctx, api, &events)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() //nolint:errcheck // it is only read
+	}
+	if err := until(ctx, func() (bool, error) {
+		return events.Load() >= int64(clients), nil // each has a snapshot
+	}); err != nil {
+		return err
+	}
+	fmt.Printf("memory                 %d KiB without clients, %d KiB with %d: %d KiB a client\n", alone, p.kilobytes(), clients, (p.kilobytes()-alone)/clients)
+	for _, moving := range []bool{false, true} {
+		before, err := m.streamFigures(ctx, p, operations, &events)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if moving {
+			for time.Since(began) < streamsFor {
+				if err := m.play(ctx, 1); err != nil {
+					return err
+				}
+				time.Sleep(time.Second / updatesASec)
+			}
+		} else {
+			time.Sleep(streamsFor)
+		}
+		seconds := time.Since(began).Seconds()
+		after, err := m.streamFigures(ctx, p, operations, &events)
+		if err != nil {
+			return err
+		}
+		what := map[bool]string{false: "a board at rest", true: fmt.Sprintf("%d updates a second", updatesASec)}[moving]
+		fmt.Printf("%-22s %.1f reads of Redis a second, %.1f events a second and client, %.2f of a core (%.1f µs an event), Redis %.3f of a core with the ingestion\n", what,
+			(after.reads-before.reads)/seconds, (after.events-before.events)/seconds/float64(clients), (after.cpu-before.cpu)/seconds,
+			1e6*(after.cpu-before.cpu)/max(1, after.events-before.events), (after.redis-before.redis)/seconds)
+	}
+	fmt.Printf("memory                 %s at most\n", p.status("VmHWM"))
+	began := time.Now()
+	if err := p.stop(); err != nil {
+		return err
+	}
+	fmt.Printf("end                    %v with all streams open\n", time.Since(began).Round(time.Millisecond))
+	return counting.stop()
+}
+
+// play publishes so many events of ten members: each changes the top ten.
+func (m *measurement) play(ctx context.Context, n int) error {
+	var all []*kgo.Record
+	for range n {
+		all = append(all, &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"player-%02d","points":%d}`, rand.IntN(10), 1+rand.IntN(200))})
+	}
+	if err := m.client.ProduceSync(ctx, all...).FirstErr(); err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	return nil
+}
+
+// openStream opens one, whose client counts events and does nothing else.
+func openStream(ctx context.Context, address string, events *atomic.Int64) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("open a stream: %w", err)
+	}
+	if _, err := io.WriteString(conn, "GET /v1/boards/global/periods/weekly/windows/current/stream?limit=10 HTTP/1.1\r\nHost: api\r\n\r\n"); err != nil {
+		return nil, fmt.Errorf("open a stream: %w", err)
+	}
+	go func() {
+		b := make([]byte, 16<<10)
+		for {
+			n, err := conn.Read(b)
+			if err != nil {
+				return
+			}
+			events.Add(int64(bytes.Count(b[:n], []byte("\nevent: "))))
+		}
+	}()
+	return conn, nil
+}
+
+type streamFigures struct{ reads, events, cpu, redis float64 }
+
+func (m *measurement) streamFigures(ctx context.Context, p *process, operations string, events *atomic.Int64) (f streamFigures, err error) {
+	if f.reads, err = metric(ctx, operations, "standings_api_stream_reads_total"); err != nil {
+		return f, err
+	}
+	if f.redis, err = m.redisCPU(ctx); err != nil {
+		return f, err
+	}
+	f.events, f.cpu = float64(events.Load()), p.usage()
+	return f, nil
+}
+
+// metric is one without labels.
+func metric(ctx context.Context, operations, name string) (float64, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+operations+"/metrics", nil)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
+}
+
+// freePorts are two that nobody listens on right now.
+func freePorts(ctx context.Context) (one, other string, err error) {
+	var all [2]string
+	for i := range all {
+		var l net.ListenConfig
+		listener, err := l.Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", "", fmt.Errorf("find a free port: %w", err)
+		}
+		defer listener.Close() //nolint:errcheck // it was only to be found
+		all[i] = listener.Addr().String()
+	}
+	return all[0], all[1], nil
+}
+
+// kilobytes is the resident memory, in KiB.
+func (p *process) kilobytes() int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(p.status("VmRSS"), " kB")) // the kernel's format
+	return n
+}
