@@ -102,7 +102,9 @@ func (c *Client) WaitingFor(most time.Duration, records ...Record) *Client {
 type request struct {
 	path  string // escaped, from /v1 on
 	query url.Values
-	post  any // the body of a POST; nil: it is a GET
+	// header is what is sent besides, and in place of what is sent otherwise.
+	header http.Header
+	post   any // the body of a POST; nil: it is a GET
 }
 
 // get sends a request, and reads its answer.
@@ -170,6 +172,9 @@ func (c *Client) try(ctx context.Context, r *request, body []byte, read func(io.
 	q.Header.Set("Accept", "application/json, application/problem+json, application/x-ndjson")
 	if r.post != nil {
 		q.Header.Set("Content-Type", "application/json")
+	}
+	for name := range r.header {
+		q.Header[name] = r.header[name]
 	}
 	if c.token != "" {
 		q.Header.Set("Authorization", "Bearer "+c.token)

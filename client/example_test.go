@@ -204,6 +204,24 @@ func ExampleClient_WaitingFor() {
 	// Output: true 1980
 }
 
+func ExampleClient_Watch() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for live, err := range connect().Watch(ctx, weekly, client.WatchQuery{Limit: 2}) {
+		if err != nil {
+			log.Println(err) // and it goes on, unless that was the last
+			continue
+		}
+		for _, s := range live.Standings {
+			fmt.Println(s.Rank, s.Member, s.Points)
+		}
+		break // all there is to see here: nothing changes
+	}
+	// Output:
+	// 1 Kalobi 4210
+	// 2 u42 4210
+}
+
 func ExampleProblem() {
 	_, err := connect().Standings(context.Background(), client.Ref{Board: "global", Period: "fortnightly"}, client.Query{})
 	var problem *client.Problem
