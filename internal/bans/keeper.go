@@ -190,7 +190,7 @@ func differences(wanted map[Key]Ban, found []Ban) (hide, show []Ban) {
 	}
 	hide = slices.Collect(maps.Values(missing))
 	for _, all := range [][]Ban{hide, show} {
-		slices.SortFunc(all, func(a, b Ban) int { return compareKeys(a.Key, b.Key) })
+		slices.SortFunc(all, func(a, b Ban) int { return a.Compare(b.Key) })
 	}
 	return hide, show
 }

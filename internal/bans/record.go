@@ -45,10 +45,11 @@ func ParseKey(text string) (Key, error) {
 		return Key{}, errors.New("the key isn't <board>:<member>")
 	}
 	k := Key{board, member}
-	return k, k.check()
+	return k, k.Check()
 }
 
-func (k Key) check() error {
+// Check says what there can be no key with.
+func (k Key) Check() error {
 	switch {
 	case k.Board != "" && !boardPattern.MatchString(k.Board):
 		return fmt.Errorf("%.70q isn't a board's name", k.Board)
@@ -113,7 +114,7 @@ func (r *Record) InForce(now time.Time) bool {
 
 // Check says what a record can't be published with.
 func (r *Record) Check() error {
-	switch err := r.check(); {
+	switch err := r.Key.Check(); {
 	case err != nil:
 		return err
 	case strings.TrimSpace(r.Reason) == "":

@@ -23,7 +23,7 @@ func (s State) take(k Key, r *Record) {
 // All are the records, by member and then by board.
 func (s State) All() []*Record {
 	return slices.SortedFunc(maps.Values(s), func(a, b *Record) int {
-		return compareKeys(a.Key, b.Key)
+		return a.Compare(b.Key)
 	})
 }
 
@@ -40,8 +40,9 @@ func (s State) Count(now time.Time) (banned, erased int) {
 	return banned, erased
 }
 
-func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Board, b.Board))
+// Compare orders keys by member, and then by board.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Member, other.Member), cmp.Compare(k.Board, other.Board))
 }
 
 // inForce are those that hold at a time, and when the next of them ends; zero if none does.

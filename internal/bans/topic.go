@@ -23,6 +23,11 @@ func Need(topic string) kafkaconn.Right {
 	return kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: "to know who is banned"}
 }
 
+// NeedToBan is the right that is needed besides to ban.
+func NeedToBan(topic string) kafkaconn.Right {
+	return kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: topic, For: "to ban"}
+}
+
 // Ensure makes the topic where it is missing, compacted, of one partition, and replicated as the
 // cluster's topics are. It refuses one that would lose bans, or have several orders of them. Where
 // that can't be checked the error is ErrUnchecked, and the topic can be used.

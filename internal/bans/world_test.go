@@ -120,7 +120,7 @@ func (s *fake) Banned(context.Context) ([]Ban, error) {
 	for _, b := range s.held {
 		all = append(all, b)
 	}
-	slices.SortFunc(all, func(a, b Ban) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b Ban) int { return a.Compare(b.Key) })
 	return all, nil
 }
 

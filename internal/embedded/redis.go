@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
@@ -67,6 +68,19 @@ func StartMiniredis(ctx context.Context) (*Redis, error) {
 	}
 	// Left alone, its keys expire only when a test moves the time by hand.
 	mini.ClockTTL(true)
+	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
+}
+
+// StartMiniredisAt starts the stand-in with a clock that stands still, and nothing in it expires.
+func StartMiniredisAt(ctx context.Context, now time.Time) (*Redis, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start a miniredis: %w", err)
+	}
+	mini := miniredis.NewMiniRedis()
+	mini.SetTime(now)
+	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("start a miniredis: %w", err)
+	}
 	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
 }
 

@@ -42,6 +42,19 @@ func TestTTLsOfAMiniredisRunByThemselves(t *testing.T) {
 		10*time.Second, 10*time.Millisecond)
 }
 
+func TestAClockThatStandsStillDoesSoForScripts(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	now := time.Date(2026, 11, 25, 4, 0, 0, 0, time.UTC)
+	r, err := StartMiniredisAt(t.Context(), now)
+	require.NoError(t, err)
+	defer r.Close()
+	client := redis.NewClient(&redis.Options{Addr: r.Address})
+	defer func() { require.NoError(t, client.Close()) }()
+	reply, err := client.Eval(t.Context(), `return tonumber(redis.call('TIME')[1])`, nil).Int64()
+	require.NoError(t, err)
+	require.Equal(t, now.Unix(), reply)
+}
+
 func TestAServerThatIsTooOldOrBrokenIsPassedOverWithANote(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)

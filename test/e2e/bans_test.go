@@ -7,6 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -317,6 +321,72 @@ func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
 			isGone(t, place, "u3")
 			equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
 		})
+	}
+}
+
+// bansCall sends a request of bans by a token, and returns what is answered.
+func bansCall(t *testing.T, base, method, query, body, token string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, base+"/v1/bans?"+query, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// One of two replicas is asked.
+func TestAMemberIsBannedByTheAPI(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef-moderators"
+	file := filepath.Join(t.TempDir(), "moderators")
+	if err := os.WriteFile(file, []byte("tool "+token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	place := banning(t, map[string]string{"redis.shards": "3"})
+	place.Publish(t, points(0)...)
+	api := map[string]string{"api.listen": "127.0.0.1:0", "api.bans_tokens_file": file}
+	asked := place.Start(t, api)
+	place.Start(t)
+	base := fmt.Sprint("http://", asked.Log.Await(t, within, "API's port open").Fields["address"])
+	asked.AwaitReady(t, within)
+	place.AwaitCaughtUp(t, within)
+
+	if code, said := bansCall(t, base, http.MethodPost, "wait_ms=10000", `{"member":"u3","reason":"aimbot, case 1234","by":"eve"}`, token); code != http.StatusOK || !strings.Contains(said, `"done":true`) {
+		t.Fatalf("ban: %d: %s", code, said)
+	}
+	isGone(t, place, "u3")
+	place.Publish(t, points(1)...)
+	place.AwaitCaughtUp(t, within)
+	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+	if said := string(place.Command(t, "bans", "--json")); !strings.Contains(said, `"eve@tool"`) || !strings.Contains(said, "aimbot, case 1234") {
+		t.Errorf("bans: %s", said)
+	}
+	orders(t, place, "ban", "u4", "--board", "eu", "--reason", "smurfing")
+	if code, said := bansCall(t, base, http.MethodGet, "", "", token); code != http.StatusOK || strings.Count(said, `"done":true`) != 2 || !strings.Contains(said, "smurfing") {
+		t.Errorf("list: %d: %s", code, said)
+	}
+	if code, said := bansCall(t, base, http.MethodGet, "", "", token+"x"); code != http.StatusUnauthorized {
+		t.Errorf("by another token: %d: %s", code, said)
+	}
+	if code, said := bansCall(t, base, http.MethodDelete, "member=u3&wait_ms=10000", "", token); code != http.StatusOK || !strings.Contains(said, `"done":true`) {
+		t.Errorf("unban: %d: %s", code, said)
+	}
+	equalsOracle(t, place, func(board, member string) bool { return member == "u4" && board == "eu" })
+	asked.Terminate(t)
+	for _, secret := range []string{token, "aimbot", "smurfing"} {
+		if log := asked.Log.Tail(10_000); strings.Contains(log, secret) {
+			t.Errorf("the log has %q", secret)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ ends the ban by itself: a time (RFC 3339), or how long from now.
 				if err := v.publisher.Put(ctx, r); err != nil {
 					return nil, err
 				}
-				o := &outcome{State: "banned"}
+				o := &outcome{State: bans.StateBanned}
 				if !r.Until.IsZero() {
 					o.Until = new(units.TimeMS(r.Until.UnixMilli()))
 				}
@@ -132,7 +132,7 @@ id stays in kafka.bans_topic.
 				if err := v.publisher.Put(ctx, r); err != nil {
 					return nil, err
 				}
-				return &outcome{State: "erased"}, nil
+				return &outcome{State: bans.StateErased}, nil
 			})
 		},
 	}
@@ -151,7 +151,7 @@ func (f *flags) add(c *cobra.Command) {
 
 // record is the ban that the flags say.
 func (f *flags) record(ctx context.Context, v *view, k bans.Key) (*bans.Record, error) {
-	now := v.now(ctx)
+	now := v.desk.Now(ctx)
 	r := &bans.Record{Key: k, Reason: f.reason, By: cmp.Or(f.by, thisUser()), At: now}
 	if f.until != "" {
 		until, err := parseUntil(f.until, now)

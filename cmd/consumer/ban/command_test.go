@@ -58,25 +58,3 @@ func TestAnEndIsATimeOrHowLongFromNow(t *testing.T) {
 		t.Error("tomorrow is taken")
 	}
 }
-
-func TestABanIsDoneOnceRedisHoldsItAsTheTopicDoes(t *testing.T) {
-	k := bans.Key{Board: "eu", Member: "u1"}
-	held := func(b bans.Ban) []bans.Ban { b.Key = k; return []bans.Ban{{Key: bans.Key{Member: "u1"}}, b} }
-	for name, c := range map[string]struct {
-		inForce, erased bool
-		found           []bans.Ban
-		want            bool
-	}{
-		"banned":             {true, false, held(bans.Ban{}), true},
-		"still being hidden": {true, false, held(bans.Ban{Pending: true}), false},
-		"only on all boards": {true, false, held(bans.Ban{})[:1], false},
-		"hidden, not erased": {true, true, held(bans.Ban{}), false},
-		"erased":             {true, true, held(bans.Ban{Erased: true}), true},
-		"shown":              {false, false, held(bans.Ban{})[:1], true},
-		"still held":         {false, false, held(bans.Ban{}), false},
-	} {
-		if got := agree(c.inForce, c.erased, k, c.found); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
@@ -70,34 +69,20 @@ themselves and weren't taken back. IN REDIS says whether a consumer has done it.
 }
 
 func (v *view) list(ctx context.Context, to *report) {
-	held, err := v.hidden.Banned(ctx)
+	all, err := v.desk.List(ctx)
 	if err != nil {
 		to.Problem = new(err.Error())
 	}
-	now := v.now(ctx)
-	for _, r := range v.publisher.Follower.State().All() {
-		l := listed{Member: r.Member, Reason: r.Reason, By: r.By, At: units.TimeMS(r.At.UnixMilli()), State: stateOf(r, r.InForce(now))}
+	for _, r := range all {
+		l := listed{Member: r.Member, Reason: r.Reason, By: r.By, At: units.TimeMS(r.At.UnixMilli()), State: r.State, Done: r.Done}
 		if r.Board != "" {
 			l.Board = &r.Board
 		}
 		if !r.Until.IsZero() {
 			l.Until = new(units.TimeMS(r.Until.UnixMilli()))
 		}
-		if err == nil {
-			l.Done = new(agree(r.InForce(now), r.Erased, r.Key, held))
-		}
 		to.Bans = append(to.Bans, l)
 	}
-}
-
-func stateOf(r *bans.Record, inForce bool) string {
-	switch {
-	case r.Erased:
-		return "erased"
-	case inForce:
-		return "banned"
-	}
-	return "over"
 }
 
 func (r *report) text() string {

@@ -15,7 +15,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/kafkaconn"
-	"github.com/standings/standings/internal/retry"
 )
 
 // readWithin is how long the bans topic may take to be read.
@@ -27,8 +26,8 @@ type view struct {
 	cfg       *config.Config
 	client    *kafka.Client
 	reader    *clients.Reader
-	hidden    bans.Standings
 	publisher *bans.Publisher
+	desk      *bans.Desk
 	stop      func()
 }
 
@@ -47,7 +46,6 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 		v.close()
 		return nil, err
 	}
-	v.hidden = clients.NewHidden(v.reader.Boards)
 	if err := v.prepare(ctx, write); err != nil {
 		v.close()
 		return nil, v.explain(ctx, err)
@@ -61,6 +59,7 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 	}()
 	v.stop = func() { stop(); <-ended }
 	v.publisher = &bans.Publisher{Follower: f}
+	v.desk = &bans.Desk{Publisher: v.publisher, Standings: v.standings}
 	if err := v.ready(ctx, f); err != nil {
 		v.close()
 		return nil, v.explain(ctx, err)
@@ -81,8 +80,7 @@ func (v *view) prepare(ctx context.Context, write bool) error {
 		return err
 	}
 	return kafkaconn.CheckRights(ctx, v.client,
-		bans.Need(topic),
-		kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: topic, For: "to ban"})
+		bans.Need(topic), bans.NeedToBan(topic))
 }
 
 func (v *view) ready(ctx context.Context, f *bans.Follower) error {
@@ -119,63 +117,26 @@ func (v *view) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// now is Redis's time, which bans end by; where Redis is away, this machine's.
-func (v *view) now(ctx context.Context) time.Time {
-	now, err := v.hidden.Now(ctx)
-	if err != nil {
-		now = time.Now()
+// standings are those of the shards that there are.
+func (v *view) standings(ctx context.Context) (bans.Standings, error) {
+	if err := v.reader.Renumber(ctx); err != nil {
+		return nil, err
 	}
-	return now.Truncate(time.Millisecond)
+	return clients.NewHidden(v.reader.Boards), nil
 }
-
-// looks is how often Redis is looked at.
-var looks = retry.Policy{First: 20 * time.Millisecond, Longest: 500 * time.Millisecond}
 
 // await waits until Redis holds of a key what the topic says. Its error says why that can't be
 // said yet, and reads on behind "recorded".
 func (v *view) await(ctx context.Context, k bans.Key, patience time.Duration) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var last error
-	for wait := looks.Start(); ; {
-		// After a reshard nobody is banned on the shards that were: an unban would look done.
-		if last = v.reader.Renumber(within); last == nil {
-			var inLine bool
-			v.hidden = clients.NewHidden(v.reader.Boards)
-			if inLine, last = v.inLine(within, k); inLine && last == nil {
-				return nil
-			}
-		}
-		if wait.Next(within) != nil {
-			break
-		}
+	err := v.desk.Await(within, k)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bans.ErrNotYet):
+		return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when",
+			units.FormatDuration(patience), v.cfg.Kafka.BansTopic)
 	}
-	if last != nil && !errors.Is(last, context.DeadlineExceeded) {
-		return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", last)
-	}
-	return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when",
-		units.FormatDuration(patience), v.cfg.Kafka.BansTopic)
-}
-
-func (v *view) inLine(ctx context.Context, k bans.Key) (bool, error) {
-	now, err := v.hidden.Now(ctx)
-	if err != nil {
-		return false, err
-	}
-	found, err := v.hidden.Banned(ctx)
-	if err != nil {
-		return false, err
-	}
-	r := v.publisher.Follower.State()[k]
-	return agree(r != nil && r.InForce(now), r != nil && r.Erased, k, found), nil
-}
-
-// agree reports whether Redis holds a ban as the topic has it.
-func agree(inForce, erased bool, k bans.Key, found []bans.Ban) bool {
-	for _, b := range found {
-		if b.Key == k {
-			return inForce && !b.Pending && b.Erased == erased
-		}
-	}
-	return !inForce
+	return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", err)
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -92,7 +91,7 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
-		needs = append(needs, bans.Need(f.bans.name))
+		needs = append(needs, clients.BansRights(a.cfg)...)
 	}
 	if f.group.unused {
 		needs = slices.DeleteFunc(needs, func(r kafkaconn.Right) bool { return r.Group != "" })

@@ -6,7 +6,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -28,6 +30,15 @@ func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
 		return ledger.State{}, err
 	}
 	return s.redisStandings.State(ctx)
+}
+
+// BansRights are the rights that run needs on the bans topic.
+func BansRights(cfg *config.Config) []kafkaconn.Right {
+	needs := []kafkaconn.Right{bans.Need(cfg.Kafka.BansTopic)}
+	if cfg.API.Listen != config.Off && cfg.API.BansTokensFile != "" {
+		needs = append(needs, bans.NeedToBan(cfg.Kafka.BansTopic))
+	}
+	return needs
 }
 
 // NewHidden are the standings of all shards as the bans need them.

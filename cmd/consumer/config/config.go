@@ -86,10 +86,12 @@ func (k *Kafka) Read() []string {
 type API struct {
 	Listen     string // host:port, or off
 	TokensFile string // empty: anyone may read
-	Origins    []string
-	Requests   int64
-	Streams    int64
-	Timeout    time.Duration
+	// BansTokensFile has the tokens of those who may ban; empty: nobody bans by the API.
+	BansTokensFile string
+	Origins        []string
+	Requests       int64
+	Streams        int64
+	Timeout        time.Duration
 }
 
 // Redis is redis.*: one server, a cluster, or what Sentinels watch.

@@ -218,6 +218,20 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhoReadsDoesNotBanByTheSameFile(t *testing.T) {
+	of := func(bans string) *settingError {
+		return problems(t, "", Prefix+"API_TOKENS_FILE=/etc/tokens", Prefix+"API_BANS_TOKENS_FILE="+bans)["api.bans_tokens_file"]
+	}
+	if err := of("/etc/./tokens"); err == nil || !strings.Contains(err.Error(), "every reader could ban") {
+		t.Errorf("%v", err)
+	}
+	for _, bans := range []string{"/etc/moderators", ""} {
+		if err := of(bans); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
 	for _, c := range []struct{ file, key, problem string }{
 		{"event: {fields: {user_id: player.}}", "event.fields.user_id", "has an empty name: a path is names joined by dots, as in player.id"},

@@ -223,6 +223,8 @@ func apiOptions(c *API) []option {
 			doc: "The port of the API. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
 		{Key: "api.tokens_file", value: textValue(&c.TokensFile, "a path", nil),
 			doc: "A file of bearer tokens, a name and a token of at least 16 characters a line, of which one is needed to read. It is read again once it has changed. Empty: anyone who reaches the port may read."},
+		{Key: "api.bans_tokens_file", value: textValue(&c.BansTokensFile, "a path", nil),
+			doc: "A file like that, another one, of which a token is needed to ban and to see who is banned: [`/v1/bans`](api.md#bans), of `consumer run` with `kafka.bans_topic`. Empty: nobody bans by the API."},
 		{Key: "api.origins", value: listValue(&c.Origins, 0, "https://host, …, or *", apiOrigin),
 			doc: "The origins whose pages may read (CORS); `*` for any."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),

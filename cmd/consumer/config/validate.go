@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -102,6 +103,9 @@ func (l *Loaded) validateTogether() []*settingError {
 		case topic + deadLetterSuffix:
 			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
 		}
+	}
+	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
+		complain("api.bans_tokens_file", "is api.tokens_file too: every reader could ban")
 	}
 	validateRedisKind(&cfg.Redis, complain)
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)

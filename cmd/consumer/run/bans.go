@@ -32,7 +32,7 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 	}
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(p.transport), Timeout: cfg.Kafka.Timeout}
 	err = await(ctx, p.log, "the bans topic", classifyBans, p.ops.waitsForBans, func() error {
-		if err := kafkaconn.CheckRights(ctx, client, bans.Need(topic)); err != nil {
+		if err := kafkaconn.CheckRights(ctx, client, clients.BansRights(cfg)...); err != nil {
 			return err
 		}
 		made, err := bans.Ensure(ctx, client, topic, cfg.Kafka.Topics[0])
@@ -60,6 +60,22 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 	}()
 	return func() { stop(); <-ended }, nil
 }
+
+// desk is where members are banned by the API; nil where nobody can be.
+func (p *process) desk() *bans.Desk {
+	if p.bans == nil {
+		return nil
+	}
+	return &bans.Desk{Publisher: &bans.Publisher{Follower: p.bans}, Standings: func(context.Context) (bans.Standings, error) {
+		keeper := p.keeper.Load() // of the shards that there are
+		if keeper == nil {
+			return nil, errNotAligned
+		}
+		return keeper.Standings, nil
+	}}
+}
+
+var errNotAligned = errors.New("the standings haven't been brought in line with the bans topic yet")
 
 func classifyBans(err error) ledger.Verdict {
 	if errors.As(err, new(*bans.TopicError)) {

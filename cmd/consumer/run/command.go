@@ -93,7 +93,8 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	port, err := serve.Open(ctx, cfg, log)
+	var desk atomic.Pointer[bans.Desk]
+	port, err := serve.Open(ctx, cfg, &desk, log)
 	if err != nil {
 		return err
 	}
@@ -130,6 +131,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 	}
 	defer closeBans()
 	ops.bans.of.Store(p.bans)
+	desk.Store(p.desk())
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
 			return err

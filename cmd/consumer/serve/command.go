@@ -45,7 +45,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	if cfg.API.Listen == config.Off {
 		return fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
 	}
-	port, err := Open(ctx, cfg, log)
+	port, err := Open(ctx, cfg, nil, log)
 	if err != nil {
 		return err
 	}

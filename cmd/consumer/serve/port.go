@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -14,6 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -30,8 +32,9 @@ type Port struct {
 }
 
 // Open opens the port where api.listen says, and serves it until Close; off is no port, and no
-// error. One that breaks later is logged, and what is beside it goes on.
-func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, error) {
+// error. One that breaks later is logged, and what is beside it goes on. Members are banned at the
+// desk, once there is one; nil: not in this process.
+func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Desk], log *zap.Logger) (*Port, error) {
 	p := &Port{metrics: v1.NewMetrics(), close: func() {}}
 	if cfg.API.Listen == config.Off {
 		return p, nil
@@ -43,6 +46,10 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		}
 		p.tokens = tokens
 	}
+	banning, err := openBans(cfg, desk)
+	if err != nil {
+		return nil, err
+	}
 	r, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -52,7 +59,7 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		return nil, err
 	}
 	handler := v1.New(v1.Config{
-		Reader: p.reader, Tokens: p.tokens, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
+		Reader: p.reader, Tokens: p.tokens, Bans: banning, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
 		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
@@ -63,7 +70,7 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		r.Close()
 		return nil, err
 	}
-	log.Info("API's port open", zap.Stringer("address", server.Addr()), zap.Bool("tokens", p.tokens != nil))
+	log.Info("API's port open", zap.Stringer("address", server.Addr()), zap.Bool("tokens", p.tokens != nil), zap.Bool("bans", banning.Off == ""))
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -79,6 +86,23 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		handler.Wait()
 	}
 	return p, nil
+}
+
+// openBans says who bans by the API, or why nobody does.
+func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, error) {
+	switch {
+	case desk == nil:
+		return v1.Bans{Off: "consumer serve has no Kafka: they are with consumer run, where kafka.bans_topic and api.bans_tokens_file are set"}, nil
+	case cfg.Kafka.BansTopic == "":
+		return v1.Bans{Off: "kafka.bans_topic isn't set, and without a topic to keep it in nobody can be banned"}, nil
+	case cfg.API.BansTokensFile == "":
+		return v1.Bans{Off: "api.bans_tokens_file isn't set: it has the tokens of those who may ban"}, nil
+	}
+	tokens, err := v1.OpenTokens(cfg.API.BansTokensFile)
+	if err != nil {
+		return v1.Bans{}, errors.Join(errors.New("api.bans_tokens_file"), err)
+	}
+	return v1.Bans{Tokens: tokens, Desk: desk.Load}, nil
 }
 
 // Close answers what is under way, and closes the port.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -158,6 +160,36 @@ func TestATokenIsNeededWhereThereIsAFile(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	status, _ = get(t, s.api+"/v1/boards", "0123456789abcdef")
 	require.Equal(t, http.StatusOK, status)
+}
+
+func TestNobodyIsBannedWhereThereIsNoKafka(t *testing.T) {
+	w := clitest.StandingsOf(t, 0)
+	s := start(t, append(w.Environ, "STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/it/isnt/read"))
+	status, body := get(t, s.api+"/v1/bans", "0123456789abcdef")
+	require.Equal(t, http.StatusNotFound, status)
+	require.Contains(t, body, "consumer serve has no Kafka")
+}
+
+func TestBansNeedATopicAndTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(path, []byte("tool 0123456789abcdef\n"), 0o600))
+	for says, environ := range map[string][]string{
+		"kafka.bans_topic isn't set":     {"STANDINGS_API_BANS_TOKENS_FILE=" + path},
+		"api.bans_tokens_file isn't set": {"STANDINGS_KAFKA_BANS_TOPIC=bans"},
+		"":                               {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=" + path},
+		"open":                           {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/tokens"},
+	} {
+		l, err := config.Load("", environ)
+		require.NoError(t, err)
+		b, err := openBans(l.Config, new(atomic.Pointer[bans.Desk]))
+		if says == "open" {
+			require.ErrorContains(t, err, "api.bans_tokens_file")
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, b.Off, says)
+		require.Equal(t, says == "", b.Off == "" && b.Tokens != nil && b.Desk() == nil)
+	}
 }
 
 func TestWhatCannotBeServedIsSaidAtTheStart(t *testing.T) {

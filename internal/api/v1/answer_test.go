@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,6 +121,11 @@ func TestBoardsAndWindowsAreListed(t *testing.T) {
 	require.Positive(t, all.Windows[0].SecondsLeft)
 }
 
+// readings are the operations of readers: those of bans are in bans_test.go.
+func readings() []operation {
+	return slices.DeleteFunc(slices.Clone(operations), func(o operation) bool { return o.bans })
+}
+
 // sound is a request to an operation that is answered where the period is weekly.
 func (f *fixture) sound(o operation, period string) *http.Request {
 	path := strings.NewReplacer("{board}", "global", "{period}", period, "{window}", f.window.Name, "{member}", "u1", "{problem}", "internal").Replace(o.path)
@@ -139,7 +145,7 @@ func (f *fixture) sound(o operation, period string) *http.Request {
 func TestEveryOperationIsAnsweredOrSaysWhatThereIs(t *testing.T) {
 	f := newFixture(t, 1, codec.Readable)
 	f.crowd(5)
-	for _, o := range operations {
+	for _, o := range readings() {
 		require.Equal(t, http.StatusOK, ask(t, f, f.sound(o, "weekly")).status, o.id)
 		if strings.Contains(o.path, "{period}") || o.id == "getMemberOfBoards" {
 			a := ask(t, f, f.sound(o, "hourly"))
@@ -178,7 +184,7 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, a.status, header)
 		require.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 	}
-	for _, o := range operations { // each of them
+	for _, o := range readings() { // each of them
 		require.Equal(t, http.StatusUnauthorized, ask(t, f, f.sound(o, "weekly")).status, o.id)
 	}
 
@@ -276,7 +282,7 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 			a := from("10.0.0.1:3")
 			require.Equal(t, http.StatusTooManyRequests, a.status)
 			require.Equal(t, "1", a.header.Get("Retry-After"))
-			for _, o := range operations { // each of them
+			for _, o := range readings() { // each of them
 				r := f.sound(o, "weekly")
 				r.RemoteAddr = "10.0.0.1:4"
 				if o.id != "getOpenAPI" && o.id != "getProblem" && !o.lasts {
@@ -320,7 +326,7 @@ func TestARedisThatIsAwayIsAProblemThatSaysNothingOfItself(t *testing.T) {
 				close(h.release)
 			}
 			f.client.AddHook(h)
-			for _, o := range operations {
+			for _, o := range readings() {
 				if o.id == "getOpenAPI" || o.id == "getProblem" || o.lasts {
 					continue // a stream says so when it is open
 				}

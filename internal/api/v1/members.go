@@ -4,10 +4,8 @@ package v1
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -175,8 +173,6 @@ type lookupAnswer struct {
 	Absent    []string     `json:"absent"`    // who has no standing there
 }
 
-const longestLookup = 1 << 20 // bytes
-
 // lookUpMembers is POST …/members/lookup.
 func (a *api) lookUpMembers(q *request) (*answer, error) {
 	style, err := q.choice("ranks", ordinal, competition, modified)
@@ -235,16 +231,8 @@ func place(all []ranking.Standing, i int, style string) int64 {
 // members reads the body of a lookup. An id that is given twice counts once.
 func (q *request) members() ([]string, error) {
 	var body lookup
-	in := json.NewDecoder(http.MaxBytesReader(nil, q.Body, longestLookup))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&body); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, problemf(tooLarge, "the body has more than %d bytes", longestLookup)
-		}
-		return nil, wrong("body", `isn't {"members": ["…"]}: %v`, err)
-	}
-	if in.More() {
-		return nil, wrong("body", `has more than one value`)
+	if err := q.body(&body, `{"members": ["…"]}`); err != nil {
+		return nil, err
 	}
 	if len(body.Members) < 1 || len(body.Members) > reading.MostMembers {
 		return nil, wrong("body", "members has 1 to %d ids, not %d", reading.MostMembers, len(body.Members))

@@ -102,7 +102,7 @@ func TestALookupThatIsNoneIsRefused(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, a.status, body)
 		require.Contains(t, decode[problem](t, a.body).Detail, says)
 	}
-	a := f.lookUp("global", `{"members":["`+strings.Repeat("x", longestLookup)+`"]}`, "")
+	a := f.lookUp("global", `{"members":["`+strings.Repeat("x", longestBody)+`"]}`, "")
 	require.Equal(t, http.StatusRequestEntityTooLarge, a.status)
 }
 

@@ -37,12 +37,14 @@ const (
 	unauthorized = "unauthorized"
 	notFound     = "not-found"
 	notAllowed   = "method-not-allowed"
+	erased       = "erased"
 	tooLarge     = "request-too-large"
 	tooMany      = "too-many-requests"
 	boardLost    = "board-lost"
 	internal     = "internal"
 	overloaded   = "overloaded"
 	unavailable  = "unavailable"
+	noBans       = "bans-unavailable"
 	tooSlow      = "too-slow"
 )
 
@@ -54,12 +56,14 @@ var titles = map[string]struct {
 	unauthorized: {http.StatusUnauthorized, "A bearer token is needed"},
 	notFound:     {http.StatusNotFound, "There is no such thing"},
 	notAllowed:   {http.StatusMethodNotAllowed, "The method isn't one of this path"},
+	erased:       {http.StatusConflict, "The member is erased, which is for good"},
 	tooLarge:     {http.StatusRequestEntityTooLarge, "The request is too large"},
 	tooMany:      {http.StatusTooManyRequests, "Too many requests at a time by one client"},
 	internal:     {http.StatusInternalServerError, "The server has failed"},
 	boardLost:    {http.StatusServiceUnavailable, "Redis has lost the board"},
 	overloaded:   {http.StatusServiceUnavailable, "Too many requests at a time"},
 	unavailable:  {http.StatusServiceUnavailable, "Redis can't be read"},
+	noBans:       {http.StatusServiceUnavailable, "The bans topic can't be read or written"},
 	tooSlow:      {http.StatusGatewayTimeout, "Redis was too slow"},
 }
 

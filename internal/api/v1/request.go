@@ -5,6 +5,8 @@ package v1
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,7 +24,9 @@ type request struct {
 	ctx   context.Context //nolint:containedctx // the request's, with its deadline
 	query url.Values
 	until []reading.Offset
-	wait  time.Duration // at most, for until
+	wait  time.Duration // at most, for until, or for a ban to be done
+	// holder is whose token it has; empty where none is needed.
+	holder string
 	// client is whose it is: the holder of a token, or an address.
 	client string
 }
@@ -35,6 +39,7 @@ const (
 	longestWait = 10 * time.Second
 	usualWait   = time.Second
 	longestID   = 256 // bytes, of a member
+	longestBody = 1 << 20
 )
 
 func newRequest(r *http.Request, o *operation, client string) (*request, error) {
@@ -69,7 +74,7 @@ func newRequest(r *http.Request, o *operation, client string) (*request, error) 
 	if err != nil {
 		return nil, err
 	}
-	if len(q.until) > 0 {
+	if len(q.until) > 0 || o.bans && slices.Contains(o.parameters, "wait_ms") {
 		q.wait = time.Duration(ms) * time.Millisecond
 	}
 	return q, nil
@@ -98,6 +103,22 @@ func (q *request) choice(name string, words ...string) (string, error) {
 		return "", wrong(name, "%s isn't one of %s", quoted(text), strings.Join(words, ", "))
 	}
 	return text, nil
+}
+
+// body reads the body as JSON that has no other fields, and is for what like shows.
+func (q *request) body(to any, like string) error {
+	in := json.NewDecoder(http.MaxBytesReader(nil, q.Body, longestBody))
+	in.DisallowUnknownFields()
+	if err := in.Decode(to); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return problemf(tooLarge, "the body has more than %d bytes", longestBody)
+		}
+		return wrong("body", `isn't %s: %v`, like, err)
+	}
+	if in.More() {
+		return wrong("body", `has more than one value`)
+	}
+	return nil
 }
 
 // list is words with commas between them; nil where it isn't given.

@@ -35,6 +35,8 @@ type Config struct {
 	Reader *reading.Reader
 	// Tokens are those of which one is needed to read; nil: anyone may.
 	Tokens *Tokens
+	// Bans are whether members can be banned by the API, and by whom.
+	Bans Bans
 	// Origins are those whose pages may read; "*" is any.
 	Origins []string
 	// Timeout is how long a request may take, a wait for an event besides.
@@ -75,6 +77,8 @@ type operation struct {
 	id, method, path string
 	parameters       []string // of the query
 	do               func(*api, *request) (*answer, error)
+	// bans is of who isn't shown: it takes another token.
+	bans bool
 	// stream writes its own answer, row by row, and has no deadline as a whole.
 	stream func(*api, *request, http.ResponseWriter) error
 	// lasts: the answer goes on as long as the client stays. It has a limit of its own, and is no
@@ -97,6 +101,9 @@ var operations = []operation{
 	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
 	{id: "streamWindow", method: http.MethodGet, path: window + "/stream", parameters: []string{"limit", "member", "n", "ranks", "interval_ms"}, stream: (*api).streamWindow, lasts: true},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
+	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "after", "member"}, bans: true, do: (*api).listBans},
+	{id: "ban", method: http.MethodPost, path: "/v1/bans", parameters: []string{"wait_ms"}, bans: true, do: (*api).ban},
+	{id: "unban", method: http.MethodDelete, path: "/v1/bans", parameters: []string{"member", "board", "wait_ms"}, bans: true, do: (*api).unban},
 	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", do: (*api).getOpenAPI},
 	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
 }
@@ -159,9 +166,17 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 		return
 	}
 	o = all[i]
+	tokens := a.Tokens
+	if o.bans {
+		if p := a.Bans.off(); p != nil {
+			p.write(seen)
+			return
+		}
+		tokens = a.Bans.Tokens
+	}
 	var p *problem
-	if a.Tokens != nil {
-		if holder, p = a.Tokens.holder(r); p != nil {
+	if tokens != nil {
+		if holder, p = tokens.holder(r); p != nil {
 			p.write(seen)
 			return
 		}
@@ -176,16 +191,17 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 		return
 	}
 	defer leave()
-	if err := a.do(seen, r, &o, clientOf(r, holder)); err != nil {
+	if err := a.do(seen, r, &o, holder); err != nil {
 		a.refuse(seen, &o, err)
 	}
 }
 
-func (a *api) do(w *seen, r *http.Request, o *operation, client string) error {
-	q, err := newRequest(r, o, client)
+func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
+	q, err := newRequest(r, o, clientOf(r, holder))
 	if err != nil {
 		return err
 	}
+	q.holder = holder
 	if o.stream != nil {
 		return o.stream(a, q, w)
 	}
