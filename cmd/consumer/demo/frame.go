@@ -52,7 +52,7 @@ func (f *frame) red() string {
 
 func (f *frame) figures() []string {
 	counts := f.watch.counts()
-	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
+	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath()), f.line(terminal.Bold, f.stage.inBrowser())}
 	if trouble := f.watch.last().trouble; trouble != "" {
 		lines = append(lines, f.line(f.red(), trouble))
 	}

@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/api/page"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/reading"
 )
@@ -26,6 +28,7 @@ type Port struct {
 	metrics *v1.Metrics
 	reader  *reading.Reader // nil where there is no port
 	tokens  *v1.Tokens
+	addr    net.Addr
 	close   func()
 }
 
@@ -56,13 +59,14 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
-		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: handler,
+		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: page.Handler(handler),
 		Connections: connectionsFor * int(cfg.API.Requests), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
 	})
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
+	p.addr = server.Addr()
 	log.Info("API's port open", zap.Stringer("address", server.Addr()), zap.Bool("tokens", p.tokens != nil))
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -78,6 +82,9 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 	}
 	return p, nil
 }
+
+// Addr is the address that is listened on; nil where there is no port.
+func (p *Port) Addr() net.Addr { return p.addr }
 
 // Close answers what is under way, and closes the port.
 func (p *Port) Close() { p.close() }
