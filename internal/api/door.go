@@ -8,6 +8,9 @@ package api
 // Where every request is whole, the answer that has been written for longest goes, after a
 // second: answers come from memory, and who takes its own takes no time. Who never reads
 // would otherwise keep a place until its time to write is over, and 128 of them all of them.
+//
+// A stream is an answer that lasts as long as its client stays. Streams aren't turned out: whoever
+// serves them has a limit of them, which the port's has to be above, and a time for each write.
 
 import (
 	"container/list"
@@ -37,6 +40,7 @@ type visitor struct {
 	place   *list.Element // guarded by door.mu, as is what follows; nil once it is gone
 	serving bool          // its request is whole, and being answered
 	writing time.Time     // since when its answer is being written; zero before its first byte
+	stream  bool          // its answer is one
 }
 
 // Accept lets in the next, whom there is always room for but where every other is being
@@ -74,7 +78,7 @@ func (d *door) turnOut() bool {
 			v.leave()
 			return true
 		}
-		if !v.writing.IsZero() && (slowest == nil || v.writing.Before(slowest.writing)) {
+		if !v.stream && !v.writing.IsZero() && (slowest == nil || v.writing.Before(slowest.writing)) {
 			slowest = v
 		}
 	}
@@ -118,7 +122,7 @@ func (v *visitor) Close() error {
 func (v *visitor) serve(yes bool) {
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
-	v.serving, v.writing = yes, time.Time{}
+	v.serving, v.writing, v.stream = yes, time.Time{}, false
 	if v.place != nil {
 		v.door.open.MoveToBack(v.place)
 	}
@@ -129,6 +133,24 @@ type visitorKey struct{}
 // withVisitor gives requests their connection.
 func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, conn)
+}
+
+// streamBuffer is how many bytes the kernel takes for a client that doesn't read them: what waits
+// there can't be replaced by what is newer.
+const streamBuffer = 32 << 10
+
+// Stream notes that the answer to the request of a context is a stream.
+func Stream(ctx context.Context) {
+	v, ok := ctx.Value(visitorKey{}).(*visitor)
+	if !ok {
+		return
+	}
+	v.door.mu.Lock()
+	v.stream = true
+	v.door.mu.Unlock()
+	if conn, ok := v.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = conn.SetWriteBuffer(streamBuffer) // with the usual one it is a slower stream
+	}
 }
 
 // whole notes that requests are whole.

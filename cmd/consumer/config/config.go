@@ -88,6 +88,7 @@ type API struct {
 	TokensFile string // empty: anyone may read
 	Origins    []string
 	Requests   int64
+	Streams    int64
 	Timeout    time.Duration
 }
 

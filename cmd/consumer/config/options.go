@@ -227,6 +227,8 @@ func apiOptions(c *API) []option {
 			doc: "The origins whose pages may read (CORS); `*` for any."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
 			doc: "How many requests are answered at a time, those of one client half of that: others are told to come again."},
+		{Key: "api.streams", def: "2000", value: intValue(&c.Streams, 1, 100_000),
+			doc: "How many streams are open at a time, those of one client half of that, and as they show at most a quarter as many different boards and members. They don't count as requests."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
 			doc: "How long a request may take."},
 	}

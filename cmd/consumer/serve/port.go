@@ -56,11 +56,11 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 	}
 	handler := v1.New(v1.Config{
 		Reader: p.reader, Tokens: p.tokens, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
-		Metrics: p.metrics, Log: log,
+		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
 		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: page.Handler(handler),
-		Connections: connectionsFor * int(cfg.API.Requests), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
+		Connections: connectionsFor*int(cfg.API.Requests) + int(cfg.API.Streams), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
 	})
 	if err != nil {
 		r.Close()
@@ -76,9 +76,11 @@ func Open(ctx context.Context, cfg *config.Config, log *zap.Logger) (*Port, erro
 		}
 	})
 	p.close = func() {
+		handler.EndStreams()
 		stop()
 		running.Wait()
-		r.Close()
+		r.Close() // also what streams still read
+		handler.Wait()
 	}
 	return p, nil
 }

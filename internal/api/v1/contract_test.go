@@ -5,6 +5,9 @@ package v1
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/standings/standings/internal/api/v1/live"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -56,6 +60,10 @@ func TestMain(m *testing.M) {
 			return string(text), err
 		})
 	}
+	openapi3filter.RegisterBodyDecoder(streamType, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+		text, err := io.ReadAll(body)
+		return string(text), errors.Join(err, checkEvents(text))
+	})
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" {
 		code = unmet()
@@ -67,6 +75,45 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+const streamType = "text/event-stream"
+
+// checkEvents holds the data of events to their schemas.
+func checkEvents(stream []byte) error {
+	events, err := parseEvents(bytes.NewReader(stream))
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		schema := map[string]string{live.Snapshot: "StreamSnapshot", live.Change: "StreamChange", live.Problem: "Problem"}[e.name]
+		if schema == "" {
+			return fmt.Errorf("there is no event %q", e.name)
+		}
+		var data any
+		if err := json.Unmarshal([]byte(e.data), &data); err != nil {
+			return fmt.Errorf("%s: %w", e.data, err)
+		}
+		if err := contract.doc.Components.Schemas[schema].Value.VisitJSON(data); err != nil {
+			return fmt.Errorf("%s: %w", e.data, err)
+		}
+	}
+	return nil
+}
+
+// untilEvent is an answer that is given up once it is a stream that has an event: else it would
+// last.
+type untilEvent struct {
+	*httptest.ResponseRecorder
+	giveUp func()
+}
+
+// Flush is called after each event.
+func (u *untilEvent) Flush() {
+	u.ResponseRecorder.Flush()
+	if bytes.Contains(u.Body.Bytes(), []byte("event: ")) {
+		u.giveUp()
+	}
 }
 
 // unmet says which documented statuses no test has met.
@@ -131,8 +178,10 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 		require.NoError(t, err)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	w := &untilEvent{httptest.NewRecorder(), cancel}
+	h.ServeHTTP(w, r.WithContext(ctx))
 	got := w.Result()
 	body, err := io.ReadAll(got.Body)
 	require.NoError(t, err)
@@ -168,7 +217,7 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 }
 
 func TestEveryProblemIsExplained(t *testing.T) {
-	h := New(Config{Requests: 4, Metrics: NewMetrics(), Log: nopLog})
+	h := New(Config{Requests: 4, Streams: 4, Metrics: NewMetrics(), Log: nopLog})
 	for _, word := range slices.Sorted(maps.Keys(titles)) {
 		a := ask(t, h, httptest.NewRequest(http.MethodGet, "/v1/problems/"+word, nil))
 		require.Equal(t, http.StatusOK, a.status)

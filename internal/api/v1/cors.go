@@ -25,7 +25,7 @@ func (a *api) crossOrigin(w http.ResponseWriter, r *http.Request, all []operatio
 	w.Header().Set("Allow", methodsOf(all))
 	if allowed && r.Header.Get("Access-Control-Request-Method") != "" {
 		w.Header().Set("Access-Control-Allow-Methods", methodsOf(all))
-		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match")
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, Last-Event-ID")
 		w.Header().Set("Access-Control-Max-Age", "600")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -101,12 +101,17 @@ func fixtureOn(t testing.TB, client *redis.Client, prefix string, of ledger.Shar
 			return byDefault
 		},
 	}
-	f.config = Config{Timeout: 20 * time.Second, Requests: 64, Metrics: NewMetrics(), Log: nopLog}
+	f.config = Config{Timeout: 20 * time.Second, Requests: 64, Streams: 200, Metrics: NewMetrics(), Log: nopLog}
 	for _, c := range change {
 		c(&f.config, &read)
 	}
 	f.config.Reader = reading.New(read)
-	f.Handler = New(f.config)
+	api := New(f.config)
+	f.Handler = api
+	t.Cleanup(func() {
+		api.EndStreams()
+		api.Wait()
+	})
 	return f
 }
 

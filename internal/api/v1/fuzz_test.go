@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -23,8 +24,8 @@ import (
 // No request makes the API fail: whatever is in a path, a query or a body, it is answered, refused
 // with what would be right, or there is no such thing.
 func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
-	for _, path := range []string{"/v1/boards", "/v1/boards/global/periods/weekly/windows/current/standings", "/v1/members/u1", "/", "/v1/boards/global/periods/weekly/windows/current/members/lookup", "/v1/boards/global/periods/weekly/windows/current/rank"} {
-		for _, query := range []string{"", "limit=3&offset=1", "after=AQ", "ranks=dense", "member=u1&n=500", "min_points=-9223372036854775808", "min_offset=points/0@9&wait_ms=0", "points=1&n=3", "percent=0.0001", "boards=a,b&periods=weekly", "fields=a:1", "%", "a=b;c"} {
+	for _, path := range []string{"/v1/boards", "/v1/boards/global/periods/weekly/windows/current/standings", "/v1/members/u1", "/", "/v1/boards/global/periods/weekly/windows/current/members/lookup", "/v1/boards/global/periods/weekly/windows/current/rank", "/v1/boards/global/periods/weekly/windows/previous/stream"} {
+		for _, query := range []string{"", "limit=3&offset=1", "after=AQ", "ranks=dense", "member=u1&n=500", "min_points=-9223372036854775808", "min_offset=points/0@9&wait_ms=0", "points=1&n=3", "percent=0.0001", "boards=a,b&periods=weekly", "fields=a:1", "member=u1&n=0&interval_ms=60000", "member=%0a%0adata:&ranks=modified", "%", "a=b;c"} {
 			f.Add(http.MethodGet, path, query, "")
 		}
 	}
@@ -51,10 +52,22 @@ func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 			return // no client sends it
 		}
 		r.URL = u
-		w := httptest.NewRecorder()
-		api.ServeHTTP(w, r)
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		w := &untilEvent{httptest.NewRecorder(), cancel}
+		api.ServeHTTP(w, r.WithContext(ctx))
+		require.NoError(t, checkIfStream(w), "%s %s?%s", method, path, query)
 		require.Less(t, w.Code, 500, "%s %s?%s: %s", method, path, query, w.Body)
 	})
+}
+
+// checkIfStream holds an answer that is a stream to the document: whoever is in it, its lines are
+// ours.
+func checkIfStream(w *untilEvent) error {
+	if w.Header().Get("Content-Type") != streamType {
+		return nil
+	}
+	return checkEvents(w.Body.Bytes())
 }
 
 // A cursor is one that this API has made, or it is refused.

@@ -10,18 +10,19 @@ import (
 	"sync"
 )
 
-// limit is how many requests are answered at a time, in all and of one client.
+// limit is how many requests are answered at a time, or streams are open, in all and of one client.
 type limit struct {
-	all int
-	one int
+	what string // what there are so many of, as in: 64 <what>
+	all  int
+	one  int
 
 	mu      sync.Mutex
 	serving int
 	clients map[string]int
 }
 
-func newLimit(all int) *limit {
-	return &limit{all: all, one: max(1, all/2), clients: map[string]int{}}
+func newLimit(all int, what string) *limit {
+	return &limit{what: what, all: all, one: max(1, all/2), clients: map[string]int{}}
 }
 
 // enter is a problem where there is no room. Else leave is to be called at the end.
@@ -30,9 +31,9 @@ func (l *limit) enter(client string) (leave func(), p *problem) {
 	defer l.mu.Unlock()
 	switch {
 	case l.serving >= l.all:
-		return nil, problemf(overloaded, "%d requests are being answered, and no more at a time", l.all).later()
+		return nil, problemf(overloaded, "%d %s, and no more at a time", l.all, l.what).later()
 	case l.clients[client] >= l.one:
-		return nil, problemf(tooMany, "%d requests of this client are being answered, and no more at a time", l.one).later()
+		return nil, problemf(tooMany, "%d %s for this client, and no more at a time", l.one, l.what).later()
 	}
 	l.serving++
 	l.clients[client]++

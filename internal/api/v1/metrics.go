@@ -1,6 +1,8 @@
 package v1
 
-// What is asked and how it is answered, by operation and status: both are few.
+// What is asked and how it is answered, by operation and status: both are few. Streams are counted
+// by how many are open, by what they were sent, and by how often Redis was read for them: a request
+// that opens one counts among the others once it has ended, without how long it took.
 
 import (
 	"net/http"
@@ -8,12 +10,18 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/standings/standings/internal/api/v1/live"
 )
 
 // Metrics are the API's, for Prometheus.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+
+	streams     prometheus.Gauge
+	events      *prometheus.CounterVec
+	streamReads prometheus.Counter
 }
 
 // NewMetrics makes them.
@@ -26,27 +34,59 @@ func NewMetrics() *Metrics {
 			Name: "standings_api_request_seconds", Help: "How long requests to the API took, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "standings_api_streams", Help: "Streams of the API that are open.",
+		}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "standings_api_stream_events_total", Help: "Events that streams were sent: snapshot, change or problem.",
+		}, []string{"event"}),
+		streamReads: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "standings_api_stream_reads_total", Help: "Reads of a board for streams, each for all of those that show the same.",
+		}),
 	}
 	for _, o := range operations { // from the start, so that the first of them is seen as one more
 		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
-		m.seconds.WithLabelValues(o.id)
+		if !o.lasts {
+			m.seconds.WithLabelValues(o.id)
+		}
+	}
+	for _, event := range live.Events {
+		m.events.WithLabelValues(event)
 	}
 	return m
 }
 
-func (m *Metrics) answered(operation string, status int, took time.Duration) {
-	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+func (m *Metrics) answered(o *operation, status int, took time.Duration) {
+	m.requests.WithLabelValues(o.id, strconv.Itoa(status)).Inc()
+	if !o.lasts {
+		m.seconds.WithLabelValues(o.id).Observe(took.Seconds())
+	}
+}
+
+// streamOpened counts a stream until it is closed.
+func (m *Metrics) streamOpened() (closed func()) {
+	m.streams.Inc()
+	return m.streams.Dec
+}
+
+func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc() }
+
+func (m *Metrics) streamRead() { m.streamReads.Inc() }
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.seconds, m.streams, m.events, m.streamReads}
 }
 
 // Describe names what is reported.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	m.requests.Describe(to)
-	m.seconds.Describe(to)
+	for _, c := range m.all() {
+		c.Describe(to)
+	}
 }
 
 // Collect reports it.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	m.requests.Collect(to)
-	m.seconds.Collect(to)
+	for _, c := range m.all() {
+		c.Collect(to)
+	}
 }

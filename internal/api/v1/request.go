@@ -23,6 +23,8 @@ type request struct {
 	query url.Values
 	until []reading.Offset
 	wait  time.Duration // at most, for until
+	// client is whose it is: the holder of a token, or an address.
+	client string
 }
 
 // untilParameters are those of every read of a window that can wait for an event.
@@ -35,7 +37,7 @@ const (
 	longestID   = 256 // bytes, of a member
 )
 
-func newRequest(r *http.Request, o *operation) (*request, error) {
+func newRequest(r *http.Request, o *operation, client string) (*request, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, problemf(badRequest, "the query can't be read: %v", err)
@@ -52,7 +54,7 @@ func newRequest(r *http.Request, o *operation) (*request, error) {
 			return nil, wrong(name, "is given %d times", len(values))
 		}
 	}
-	q := &request{Request: r, ctx: r.Context(), query: query}
+	q := &request{Request: r, ctx: r.Context(), query: query, client: client}
 	if len(query["min_offset"]) > mostOffsets {
 		return nil, wrong("min_offset", "is given %d times, and at most %d can be waited for", len(query["min_offset"]), mostOffsets)
 	}

@@ -2,6 +2,7 @@
 // served with it.
 //
 //	request ─▶ whose it is (tokens) ─▶ room (limit) ─▶ parameters ─▶ reading ─▶ answer or problem
+//	                                                        └─▶ live ─▶ reading, once for many streams
 //
 // Every answer about a window says as of when it is true, by which ledger, and whether that is all
 // there is (Trust). What comes from one shard is read in one script, at one instant; over several
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/standings/standings/internal/api/v1/live"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -39,17 +41,34 @@ type Config struct {
 	Timeout time.Duration
 	// Requests is how many are answered at a time, of one client half of that.
 	Requests int
-	Metrics  *Metrics
-	Log      *zap.Logger
+	// Streams is how many are open at a time, of one client half of that. They don't count as requests.
+	Streams int
+	Metrics *Metrics
+	Log     *zap.Logger
 }
 
 // api is the handler of all paths.
 type api struct {
 	Config
-	mux   *http.ServeMux
-	limit *limit
-	log   *zap.Logger // of requests, sampled
+	mux      *http.ServeMux
+	requests *limit
+	streams  *limit
+	live     *live.Hub
+	log      *zap.Logger // of requests, sampled
 }
+
+// API answers all paths.
+type API struct {
+	http.Handler
+	live *live.Hub
+}
+
+// EndStreams ends the streams that are open, and none is opened any more: the server's end would
+// wait for them.
+func (a *API) EndStreams() { a.live.End() }
+
+// Wait waits until nothing is read any more, after EndStreams.
+func (a *API) Wait() { a.live.Wait() }
 
 // operation is what a method of a path does.
 type operation struct {
@@ -58,6 +77,9 @@ type operation struct {
 	do               func(*api, *request) (*answer, error)
 	// stream writes its own answer, row by row, and has no deadline as a whole.
 	stream func(*api, *request, http.ResponseWriter) error
+	// lasts: the answer goes on as long as the client stays. It has a limit of its own, and is no
+	// measure of how long requests take.
+	lasts bool
 }
 
 const window = "/v1/boards/{board}/periods/{period}/windows/{window}"
@@ -73,14 +95,19 @@ var operations = []operation{
 	{id: "lookUpMembers", method: http.MethodPost, path: window + "/members/lookup", parameters: slices.Concat([]string{"ranks"}, untilParameters), do: (*api).lookUpMembers},
 	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
 	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
+	{id: "streamWindow", method: http.MethodGet, path: window + "/stream", parameters: []string{"limit", "member", "n", "ranks", "interval_ms"}, stream: (*api).streamWindow, lasts: true},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
 	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", do: (*api).getOpenAPI},
 	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
 }
 
 // New makes the handler.
-func New(c Config) http.Handler {
-	a := &api{Config: c, mux: http.NewServeMux(), limit: newLimit(c.Requests)}
+func New(c Config) *API {
+	a := &api{
+		Config: c, mux: http.NewServeMux(),
+		requests: newLimit(c.Requests, "requests are being answered"), streams: newLimit(c.Streams, "streams are open"),
+	}
+	a.live = live.New(live.Config{Sources: max(1, c.Streams/streamsOfSource), Problem: a.streamProblem, Counted: c.Metrics.streamRead})
 	a.log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, 10, 100)
 	}))
@@ -92,7 +119,7 @@ func New(c Config) http.Handler {
 		a.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, all) })
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, nil) })
-	return a.mux
+	return &API{a.mux, a.live}
 }
 
 // serve answers a request to a path, of which these are the operations; none: there is no such
@@ -111,7 +138,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 			}
 		}
 		took := time.Since(began)
-		a.Metrics.answered(o.id, seen.status, took)
+		a.Metrics.answered(&o, seen.status, took)
 		a.log.Info("request", zap.String("operation", o.id), zap.Int("status", seen.status), zap.Duration("took", took),
 			zap.Int64("bytes", seen.bytes), zap.String("client", clientOf(r, holder)))
 	}()
@@ -139,19 +166,23 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 			return
 		}
 	}
-	leave, p := a.limit.enter(clientOf(r, holder))
+	room := a.requests
+	if o.lasts {
+		room = a.streams
+	}
+	leave, p := room.enter(clientOf(r, holder))
 	if p != nil {
 		p.write(seen)
 		return
 	}
 	defer leave()
-	if err := a.do(seen, r, &o); err != nil {
+	if err := a.do(seen, r, &o, clientOf(r, holder)); err != nil {
 		a.refuse(seen, &o, err)
 	}
 }
 
-func (a *api) do(w *seen, r *http.Request, o *operation) error {
-	q, err := newRequest(r, o)
+func (a *api) do(w *seen, r *http.Request, o *operation, client string) error {
+	q, err := newRequest(r, o, client)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,223 @@
+package v1
+
+// A client of streams for the tests: it knows server-sent events and what docs/api.md says of them,
+// and nothing of how they are made.
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/api/v1/live"
+)
+
+// sent is an event, or a comment where it has no name.
+type sent struct {
+	id, name, data string
+	retry          string
+	comment        bool
+}
+
+// nextEvent reads one, by the strictest reading of the standard.
+func nextEvent(in *bufio.Reader) (sent, error) {
+	var e sent
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return e, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		field, value, found := strings.Cut(line, ": ")
+		switch {
+		case line == "":
+			return e, nil
+		case strings.ContainsAny(line, "\r\x00"):
+			return e, fmt.Errorf("a line ends within %q", line)
+		case line == ":":
+			e.comment = true
+		case !found:
+			return e, fmt.Errorf("%q has no value", line)
+		case field == "id" && e.id == "":
+			e.id = value
+		case field == "event" && e.name == "":
+			e.name = value
+		case field == "data" && e.data == "":
+			e.data = value
+		case field == "retry" && e.retry == "":
+			e.retry = value
+		default:
+			return e, fmt.Errorf("%q is no line of an event, or its second", line)
+		}
+	}
+}
+
+// parseEvents reads all events that a text has, but for comments and retry.
+func parseEvents(r io.Reader) (all []sent, err error) {
+	in := bufio.NewReader(r)
+	for {
+		e, err := nextEvent(in)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		if e.name != "" {
+			all = append(all, e)
+		}
+	}
+}
+
+// viewer is a client: the rows that it shows, which it keeps by events alone.
+type viewer struct {
+	t      testing.TB
+	answer *http.Response
+	in     *bufio.Reader
+	end    func()
+
+	arrived chan sent // what follow has read
+
+	window, trust string
+	rows          map[string]standing
+	events        []string // names
+	id            string
+	retry         string
+}
+
+// open opens a stream. dial is how the server is reached.
+func openStream(t testing.TB, dial func() (net.Conn, error), path string, header ...string) *viewer {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }, DisableCompression: true}
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil)
+	require.NoError(t, err)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := transport.RoundTrip(r)
+	require.NoError(t, err)
+	v := &viewer{t: t, answer: answer, in: bufio.NewReader(answer.Body), rows: map[string]standing{}}
+	v.end = func() {
+		cancel()
+		_ = answer.Body.Close()
+		transport.CloseIdleConnections()
+	}
+	t.Cleanup(v.end)
+	return v
+}
+
+// follow reads events as they come, from now on: else they wait until they are taken in.
+func (v *viewer) follow() *viewer {
+	v.arrived = make(chan sent, 10_000)
+	go func() {
+		defer close(v.arrived)
+		for {
+			e, err := nextEvent(v.in)
+			if err != nil {
+				return
+			}
+			v.arrived <- e
+		}
+	}()
+	return v
+}
+
+func (v *viewer) read() (sent, error) {
+	if v.arrived == nil {
+		return nextEvent(v.in)
+	}
+	e, ok := <-v.arrived
+	if !ok {
+		return e, io.EOF
+	}
+	return e, nil
+}
+
+// next takes in the next event, comments besides, and is its name; "" at the stream's end.
+func (v *viewer) next() string {
+	v.t.Helper()
+	for {
+		e, err := v.read()
+		if err != nil {
+			return ""
+		}
+		if e.retry != "" {
+			v.retry = e.retry
+		}
+		if e.name != "" {
+			v.take(e)
+			return e.name
+		}
+		if e.comment {
+			v.events = append(v.events, ":")
+		}
+	}
+}
+
+func (v *viewer) take(e sent) {
+	v.t.Helper()
+	v.events = append(v.events, e.name)
+	require.NoError(v.t, checkEvents([]byte("event: "+e.name+"\ndata: "+e.data+"\n\n")))
+	if e.id != "" {
+		v.id = e.id
+	}
+	var data struct {
+		Window    struct{ Window string }
+		Trust     trust
+		Left      []string
+		Standings []standing
+	}
+	require.NoError(v.t, json.Unmarshal([]byte(e.data), &data))
+	switch e.name {
+	case live.Problem:
+		require.Empty(v.t, e.id)
+		return
+	case live.Snapshot:
+		v.rows = map[string]standing{}
+	}
+	require.NotEmpty(v.t, e.id)
+	for _, member := range data.Left {
+		require.Contains(v.t, v.rows, member, "who leaves was there")
+		delete(v.rows, member)
+	}
+	for _, s := range data.Standings {
+		if e.name == live.Change {
+			require.NotEqual(v.t, v.rows[s.Member], s, "a row that is sent isn't the same as before")
+		}
+		v.rows[s.Member] = s
+	}
+	v.window, v.trust = data.Window.Window, data.Trust.State
+}
+
+// shown are the rows in their order: by rank, and those of equal ones by their members, since how
+// they are ordered is no part of ranks that are shared.
+func (v *viewer) shown() []standing { return byRank(slices.Collect(maps.Values(v.rows))) }
+
+func byRank(all []standing) []standing {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b standing) int { return cmp.Or(cmp.Compare(*a.Rank, *b.Rank), cmp.Compare(a.Member, b.Member)) })
+	return all
+}
+
+// until takes in events until something holds, at most for a while.
+func (v *viewer) until(holds func() bool) {
+	v.t.Helper()
+	timer := time.AfterFunc(20*time.Second, v.end)
+	defer timer.Stop()
+	for !holds() {
+		require.NotEmpty(v.t, v.next(), "the stream has ended, with %v and %v", v.events, v.shown())
+	}
+}

@@ -1,0 +1,162 @@
+package v1
+
+// What streams show: the rows of a window, read as package live reads them, once for all of the
+// clients that show the same.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/api/v1/live"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
+)
+
+// watched is what a stream shows. Streams of equal ones show the same.
+type watched struct {
+	board, period, window string // as the path has them: the current window is another one by and by
+
+	limit  int    // of the top
+	member string // whose surroundings are shown; empty for the top
+	n      int
+	ranks  string
+}
+
+// watchedReader reads it. It is for one goroutine.
+type watchedReader struct {
+	*api
+	of watched
+
+	// What was read last: of a row that is the same the text is, too.
+	standings []ranking.Standing
+	rows      []live.Row
+}
+
+// changeWindow is what may change of a window while it is shown.
+type changeWindow struct {
+	Window      string `json:"window"`
+	Members     int64  `json:"members"`
+	SecondsLeft int64  `json:"seconds_left"`
+}
+
+// read reads what is shown now. A window that is lost is an error.
+func (r *watchedReader) read(ctx context.Context) (state live.State, err error) {
+	defer func() {
+		if failure := recover(); failure != nil { // it is nobody's request, which would catch it
+			r.Log.Error("a stream made the API fail", zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
+			err = problemf(internal, "the server has failed; its log says how")
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	t, err := r.Reader.Target(ctx, r.of.board, r.of.period, r.of.window)
+	if err != nil {
+		return state, err
+	}
+	v, err := r.view(ctx, t)
+	if err != nil {
+		return state, err
+	}
+	if p := lostProblem(&v); p != nil {
+		return state, p
+	}
+	return r.state(&v)
+}
+
+func (r *watchedReader) view(ctx context.Context, t reading.Target) (reading.View, error) {
+	ties := r.of.ranks != ordinal
+	if r.of.member == "" {
+		return r.Reader.Rows(ctx, t, reading.Page{Limit: r.of.limit, Ties: ties})
+	}
+	v, err := r.Reader.Around(ctx, t, r.of.member, r.of.n, ties)
+	v.Standings = slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank == 0 }) // who isn't there
+	return v, err
+}
+
+// state is a view in pieces of JSON.
+func (r *watchedReader) state(v *reading.View) (live.State, error) {
+	w, t := windowOf(v), trustOf(v, nil)
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	var texts [3]string
+	timeless := t
+	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // which change with every event of any board
+	lasting := w
+	lasting.SecondsLeft = 0
+	for i, of := range [][2]any{{w, t}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, t}, {lasting, timeless}} {
+		if err := encode(b, of[0]); err != nil {
+			return live.State{}, err
+		}
+		window := string(bytes.TrimSpace(b.Bytes()))
+		if err := encode(b, of[1]); err != nil {
+			return live.State{}, err
+		}
+		texts[i] = fmt.Sprintf(`"window":%s,"trust":%s`, window, bytes.TrimSpace(b.Bytes()))
+	}
+	s := live.State{Of: w.Start + " " + w.Window, Beside: texts[2], Change: []byte("{" + texts[1])}
+	snapshot := fmt.Sprintf(`{%s,"ranks":"%s"`, texts[0], r.of.ranks)
+	if r.of.member != "" {
+		if err := encode(b, r.of.member); err != nil {
+			return s, err
+		}
+		snapshot += fmt.Sprintf(`,"member":%s`, bytes.TrimSpace(b.Bytes()))
+	}
+	s.Snapshot = []byte(snapshot)
+	err := r.encodeRows(v, b)
+	s.Rows = r.rows
+	return s, err
+}
+
+// encodeRows encodes the rows that aren't the same as before in their places.
+func (r *watchedReader) encodeRows(v *reading.View, b *bytes.Buffer) error {
+	if slices.Equal(v.Standings, r.standings) {
+		return nil
+	}
+	rows := make([]live.Row, len(v.Standings))
+	for i := range v.Standings {
+		st := &v.Standings[i]
+		if i < len(r.standings) && r.standings[i] == *st {
+			rows[i] = r.rows[i]
+			continue
+		}
+		if err := encode(b, row(v, st, r.of.ranks, 0)); err != nil {
+			return err
+		}
+		rows[i] = live.Row{Member: st.Member, Text: bytes.Clone(bytes.TrimSpace(b.Bytes()))}
+	}
+	r.standings, r.rows = v.Standings, rows
+	return nil
+}
+
+// streamProblem is the data of an event that says why what is shown can't be read.
+func (a *api) streamProblem(err error) []byte {
+	p := problemOf(err)
+	if p.word != boardLost {
+		a.log.Warn("couldn't read what streams show", zap.Error(err))
+	}
+	var b bytes.Buffer
+	_ = encode(&b, p) // it is texts and numbers
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// watch watches what a stream shows.
+func (a *api) watch(of *watched, client string, s *stream) error {
+	r := &watchedReader{api: a, of: *of}
+	var err error
+	s.watch, err = a.live.Watch(*of, client, s.interval, r.read)
+	switch {
+	case errors.Is(err, live.ErrFull):
+		return problemf(overloaded, "%d boards and members are streamed, and no more at a time", a.live.Sources).later()
+	case errors.Is(err, live.ErrClient):
+		return problemf(tooMany, "this client streams half of the %d boards and members that can be streamed at a time", a.live.Sources).later()
+	case err != nil:
+		return problemf(unavailable, "the server ends").later()
+	}
+	return nil
+}
