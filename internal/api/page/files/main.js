@@ -54,9 +54,16 @@ let drawing = 0
 let problem = ''
 
 // say is for screen readers: what they would miss otherwise, and nothing that changes all the time.
-let said = 0
+// What comes within every ms of the last is said then, unless something else is by that time.
+let said = -Infinity
+let unsaid = 0
 function say(words, every = 0) {
-  if (every > 0 && performance.now() - said < every) return
+  clearTimeout(unsaid)
+  const wait = said + every - performance.now()
+  if (wait > 0) {
+    unsaid = setTimeout(say, wait, words)
+    return
+  }
   said = performance.now()
   $('said').textContent = words
 }
@@ -167,7 +174,7 @@ function take(name, data) {
     if (other) table.clear()
     const first = state?.leader === undefined || other
     state = { ...(first ? {} : state), window: data.window, trust: data.trust, rows: new Map() }
-    if (windows && other) loadWindows()
+    if (windows && windows.current !== null && chosen.window === 'current' && windows.current !== data.window.window) loadWindows()
     if (first) say(chosen.member ? 'Shown: the surroundings of ' + text.visible(chosen.member) : 'Shown: ' + text.visible(data.window.board) + ', ' + data.window.period + ', ' + data.window.window)
   } else if (name === 'change' && state) {
     state.window = { ...state.window, ...data.window }

@@ -4,19 +4,24 @@
 // Characters that show nothing: controls, format characters, separators, halves of pairs, and
 // letters that are blank.
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u3164\uffa0\u2800]|^\s+|\s+$/gu
-// A joiner between two letters or pictures is part of how they are written.
-const before = /[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]$/u
-const after = /^[\p{L}\p{Extended_Pictographic}]/u
+// A joiner is part of how pictures and some scripts are written; between letters that don't join it
+// would only make one id pass for another.
+const joins = /[\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]|(?!\p{Script=Latin}|\p{Script=Greek}|\p{Script=Cyrillic}|\p{Script=Han})\p{L}/u
 
 export function visible(text) {
   return text.replace(unseen, (found, at) => {
     const code = found.codePointAt(0)
-    if ((code === 0x200c || code === 0x200d) && before.test(text.slice(0, at)) && after.test(text.slice(at + 1))) return found
-    if (code < 0x20) return [...found].map((c) => c.codePointAt(0) < 0x21 ? String.fromCodePoint(0x2400 + c.codePointAt(0)) : '␣').join('')
-    if (code === 0x7f) return '␡'
-    if (/^\s/u.test(found) && code !== 0x2028 && code !== 0x2029 && code !== 0x85 && code !== 0xfeff) return '␣'.repeat([...found].length)
-    return '‹U+' + code.toString(16).toUpperCase().padStart(4, '0') + '›'
+    if ((code === 0x200c || code === 0x200d) && joins.test([...text.slice(0, at)].at(-1) ?? '') && joins.test([...text.slice(at + 1)][0] ?? '')) return found
+    if (/^\s/u.test(found) && code >= 0x20 && ![0x85, 0x2028, 0x2029, 0xfeff].includes(code)) return '␣'.repeat([...found].length)
+    return [...found].map((c) => name(c.codePointAt(0))).join('')
   })
+}
+
+function name(code) {
+  if (code < 0x20) return String.fromCodePoint(0x2400 + code)
+  if (code === 0x20) return '␣'
+  if (code === 0x7f) return '␡'
+  return '‹U+' + code.toString(16).toUpperCase().padStart(4, '0') + '›'
 }
 
 const whole = new Intl.NumberFormat('en')
