@@ -38,12 +38,12 @@ func (s *said) find(pattern *regexp.Regexp) string {
 	return ""
 }
 
-var pageAddress = regexp.MustCompile(`(?m)^boards in a browser: (\S+)$`)
+var pageAddress = regexp.MustCompile(`(?m)^In a browser: (\S+) `)
 
 // startDemo runs the demo, and returns its page's address.
-func startDemo(t *testing.T) string {
+func startDemo(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(harness.Binary(t), "demo", "--plain", "--rate", "500", "--members", "60")
+	cmd := exec.Command(harness.Binary(t), append([]string{"demo", "--plain"}, args...)...)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "STANDINGS_") && !strings.HasPrefix(v, "TMPDIR=") {
 			cmd.Env = append(cmd.Env, v)
@@ -72,14 +72,14 @@ func startDemo(t *testing.T) string {
 // What make run shows in a terminal it shows in a browser, whoever else has one too.
 func TestTheDemosBoardsAreInABrowser(t *testing.T) {
 	chromium(t)
-	address := startDemo(t)
-	other := startDemo(t)
+	few := []string{"--rate", "500", "--members", "60"}
+	address, other := startDemo(t, few...), startDemo(t, few...)
 	require.NotEqual(t, address, other) // the port of the first is taken
 	b := open(t, desktop, other)
 	b.shows("#link", "Live")
 	// Of the year there is somebody except in its first hours, when the last one has them.
 	b.clicks("#periods", "yearly")
-	b.until("document.querySelectorAll('#rows tr').length > 3 || document.querySelector('#about').textContent.includes('· 0 members')")
+	b.until("document.querySelectorAll('#rows tr').length > 3 || document.querySelector('#about').textContent.includes('· 0\u00a0members')")
 	b.until("[...document.querySelector('#board').options].some((o) => o.value === 'arena')")
 	b.picks("#board", "arena")
 	b.until("[...document.querySelectorAll('th.value')].map((e) => e.textContent).join() === 'stage,revives'")

@@ -52,7 +52,7 @@ func (f *frame) red() string {
 
 func (f *frame) figures() []string {
 	counts := f.watch.counts()
-	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath()), f.line(terminal.Bold, f.stage.inBrowser())}
+	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
 	if trouble := f.watch.last().trouble; trouble != "" {
 		lines = append(lines, f.line(f.red(), trouble))
 	}
@@ -105,7 +105,7 @@ func (f *frame) hints() []string {
 	_, port, _ := net.SplitHostPort(f.stage.redis.Address)
 	me := self()
 	all := []string{
-		"In another terminal (Ctrl-C here ends it all):",
+		"In a browser: " + f.stage.page + "   In another terminal (Ctrl-C ends all):",
 		"  . " + f.stage.environmentPath() + "   # where the servers are",
 		"  " + me + " top eu monthly --window previous",
 		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",

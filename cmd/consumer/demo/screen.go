@@ -38,7 +38,7 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 			})
 		}
 	} else {
-		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\nthe consumer's log: %s\n%s\n", stage.title(0), stage.inBrowser(), strings.Join(stage.environment(), "\n"), stage.logPath(),
+		fmt.Fprintf(p.Stdout, "%s\n%s\nthe consumer's log: %s\n%s\n", stage.title(0), strings.Join(stage.environment(), "\n"), stage.logPath(),
 			strings.Join((&frame{watch: watch, stage: stage}).hints(), "\n"))
 	}
 	tick := time.NewTicker(every)
@@ -78,9 +78,6 @@ func writeLine(w io.Writer, watch *watcher) error {
 func (s *servers) title(ran time.Duration) string {
 	return fmt.Sprintf("standings demo  %s  Kafka %s  %s %s", ran.Truncate(time.Second), strings.Join(s.cfg.Kafka.Brokers, ","), s.redis.Name, s.redis.Address)
 }
-
-// inBrowser says where the page is.
-func (s *servers) inBrowser() string { return "boards in a browser: " + s.page }
 
 // self is how this program was called.
 func self() string {

@@ -114,7 +114,7 @@ function render() {
   const name = text.visible(w.board)
   $('title-board').textContent = name
   document.title = name + ' ' + w.period + ' · standings'
-  $('about').textContent = w.period + ' · ' + w.window + ' · ' + text.bounds(w) + ' · ' + text.plural(w.members, 'member')
+  $('about').textContent = w.period + ' · ' + w.window + ' · ' + text.bounds(w) + ' · ' + text.plural(w.members, 'member').replace(' ', '\u00a0')
   $('caption').textContent = 'The standings of ' + name + ', ' + w.period + ', ' + w.window
   $('empty').hidden = rows.length > 0
   $('empty').textContent = chosen.member ? '' : 'Nobody is in this window yet.'
@@ -201,7 +201,7 @@ function second() {
   const show = (plot, v, id) => {
     const most = plot.push(v)
     $(id).textContent = v === null ? '–' : v >= 1e6 ? text.short(v) : text.number(Math.round(v))
-    $(id + '-most').textContent = 'at most ' + text.short(Math.round(most))
+    $(id + '-most').textContent = 'up to ' + text.short(Math.round(most))
   }
   show(rate, events, 'rate')
   show(lag, behind, 'lag')
@@ -305,7 +305,7 @@ function options(select, all, now) {
 
 function fillWindows() {
   const named = (word, name) => name ? word + ' (' + name + ')' : word
-  options($('window'), [['current', named('Current', windows?.current)], ['previous', named('Previous', windows?.previous)],
+  options($('window'), [['current', named('Now', windows?.current)], ['previous', named('Previous', windows?.previous)],
     ...(windows?.windows ?? []).map((w) => [w.window, w.window])], chosen.window)
 }
 

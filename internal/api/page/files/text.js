@@ -93,7 +93,7 @@ export function trust(t) {
       return ['bad', 'Lost', 'Redis has lost this board. It has to be rebuilt from the log.']
     case 'whole':
       return t.final ? ['good', 'Final', 'All events count, and nothing can change this window any more.'] :
-        ['good', 'Whole and current', 'Every event that has come is in these standings.' + nobody]
+        ['good', 'Whole and current', 'Nothing is missing, and new events count as they come.' + nobody]
   }
   return ['calm', String(t.state), '']
 }
