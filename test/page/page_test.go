@@ -62,12 +62,14 @@ func TestRanksMoveAsStandingsChange(t *testing.T) {
 	eval[bool](b, `(window.moved = 0, new MutationObserver(() => {
 		window.moved = Math.max(window.moved, document.querySelector('#rows').getAnimations({subtree: true}).filter((a) => a.effect.getKeyframes().some((k) => k.transform)).length)
 	}).observe(document.querySelector('#rows'), {childList: true, subtree: true}), true)`)
+	eval[bool](b, "([...document.querySelectorAll('#rows a')].find((a) => a.textContent === 'u5').focus(), true)")
 	p.earns("u5", 100)
 	b.until("document.querySelectorAll('#rows tr')[0].querySelector('.name').textContent === 'u5'")
 	b.until("document.querySelector('#rows tr .up')?.ariaLabel === 'up 5'")
 	b.until("document.querySelectorAll('#rows .down').length === 5")
 	b.until("window.moved > 0")
 	b.shows("#rows tr:first-child td.value", "1,050")
+	require.Equal(t, "u5", eval[string](b, "document.activeElement.textContent")) // who reads there goes on there
 	require.Equal(t, []string{"u5", "u0", "u1"}, b.members()[:3])
 	b.until("document.querySelectorAll('#rows .up, #rows .down').length === 0") // they have faded
 	b.until("document.querySelector('#rows').getAnimations({subtree: true}).length === 0")
@@ -201,6 +203,20 @@ func TestALostConnectionIsSaidAndComesBackByItself(t *testing.T) {
 	b.until("[...document.querySelector('#board').options].some((o) => o.value === 'new')")
 }
 
+func TestABoardThatIsLostIsSaid(t *testing.T) {
+	p := begin(t)
+	p.earns("ada", 30)
+	b := open(t, desktop, p.url())
+	b.showsMembers("ada")
+	key := p.Store.Keys().Listed("global:weekly:" + p.window.Name)
+	require.NoError(t, p.Reader.Client.Rename(t.Context(), key, key+"~away").Err())
+	b.shows("#notice", "The board can’t be shown right now: the board global weekly "+p.window.Name+" is lost")
+	b.shows("#said", "can’t be shown")
+	require.NoError(t, p.Reader.Client.Rename(t.Context(), key+"~away", key).Err())
+	b.until("document.querySelector('#notice').hidden")
+	b.showsMembers("ada")
+}
+
 func TestATabThatIsHiddenHoldsNoStream(t *testing.T) {
 	p := begin(t)
 	p.earns("ada", 30)
@@ -273,6 +289,34 @@ func TestAPhoneAndAKeyboardReachEverything(t *testing.T) {
 	}
 	for _, at := range []string{"board", "periods-choice", "window", "tops-choice", "member", "submit", "A"} {
 		require.True(t, seen[at], "%s isn't reached by Tab, which reached %v", at, seen)
+	}
+}
+
+// Boards have up to five fields, which go below the name where there is no room beside it.
+func TestManyFieldsFitAPhone(t *testing.T) {
+	p := begin(t)
+	p.earns("ada", 30)
+	for _, as := range []look{phone, desktop} {
+		b := open(t, as, p.url())
+		b.showsMembers("ada")
+		eval[bool](b, "(Object.defineProperty(document, 'hidden', {configurable: true, value: true}), document.dispatchEvent(new Event('visibilitychange')))")
+		b.shows("#link", "Paused")
+		eval[bool](b, `import('/page/table.js').then(({Table}) => {
+			const fields = ['levels', 'deaths', 'experience', 'revives', 'time_ms']
+			new Table(document.querySelector('#table'), document.querySelector('#columns'), document.querySelector('#rows')).show([1, 2, 3].map((rank) =>
+				({rank, member: 'somebody with a long name ' + rank, points: null, fields: {levels: 9999, deaths: 999, experience: 99999 - rank, revives: 99, time_ms: 600000}, reached_at: null})), fields, '', () => '#')
+			return true
+		})`)
+		require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), int(as.width))
+		require.Equal(t, []string{"9,999", "999", "99,998", "99", "600,000"}, eval[[]string](b, "[...document.querySelectorAll('#rows tr:first-child .value')].map((e) => e.textContent)"))
+		require.True(t, eval[bool](b, "[...document.querySelectorAll('#rows .value')].every((e) => e.scrollWidth <= e.offsetWidth)"), "a value is cut")
+		require.True(t, eval[bool](b, "[...document.querySelectorAll('th.value')].every((e) => e.title === e.textContent)")) // of a name that is cut it is whole
+		require.Greater(t, eval[float64](b, "document.querySelector('#rows .who').offsetWidth"), 120.0)
+		if *shots != "" {
+			png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(*shots, fmt.Sprint("many-", as.width, ".png")), png, 0o600))
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"io"
 	"io/fs"
 	"net/http"
@@ -24,24 +23,14 @@ var elsewhere = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 })
 
-func ask(t *testing.T, method, path string, header ...string) *http.Response {
-	t.Helper()
+func ask(method, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
 	Handler(elsewhere).ServeHTTP(w, r)
-	answer := w.Result()
-	t.Cleanup(func() { require.NoError(t, answer.Body.Close()) })
-	return answer
-}
-
-func body(t *testing.T, answer *http.Response) []byte {
-	t.Helper()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return text
+	return w
 }
 
 // paths are those of all files, by their names in files.
@@ -60,7 +49,7 @@ func paths(t *testing.T) map[string]string {
 func TestThePageIsSmall(t *testing.T) {
 	sum := 0
 	for _, path := range paths(t) {
-		sum += len(body(t, ask(t, http.MethodGet, path)))
+		sum += ask(http.MethodGet, path).Body.Len()
 	}
 	require.Greater(t, sum, 10_000)
 	require.LessOrEqual(t, sum, most)
@@ -70,38 +59,38 @@ func TestEveryFileIsServedWithItsTypeAndPolicy(t *testing.T) {
 	kinds := map[string]string{"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 	for name, path := range paths(t) {
 		t.Run(name, func(t *testing.T) {
-			answer := ask(t, http.MethodGet, path)
-			text := body(t, answer)
-			require.Equal(t, http.StatusOK, answer.StatusCode)
+			answer := ask(http.MethodGet, path)
+			text := answer.Body.Bytes()
+			require.Equal(t, http.StatusOK, answer.Code)
 			_, ext, _ := strings.Cut(name, ".")
-			require.Equal(t, kinds[ext], answer.Header.Get("Content-Type"))
-			require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"))
-			require.Equal(t, "no-referrer", answer.Header.Get("Referrer-Policy"))
-			require.Equal(t, "no-cache", answer.Header.Get("Cache-Control"))
+			require.Equal(t, kinds[ext], answer.Header().Get("Content-Type"))
+			require.Equal(t, "nosniff", answer.Header().Get("X-Content-Type-Options"))
+			require.Equal(t, "no-referrer", answer.Header().Get("Referrer-Policy"))
+			require.Equal(t, "no-cache", answer.Header().Get("Cache-Control"))
 			for _, directive := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'",
 				"frame-ancestors 'none'", "form-action 'none'", "require-trusted-types-for 'script'"} {
-				require.Contains(t, strings.Split(answer.Header.Get("Content-Security-Policy"), "; "), directive)
+				require.Contains(t, strings.Split(answer.Header().Get("Content-Security-Policy"), "; "), directive)
 			}
-			require.NotContains(t, answer.Header.Get("Content-Security-Policy"), "unsafe")
-			require.Equal(t, strconv.Itoa(len(text)), answer.Header.Get("Content-Length"))
+			require.NotContains(t, answer.Header().Get("Content-Security-Policy"), "unsafe")
+			require.Equal(t, strconv.Itoa(len(text)), answer.Header().Get("Content-Length"))
 
-			tag := answer.Header.Get("ETag")
+			tag := answer.Header().Get("ETag")
 			require.NotEmpty(t, tag)
-			again := ask(t, http.MethodGet, path, "If-None-Match", tag)
-			require.Equal(t, http.StatusNotModified, again.StatusCode)
-			require.Empty(t, body(t, again))
-			require.NotEmpty(t, again.Header.Get("Content-Security-Policy"))
-			require.Equal(t, http.StatusOK, ask(t, http.MethodGet, path, "If-None-Match", `"another"`).StatusCode)
+			again := ask(http.MethodGet, path, "If-None-Match", tag)
+			require.Equal(t, http.StatusNotModified, again.Code)
+			require.Zero(t, again.Body.Len())
+			require.NotEmpty(t, again.Header().Get("Content-Security-Policy"))
+			require.Equal(t, http.StatusOK, ask(http.MethodGet, path, "If-None-Match", `"another"`).Code)
 
-			compressed := ask(t, http.MethodGet, path, "Accept-Encoding", "br, gzip")
-			require.Equal(t, "gzip", compressed.Header.Get("Content-Encoding"))
-			require.Equal(t, "Accept-Encoding", compressed.Header.Get("Vary"))
-			z, err := gzip.NewReader(bytes.NewReader(body(t, compressed)))
+			compressed := ask(http.MethodGet, path, "Accept-Encoding", "br, gzip")
+			require.Equal(t, "gzip", compressed.Header().Get("Content-Encoding"))
+			require.Equal(t, "Accept-Encoding", compressed.Header().Get("Vary"))
+			z, err := gzip.NewReader(compressed.Body)
 			require.NoError(t, err)
 			plain, err := io.ReadAll(z)
 			require.NoError(t, err)
 			require.Equal(t, text, plain)
-			require.Empty(t, ask(t, http.MethodGet, path, "Accept-Encoding", "gzip;q=0").Header.Get("Content-Encoding"))
+			require.Empty(t, ask(http.MethodGet, path, "Accept-Encoding", "gzip;q=0").Header().Get("Content-Encoding"))
 		})
 	}
 }
@@ -117,15 +106,15 @@ func TestMethodsAndPathsOfThePage(t *testing.T) {
 
 	for _, path := range []string{"/", "/page/main.js"} {
 		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodOptions} {
-			answer := ask(t, method, path)
-			require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
-			require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"))
+			answer := ask(method, path)
+			require.Equal(t, http.StatusMethodNotAllowed, answer.Code)
+			require.Equal(t, "GET, HEAD", answer.Header().Get("Allow"))
 		}
 	}
 	for _, path := range []string{"/v1/boards", "/page/", "/page", "/page/page.go", "/page/index.html", "/index.html", "/page/main.js/", "/favicon.ico"} {
-		answer := ask(t, http.MethodGet, path)
-		require.Equal(t, http.StatusTeapot, answer.StatusCode, path)
-		require.Equal(t, path, answer.Header.Get("X-Elsewhere"))
+		answer := ask(http.MethodGet, path)
+		require.Equal(t, http.StatusTeapot, answer.Code, path)
+		require.Equal(t, path, answer.Header().Get("X-Elsewhere"))
 	}
 }
 
@@ -133,7 +122,7 @@ func TestMethodsAndPathsOfThePage(t *testing.T) {
 func TestFilesHaveNothingThatThePolicyRefuses(t *testing.T) {
 	of := paths(t)
 	for name, path := range of {
-		text := string(body(t, ask(t, http.MethodGet, path)))
+		text := ask(http.MethodGet, path).Body.String()
 		for _, pattern := range []string{`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function`, `(?i) style=`, `(?i)\son[a-z]+="`,
 			`https?://(?:[^w]|w[^w])`, `(?i)javascript:`} {
 			require.NotRegexp(t, pattern, text, name)

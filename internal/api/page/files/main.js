@@ -53,6 +53,11 @@ let stream = null
 let drawing = 0
 let problem = ''
 
+// put changes a text only if it is another one: what is the same costs nothing.
+function put(e, words) {
+  if (e.textContent !== words) e.textContent = words
+}
+
 // say is for screen readers: what they would miss otherwise, and nothing that changes all the time.
 // What comes within every ms of the last is said then, unless something else is by that time.
 let said = -Infinity
@@ -112,12 +117,10 @@ function render() {
   table.show(rows, fields, chosen.member, (member) => link({ ...chosen, member }))
 
   const name = text.visible(w.board)
-  $('title-board').textContent = name
-  document.title = name + ' ' + w.period + ' · standings'
-  $('about').textContent = w.period + ' · ' + w.window + ' · ' + text.bounds(w) + ' · ' + text.plural(w.members, 'member').replace(' ', '\u00a0')
-  $('caption').textContent = 'The standings of ' + name + ', ' + w.period + ', ' + w.window
-  $('empty').hidden = rows.length > 0
-  $('empty').textContent = chosen.member ? '' : 'Nobody is in this window yet.'
+  put($('title-board'), name)
+  put(document.querySelector('title'), name + ' ' + w.period + ' · standings')
+  put($('about'), w.period + ' · ' + w.window + ' · ' + text.bounds(w) + ' · ' + text.plural(w.members, 'member').replace(' ', '\u00a0'))
+  put($('caption'), 'The standings of ' + name + ', ' + w.period + ', ' + w.window)
   $('empty').hidden = rows.length > 0 || chosen.member !== ''
   showMember(rows, fields)
   const [tone, title, meaning] = text.trust(trust)
@@ -127,7 +130,7 @@ function render() {
     if (tone !== 'good' && $('trust-title').textContent) say(title + '. ' + meaning, 5000)
     $('trust-title').textContent = title
   }
-  if ($('trust-text').textContent !== meaning) $('trust-text').textContent = meaning
+  put($('trust-text'), meaning)
   const leader = rows[0]
   if (leader?.rank === 1 && leader.member !== state.leader) {
     if (state.leader !== undefined) say(text.visible(leader.name || leader.member) + ' leads now.', 30e3)
@@ -152,7 +155,7 @@ function showMember(rows, fields) {
     if (own.rank === 1) words += ' Nobody is ahead.'
     else if (above && fields[0] === null) words += ' ' + text.plural(above.points - own.points + 1, 'more point') + ' would pass ' + text.visible(above.name || above.member) + '.'
   }
-  if ($('member-text').textContent !== words) $('member-text').textContent = words
+  put($('member-text'), words)
 }
 
 function draw() { drawing ||= requestAnimationFrame(render) }
@@ -200,8 +203,8 @@ function second() {
   const behind = live ? state.trust.lag : null
   const show = (plot, v, id) => {
     const most = plot.push(v)
-    $(id).textContent = v === null ? '–' : v >= 1e6 ? text.short(v) : text.number(Math.round(v))
-    $(id + '-most').textContent = 'up to ' + text.short(Math.round(most))
+    put($(id), v === null ? '–' : v >= 1e6 ? text.short(v) : text.number(Math.round(v)))
+    put($(id + '-most'), 'up to ' + text.short(Math.round(most)))
   }
   show(rate, events, 'rate')
   show(lag, behind, 'lag')
@@ -210,7 +213,7 @@ function second() {
   if (!w) return
   const seconds = w.seconds_left - (performance.now() - state.at) / 1000
   const over = w.seconds_left <= 0 || seconds <= 0
-  $('left-text').textContent = over ? 'Over' : text.left(seconds)
+  put($('left-text'), over ? 'Over' : text.left(seconds))
   $('left-word').hidden = over
   const gone = over ? 1 : 1 - seconds * 1000 / (new Date(w.end) - new Date(w.start))
   $('gone').style.transform = 'scaleX(' + Math.min(1, Math.max(0, gone)) + ')'

@@ -56,7 +56,11 @@ class Row {
     put(this.id, name ? this.shown : '')
     const title = name ? name + '\n' + this.shown : this.shown
     if (this.link.title !== title) this.link.title = title
-    fields.forEach((f, i) => put(this.values[i], value(standing, f)))
+    fields.forEach((f, i) => {
+      const v = this.values[i]
+      put(v, value(standing, f))
+      if (fields.length > 2) v.title = v.firstChild.data // it may be cut where there is little room
+    })
     put(this.reached, standing.reached_at ? moment(standing.reached_at) : '')
     if (this.at !== standing.reached_at) {
       this.at = standing.reached_at
@@ -122,7 +126,7 @@ export function value(standing, field) {
 export class Table {
   #rows = new Map() // by member
   #fields = null // null stands for points
-  #wide = 0
+  #wide = [] // how many characters each field is wide, at least
 
   constructor(table, columns, body) {
     this.table = table
@@ -141,10 +145,12 @@ export class Table {
     if (this.#fields && this.#fields.length === fields.length && this.#fields.every((f, i) => f === fields[i])) return
     this.clear()
     this.#fields = fields
-    this.#wide = 0
+    this.#wide = fields.map((f) => Math.max(4, Math.ceil((f === null ? 6 : f.length) * 0.9)))
+    this.#widen()
     const head = (className, text, quiet) => {
       const th = element('th', className, 'columnheader')
       th.scope = 'col'
+      if (className === 'value') th.title = text
       const e = quiet ? th.appendChild(element('span', 'quiet')) : th
       e.append(text)
       return th
@@ -155,6 +161,8 @@ export class Table {
     this.table.style.setProperty('--fields', fields.length)
   }
 
+  #widen() { this.table.style.setProperty('--values', this.#wide.map((n) => (n * 1.08 + 0.3).toFixed(1) + 'ch').join(' ')) }
+
   // show has these standings on the table, best first. link is where a member's name leads.
   show(standings, fields, member, link) {
     this.#head(fields)
@@ -163,7 +171,7 @@ export class Table {
     const first = Math.floor(-top / height) - 1, last = first + Math.ceil(innerHeight / height) + 2
     const seen = new Set(), focused = document.activeElement
     const moved = []
-    let wide = this.#wide
+    let wider = false
     const rows = standings.map((s, index) => {
       seen.add(s.member)
       let row = this.#rows.get(s.member)
@@ -174,7 +182,13 @@ export class Table {
       }
       if (row.standing !== s || row.own !== (s.member === member)) row.update(s, fields, s.member === member)
       row.arrow(s.rank)
-      for (const v of row.values) wide = Math.max(wide, v.firstChild.data.length)
+      row.values.forEach((v, i) => {
+        const n = v.firstChild.data.length
+        if (n > this.#wide[i]) {
+          this.#wide[i] = n
+          wider = true
+        }
+      })
       if (!fresh && row.index !== index) {
         const visibly = Math.max(row.index, index) >= first && Math.min(row.index, index) <= last
         moved.push([row, visibly && !still.matches ? (row.index - index) * height + row.away() : 0])
@@ -189,10 +203,7 @@ export class Table {
     }
     this.#order(rows)
     for (const [row, from] of moved) row.moveFrom(from)
-    if (wide !== this.#wide) {
-      this.#wide = wide
-      this.table.style.setProperty('--digits', Math.max(wide, ...fields.map((f) => f === null ? 6 : f.length)) + 'ch')
-    }
+    if (wider) this.#widen()
     if (focused !== document.activeElement && focused?.isConnected && this.body.contains(focused)) focused.focus({ preventScroll: true })
   }
 
