@@ -220,7 +220,7 @@ func fieldOptions(c *event.Paths) []option {
 func apiOptions(c *API) []option {
 	return []option{
 		{Key: "api.listen", def: Off, value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
-			doc: "The port of the API. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+			doc: "The port of the API, and of the page that shows boards in a browser. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
 		{Key: "api.tokens_file", value: textValue(&c.TokensFile, "a path", nil),
 			doc: "A file of bearer tokens, a name and a token of at least 16 characters a line, of which one is needed to read. It is read again once it has changed. Empty: anyone who reaches the port may read."},
 		{Key: "api.bans_tokens_file", value: textValue(&c.BansTokensFile, "a path", nil),

@@ -12,14 +12,17 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/cmd/consumer/run"
+	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ledger"
@@ -42,8 +45,9 @@ func Command(p *cli.Program) *cobra.Command {
 		Short: "Show it all at work, with nothing but this program",
 		Long: `Starts a Kafka inside the process, a Redis (redis-server or valkey-server where the
 PATH has one, else a stand-in inside the process), players who earn points, and the
-consumer, and shows the boards as they move. Ctrl-C ends all of it, and nothing is
-kept. While it runs, other commands can be tried on it from another terminal.
+consumer, and shows the boards as they move, here and in a browser. Ctrl-C ends all
+of it, and nothing is kept. While it runs, other commands can be tried on it from
+another terminal.
 
 Events go back 45 days by occurred_at, so that the boards differ. The demo has the
 default configuration, but for addresses, a lateness to match, and the board arena,
@@ -101,6 +105,7 @@ type servers struct {
 	kafka *embedded.Kafka
 	redis *embedded.Redis
 	cfg   *config.Config
+	page  string // address of the boards in a browser
 }
 
 func start(ctx context.Context, p *cli.Program, f *flags) error {
@@ -218,6 +223,11 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 	if err != nil {
 		return err
 	}
+	port, err := stage.openPage(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
 	playing, enough := context.WithCancel(ctx)
 	defer enough()
 	if f.duration > 0 {
@@ -250,6 +260,26 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 		fmt.Fprint(p.Stdout, game.summary())
 	}
 	return err
+}
+
+// pageListen is where the boards are in a browser, unless somebody else has the port.
+const pageListen = "127.0.0.1:8090"
+
+// openPage opens the API's port, with the page: a free one where the usual one is taken. The consumer
+// has none of its own.
+func (s *servers) openPage(ctx context.Context, log *zap.Logger) (*serve.Port, error) {
+	own := *s.cfg
+	own.API.Listen = pageListen
+	port, err := serve.Open(ctx, &own, nil, log)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		own.API.Listen = "127.0.0.1:0"
+		port, err = serve.Open(ctx, &own, nil, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.page = "http://" + port.Addr().String() + "/"
+	return port, nil
 }
 
 // tailOf is the last lines of a file, empty where there are none.

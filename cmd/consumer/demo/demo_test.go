@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -192,6 +195,15 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	if code != 0 || !regexp.MustCompile(`MEMBER +STAGE +REVIVES`).MatchString(stdout) || !strings.Contains(stdout, "\n   1  ") {
 		t.Errorf("top arena weekly: code %d %s%s", code, stdout, stderr)
 	}
+	address := regexp.MustCompile(`(?m)^In a browser: (\S+) `).FindStringSubmatch(d.text())
+	if address == nil {
+		t.Fatalf("no address of the page in\n%s", d.text())
+	}
+	for path, holds := range map[string]string{"": "<title>standings</title>", "v1/boards": `"board":"arena"`} {
+		if text := getText(t, address[1]+path); !strings.Contains(text, holds) {
+			t.Errorf("%s%s: %s", address[1], path, text)
+		}
+	}
 	// One's own event first, and then what the demo says to try.
 	file := filepath.Join(t.TempDir(), "event")
 	if err := os.WriteFile(file, []byte(`{"board":"office","user_id":"u42","points":25}`), 0o600); err != nil {
@@ -240,6 +252,21 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	}
 }
 
+// getText is what an address has.
+func getText(t *testing.T, url string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
@@ -269,7 +296,7 @@ func TestADemoWithAConfigurationIsRefused(t *testing.T) {
 // frameOf is a frame of made-up standings.
 func frameOf(t *testing.T, trouble string) *frame {
 	t.Helper()
-	stage := &servers{dir: "/tmp/standings-demo-1", cfg: config.Defaults(), redis: &embedded.Redis{Address: "127.0.0.1:6379", Name: "redis-server 7.0.15"}}
+	stage := &servers{dir: "/tmp/standings-demo-1", page: "http://127.0.0.1:8090/", cfg: config.Defaults(), redis: &embedded.Redis{Address: "127.0.0.1:6379", Name: "redis-server 7.0.15"}}
 	game, err := newPlayers(&flags{rate: 1, members: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +349,7 @@ func TestAFrameShowsAllThatMattersOnAnOrdinaryTerminal(t *testing.T) {
 	f.width, f.height = 80, 24
 	text := styles.ReplaceAllString(strings.Join(f.lines(), "\n"), "")
 	for _, want := range []string{"global weekly 2026-W47", "global monthly", "yearly", "10 ", "published 1,000 (1,000/s)", "lag 12", "dead-lettered 0",
-		"its log: /tmp/standings-demo-1/consumer.log", "points/3 halted gap", ". /tmp/standings-demo-1/env", " top eu ", " rank global ", " status", " dead-letters list ",
+		"its log: /tmp/standings-demo-1/consumer.log", "In a browser: http://127.0.0.1:8090/   In another terminal ", "points/3 halted gap", ". /tmp/standings-demo-1/env", " top eu ", " rank global ", " status", " dead-letters list ",
 		"redis-cli -p 6379 ZREVRANGE 'lb:{0}:global:weekly:2026-W47' 0 4 WITHSCORES", " produce "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -105,7 +105,7 @@ func (f *frame) hints() []string {
 	_, port, _ := net.SplitHostPort(f.stage.redis.Address)
 	me := self()
 	all := []string{
-		"In another terminal (Ctrl-C here ends it all):",
+		"In a browser: " + f.stage.page + "   In another terminal (Ctrl-C ends all):",
 		"  . " + f.stage.environmentPath() + "   # where the servers are",
 		"  " + me + " top eu monthly --window previous",
 		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",

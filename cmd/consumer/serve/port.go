@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/api/page"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/reading"
@@ -28,6 +30,7 @@ type Port struct {
 	metrics *v1.Metrics
 	reader  *reading.Reader // nil where there is no port
 	tokens  *v1.Tokens
+	addr    net.Addr
 	close   func()
 }
 
@@ -63,14 +66,15 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
-		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: handler,
+		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: page.Handler(handler),
 		Connections: connectionsFor*int(cfg.API.Requests) + int(cfg.API.Streams), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
 	})
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	log.Info("API's port open", zap.Stringer("address", server.Addr()), zap.Bool("tokens", p.tokens != nil), zap.Bool("bans", banning.Off == ""))
+	p.addr = server.Addr()
+	log.Info("API's port open", zap.Stringer("address", p.addr), zap.Bool("tokens", p.tokens != nil), zap.Bool("bans", banning.Off == ""))
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -92,7 +96,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, error) {
 	switch {
 	case desk == nil:
-		return v1.Bans{Off: "consumer serve has no Kafka: they are with consumer run, where kafka.bans_topic and api.bans_tokens_file are set"}, nil
+		return v1.Bans{Off: "this process bans nobody: bans are with consumer run, where kafka.bans_topic and api.bans_tokens_file are set"}, nil
 	case cfg.Kafka.BansTopic == "":
 		return v1.Bans{Off: "kafka.bans_topic isn't set, and without a topic to keep it in nobody can be banned"}, nil
 	case cfg.API.BansTokensFile == "":
@@ -104,6 +108,9 @@ func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, err
 	}
 	return v1.Bans{Tokens: tokens, Desk: desk.Load}, nil
 }
+
+// Addr is the address that is listened on; nil where there is no port.
+func (p *Port) Addr() net.Addr { return p.addr }
 
 // Close answers what is under way, and closes the port.
 func (p *Port) Close() { p.close() }

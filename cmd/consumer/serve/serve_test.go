@@ -167,7 +167,7 @@ func TestNobodyIsBannedWhereThereIsNoKafka(t *testing.T) {
 	s := start(t, append(w.Environ, "STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/it/isnt/read"))
 	status, body := get(t, s.api+"/v1/bans", "0123456789abcdef")
 	require.Equal(t, http.StatusNotFound, status)
-	require.Contains(t, body, "consumer serve has no Kafka")
+	require.Contains(t, body, "this process bans nobody")
 }
 
 func TestBansNeedATopicAndTokens(t *testing.T) {

@@ -45,7 +45,7 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) error {
 		}
 		tag := fmt.Sprintf(`W/"%016x"`, xxhash.Sum64(b.Bytes()))
 		h.Set("ETag", tag)
-		if matches(r.Header.Get("If-None-Match"), tag) {
+		if Matches(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
@@ -64,8 +64,8 @@ func encode(b *bytes.Buffer, v any) error {
 	return out.Encode(v)
 }
 
-// matches reports whether a tag is among those of If-None-Match.
-func matches(header, tag string) bool {
+// Matches reports whether a tag is among those of If-None-Match.
+func Matches(header, tag string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
@@ -88,7 +88,7 @@ var compressors = sync.Pool{New: func() any {
 // writeBody writes a body, compressed where the client takes that.
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Add("Vary", "Accept-Encoding")
-	if len(body) < leastCompressed || !takesGzip(r.Header.Get("Accept-Encoding")) {
+	if len(body) < leastCompressed || !TakesGzip(r.Header.Get("Accept-Encoding")) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body) // whoever asked may be gone
 		return
@@ -101,8 +101,8 @@ func writeBody(w http.ResponseWriter, r *http.Request, body []byte) {
 	_ = z.Close()
 }
 
-// takesGzip reads Accept-Encoding: gzip is taken where it is named and its quality isn't 0.
-func takesGzip(header string) bool {
+// TakesGzip reads Accept-Encoding: gzip is taken where it is named and its quality isn't 0.
+func TakesGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, parameters, _ := strings.Cut(part, ";")
 		if name = strings.TrimSpace(name); name != "gzip" && name != "*" {

@@ -1,0 +1,137 @@
+// Server-sent events, read with fetch: EventSource can send no token. One connection at a time, which
+// comes back by itself after it was lost, and goes on after the last event that it had.
+
+// Parser takes a stream's text as it comes, however it is cut.
+export class Parser {
+  retry = null // ms
+  id = ''
+  #rest = ''
+  #event = ''
+  #data = []
+
+  constructor(take) { this.take = take }
+
+  push(text) {
+    text = this.#rest + text
+    // A CR at the end may be half of a line's end.
+    const held = text.endsWith('\r') ? 1 : 0
+    const lines = text.slice(0, text.length - held).split(/\r\n|\n|\r/)
+    this.#rest = lines.pop() + text.slice(text.length - held)
+    for (const line of lines) this.#line(line)
+  }
+
+  #line(line) {
+    if (line === '') {
+      if (this.#data.length > 0) this.take(this.#event || 'message', this.#data.join('\n'))
+      this.#event = ''
+      this.#data = []
+      return
+    }
+    const colon = line.indexOf(':')
+    const name = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (name === 'event') this.#event = value
+    else if (name === 'data') this.#data.push(value)
+    else if (name === 'id' && !value.includes('\0')) this.id = value
+    else if (name === 'retry' && /^\d+$/.test(value)) this.retry = Number(value)
+  }
+}
+
+// Refused is an answer that is no: its status, and its problem details.
+export class Refused extends Error {
+  constructor(status, problem, after) {
+    super(problem.detail || problem.title || 'the server answered with ' + status)
+    this.status = status
+    this.problem = problem
+    this.after = after // seconds until it may be asked again
+  }
+}
+
+// ask is a GET that is answered, or Refused. Who can't be reached is a TypeError.
+export async function ask(url, { token, headers, signal } = {}) {
+  const answer = await fetch(url, {
+    headers: { ...headers, ...(token && { Authorization: 'Bearer ' + token }) }, signal, cache: 'no-store', credentials: 'same-origin',
+  })
+  if (answer.ok) return answer
+  let problem = {}
+  try { problem = await answer.json() } catch { /* not of our server: a proxy's, perhaps */ }
+  throw new Refused(answer.status, problem, Number(answer.headers.get('Retry-After')) || 0)
+}
+
+const silence = 45e3 // ms without a byte, of a server that sends one every 15 s
+const slowest = 30e3
+
+// Stream calls event(name, data) and state(word, why, ms until the next try): connecting, live, lost,
+// refused. Refused waits for another token.
+export class Stream {
+  #url; #token; #event; #state
+  #closed = false
+  #abort = null
+  #wake = null
+
+  constructor(url, { token, event, state }) {
+    this.#url = url
+    this.#token = token
+    this.#event = event
+    this.#state = state
+    this.#run()
+  }
+
+  close() {
+    this.#closed = true
+    this.#abort?.abort()
+    this.#wake?.()
+  }
+
+  // now ends a wait for the next try.
+  now() { this.#wake?.() }
+
+  async #run() {
+    let id = '', retry = 3000, failures = 0
+    this.#state('connecting')
+    while (!this.#closed) {
+      let why = null, ended = false
+      const abort = this.#abort = new AbortController(), began = performance.now()
+      let heard = performance.now()
+      const watch = setInterval(() => { if (performance.now() - heard > silence) abort.abort() }, 5000)
+      try {
+        const answer = await ask(this.#url, { token: this.#token, headers: { Accept: 'text/event-stream', ...(id && { 'Last-Event-ID': id }) }, signal: abort.signal })
+        const parser = new Parser((name, data) => {
+          if (this.#closed) return
+          id = parser.id
+          failures = 0
+          this.#state('live')
+          this.#event(name, JSON.parse(data))
+        })
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+        for (;;) {
+          const { value, done } = await reader.read()
+          if (done) break
+          heard = performance.now()
+          parser.push(value)
+          retry = parser.retry ?? retry
+        }
+        ended = failures === 0 && performance.now() - began > 5000 // a server ends a stream now and then, for a fresh one
+      } catch (error) {
+        why = error
+      } finally {
+        clearInterval(watch)
+        abort.abort()
+      }
+      if (this.#closed) return
+      if (why instanceof Refused && why.status === 401) {
+        this.#state('refused', why)
+        return
+      }
+      let wait = ended ? Math.random() * 500 : Math.min(slowest, retry * 1.5 ** Math.min(failures, 8)) * (0.75 + Math.random() / 2)
+      if (why instanceof Refused && why.status < 500 && why.status !== 429) wait = Math.max(wait, 10e3) // it may be there later
+      if (why?.after) wait = Math.max(wait, why.after * 1000)
+      failures++
+      if (!ended) this.#state('lost', why, wait)
+      await new Promise((wake) => {
+        this.#wake = wake
+        setTimeout(wake, wait)
+      })
+    }
+  }
+}
