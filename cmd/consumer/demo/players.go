@@ -39,6 +39,8 @@ const (
 	// playersWait is how many events the consumer may be behind before the players
 	// take a breath: a demo that drowns shows nothing.
 	playersWait = 200_000
+	// stalled is how long Kafka may acknowledge nothing: a laptop may be busy with something else.
+	stalled = 30 * time.Second
 )
 
 func newPlayers(f *flags) (*players, error) {
@@ -60,12 +62,14 @@ func newPlayers(f *flags) (*players, error) {
 func (g *players) play(ctx context.Context, cfg *config.Config) error {
 	topic := cfg.Kafka.Topics[0]
 	sending := context.WithoutCancel(ctx)
-	pub, err := produce.Open(sending, &cfg.Kafka, topic, partitions, cfg.ShutdownTimeout)
+	pub, err := produce.Open(sending, &cfg.Kafka, topic, partitions, stalled)
 	if err != nil {
 		return err
 	}
 	g.deal(ctx, pub)
-	err = pub.Close(sending)
+	closing, cancel := context.WithTimeout(sending, cfg.ShutdownTimeout)
+	defer cancel()
+	err = pub.Close(closing)
 	g.published.Store(pub.Acknowledged())
 	return err
 }
