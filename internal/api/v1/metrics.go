@@ -19,6 +19,8 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 
+	unreadable *prometheus.GaugeVec
+
 	streams     prometheus.Gauge
 	events      *prometheus.CounterVec
 	streamReads prometheus.Counter
@@ -34,6 +36,9 @@ func NewMetrics() *Metrics {
 			Name: "standings_api_request_seconds", Help: "How long requests to the API took, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
+		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens can't be read or isn't right, by its setting: the tokens that were read last count.",
+		}, []string{"file"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "standings_api_streams", Help: "Streams of the API that are open.",
 		}),
@@ -50,6 +55,9 @@ func NewMetrics() *Metrics {
 			m.seconds.WithLabelValues(o.id)
 		}
 	}
+	for _, file := range []string{"api.tokens_file", "api.bans_tokens_file"} {
+		m.unreadable.WithLabelValues(file)
+	}
 	for _, event := range live.Events {
 		m.events.WithLabelValues(event)
 	}
@@ -63,6 +71,15 @@ func (m *Metrics) answered(o *operation, status int, took time.Duration) {
 	}
 }
 
+// TokensRead notes whether a file of tokens, by its setting, could be read.
+func (m *Metrics) TokensRead(setting string, ok bool) {
+	value := 1.0
+	if ok {
+		value = 0
+	}
+	m.unreadable.WithLabelValues(setting).Set(value)
+}
+
 // streamOpened counts a stream until it is closed.
 func (m *Metrics) streamOpened() (closed func()) {
 	m.streams.Inc()
@@ -74,7 +91,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.streams, m.events, m.streamReads}
+	return []prometheus.Collector{m.requests, m.seconds, m.unreadable, m.streams, m.events, m.streamReads}
 }
 
 // Describe names what is reported.
