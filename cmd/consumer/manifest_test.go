@@ -2,13 +2,20 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/standings/standings/cmd/consumer/config"
 )
 
 // pod is what the manifests of deploy/ say of a pod.
@@ -17,41 +24,87 @@ type pod struct {
 	Spec     struct {
 		SecurityContext map[string]any   `yaml:"securityContext"`
 		Spread          []map[string]any `yaml:"topologySpreadConstraints"`
-		Containers      []struct {
-			Image           string
-			Args            []string
-			SecurityContext map[string]any   `yaml:"securityContext"`
-			VolumeMounts    []map[string]any `yaml:"volumeMounts"`
-		}
-		Volumes []map[string]any
+		Grace           int              `yaml:"terminationGracePeriodSeconds"`
+		Containers      []container
+		Volumes         []map[string]any
 	}
 }
 
-// podOf is the pod of the first object of a kind in a manifest.
-func podOf(t *testing.T, path, kind string) pod {
+// container is one of a pod.
+type container struct {
+	Image string
+	Args  []string
+	Env   []struct{ Name, Value string }
+	Ports []struct {
+		Name          string
+		ContainerPort int `yaml:"containerPort"`
+	}
+	LivenessProbe   map[string]any   `yaml:"livenessProbe"`
+	ReadinessProbe  map[string]any   `yaml:"readinessProbe"`
+	SecurityContext map[string]any   `yaml:"securityContext"`
+	VolumeMounts    []map[string]any `yaml:"volumeMounts"`
+	Lifecycle       struct {
+		PreStop struct{ Sleep struct{ Seconds int } } `yaml:"preStop"`
+	}
+}
+
+// objectOf is the object of a kind and a name in a manifest, in the form that into has.
+func objectOf(t *testing.T, path, kind, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for part := yaml.NewDecoder(strings.NewReader(string(text))); ; {
+		var node yaml.Node
+		if err := part.Decode(&node); err != nil {
+			t.Fatalf("%s has no %s %s: %v", path, kind, name, err)
+		}
 		var object struct {
-			Kind string
-			Spec struct{ Template pod }
+			Kind     string
+			Metadata struct{ Name string }
 		}
-		if err := part.Decode(&object); err != nil {
-			t.Fatalf("%s has no %s: %v", path, kind, err)
+		if err := node.Decode(&object); err != nil {
+			t.Fatal(err)
 		}
-		if object.Kind == kind {
-			return object.Spec.Template
+		if object.Kind == kind && object.Metadata.Name == name {
+			if err := node.Decode(into); err != nil {
+				t.Fatal(err)
+			}
+			return
 		}
 	}
 }
 
+// podOf is the pod of an object.
+func podOf(t *testing.T, path, kind, name string) pod {
+	t.Helper()
+	var object struct{ Spec struct{ Template pod } }
+	objectOf(t, path, kind, name, &object)
+	return object.Spec.Template
+}
+
+// The pods of deploy/.
+func consumerPod(t *testing.T) pod {
+	t.Helper()
+	return podOf(t, "kubernetes.yaml", "Deployment", "standings")
+}
+func readerPod(t *testing.T) pod {
+	t.Helper()
+	return podOf(t, "kubernetes.yaml", "Deployment", "standings-api")
+}
+func rebuildPod(t *testing.T) pod {
+	t.Helper()
+	return podOf(t, "kubernetes-rebuild.yaml", "Job", "") // each gets a name of its own
+}
+
+// nameLabel says whose pod it is.
+const nameLabel = "app.kubernetes.io/name"
+
 // No password is in a manifest, to be changed there and forgotten; no image is whatever is
 // the latest; and nobody but who has to can talk to the pods.
 func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
-	kinds := map[string]int{}
+	kinds, confined := map[string]int{}, map[string]bool{}
 	for _, path := range []string{"kubernetes.yaml", "kubernetes-rebuild.yaml"} {
 		text, err := os.ReadFile("../../deploy/" + path)
 		if err != nil {
@@ -63,6 +116,7 @@ func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
 				Spec struct {
 					PolicyTypes []string `yaml:"policyTypes"`
 					PodSelector struct {
+						MatchLabels      map[string]string           `yaml:"matchLabels"`
 						MatchExpressions []struct{ Values []string } `yaml:"matchExpressions"`
 					} `yaml:"podSelector"`
 				}
@@ -78,61 +132,168 @@ func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
 			if object.Kind != "NetworkPolicy" {
 				continue
 			}
-			if p := object.Spec; len(p.PolicyTypes) != 2 || len(p.PodSelector.MatchExpressions) != 1 ||
-				!reflect.DeepEqual(p.PodSelector.MatchExpressions[0].Values, []string{"standings", "standings-rebuild"}) {
+			p := object.Spec
+			if !reflect.DeepEqual(p.PolicyTypes, []string{"Ingress", "Egress"}) {
 				t.Errorf("%+v", p)
+			}
+			of := []string{p.PodSelector.MatchLabels[nameLabel]}
+			for _, e := range p.PodSelector.MatchExpressions {
+				of = e.Values
+			}
+			for _, name := range of {
+				confined[name] = true
 			}
 		}
 	}
-	if kinds["Secret"] != 0 || kinds["NetworkPolicy"] != 1 {
+	if kinds["Secret"] != 0 {
 		t.Errorf("%v", kinds)
 	}
-	for _, p := range []pod{podOf(t, "kubernetes.yaml", "Deployment"), podOf(t, "kubernetes-rebuild.yaml", "Job")} {
+	for _, p := range []pod{consumerPod(t), readerPod(t), rebuildPod(t)} {
+		if name := p.Metadata.Labels[nameLabel]; !confined[name] {
+			t.Errorf("no NetworkPolicy is for the pods of %s", name)
+		}
 		if image := p.Spec.Containers[0].Image; image != "${IMAGE}" {
 			t.Errorf("the image %s is named otherwise than by the variable that has its version and digest", image)
 		}
 	}
-	if spread := podOf(t, "kubernetes.yaml", "Deployment").Spec.Spread; len(spread) != 2 {
-		t.Errorf("%d topology spread constraints", len(spread))
+	for _, p := range []pod{consumerPod(t), readerPod(t)} {
+		if len(p.Spec.Spread) != 2 {
+			t.Errorf("%s: %d topology spread constraints", p.Metadata.Labels[nameLabel], len(p.Spec.Spread))
+		}
 	}
 }
 
 // The Job has what the consumers have: else it reads other settings, or can't start.
 func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
-	consumer, rebuild := podOf(t, "kubernetes.yaml", "Deployment"), podOf(t, "kubernetes-rebuild.yaml", "Job")
-	const name = "app.kubernetes.io/name"
-	if label := rebuild.Metadata.Labels[name]; label == "" || label == consumer.Metadata.Labels[name] {
-		t.Errorf("%s %q: the Deployment and the disruption budget would count the Job's pod", name, label)
+	consumer, rebuild := consumerPod(t), rebuildPod(t)
+	if label := rebuild.Metadata.Labels[nameLabel]; label == "" || label == consumer.Metadata.Labels[nameLabel] {
+		t.Errorf("%s %q: the Deployment and the disruption budget would count the Job's pod", nameLabel, label)
 	}
 	for _, p := range []*pod{&consumer, &rebuild} {
 		c := &p.Spec.Containers[0]
 		if code, _, stderr := execute(t, nil, append(c.Args, "--help")...); code != 0 {
 			t.Errorf("%v: exit code %d: %s", c.Args, code, stderr)
 		}
-		c.Args, p.Metadata.Labels, p.Spec.Spread = nil, nil, nil // a Job has one pod
+		c.Args, p.Metadata.Labels, p.Spec.Spread = nil, nil, nil                    // a Job has one pod,
+		p.Spec.Grace, c.Ports, c.LivenessProbe, c.ReadinessProbe = 0, nil, nil, nil // and serves nothing
 	}
 	if !reflect.DeepEqual(consumer, rebuild) {
 		t.Errorf("%+v\n%+v", consumer, rebuild)
 	}
 }
 
-// The unit of systemd confines the process, and gives a password as operations.md says: by
-// LoadCredential, in a file that its setting names.
-func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../deploy/standings.service")
+// Readers are the consumers with another command, on ports that the probes and the Service reach,
+// and with the rights of a reader: their settings are those that there are.
+func TestTheManifestOfTheAPIServesWhatItsServiceReaches(t *testing.T) {
+	consumer, reader := consumerPod(t), readerPod(t)
+	c := reader.Spec.Containers[0]
+	if code, _, stderr := execute(t, nil, append(c.Args, "--help")...); code != 0 || c.Args[0] != "serve" {
+		t.Errorf("%v: exit code %d: %s", c.Args, code, stderr)
+	}
+	if same := consumer.Spec.Containers[0]; !reflect.DeepEqual(c.LivenessProbe, same.LivenessProbe) ||
+		!reflect.DeepEqual(c.ReadinessProbe, same.ReadinessProbe) || !reflect.DeepEqual(c.SecurityContext, same.SecurityContext) ||
+		!reflect.DeepEqual(reader.Spec.SecurityContext, consumer.Spec.SecurityContext) {
+		t.Errorf("%+v\n%+v", c, same)
+	}
+	var environ []string
+	for _, e := range c.Env {
+		if strings.HasSuffix(e.Name, "_FILE") && !slices.ContainsFunc(c.VolumeMounts, func(m map[string]any) bool {
+			return filepath.Dir(e.Value) == m["mountPath"] && m["subPath"] == nil // else it isn't renewed with its Secret
+		}) {
+			t.Errorf("%s is %s, and nothing is mounted there", e.Name, e.Value)
+		}
+		if !strings.HasSuffix(e.Name, "PASSWORD_FILE") { // which is read with the configuration
+			environ = append(environ, e.Name+"="+e.Value)
+		}
+	}
+	var all struct{ Data map[string]string }
+	objectOf(t, "kubernetes.yaml", "ConfigMap", "standings", &all)
+	cfg := filepath.Join(t.TempDir(), "standings.yaml")
+	// What is mounted isn't here.
+	text := regexp.MustCompile(`(?m)^ *(tls|password_file):.*\n`).ReplaceAllString(all.Data["standings.yaml"], "")
+	if err := os.WriteFile(cfg, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := config.Load(cfg, environ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide, err := os.ReadFile("../../docs/operations.md")
+	if l.Config.Redis.Username != "boards" || l.Config.API.TokensFile == "" {
+		t.Errorf("a reader goes to Redis as %s, and its tokens are %q", l.Config.Redis.Username, l.Config.API.TokensFile)
+	}
+	if end := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds)*time.Second + l.Config.ShutdownTimeout; time.Duration(reader.Spec.Grace)*time.Second <= end {
+		t.Errorf("an end takes up to %v, and is given %d s", end, reader.Spec.Grace)
+	}
+	ports := map[string]string{}
+	for _, p := range c.Ports {
+		ports[p.Name] = fmt.Sprintf(":%d", p.ContainerPort)
+	}
+	var service struct {
+		Spec struct {
+			Selector map[string]string
+			Ports    []struct {
+				TargetPort string `yaml:"targetPort"`
+			}
+		}
+	}
+	objectOf(t, "kubernetes.yaml", "Service", "standings-api", &service)
+	if s := service.Spec; !reflect.DeepEqual(s.Selector, reader.Metadata.Labels) || len(s.Ports) != 1 || ports[s.Ports[0].TargetPort] != l.Config.API.Listen {
+		t.Errorf("the Service %+v doesn't reach %s of %v", s, l.Config.API.Listen, reader.Metadata.Labels)
+	}
+	if ports["ops"] != l.Config.Listen {
+		t.Errorf("probes ask %s, and %s answers", ports["ops"], l.Config.Listen)
+	}
+}
+
+// directives are those of a unit of systemd, also those that wait for their # to be taken away.
+func directives(t *testing.T, unit string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/" + unit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := map[string][]string{} // by directive; a line that waits for its # to be taken away, too
+	set := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		if key, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "="); ok && !strings.Contains(key, " ") {
 			set[key] = append(set[key], value)
 		}
 	}
+	return set
+}
+
+// The API's process is confined as a consumer's is, and its settings are those that there are.
+func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
+	consumer, reader := directives(t, "standings.service"), directives(t, "standings-api.service")
+	args := strings.Fields(reader["ExecStart"][0])
+	if code, _, stderr := execute(t, nil, append(args[1:], "--help")...); code != 0 || args[1] != "serve" {
+		t.Errorf("%v: exit code %d: %s", args, code, stderr)
+	}
+	var environ []string
+	for _, e := range reader["Environment"] {
+		if !strings.Contains(e, "%d/") { // a file that systemd makes
+			environ = append(environ, e)
+		}
+	}
+	if l, err := config.Load("", environ); err != nil || l.Config.API.Listen == config.Off {
+		t.Errorf("%v: %v", environ, err)
+	}
+	for _, own := range []string{"Description", "ExecStart", "Environment", "LoadCredential", "SupplementaryGroups", "MemoryMax"} {
+		delete(consumer, own)
+		delete(reader, own)
+	}
+	if !reflect.DeepEqual(consumer, reader) {
+		t.Errorf("%v\n%v", consumer, reader)
+	}
+}
+
+// The unit of systemd confines the process, and gives a password as operations.md says: by
+// LoadCredential, in a file that its setting names.
+func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := directives(t, "standings.service")
 	for key, want := range map[string][]string{
 		"SystemCallFilter":        {"@system-service", "~@privileged @resources"}, // the second takes away of the first
 		"SystemCallErrorNumber":   {"EPERM"},

@@ -21,7 +21,7 @@ func opened(t *testing.T, notReady func() []Reason) (address string, d *door) {
 	t.Helper()
 	s, err := Listen(t.Context(), Config{
 		Listen: "127.0.0.1:0", EndWithin: time.Second, Metrics: prometheus.NewRegistry(), Log: zap.NewNop(),
-		NotReady: notReady, Broken: func() []Reason { return nil },
+		NotReady: notReady, Warnings: func() []Reason { return nil }, Broken: func() []Reason { return nil },
 	})
 	require.NoError(t, err)
 	var running sync.WaitGroup

@@ -43,7 +43,7 @@ func FuzzNoRequestMakesTheProcessFail(f *testing.F) {
 		}
 		return nil
 	}
-	h := handler(Config{NotReady: state, Broken: state, Metrics: metrics, Log: zap.NewNop()})
+	h := handler(Config{NotReady: state, Warnings: state, Broken: state, Metrics: metrics, Log: zap.NewNop()})
 	f.Fuzz(func(t *testing.T, text []byte, isBad bool) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {

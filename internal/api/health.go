@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 )
 
-// Reason is why a process isn't ready, or is broken.
+// Reason is why a process isn't ready, or is broken, or what it warns of.
 type Reason struct {
 	Reason    string `json:"reason"`              // a word that doesn't change, for programs
 	Cause     string `json:"cause,omitempty"`     // of waiting, another such word
@@ -22,6 +23,18 @@ type health struct {
 	Healthy *bool    `json:"healthy,omitempty"`
 	Ready   *bool    `json:"ready,omitempty"`
 	Reasons []Reason `json:"reasons"`
+	// Warnings are what should be put right, and keeps the process from none of its work.
+	Warnings []Reason `json:"warnings,omitempty"`
+}
+
+// ReadyGauge is standings_ready.
+func ReadyGauge(notReady func() []Reason) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_ready", Help: "1 while /readyz reports ready, else 0."}, func() float64 {
+		if len(notReady()) > 0 {
+			return 0
+		}
+		return 1
+	})
 }
 
 // scrapes is how many are answered at a time: a scraper that is retried mustn't take
@@ -38,7 +51,7 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := c.NotReady()
 		yes := len(reasons) == 0
-		answer(w, yes, health{Ready: &yes, Reasons: reasons})
+		answer(w, yes, health{Ready: &yes, Reasons: reasons, Warnings: c.Warnings()})
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
 		// What is known is reported: one metric that fails isn't a reason to know nothing.

@@ -2,7 +2,7 @@
 // people, and its metrics.
 //
 //	GET /healthz   200 while the process works; 503 if only a restart helps
-//	GET /readyz    200 if it does all of its work; 503 with the reasons if not
+//	GET /readyz    200 if it does all of its work; 503 with the reasons if not; warnings besides
 //	GET /metrics   for Prometheus
 //
 // The port is open before anything else is reached and closes after everything has
@@ -29,6 +29,8 @@ type Config struct {
 	Listen string // host:port; without a host on all addresses, port 0 is any free one
 	// NotReady are the reasons for which the process isn't ready, none if it is.
 	NotReady func() []Reason
+	// Warnings are what /readyz shows besides, whatever it answers.
+	Warnings func() []Reason
 	// Broken are the reasons for which only a restart helps.
 	Broken func() []Reason
 	// EndWithin is how long answers under way are waited for at the end.

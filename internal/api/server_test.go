@@ -22,13 +22,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // port is a server under test.
 type port struct {
-	t       *testing.T
-	server  *Server
-	notYet  atomic.Pointer[[]Reason]
-	broken  atomic.Pointer[[]Reason]
-	metrics *prometheus.Registry
-	client  *http.Client
-	end     func() error
+	t        *testing.T
+	server   *Server
+	notYet   atomic.Pointer[[]Reason]
+	broken   atomic.Pointer[[]Reason]
+	warnings []Reason
+	metrics  *prometheus.Registry
+	client   *http.Client
+	end      func() error
 }
 
 const endWithin = 300 * time.Millisecond
@@ -41,7 +42,7 @@ func open(t *testing.T) *port {
 	var err error
 	p.server, err = Listen(t.Context(), Config{
 		Listen: "127.0.0.1:0", Metrics: p.metrics, Log: zap.NewNop(), EndWithin: endWithin,
-		NotReady: func() []Reason { return *p.notYet.Load() }, Broken: func() []Reason { return *p.broken.Load() },
+		NotReady: func() []Reason { return *p.notYet.Load() }, Broken: func() []Reason { return *p.broken.Load() }, Warnings: func() []Reason { return p.warnings },
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,6 +106,19 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	}, h.Reasons, "a reason of the process has no partition")
 	require.Contains(t, answer.body, "\n  ", "people read it, too")
 	require.Contains(t, answer.body, "<gone>")
+}
+
+// What is to be put right keeps nobody from asking this process.
+func TestAWarningLeavesTheProcessReady(t *testing.T) {
+	p := open(t)
+	p.warnings = []Reason{{Reason: "tokens", What: "line 2 isn't a name and a token", Remedy: "put the file right"}}
+	answer := p.get(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusOK, answer.code)
+	require.JSONEq(t, `{"ready":true,"reasons":[],"warnings":[{"reason":"tokens","what":"line 2 isn't a name and a token","remedy":"put the file right"}]}`, answer.body)
+	p.notYet.Store(&[]Reason{{Reason: "redis"}})
+	answer = p.get(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, answer.code)
+	require.Contains(t, answer.body, "line 2 isn't")
 }
 
 func TestHealthIsNotReadiness(t *testing.T) {

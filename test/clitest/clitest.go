@@ -2,7 +2,10 @@
 package clitest
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,6 +26,26 @@ func Execute(t *testing.T, command func(*cli.Program) *cobra.Command, environ []
 	p := &cli.Program{Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
 	code = p.Run(t.Context(), p.Root("unknown", command(p)), args)
 	return code, out.String(), errs.String()
+}
+
+// Watched is a command with --watch that writes to a pipe, ten times a second at most. interrupt ends
+// it, as SIGINT does, and returns its exit code.
+func Watched(t *testing.T, command func(*cli.Program) *cobra.Command, environ []string, args ...string) (lines *bufio.Scanner, interrupt func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		p := &cli.Program{Environ: environ, Stdout: w, Stderr: io.Discard}
+		ended <- p.Run(ctx, p.Root("unknown", command(p)), append(args, "--watch", "--every", "100ms"))
+		_ = w.Close()
+	}()
+	return bufio.NewScanner(r), func() int {
+		cancel()
+		_, _ = io.Copy(io.Discard, r)
+		return <-ended
+	}
 }
 
 // Config writes a configuration file and returns its path.

@@ -77,7 +77,7 @@ func TestNoDocumentNamesASettingThatDoesNotExist(t *testing.T) {
 			keys[section] = true
 		}
 	}
-	key := regexp.MustCompile("`((?:kafka|redis|periods|event|log)\\.[a-z_.-]*[a-z])(?::[^`]*)?`")
+	key := regexp.MustCompile("`((?:kafka|redis|periods|event|log|api)\\.[a-z_.-]*[a-z])(?::[^`]*)?`")
 	variable := regexp.MustCompile(Prefix + `[A-Z0-9_]*[A-Z0-9]`)
 	seen := 0
 	for path, text := range documents(t) {
@@ -101,7 +101,7 @@ func TestNoDocumentNamesASettingThatDoesNotExist(t *testing.T) {
 
 // Every block of YAML in a document that has settings is a configuration.
 func TestTheConfigurationsInDocumentsAreValid(t *testing.T) {
-	sections := []string{"kafka:", "redis:", "periods:", "event:", "log:"}
+	sections := []string{"kafka:", "redis:", "periods:", "event:", "log:", "api:"}
 	seen := 0
 	for path, text := range documents(t) {
 		blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)

@@ -28,8 +28,8 @@ func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "healthcheck",
 		Short: "Ask a running consumer whether it is healthy, or ready",
-		Long: `Asks the consumer run of this machine or container, at the port of listen, for
-/healthz: whether it works. With --ready it asks for /readyz: whether it does all of
+		Long: `Asks the consumer run or serve of this machine or container, at the port of listen,
+for /healthz: whether it works. With --ready it asks for /readyz: whether it does all of
 its work, and if not, why. Prints the answer; the exit code is 0 for yes and 1 for no,
 or for no answer.`,
 		Example: `  consumer healthcheck

@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/cmd/consumer/version"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/ingest"
@@ -38,14 +38,15 @@ type operations struct {
 
 // openOperations opens the port and serves it until close. A port that can't be opened
 // is an error; one that breaks later is logged, and the work goes on.
-func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, beside ...prometheus.Collector) (*operations, error) {
+func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
 		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), bans: new(bansCollector), has: new(masters), stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken, Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, append(beside, o.points, o.boards, o.memory, o.has, o.bans)...), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: port.Warnings, Broken: o.broken,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.has, o.bans), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -90,13 +91,7 @@ func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snap
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.New(stats, now),
 		poolCollector{client}, gaugeOf("windows_max", "max_windows: an event that would open one more is a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
-		gaugeOf("ready", "1 while /readyz reports ready, else 0.", func() float64 {
-			if len(notReady()) > 0 {
-				return 0
-			}
-			return 1
-		}),
-		buildInfo(),
+		api.ReadyGauge(notReady), version.Metric(),
 	)
 	all.MustRegister(beside...)
 	return all
@@ -104,15 +99,6 @@ func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snap
 
 func gaugeOf(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_" + name, Help: help}, value)
-}
-
-// buildInfo is always 1; what it says is in its labels.
-func buildInfo() prometheus.Collector {
-	build, revision := version.Build()
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "standings_build_info", Help: "1; the labels have the build.",
-		ConstLabels: prometheus.Labels{"version": build, "revision": revision, "goversion": runtime.Version()},
-	}, func() float64 { return 1 })
 }
 
 // poolCollector shows the connections to Redis.

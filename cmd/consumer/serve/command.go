@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/cmd/consumer/version"
 	"github.com/standings/standings/internal/api"
 )
 
@@ -57,10 +58,11 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	var reasons atomic.Pointer[[]api.Reason]
 	reasons.Store(&[]api.Reason{{Reason: "starting", What: "Redis hasn't been asked yet", Remedy: "none is needed"}})
 	all := prometheus.NewRegistry()
-	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), port)
+	notReady := func() []api.Reason { return *reasons.Load() }
+	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), port, api.ReadyGauge(notReady), version.Metric())
 	ops, err := api.Listen(ctx, api.Config{
 		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, Metrics: all, Log: log,
-		NotReady: func() []api.Reason { return *reasons.Load() }, Broken: func() []api.Reason { return nil },
+		NotReady: notReady, Warnings: port.Warnings, Broken: func() []api.Reason { return nil },
 	})
 	if err != nil {
 		return err
@@ -92,11 +94,6 @@ func (p *Port) notReady(ctx context.Context, cfg *config.Config) []api.Reason {
 	defer cancel()
 	if err := p.reader.Answers(ctx); err != nil {
 		all = append(all, api.Reason{Reason: "redis", What: clients.ExplainRedis(ctx, err, cfg).Error(), Remedy: "see that Redis can be reached; requests are answered again once it can"})
-	}
-	if p.tokens != nil {
-		if err := p.tokens.Err(); err != nil {
-			all = append(all, api.Reason{Reason: "tokens", What: err.Error(), Remedy: "put the file right: until then the tokens that were read last count"})
-		}
 	}
 	return all
 }

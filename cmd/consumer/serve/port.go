@@ -29,7 +29,7 @@ const connectionsFor = 16
 type Port struct {
 	metrics *v1.Metrics
 	reader  *reading.Reader // nil where there is no port
-	tokens  *v1.Tokens
+	files   []*tokensFile
 	addr    net.Addr
 	close   func()
 }
@@ -42,16 +42,20 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	if cfg.API.Listen == config.Off {
 		return p, nil
 	}
+	var tokens *v1.Tokens
 	if cfg.API.TokensFile != "" {
-		tokens, err := v1.OpenTokens(cfg.API.TokensFile)
-		if err != nil {
+		var err error
+		if tokens, err = v1.OpenTokens(cfg.API.TokensFile); err != nil {
 			return nil, errors.Join(errors.New("api.tokens_file"), err)
 		}
-		p.tokens = tokens
+		p.files = append(p.files, &tokensFile{"api.tokens_file", tokens, nil})
 	}
 	banning, err := openBans(cfg, desk)
 	if err != nil {
 		return nil, err
+	}
+	if banning.Tokens != nil {
+		p.files = append(p.files, &tokensFile{"api.bans_tokens_file", banning.Tokens, nil})
 	}
 	r, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
@@ -62,7 +66,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		return nil, err
 	}
 	handler := v1.New(v1.Config{
-		Reader: p.reader, Tokens: p.tokens, Bans: banning, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
+		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
 		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
@@ -74,7 +78,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		return nil, err
 	}
 	p.addr = server.Addr()
-	log.Info("API's port open", zap.Stringer("address", p.addr), zap.Bool("tokens", p.tokens != nil), zap.Bool("bans", banning.Off == ""))
+	log.Info("API's port open", zap.Stringer("address", p.addr), zap.Bool("tokens", tokens != nil), zap.Bool("bans", banning.Off == ""))
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -82,6 +86,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 			log.Error("the API's port is closed; the process goes on without it", zap.Error(err))
 		}
 	})
+	running.Go(func() { p.watchTokens(serving, log) })
 	p.close = func() {
 		handler.EndStreams()
 		stop()

@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -21,6 +24,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
+	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
@@ -105,6 +109,8 @@ func TestBoardsAreServedWithRedisAlone(t *testing.T) {
 		}, 20*time.Second, 5*time.Millisecond)
 		_, metrics := get(t, s.operations+"/metrics")
 		require.Contains(t, metrics, `standings_api_requests_total{operation="listStandings",status="200"} 1`)
+		require.Contains(t, metrics, "standings_ready 1\n")
+		require.Contains(t, metrics, "standings_build_info{")
 		require.NoError(t, s.end())
 	}
 }
@@ -160,6 +166,75 @@ func TestATokenIsNeededWhereThereIsAFile(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	status, _ = get(t, s.api+"/v1/boards", "0123456789abcdef")
 	require.Equal(t, http.StatusOK, status)
+}
+
+// Boards are served as before meanwhile: an orchestrator isn't to take the process for one that can't.
+func TestTokensThatCannotBeReadAnyMoreAreAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		core, logged := observer.New(zap.InfoLevel)
+		p := &Port{metrics: v1.NewMetrics()}
+		for _, setting := range []string{"api.tokens_file", "api.bans_tokens_file"} {
+			path := filepath.Join(dir, setting)
+			require.NoError(t, os.WriteFile(path, []byte("shop 0123456789abcdef\n"), 0o600))
+			tokens, err := v1.OpenTokens(path)
+			require.NoError(t, err)
+			p.files = append(p.files, &tokensFile{setting, tokens, nil})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer cancel()
+		watching.Go(func() { p.watchTokens(ctx, zap.New(core)) })
+		unreadable := func(setting string) float64 {
+			all := prometheus.NewRegistry()
+			all.MustRegister(p.metrics)
+			families, err := all.Gather()
+			require.NoError(t, err)
+			for _, f := range families {
+				for _, m := range f.GetMetric() {
+					if f.GetName() == "standings_api_tokens_unreadable" && m.GetLabel()[0].GetValue() == setting {
+						return m.GetGauge().GetValue()
+					}
+				}
+			}
+			t.Fatal("there is no such metric")
+			return 0
+		}
+		look := func() { // at the file, and a second time, which isn't logged again
+			time.Sleep(2*v1.TokensEvery + time.Second)
+			synctest.Wait()
+		}
+		look()
+		require.Empty(t, p.Warnings())
+		require.Empty(t, logged.All())
+
+		bad := filepath.Join(dir, "api.bans_tokens_file")
+		require.NoError(t, os.WriteFile(bad, []byte("tool s3cret\n"), 0o600))
+		look()
+		warnings := p.Warnings()
+		require.Len(t, warnings, 1)
+		require.Equal(t, "tokens", warnings[0].Reason)
+		require.Contains(t, warnings[0].What, "api.bans_tokens_file: ")
+		require.Contains(t, warnings[0].What, "line 1: a token has at least 16 characters")
+		require.InDelta(t, 1, unreadable("api.bans_tokens_file"), 0)
+		require.InDelta(t, 0, unreadable("api.tokens_file"), 0)
+		require.Equal(t, 1, logged.FilterMessage("couldn't read a file of tokens; those that were read last count").Len())
+
+		require.NoError(t, os.Remove(bad)) // another cause
+		look()
+		require.Len(t, p.Warnings(), 1)
+		require.Equal(t, 2, logged.FilterLevelExact(zap.WarnLevel).Len())
+
+		require.NoError(t, os.WriteFile(bad, []byte("tool 0123456789abcdef0\n"), 0o600))
+		look()
+		require.Empty(t, p.Warnings())
+		require.InDelta(t, 0, unreadable("api.bans_tokens_file"), 0)
+		require.Equal(t, 1, logged.FilterMessage("the file of tokens can be read again").Len())
+		for _, entry := range logged.All() {
+			require.NotContains(t, fmt.Sprint(entry.ContextMap()), "s3cret")
+		}
+	})
 }
 
 func TestNobodyIsBannedWhereThereIsNoKafka(t *testing.T) {

@@ -1,12 +1,9 @@
 package status
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,25 +18,6 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// piped is status --watch that writes to a pipe.
-func piped(t *testing.T, environ []string, flags ...string) (lines *bufio.Scanner, interrupt func() int) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	r, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		p := &cli.Program{Environ: environ, Stdout: w, Stderr: io.Discard}
-		ended <- p.Run(ctx, p.Root("unknown", Command(p)), append([]string{"status", "--watch", "--every", "100ms"}, flags...))
-		_ = w.Close()
-	}()
-	return bufio.NewScanner(r), func() int {
-		cancel()
-		_, _ = io.Copy(io.Discard, r)
-		return <-ended
-	}
-}
-
 // aHalt has a worker halt on a prefix of the test's own, and kafka is where none is.
 func aHalt(t *testing.T) (w *clitest.Standings, environ []string, kafka string) {
 	t.Helper()
@@ -50,7 +28,7 @@ func aHalt(t *testing.T) (w *clitest.Standings, environ []string, kafka string) 
 
 func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
 	w, environ, kafka := aHalt(t)
-	lines, interrupt := piped(t, environ)
+	lines, interrupt := clitest.Watched(t, Command, environ, "status")
 	until := func(last string) (text string) {
 		for !strings.Contains(text, last) && lines.Scan() {
 			text += lines.Text() + "\n"
@@ -73,7 +51,7 @@ func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
 
 func TestWatchedStatusIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 	w, environ, _ := aHalt(t)
-	lines, interrupt := piped(t, environ, "--json")
+	lines, interrupt := clitest.Watched(t, Command, environ, "status", "--json")
 	for _, want := range []string{health.StateHalted, health.StateRunning} {
 		lines.Scan()
 		var r report

@@ -1,9 +1,7 @@
 package top
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,28 +22,9 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// piped is top --watch that writes to a pipe.
-func piped(t *testing.T, environ []string, args ...string) (lines *bufio.Scanner, interrupt func() int) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	r, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		p := &cli.Program{Environ: environ, Stdout: w, Stderr: io.Discard}
-		ended <- p.Run(ctx, p.Root("unknown", Command(p)), append([]string{"top", "--watch", "--every", "100ms"}, args...))
-		_ = w.Close()
-	}()
-	return bufio.NewScanner(r), func() int {
-		cancel()
-		_, _ = io.Copy(io.Discard, r)
-		return <-ended
-	}
-}
-
 func TestAWatchedBoardIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 	b := aBoard(t)
-	lines, interrupt := piped(t, b.Environ, "global", "weekly", "--window", clitest.Window, "--json")
+	lines, interrupt := clitest.Watched(t, Command, b.Environ, "top", "global", "weekly", "--window", clitest.Window, "--json")
 	for look, want := range []int64{99, 100, 101} {
 		if look > 0 {
 			b.Add(t, "global", clitest.Member("Tanubo", 1, "2100-03-11T00:00:00Z"))
@@ -68,7 +47,7 @@ func TestAWatchedBoardIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 
 func TestAWatchedBoardIsWrittenAgainAsTextAfterAnEmptyLine(t *testing.T) {
 	b := aBoard(t)
-	lines, interrupt := piped(t, b.Environ, "global", "weekly", "--window", clitest.Window, "--limit", "1")
+	lines, interrupt := clitest.Watched(t, Command, b.Environ, "top", "global", "weekly", "--window", clitest.Window, "--limit", "1")
 	until := func(last string) (text string) {
 		for !strings.HasSuffix(text, last+"\n") && lines.Scan() {
 			text += lines.Text() + "\n"

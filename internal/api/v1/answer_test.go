@@ -302,6 +302,12 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 	require.Equal(t, http.StatusOK, from("10.0.0.1:4").status)
 	require.InDelta(t, 5, testutil.ToFloat64(f.config.Metrics.requests.WithLabelValues("getWindow", "200")), 0)
 	require.InDelta(t, 2, testutil.ToFloat64(f.config.Metrics.requests.WithLabelValues("getWindow", "429")), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(f.config.Metrics.shed.WithLabelValues("requests", "all")), 0)
+	refused := 0.0
+	for _, o := range operations {
+		refused += testutil.ToFloat64(f.config.Metrics.requests.WithLabelValues(o.id, "429"))
+	}
+	require.InDelta(t, refused, testutil.ToFloat64(f.config.Metrics.shed.WithLabelValues("requests", "client")), 0)
 }
 
 func TestARedisThatIsAwayIsAProblemThatSaysNothingOfItself(t *testing.T) {

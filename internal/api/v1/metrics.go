@@ -1,6 +1,7 @@
 package v1
 
-// What is asked and how it is answered, by operation and status: both are few. Streams are counted
+// What is asked and how it is answered, by operation and status: both are few; and what is refused
+// for lack of room. Streams are counted
 // by how many are open, by what they were sent, and by how often Redis was read for them: a request
 // that opens one counts among the others once it has ended, without how long it took.
 
@@ -19,7 +20,11 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 
+	shed       *prometheus.CounterVec
+	unreadable *prometheus.GaugeVec
+
 	streams     prometheus.Gauge
+	streamsMax  prometheus.Gauge
 	events      *prometheus.CounterVec
 	streamReads prometheus.Counter
 }
@@ -34,8 +39,17 @@ func NewMetrics() *Metrics {
 			Name: "standings_api_request_seconds", Help: "How long requests to the API took, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
+		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "standings_api_shed_total", Help: "Requests to the API that were refused for lack of room, by what there is no more of (requests; streams; shown, different boards and members that are streamed) and whose limit it is: all (status 503) or client (429).",
+		}, []string{"of", "limit"}),
+		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens can't be read or isn't right, by its setting: the tokens that were read last count.",
+		}, []string{"file"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "standings_api_streams", Help: "Streams of the API that are open.",
+		}),
+		streamsMax: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "standings_api_streams_max", Help: "api.streams: one more is refused.",
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "standings_api_stream_events_total", Help: "Events that streams were sent: snapshot, change or problem.",
@@ -50,6 +64,14 @@ func NewMetrics() *Metrics {
 			m.seconds.WithLabelValues(o.id)
 		}
 	}
+	for _, of := range []string{ofRequests, ofStreams, ofShown} {
+		for _, limit := range []string{limitAll, limitClient} {
+			m.shed.WithLabelValues(of, limit)
+		}
+	}
+	for _, file := range []string{"api.tokens_file", "api.bans_tokens_file"} {
+		m.unreadable.WithLabelValues(file)
+	}
 	for _, event := range live.Events {
 		m.events.WithLabelValues(event)
 	}
@@ -63,6 +85,34 @@ func (m *Metrics) answered(o *operation, status int, took time.Duration) {
 	}
 }
 
+// What there may be no more of, and whose limit that is.
+const (
+	ofRequests  = "requests"
+	ofStreams   = "streams"
+	ofShown     = "shown"
+	limitAll    = "all"
+	limitClient = "client"
+)
+
+// refused counts a request that there is no room for, and returns the problem that it gets.
+func (m *Metrics) refused(of string, p *problem) *problem {
+	limit := limitAll
+	if p.word == tooMany {
+		limit = limitClient
+	}
+	m.shed.WithLabelValues(of, limit).Inc()
+	return p
+}
+
+// TokensRead notes whether a file of tokens, by its setting, could be read.
+func (m *Metrics) TokensRead(setting string, ok bool) {
+	value := 1.0
+	if ok {
+		value = 0
+	}
+	m.unreadable.WithLabelValues(setting).Set(value)
+}
+
 // streamOpened counts a stream until it is closed.
 func (m *Metrics) streamOpened() (closed func()) {
 	m.streams.Inc()
@@ -74,7 +124,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.streams, m.events, m.streamReads}
+	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads}
 }
 
 // Describe names what is reported.

@@ -114,6 +114,7 @@ func New(c Config) *API {
 		Config: c, mux: http.NewServeMux(),
 		requests: newLimit(c.Requests, "requests are being answered"), streams: newLimit(c.Streams, "streams are open"),
 	}
+	c.Metrics.streamsMax.Set(float64(c.Streams))
 	a.live = live.New(live.Config{Sources: max(1, c.Streams/streamsOfSource), Problem: a.streamProblem, Counted: c.Metrics.streamRead})
 	a.log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, 10, 100)
@@ -181,13 +182,13 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 			return
 		}
 	}
-	room := a.requests
+	room, of := a.requests, ofRequests
 	if o.lasts {
-		room = a.streams
+		room, of = a.streams, ofStreams
 	}
 	leave, p := room.enter(clientOf(r, holder))
 	if p != nil {
-		p.write(seen)
+		a.Metrics.refused(of, p).write(seen)
 		return
 	}
 	defer leave()

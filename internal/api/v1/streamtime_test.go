@@ -440,6 +440,12 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		}
 		a = from(w("global")+"/stream", "10.0.0.9:1")
 		require.Equal(t, http.StatusServiceUnavailable, a.status)
+		require.InDelta(t, 8, testutil.ToFloat64(s.config.Metrics.streamsMax), 0)
+		for _, of := range []string{"shown", "streams"} {
+			for _, limit := range []string{"client", "all"} {
+				require.InDelta(t, 1, testutil.ToFloat64(s.config.Metrics.shed.WithLabelValues(of, limit)), 0, of+" "+limit)
+			}
+		}
 		require.Contains(t, string(a.body), "8 streams are open")
 		require.Equal(t, http.StatusOK, from(w("global"), "10.0.0.1:1").status, "none of them is a request that is being answered")
 		for _, leave := range append(leave, first) {

@@ -17,11 +17,12 @@ import (
 	"time"
 )
 
+// TokensEvery is how often the file is looked at.
+const TokensEvery = 5 * time.Second
+
 const (
-	// tokensEvery is how often the file is looked at.
-	tokensEvery = 5 * time.Second
-	leastToken  = 16 // characters
-	mostTokens  = 1000
+	leastToken = 16 // characters
+	mostTokens = 1000
 )
 
 // Tokens are those of a file, a line each: a name for the log, and the token.
@@ -119,6 +120,14 @@ func (t *Tokens) Err() error {
 	return t.failed
 }
 
+// Look looks at the file now, also if nobody has asked, and returns what Err does then.
+func (t *Tokens) Look() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refresh(time.Now())
+	return t.failed
+}
+
 // holder is the name of whose token a request has. Every token is compared, each in a time that
 // doesn't depend on where it differs.
 func (t *Tokens) holder(r *http.Request) (string, *problem) {
@@ -127,7 +136,7 @@ func (t *Tokens) holder(r *http.Request) (string, *problem) {
 		return "", problemf(unauthorized, "send one of the tokens as Authorization: Bearer …")
 	}
 	t.mu.Lock()
-	if now := time.Now(); now.Sub(t.looked) > tokensEvery {
+	if now := time.Now(); now.Sub(t.looked) > TokensEvery {
 		t.refresh(now)
 	}
 	all := t.all

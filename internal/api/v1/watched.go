@@ -152,9 +152,9 @@ func (a *api) watch(of *watched, client string, s *stream) error {
 	s.watch, err = a.live.Watch(*of, client, s.interval, r.read)
 	switch {
 	case errors.Is(err, live.ErrFull):
-		return problemf(overloaded, "%d boards and members are streamed, and no more at a time", a.live.Sources).later()
+		return a.Metrics.refused(ofShown, problemf(overloaded, "%d boards and members are streamed, and no more at a time", a.live.Sources).later())
 	case errors.Is(err, live.ErrClient):
-		return problemf(tooMany, "this client streams half of the %d boards and members that can be streamed at a time", a.live.Sources).later()
+		return a.Metrics.refused(ofShown, problemf(tooMany, "this client streams half of the %d boards and members that can be streamed at a time", a.live.Sources).later())
 	case err != nil:
 		return problemf(unavailable, "the server ends").later()
 	}
