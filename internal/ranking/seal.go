@@ -21,6 +21,7 @@ type Sealing struct {
 	Listing  string        // as it was read of the shard; empty: the shard has none
 	As       string        // its listing on a shard that has it
 	Lateness time.Duration // how long after its end it takes events
+	Least    int64         // its least revision: that of another shard
 }
 
 // Sealed is what became of it.
@@ -89,7 +90,7 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 	for _, w := range windows {
 		shown, hidden := s.keys.Both(w.Name)
 		keys = append(keys, shown, hidden)
-		args = append(args, w.Name, w.Listing, w.As, w.Lateness.Milliseconds())
+		args = append(args, w.Name, w.Listing, w.As, w.Lateness.Milliseconds(), w.Least)
 	}
 	reply, err := s.Call(ctx, lua.Seal, keys, args...)
 	if err != nil {
@@ -135,9 +136,10 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 var ErrNotFinal = errors.New("it isn't final")
 
 // Unseal takes a window's seal back, on this shard, and returns the revision that it had: events
-// count in it again. The error is ErrNotFinal or ErrRebuilding where nothing was changed.
-func (s *Store) Unseal(ctx context.Context, window string) (revision int64, err error) {
-	reply, err := s.Call(ctx, lua.Unseal, []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild()}, window)
+// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal or
+// ErrRebuilding where nothing was changed.
+func (s *Store) Unseal(ctx context.Context, window string, until time.Time) (revision int64, err error) {
+	reply, err := s.Call(ctx, lua.Unseal, []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild()}, window, until.UnixMilli())
 	if err != nil {
 		return 0, fmt.Errorf("reopen %s: %w", window, err)
 	}
@@ -157,6 +159,83 @@ func (s *Store) Unseal(ctx context.Context, window string) (revision int64, err 
 		return 0, Unexpected(lua.Unseal, reply)
 	}
 	return revision, nil
+}
+
+// SealRecord is what a shard keeps of a window that was ever sealed.
+type SealRecord struct {
+	Revision int64
+	// Reopened: the seal was taken back, and until that time nothing is to seal it by itself.
+	Reopened time.Time
+}
+
+// Next is the revision that a seal now is.
+func (r SealRecord) Next() int64 {
+	if !r.Reopened.IsZero() {
+		return r.Revision + 1
+	}
+	return r.Revision
+}
+
+// SealRecords are those of some windows, by their names in the listing, of which the shard has one.
+func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]SealRecord, error) {
+	all := map[string]SealRecord{}
+	for names := range slices.Chunk(windows, listedAtOnce) {
+		texts, err := s.fields(ctx, s.keys.Final(), names)
+		if err != nil {
+			return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, err)
+		}
+		for i, text := range texts {
+			words := strings.Fields(text)
+			if len(words) < 2 {
+				continue
+			}
+			var r SealRecord
+			if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
+			}
+			if len(words) == 4 {
+				ms, err := strconv.ParseInt(words[3], 10, 64)
+				if err != nil {
+					return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
+				}
+				r.Reopened = time.UnixMilli(ms)
+			}
+			all[names[i]] = r
+		}
+	}
+	return all, nil
+}
+
+// fields are some of a hash's, empty where there is none.
+func (s *Store) fields(ctx context.Context, key string, names []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	reply, err := s.client.HMGet(ctx, key, names...).Result()
+	if err != nil {
+		return nil, s.explain(s.ofShard(err), "")
+	}
+	all := make([]string, len(reply))
+	for i, v := range reply {
+		all[i], _ = v.(string)
+	}
+	return all, nil
+}
+
+// StillFinal reports which of some windows, by their names in the listing, are final on the shard.
+func (s *Store) StillFinal(ctx context.Context, windows []string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for names := range slices.Chunk(windows, listedAtOnce) {
+		texts, err := s.fields(ctx, s.keys.Windows(), names)
+		if err != nil {
+			return nil, fmt.Errorf("read the windows listed under %q: %w", s.prefix, err)
+		}
+		for i, text := range texts {
+			if ListedRevision(text) > 0 {
+				all[names[i]] = true
+			}
+		}
+	}
+	return all, nil
 }
 
 // sealingKept is how long a ledger is kept of which no window is final: it may be that of a call

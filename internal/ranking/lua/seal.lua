@@ -7,7 +7,7 @@
 --       the windows took nothing any more
 --       then for each window: its name in the listing, its listing as it was read ('' where this
 --         shard has none), the listing that it has on a shard that has it, ms that it takes events
---         after its end
+--         after its end, and its least revision: what another shard was sealed with already
 --
 -- Returns one of
 --   {sealed, what each window is by now…}
@@ -53,14 +53,15 @@ local noted = false
 
 local all = {'sealed'}
 for i = 1, (#KEYS - 6) / 2 do
-  local name, seen, listing, lateness = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2], tonumber(ARGV[arg + 3])
-  arg = arg + 4
+  local name, seen, listing = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
+  local lateness, least = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+  arg = arg + 5
   local found = call('HGET', KEYS[4], name) or ''
   local first, last, rule, expires = string.match(listing, '^(%d+) (%d+) (.-)(%d+)$')
   local is = present(KEYS[5 + 2 * i], KEYS[6 + 2 * i])
-  local revision = string.match(found, ' =(%d+) ')
-  if revision then
-    all[i + 1] = tonumber(revision)
+  local revision = tonumber(string.match(found, ' =(%d+) ') or 0)
+  if revision > 0 and revision >= least then
+    all[i + 1] = revision
   elseif found ~= seen or not first or now >= tonumber(expires) then
     all[i + 1] = 'listing'
   elseif now <= tonumber(last) + lateness then
@@ -71,6 +72,7 @@ for i = 1, (#KEYS - 6) / 2 do
     local was, reopened = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) %d+(.*)$')
     revision = tonumber(was or 1)
     if reopened and reopened ~= '' then revision = revision + 1 end
+    revision = math.max(revision, least)
     if not noted then
       local counted = cjson.encode(call('HGETALL', KEYS[1]))
       call('HSET', KEYS[6], '@' .. instant, counted)
