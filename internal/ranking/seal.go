@@ -138,8 +138,8 @@ var ErrNotFinal = errors.New("it isn't final")
 // Unseal takes a window's seal back, on this shard, and returns the revision that it had: events
 // count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal or
 // ErrRebuilding where nothing was changed.
-func (s *Store) Unseal(ctx context.Context, window string, until time.Time) (revision int64, err error) {
-	reply, err := s.Call(ctx, lua.Unseal, []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild()}, window, until.UnixMilli())
+func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why string) (revision int64, err error) {
+	reply, err := s.Call(ctx, lua.Unseal, []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild()}, window, until.UnixMilli(), why)
 	if err != nil {
 		return 0, fmt.Errorf("reopen %s: %w", window, err)
 	}
@@ -193,7 +193,7 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 			if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
 				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
 			}
-			if len(words) == 4 {
+			if len(words) > 3 {
 				ms, err := strconv.ParseInt(words[3], 10, 64)
 				if err != nil {
 					return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])

@@ -73,10 +73,10 @@ func TestASealedWindowTakesNothingUntilItIsReopened(t *testing.T) {
 	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(1), "a").Val(), 0.99)
 
 	name := f.piece.Windows[0].Listing()
-	revision, err := f.store.Unseal(t.Context(), name, time.Now())
+	revision, err := f.store.Unseal(t.Context(), name, time.Now(), "a test")
 	require.NoError(t, err)
 	require.Equal(t, int64(1), revision)
-	_, err = f.store.Unseal(t.Context(), name, time.Now())
+	_, err = f.store.Unseal(t.Context(), name, time.Now(), "a test")
 	require.ErrorIs(t, err, ErrNotFinal)
 	f.add(t, f.member("a", 1))
 	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(0), "a").Val(), 0.99)
@@ -107,7 +107,7 @@ func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
 	f.takesNothing(t)
 
 	// Reopened, its first event begins it.
-	_, err = f.store.Unseal(t.Context(), w.Name, time.Now())
+	_, err = f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
 	require.NoError(t, err)
 	f.add(t, f.member("b", 3))
 	require.NotContains(t, f.sealing(t).Listing, "+")
@@ -193,7 +193,7 @@ func TestASealOutlivesBansAndARule(t *testing.T) {
 	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[1]}))
 	require.NotContains(t, f.sealing(t).Listing, "+")
 	f.takesNothing(t)
-	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now())
+	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now(), "a test")
 	require.NoError(t, err)
 	f.mustApply(t)
 }
@@ -234,7 +234,7 @@ func TestASealThatEndsMidwayIsGoneThroughAgain(t *testing.T) {
 	w := f.sealing(t)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "1 1700000000000000").Err())
 	f.mustSeal(t, 1)
-	_, err := f.store.Unseal(t.Context(), w.Name, time.Now())
+	_, err := f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
 	require.NoError(t, err)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "2 1700000000000000").Err())
 	f.mustSeal(t, 2)

@@ -141,9 +141,9 @@ func (b *Boards) Seal(ctx context.Context, before map[ledger.Partition]int64, du
 // Unseal takes a window's seal back, and returns the revision that it had. Until a time nothing seals
 // it by itself. It is ranking.ErrNotFinal where no shard has it sealed: called again after an error
 // it finishes what it had begun.
-func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time) (revision int64, err error) {
+func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time, why string) (revision int64, err error) {
 	for _, s := range b.shards {
-		was, err := s.Unseal(ctx, w.Listing(), until)
+		was, err := s.Unseal(ctx, w.Listing(), until, why)
 		if err != nil && !errors.Is(err, ranking.ErrNotFinal) {
 			return revision, err
 		}
@@ -173,4 +173,3 @@ func (b *Boards) NotFinal(ctx context.Context, windows []ledger.Window) ([]ledge
 	}
 	return slices.DeleteFunc(slices.Clone(windows), func(w ledger.Window) bool { return final[w.Listing()] }), nil
 }
-

@@ -96,7 +96,7 @@ func TestAWindowIsFinalOnEveryShardOrDue(t *testing.T) {
 				require.Empty(t, final)
 
 				// A seal that was taken back on one shard, before whoever did it died: it is sealed anew on all.
-				_, err = f.Shards()[0].Unseal(t.Context(), name, time.Now())
+				_, err = f.Shards()[0].Unseal(t.Context(), name, time.Now(), "a test")
 				require.NoError(t, err)
 				b, err = f.Top(t.Context(), f.board, f.window, 0, 10)
 				require.NoError(t, err)
@@ -110,12 +110,12 @@ func TestAWindowIsFinalOnEveryShardOrDue(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, int64(2), b.Revision)
 
-				was, err := f.Unseal(t.Context(), due[0].Window, time.Now().Add(time.Hour))
+				was, err := f.Unseal(t.Context(), due[0].Window, time.Now().Add(time.Hour), "a test")
 				require.NoError(t, err)
 				require.Equal(t, int64(2), was)
 				require.Empty(t, f.due(t, 24*time.Hour), "it was reopened for an hour")
 				require.Equal(t, f.all(ledger.Fits), f.late(t))
-				_, err = f.Unseal(t.Context(), due[0].Window, time.Now())
+				_, err = f.Unseal(t.Context(), due[0].Window, time.Now(), "a test")
 				require.ErrorIs(t, err, ranking.ErrNotFinal)
 				open, err := f.NotFinal(t.Context(), []ledger.Window{due[0].Window})
 				require.NoError(t, err)

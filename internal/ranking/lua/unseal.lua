@@ -1,7 +1,7 @@
 -- unseal.lua takes a window's seal back: what comes for it counts again.
 --
 -- KEYS  1 windows   2 final   3 a rebuild's lock
--- ARGV  1 the window's name in the listing   2 until when nothing seals it by itself, Unix ms
+-- ARGV  1 the window's name in the listing   2 until when nothing seals it by itself, Unix ms   3 why
 --
 -- Returns {unsealed, its revision}, {open} where it isn't final, or {busy} while a rebuild is under
 -- way, which has decided to leave the window alone.
@@ -16,6 +16,6 @@ local revision = string.match(listing, ' =(%d+) ')
 if not revision then return {'open'} end
 local record = call('HGET', KEYS[2], ARGV[1]) or ''
 local instant = string.match(record, '^%d+ (%d+)') or '0'
-call('HSET', KEYS[2], ARGV[1], string.format('%s %s reopened %s', revision, instant, ARGV[2]))
+call('HSET', KEYS[2], ARGV[1], string.format('%s %s reopened %s %s', revision, instant, ARGV[2], ARGV[3]))
 call('HSET', KEYS[1], ARGV[1], (string.gsub(listing, '=%d+ ', '', 1)))
 return {'unsealed', tonumber(revision)}

@@ -41,7 +41,7 @@ func TestAReshardTakesSealsAlong(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, sealed.Final, 3)
 			us := f.windows(t, "us")[0]
-			_, err = f.of(from).Shards()[from-1].Unseal(t.Context(), us.Listing(), time.Now())
+			_, err = f.of(from).Shards()[from-1].Unseal(t.Context(), us.Listing(), time.Now(), "a test")
 			require.NoError(t, err)
 
 			_, err = f.job(t, to).Run(t.Context())
