@@ -60,7 +60,7 @@ func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
 	w.send(0, some("now", 50, 5)...)
 	sends(then("after", 20), week)
 	w.reaches(0)
-	require.Positive(t, w.logged("windows are final"))
+	require.Positive(t, w.logged("windows that are final"))
 	w.counted(100)
 	require.Zero(t, w.stats.Late.Load())
 
@@ -71,13 +71,13 @@ func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
 	w.counted(115)
 	require.Equal(t, int64(10), w.stats.Late.Load())
 	require.Equal(t, int64(105), w.stats.Applied.Load())
-	found := w.logged("windows are final")
+	found := w.logged("windows that are final")
 
 	// What is known isn't found out again, by another worker of the process either.
 	sends(then("last", 10), week, month)
 	w.reaches(0)
 	w.counted(125)
-	require.Equal(t, found, w.logged("windows are final"))
+	require.Equal(t, found, w.logged("windows that are final"))
 
 	// A seal that was taken back.
 	sealed(month)

@@ -66,7 +66,7 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 	if sealed, ok := errors.AsType[*sealedError](err); ok {
 		windows, err := sealed.learn(w.pipeline.sealed)
 		if err == nil {
-			w.log.Info("windows are final: events that come for them are late", zap.Strings("windows", windows))
+			w.log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", windows))
 			return retry.Sleep(ctx, 10*time.Millisecond) == nil
 		}
 	}

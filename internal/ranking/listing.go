@@ -65,11 +65,14 @@ func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]strin
 
 // Listings is what is listed: by name, the window's start, end and expiry. It isn't read at
 // one moment.
-func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
+func (s *Store) Listings(ctx context.Context) (map[string]string, error) { return s.ListingsBy(ctx, 0) }
+
+// ListingsBy is Listings with a pause between two pages, so that Redis hardly notices.
+func (s *Store) ListingsBy(ctx context.Context, pause time.Duration) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
 		clear(all)
-		for page, err := range s.listings(ctx, 0) {
+		for page, err := range s.listings(ctx, pause) {
 			if err != nil {
 				return err
 			}

@@ -29,16 +29,17 @@ import (
 )
 
 const (
-	// sealEvery is how often windows that are due are looked for, and unsealedEvery how often which of
-	// those that are known to be final aren't any more.
-	sealEvery     = 30 * time.Second
+	// sealEvery is how often windows that are due are looked for, with sealPause between two pages of
+	// 500 windows, and unsealedEvery how often which of those that are known to be final aren't any more.
+	sealEvery     = time.Minute
+	sealPause     = 25 * time.Millisecond
 	unsealedEvery = 10 * time.Second
 	// mostNamed is how many windows a line names.
 	mostNamed = 10
 )
 
 var windowsDue = prometheus.NewDesc("standings_windows_due",
-	"Windows that take no events any more and aren't final yet, as of half a minute ago, where `seal` is set. The replica with partition 0 of the first topic reports it.", nil, nil)
+	"Windows that take no events any more and aren't final yet, as of a minute ago, where `seal` is set. The replica with partition 0 of the first topic reports it.", nil, nil)
 
 // sealer seals windows.
 type sealer struct {
@@ -82,7 +83,7 @@ func (s *sealer) seal(ctx context.Context) error {
 	due, err := s.all.Due(ctx, func(w ledger.Window) (time.Duration, bool) {
 		lateness, ok := latenesses[w.Period]
 		return lateness, ok
-	})
+	}, sealPause)
 	if err != nil {
 		return err
 	}

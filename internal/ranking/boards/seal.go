@@ -26,15 +26,16 @@ type Due struct {
 
 // Due are the windows to be sealed, by their ends: all that a shard lists, but for those that were
 // reopened for a while that isn't over. lateness is how long after its end a window takes events;
-// false where it is none of a period that is kept.
-func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool)) ([]Due, error) {
+// false where it is none of a period that is kept. It goes through the listings page by page and
+// waits for pause between two.
+func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
 	now, err := b.earliest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	byName := map[string]*Due{}
 	for i, s := range b.shards {
-		listings, err := s.Listings(ctx)
+		listings, err := s.ListingsBy(ctx, pause)
 		if err != nil {
 			return nil, err
 		}

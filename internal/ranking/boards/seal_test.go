@@ -34,7 +34,7 @@ func overdue(t *testing.T, of ledger.Shards, members int) *fixture {
 
 func (f *fixture) due(t *testing.T, lateness time.Duration) []Due {
 	t.Helper()
-	all, err := f.Due(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" })
+	all, err := f.Due(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" }, 0)
 	require.NoError(t, err)
 	return all
 }
