@@ -121,7 +121,7 @@ end
 -- period's windows the one that ends later starts later, so what was kept is of one that
 -- hasn't ended either. Retire forgets it, and says that events are missing.
 local windows, room = {}, nil -- how many more may be listed
-local sealed = {'sealed'}
+local sealed -- the answer, where some are final
 local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
 local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
@@ -150,6 +150,7 @@ for i = 1, (keys - 6) / 2 do
     if w.live and by ~= rule then
       local final, unsealed = string.match(by, '^(.-)=%d+ (.*)$')
       if final then
+        sealed = sealed or {'sealed'}
         by, sealed[#sealed + 1] = final .. unsealed, name
       end
       if by ~= rule and string.match(by, '^(.-)%+%a+ $') ~= rule then return {'rule', name, listing} end
@@ -177,7 +178,7 @@ for i = 1, (keys - 6) / 2 do
   windows[i] = w
   arg = arg + 7
 end
-if #sealed > 1 then return sealed end
+if sealed then return sealed end
 
 -- include layouts.lua
 
