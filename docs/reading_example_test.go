@@ -156,7 +156,7 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	}
 	p := schema.Periods[period]
 	layout := p.Layout
-	words := strings.Fields(line.Val()) // start end [rule] [+keys] expires
+	words := strings.Fields(line.Val()) // start end [rule] [=revision] [+keys] expires
 	if len(words) < 3 {
 		return nil, fmt.Errorf("%q is no line of a window", line.Val())
 	}

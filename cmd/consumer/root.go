@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/healthcheck"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/rebuild"
+	"github.com/standings/standings/cmd/consumer/reopen"
 	"github.com/standings/standings/cmd/consumer/reshard"
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/serve"
@@ -52,6 +53,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		ban.EraseCommand(p),
 		rebuild.Command(p),
 		reshard.Command(p),
+		reopen.Command(p),
 		diff.Command(p),
 		drop.Command(p),
 		healthcheck.Command(p),

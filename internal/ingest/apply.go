@@ -8,6 +8,7 @@ package ingest
 //	an error that passes              sent again: the ledger says whether it is in
 //	Held                              waited for: a rebuild is about to swap the boards
 //	Moved                             the flow ends, all that was folded is dropped (moved.go)
+//	Sealed                            so it does: read again, what the windows would take is late
 //	any other answer, any other error the partition halts
 
 import (
@@ -122,6 +123,8 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	switch got.Outcome {
 	case ledger.Moved:
 		return &movedError{field, p.Expected, got.Found}
+	case ledger.Sealed:
+		return &sealedError{field, got.Windows}
 	case ledger.OtherSchema:
 		if err := a.standings.CheckSchema(got.Found); err != nil {
 			return &health.Halt{Reason: health.HaltSchema, What: fmt.Sprintf("%s: %v", field, err), Remedy: "see there"}

@@ -14,6 +14,7 @@ import (
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -27,6 +28,7 @@ type process struct {
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
 	duplicates  *duplicates.Budget
+	sealed      fold.Sealed
 	reconnected atomic.Int64  // counts new connections to the standings
 	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
 }
@@ -73,6 +75,9 @@ func New(c Config) *Consumer {
 		deadLetters: &deadletter.Topics{Client: client, Log: c.Log},
 	}
 }
+
+// Sealed are the windows that were found to be final. Whoever sees that one isn't any more removes it.
+func (c *Consumer) Sealed() *fold.Sealed { return &c.sealed }
 
 // Reconnected notes that a new connection to the standings was made: what is
 // behind it may be another server.
@@ -130,7 +135,7 @@ func (c *Consumer) kept() []start.Kept {
 func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker, com *commits) *pipeline {
 	return &pipeline{
 		partition: p, room: c.room, carried: &carried{partition: p, stats: c.Stats},
-		shards: c.shards, stats: c.Stats, status: s, lag: l, commits: com,
+		shards: c.shards, sealed: &c.sealed, stats: c.Stats, status: s, lag: l, commits: com,
 		outbox: &deadletter.Outbox{
 			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,

@@ -50,8 +50,9 @@ type fake struct {
 	mu      sync.Mutex
 	shards  []*fakeShard
 	held    bool
-	limit   int64 // of a total, either way; 0: none
-	windows int   // that there may be in a shard; 0: any number
+	limit   int64           // of a total, either way; 0: none
+	windows int             // that there may be in a shard; 0: any number
+	sealed  map[string]bool // windows that are final, by their listing
 	clock   func() time.Time
 	calls   []call
 	checks  int // calls of Check
@@ -157,6 +158,15 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 		return ledger.Answer{Outcome: ledger.OtherSchema, Found: f.schema}
 	case f.held:
 		return ledger.Answer{Outcome: ledger.Held}
+	}
+	var sealed []string
+	for _, w := range p.Windows {
+		if f.sealed[w.Listing()] {
+			sealed = append(sealed, w.Listing())
+		}
+	}
+	if len(sealed) > 0 {
+		return ledger.Answer{Outcome: ledger.Sealed, Windows: sealed}
 	}
 	met, over := map[string]bool{}, map[string]bool{}
 	beyond, room := map[string]bool{}, f.windows-len(f.boards)

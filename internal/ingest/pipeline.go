@@ -27,6 +27,7 @@ type pipeline struct {
 	room
 	carried     *carried
 	shards      shards
+	sealed      *fold.Sealed
 	stats       *Stats
 	status      *health.Status
 	lag         *health.LagTracker
@@ -58,7 +59,11 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	// holds comes back to the account that it was taken from.
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
-		return &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse)}
+		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse)}
+		if !until.given() { // a rebuild's shadow has everything that the log has
+			b.Leaves(p.sealed)
+		}
+		return b
 	})
 	p.carried.written.Begin(at.Next().From)
 	p.carried.writtenRefused.Refused = true

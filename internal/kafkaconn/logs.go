@@ -112,13 +112,31 @@ func FirstSince(ctx context.Context, client *kafka.Client, topic string, at time
 	return all, nil
 }
 
+// HighWatermarks asks the leaders for the offsets after the last records of partitions, those of transactions
+// that are open too: whatever is written from then on is at one of these or later.
+func HighWatermarks(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]int64, error) {
+	found, err := listIsolated(ctx, client, topic, partitions, kafka.LastOffsetOf, kafka.ReadUncommitted)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]int64{}
+	for p, o := range found {
+		all[p] = o.LastOffset
+	}
+	return all, nil
+}
+
 func listOffsets(ctx context.Context, client *kafka.Client, topic string, partitions []int, ask func(int) kafka.OffsetRequest) (map[int]kafka.PartitionOffsets, error) {
+	return listIsolated(ctx, client, topic, partitions, ask, kafka.ReadCommitted)
+}
+
+func listIsolated(ctx context.Context, client *kafka.Client, topic string, partitions []int, ask func(int) kafka.OffsetRequest, isolation kafka.IsolationLevel) (map[int]kafka.PartitionOffsets, error) {
 	requests := make([]kafka.OffsetRequest, len(partitions))
 	for i, p := range partitions {
 		requests[i] = ask(p)
 	}
 	r, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
-		Topics: map[string][]kafka.OffsetRequest{topic: requests}, IsolationLevel: kafka.ReadCommitted,
+		Topics: map[string][]kafka.OffsetRequest{topic: requests}, IsolationLevel: isolation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)

@@ -27,11 +27,13 @@ const (
 	// OtherRule: a listed window was written by another rule of its board (Window; Found is
 	// the listing).
 	OtherRule
+	// Sealed: windows (Windows) are final, and the piece has changes for them.
+	Sealed
 	// Fits: what a check answers where Apply would answer Applied.
 	Fits
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "other rule", "fits"}
+var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "other rule", "sealed", "fits"}
 
 func (o Outcome) String() string { return outcomes[o] }
 
@@ -40,6 +42,7 @@ type Answer struct {
 	Outcome Outcome
 	Found   string
 	Window  string
+	Windows []string // by their names in the listing
 	Members []string
 	Refused []Refusal
 	// Beyond is where those of the refused who would leave a field's range would leave it:

@@ -232,7 +232,7 @@ var outcomes = map[string]ledger.Outcome{
 	"applied": ledger.Applied, "moved": ledger.Moved, "held": ledger.Held, "refused": ledger.Refusing,
 	"schema": ledger.OtherSchema, "lost": ledger.Lost, "unlisted": ledger.Unlisted,
 	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign, "fits": ledger.Fits,
-	"rule": ledger.OtherRule,
+	"rule": ledger.OtherRule, "sealed": ledger.Sealed,
 }
 
 var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limit": ledger.WindowLimit}
@@ -261,6 +261,11 @@ func answer(reply []any) (ledger.Answer, error) {
 		a.Window, a.Members = rest[0], rest[1:2]
 	case ledger.Lost, ledger.Unlisted:
 		a.Window = rest[0]
+	case ledger.Sealed:
+		if len(words) == 1 {
+			return ledger.Answer{}, Faultf("an unexpected reply: sealed, and no window")
+		}
+		a.Windows = words[1:]
 	case ledger.Refusing:
 		if len(words) == 1 || len(words)%3 != 1 {
 			return ledger.Answer{}, Faultf("an unexpected reply: %q of %d words", words[0], len(words))

@@ -34,6 +34,9 @@ func (k Keys) Windows() string { return k.tag + "windows" }
 // Dropped holds which windows nothing opens any more.
 func (k Keys) Dropped() string { return k.tag + "dropped" }
 
+// Final holds which windows were ever sealed.
+func (k Keys) Final() string { return k.tag + "final" }
+
 // Banned holds who isn't shown.
 func (k Keys) Banned() string { return k.tag + "banned" }
 

@@ -65,11 +65,14 @@ func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]strin
 
 // Listings is what is listed: by name, the window's start, end and expiry. It isn't read at
 // one moment.
-func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
+func (s *Store) Listings(ctx context.Context) (map[string]string, error) { return s.ListingsBy(ctx, 0) }
+
+// ListingsBy is Listings with a pause between two pages, so that Redis hardly notices.
+func (s *Store) ListingsBy(ctx context.Context, pause time.Duration) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
 		clear(all)
-		for page, err := range s.listings(ctx, 0) {
+		for page, err := range s.listings(ctx, pause) {
 			if err != nil {
 				return err
 			}
@@ -86,18 +89,22 @@ func (s *Store) Listings(ctx context.Context) (map[string]string, error) {
 }
 
 // listingWords are the words of an entry of the listing: start, end, the rule of a board that has
-// one of its own, which sets the window has where it hasn't its sorted set alone, and expires.
-type listingWords struct{ start, end, rule, sets, expires string }
+// one of its own, its revision once it is final, which sets the window has where it hasn't its sorted
+// set alone, and expires.
+type listingWords struct{ start, end, rule, revision, sets, expires string }
 
 func splitListing(listing string) (w listingWords, ok bool) {
 	words := strings.Fields(listing)
-	if len(words) < 3 || len(words) > 5 {
+	if len(words) < 3 || len(words) > 6 {
 		return w, false
 	}
 	w.start, w.end, w.expires = words[0], words[1], words[len(words)-1]
 	between := words[2 : len(words)-1]
 	if n := len(between); n > 0 && strings.HasPrefix(between[n-1], "+") {
 		w.sets, between = between[n-1], between[:n-1]
+	}
+	if n := len(between); n > 0 && strings.HasPrefix(between[n-1], "=") {
+		w.revision, between = between[n-1], between[:n-1]
 	}
 	if len(between) > 0 {
 		w.rule = between[0]
@@ -106,7 +113,7 @@ func splitListing(listing string) (w listingWords, ok bool) {
 }
 
 // ParseListing reads an entry of the listing, and until when the window can be read, in Unix
-// ms. ListedRule and Present read the rest of it.
+// ms. ListedRule, ListedRevision and Present read the rest of it.
 func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {
 	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
@@ -134,6 +141,16 @@ func ListedRule(listing string) string {
 	return words.rule
 }
 
+// ListedRevision is that of a final window, from 1; 0 where it takes events still.
+func ListedRevision(listing string) int64 {
+	words, _ := splitListing(listing)
+	n, err := strconv.ParseInt(strings.TrimPrefix(words.revision, "="), 10, 64)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
 // Present are which of its two sets a window has.
 type Present struct{ Shown, Hidden bool }
 
@@ -150,6 +167,8 @@ func (is Present) Whole(listing string) bool {
 		return is.Hidden
 	case "+moving":
 		return is.Shown || is.Hidden
+	case "+none":
+		return !is.Shown && !is.Hidden
 	}
 	return false
 }
@@ -161,10 +180,15 @@ func (is Present) In(listing string) string {
 	if words.rule != "" {
 		all = append(all, words.rule)
 	}
+	if words.revision != "" {
+		all = append(all, words.revision)
+	}
 	if is.Hidden && is.Shown {
 		all = append(all, "+both")
 	} else if is.Hidden {
 		all = append(all, "+hidden")
+	} else if !is.Shown && words.revision != "" {
+		all = append(all, "+none")
 	}
 	return strings.Join(append(all, words.expires), " ")
 }

@@ -153,10 +153,28 @@ func (s *Store) CopyOf(ctx context.Context) (string, error) {
 // Dropped is what the shard keeps of windows that nothing opens any more: by name until when
 // they would be read, and by over:<period> the start of the last that was left out.
 func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
+	all, err := s.hash(ctx, s.keys.Dropped())
+	if err != nil {
+		return nil, fmt.Errorf("read the windows dropped under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return all, nil
+}
+
+// Final is what the shard keeps of windows that were ever sealed (lua/seal.lua).
+func (s *Store) Final(ctx context.Context) (map[string]string, error) {
+	all, err := s.hash(ctx, s.keys.Final())
+	if err != nil {
+		return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return all, nil
+}
+
+// hash is a whole hash, which isn't read at one moment.
+func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
 		clear(all)
-		for page, err := range s.pages(ctx, s.keys.Dropped(), 0) {
+		for page, err := range s.pages(ctx, key, 0) {
 			if err != nil {
 				return err
 			}
@@ -166,10 +184,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the windows dropped under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
+	return all, err
 }
 
 // numbers are those of which the first shard has a schema, read in one go. What a reshard

@@ -45,6 +45,8 @@ type Board struct {
 	Tick    time.Duration // how exact ReachedAt is
 	Members int64
 	Listed  bool // false where nothing was ever counted, or its retention is over
+	// Revision is that of a final window, from 1; 0 where it takes events still, on a shard at least.
+	Revision int64
 	// Lost says why what Redis has of the window isn't the window: one of the constants
 	// below, or empty.
 	Lost string
@@ -161,7 +163,7 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 	w := b.Window
 	listing, _ := reply[1].(string)
 	b.Members, _ = reply[2].(int64)
-	b.Listed = listing != ""
+	b.Listed, b.Revision = listing != "", ListedRevision(listing)
 	b.Lost, _ = reply[10].(string)
 	if start, rest, ok := strings.Cut(listing, " "); ok {
 		end, _, _ := strings.Cut(rest, " ")

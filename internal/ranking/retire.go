@@ -37,6 +37,9 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 		if err := s.forgetNames(ctx); err != nil {
 			return dropped, err
 		}
+		if err := s.forgetSealings(ctx); err != nil {
+			return dropped, fmt.Errorf("forget when windows of %q were sealed: %w", s.prefix, err)
+		}
 	}
 	err := s.forget(ctx)
 	if _, ok := errors.AsType[*ClockError](err); ok {
@@ -49,7 +52,7 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 }
 
 func (s *Store) retire(ctx context.Context, page []string) (int, error) {
-	keys := []string{s.keys.Windows()}
+	keys := []string{s.keys.Windows(), s.keys.Final()}
 	var pairs []any
 	for i := 0; i+1 < len(page); i += 2 {
 		if name, listing := page[i], page[i+1]; over(listing) {

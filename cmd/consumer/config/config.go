@@ -40,6 +40,7 @@ type Config struct {
 	MaxEventBytes int64
 	MaxFuture     time.Duration
 	Lateness      time.Duration
+	Seal          bool
 
 	// Duplicates is how many records an event is looked for that has the same ids; 0: repeats
 	// count.

@@ -194,6 +194,8 @@ func eventOptions(c *Config) []option {
 			doc: "How far `occurred_at` may be past the record's time."},
 		{Key: "lateness", def: "24h", value: durationValue(&c.Lateness, 0, 36500*units.Day),
 			doc: "How long after its end a window still takes events, by the record's time."},
+		{Key: "seal", def: "false", value: boolValue(&c.Seal),
+			doc: "Make windows final once they take no events any more and all that came before counts: whatever comes later is late for them. See docs/guarantees.md."},
 		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
 			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
 				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},

@@ -197,6 +197,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	if keeper != nil {
 		beside.Go(func() { keeper.Watch(running) })
 	}
+	beside.Go(func() { p.watchSeals(running, cfg, all, c) })
 	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
 	err = c.Run(running)
 	stop(nil)

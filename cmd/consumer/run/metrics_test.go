@@ -39,10 +39,11 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: health.Line{State: health.StateRunning}, Lag: health.Lag{Known: true}}},
 		}
 	}
-	points, boards, memory, shards := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax), new(masters)
+	points, boards, memory, due, shards := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax), newReported(windowsDue), new(masters)
 	points.set(gauge(pointsUsed, 0.5, "weekly"))
 	boards.set(gauge(windowsListed, 60), gauge(boardsListed, 5))
 	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
+	due.set(gauge(windowsDue, 0))
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
 	cfg, stats := config.Defaults(), new(ingest.Stats)
@@ -54,7 +55,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.

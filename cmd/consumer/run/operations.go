@@ -29,6 +29,7 @@ type operations struct {
 	points *reported
 	boards *reported
 	memory *reported
+	due    *reported
 	bans   *bansCollector
 	has    *masters
 	ended  sync.WaitGroup
@@ -40,13 +41,13 @@ type operations struct {
 // is an error; one that breaks later is logged, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), bans: new(bansCollector), has: new(masters), stop: func() {}}
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), bans: new(bansCollector), has: new(masters), stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
 		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: port.Warnings, Broken: o.broken,
-		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.has, o.bans), Log: log,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.has, o.bans), Log: log,
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,9 @@ type report struct {
 	Counted bool `json:"counted"`
 	// State is lost, refilling, behind, incomplete, not_counted or whole: of those that apply
 	// the first.
-	State     string               `json:"state"`
+	State string `json:"state"`
+	// Revision is that of a final window, which nothing changes any more.
+	Revision  *int64               `json:"revision"`
 	Lost      *string              `json:"lost"`                 // board_lost, board_unlisted, ledger_lost, schema or shard_lost
 	LostShard *string              `json:"lost_shard,omitempty"` // of several shards the one that Lost is about
 	Refilling []refillingPartition `json:"refilling"`            // partitions that are read again after Redis was lost
@@ -72,6 +74,9 @@ func reportOf(b *board, zone string, shards bool) report {
 		State: b.State(), Incomplete: append([]string{}, b.Incomplete...), Standings: []standing{},
 		Refilling: []refillingPartition{}, Halted: fieldsOf(b.Halted), Waiting: fieldsOf(b.Waiting), Unreported: fieldsOf(b.Silent),
 		NotBegun: append([]string{}, b.NotBegun...),
+	}
+	if b.Revision > 0 {
+		r.Revision = new(b.Revision)
 	}
 	if b.Lost != "" {
 		r.Lost = &b.Lost

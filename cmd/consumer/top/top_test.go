@@ -109,6 +109,7 @@ func TestTopAsJSONKeepsItsFields(t *testing.T) {
   "members": 4,
   "counted": true,
   "state": "whole",
+  "revision": null,
   "lost": null,
   "refilling": [],
   "lag": 0,

@@ -52,6 +52,9 @@ func (b *board) lost() error {
 // notes are what a reader would otherwise take for granted.
 func (b *board) notes() []string {
 	var all []string
+	if b.Revision > 0 {
+		all = append(all, fmt.Sprintf("final, revision %d: nothing changes it any more", b.Revision))
+	}
 	if len(b.Incomplete) > 0 {
 		all = append(all, "incomplete: events of this window may be missing, from before the log began or from a gap in it, of "+strings.Join(b.Incomplete, ", "))
 	}

@@ -100,6 +100,9 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 	}
 }
 
+// Leaves has the batch leave out what is sealed, from its next Reset on.
+func (b *Batch) Leaves(s *Sealed) { b.targets.sealing = s }
+
 // By has the batch fold by these rules once it is Reset.
 func (b *Batch) By(rules *Rules) { b.targets.by(rules) }
 

@@ -236,7 +236,7 @@ func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part
 				if r := ts.lastParts(t, int32(n), board, string(name), &tuple, e.Time, span, taken); r != Added {
 					return nil, r
 				}
-			} else if taken&board.Periods != 0 {
+			} else if takes := taken & board.Periods; takes != 0 && (takes&span.sealed == 0 || !ts.over(e.Boards[i:i+1], span, takes)) {
 				by.some = append(by.some, name)
 			}
 		}
@@ -264,7 +264,7 @@ func (ts *targets) lastParts(t *table, rule int32, board *Board, name string, tu
 	by := &ts.byRules
 	for i := range span.Windows {
 		w := &span.Windows[i]
-		if taken&board.Periods&(1<<i) == 0 {
+		if taken&board.Periods&(1<<i) == 0 || ts.final(name, span, i) {
 			continue
 		}
 		n, r := ts.window(t, name, *w)

@@ -71,6 +71,8 @@ type span struct {
 	first int64
 	// ahead are the periods whose windows all begin later, a bit each.
 	ahead uint32
+	// sealed are the windows that are final on some board, a bit each.
+	sealed uint32
 }
 
 // left is what becomes of an event that none of some periods' windows takes: Late, or Early
@@ -136,7 +138,9 @@ func (s *span) taken(recordTime int64) uint32 {
 // it: the same boards, and a time in the same span, the stretch in which all
 // periods keep their windows.
 type targets struct {
-	rules *Rules
+	rules   *Rules
+	sealing *Sealed // where what is sealed is learned; nil: nothing ever is
+	sealed  *sealed // as the batch was reset
 
 	others int64 // shards but one: each has Pieces of its own
 
@@ -194,6 +198,7 @@ func (ts *targets) by(rules *Rules) {
 }
 
 func (ts *targets) reset() {
+	ts.seal()
 	ts.setOf, ts.at = cleared(ts.setOf), cleared(ts.at)
 	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)
 	ts.windows, ts.sets, ts.names = emptied(ts.windows), emptied(ts.sets), emptied(ts.names)
@@ -236,6 +241,9 @@ func (ts *targets) take(boards [][]byte, time, recordTime int64) (*span, uint32,
 	if ts.rules.Boards != nil {
 		taken &= ts.rules.PeriodsOf(boards)
 	}
+	if span.sealed&taken != 0 && ts.over(boards, span, taken) {
+		taken = 0
+	}
 	return span, taken, nil
 }
 
@@ -276,6 +284,9 @@ func (ts *targets) spanOf(time int64) (*span, error) {
 	s, err := ts.rules.span(time)
 	if err != nil {
 		return nil, err
+	}
+	if ts.sealed != nil {
+		ts.mark(&s)
 	}
 	if len(ts.spans) >= spansMost { // events from all over: don't search long lists
 		ts.spans = ts.spans[:0]
@@ -334,7 +345,7 @@ func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 	for _, board := range names {
 		takes := k.taken & ts.rules.periodsOf(board)
 		for i, w := range span.Windows {
-			if takes&(1<<i) == 0 {
+			if takes&(1<<i) == 0 || ts.final(board, span, i) {
 				continue
 			}
 			n, r := ts.window(t, board, w)

@@ -76,7 +76,7 @@ func (b *Boards) read(ctx context.Context, queries []ranking.Query) (parts []ran
 func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 	all := parts[0].Board
 	all.Standings, all.Incomplete, all.Members, all.Listed, all.Lost = nil, nil, 0, false, ""
-	all.Place, all.Counts = 0, nil
+	all.Place, all.Counts, all.Revision = 0, nil, parts[0].Revision
 	for _, p := range parts {
 		all.Members += p.Members
 		all.Place += p.Place
@@ -86,7 +86,7 @@ func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 			}
 			all.Counts[i] += n
 		}
-		all.Listed = all.Listed || p.Listed
+		all.Listed, all.Revision = all.Listed || p.Listed, min(all.Revision, p.Revision)
 		all.Incomplete = append(all.Incomplete, p.Incomplete...)
 		all.Shards = append(all.Shards, p.Beside)
 	}

@@ -99,7 +99,7 @@ func (f *fixture) key(shard int) string {
 func (f *fixture) put(t tester, all ...ranking.Standing) {
 	t.Helper()
 	pipe := f.client.Pipeline()
-	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + f.rule + strconv.FormatInt(f.window.End+int64(time.Hour/time.Millisecond), 10)
+	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + f.rule + strconv.FormatInt(f.window.End+60*24*int64(time.Hour/time.Millisecond), 10)
 	for _, st := range all {
 		home := f.home(st.Member)
 		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: st.Score, Member: st.Member})

@@ -26,6 +26,7 @@
 --   {moved, what the ledger holds, or ''}
 --   {schema, what it is, or ''}
 --   {held}
+--   {sealed, window, …}           these are final, and the piece has changes for them
 --   {bounds, window, listing}     listed with another start or end
 --   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
@@ -120,6 +121,7 @@ end
 -- period's windows the one that ends later starts later, so what was kept is of one that
 -- hasn't ended either. Retire forgets it, and says that events are missing.
 local windows, room = {}, nil -- how many more may be listed
+local sealed -- the answer, where some are final
 local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
 local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
@@ -146,7 +148,12 @@ for i = 1, (keys - 6) / 2 do
     w.live = now < expires
     if w.live and (from ~= first or to ~= last) then return {'bounds', name, listing} end
     if w.live and by ~= rule then
-      if string.match(by, '^(.-)%+%a+ $') ~= rule then return {'rule', name, listing} end
+      local final, unsealed = string.match(by, '^(.-)=%d+ (.*)$')
+      if final then
+        sealed = sealed or {'sealed'}
+        by, sealed[#sealed + 1] = final .. unsealed, name
+      end
+      if by ~= rule and string.match(by, '^(.-)%+%a+ $') ~= rule then return {'rule', name, listing} end
       if not setsOf then setsOf, present, whole, withSets = knowSets() end
       w.sets = setsOf(listing)
     end
@@ -171,6 +178,7 @@ for i = 1, (keys - 6) / 2 do
   windows[i] = w
   arg = arg + 7
 end
+if sealed then return sealed end
 
 -- include layouts.lua
 

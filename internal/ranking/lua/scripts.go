@@ -33,6 +33,8 @@ var (
 	Lost        = load("lost.lua")
 	Retire      = load("retire.lua")
 	DropBoards  = load("dropboards.lua")
+	Seal        = load("seal.lua")
+	Unseal      = load("unseal.lua")
 	Compare     = load("compare.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")

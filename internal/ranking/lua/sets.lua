@@ -8,6 +8,7 @@
 --   +both       that and its hidden set
 --   +hidden     its hidden set alone: everybody in it is banned
 --   +moving     one of the two at least: ban.lua is between them, or has died there
+--   +none       neither: the window was sealed while nobody on this shard was in it
 --   +lost       one was found to be lost, and what has been written since may hide that
 --
 --   setsOf(listing) returns the word
@@ -24,6 +25,7 @@ local function present(shown, hidden)
 end
 
 local function whole(sets, present)
+  if sets == 'none' then return not present end
   if sets == 'lost' or not present then return false end
   return sets == present or present == 'both' or sets == 'moving'
 end

@@ -37,11 +37,15 @@ func (c *copier) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	final, err := c.finalOfCopy(ctx)
+	if err != nil {
+		return err
+	}
 	banned := c.bannedOfCopy()
 	want := make([]ledger.State, len(c.to))
 	for i, s := range c.to {
 		want[i] = c.beside(i)
-		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), banned[i]); err != nil {
+		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), final, banned[i]); err != nil {
 			return err
 		}
 	}
@@ -164,6 +168,36 @@ func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]st
 	return all
 }
 
+// finalOfCopy is what each shard of the copy keeps of windows that were ever sealed: what all shards
+// keep. Where they differ, a seal of some was the later one.
+func (c *copier) finalOfCopy(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	for _, s := range c.from {
+		var final map[string]string
+		if err := tries(ctx, func() (err error) { final, err = s.Final(ctx); return err }); err != nil {
+			return nil, err
+		}
+		for name, text := range final {
+			all[name] = laterSeal(all[name], text)
+		}
+	}
+	return all, nil
+}
+
+// laterSeal is the one of the higher revision, and of one revision of the later instant.
+func laterSeal(a, b string) string {
+	as, bs := append(strings.Fields(a), "", ""), append(strings.Fields(b), "", "")
+	for i := range 2 {
+		if as[i] != bs[i] {
+			if laterOf(as[i], bs[i]) == as[i] {
+				return a
+			}
+			return b
+		}
+	}
+	return max(a, b) // reopened
+}
+
 // laterTime is the later of two times in Unix ms, which may be before 1970.
 func laterTime(a, b string) string {
 	x, err1 := strconv.ParseInt(a, 10, 64)
@@ -177,13 +211,13 @@ func laterTime(a, b string) string {
 // valuesAtOnce is how many values of hashes are written a call.
 const valuesAtOnce = 2000
 
-// writeBeside writes it: windows that are over and have no members, what was dropped, who is
-// banned, origins, rules and refills, and last positions and schema.
-func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, banned map[string]string) error {
+// writeBeside writes it: windows that are over and have no members, what was dropped, what is
+// final, who is banned, origins, rules and refills, and last positions and schema.
+func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, final, banned map[string]string) error {
 	k := s.Keys()
 	over, refills := map[string]string{}, map[string]string{}
 	for name, l := range c.listings {
-		if l.over {
+		if l.over && l.revision == 0 { // those are listed already
 			over[name] = l.text
 		}
 	}
@@ -193,7 +227,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 	for _, h := range []struct {
 		key    string
 		fields map[string]string
-	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Banned(), banned}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Final(), final}, {k.Banned(), banned}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
 		var values []any
 		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
 			values = append(values, name, h.fields[name])

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,10 @@ type listing struct {
 	window  ledger.Window
 	expires int64
 	over    bool // its retention is: its key may be gone
+	// revision is that of a final window, 0 where a shard's takes events still, and shards how many
+	// have it.
+	revision int64
+	shards   int
 }
 
 // span is a range of the rows of a window, or of its hidden set.
@@ -97,6 +102,7 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 		}
 		c.pages = append(c.pages, pages)
 	}
+	c.seal()
 	r.result.Windows = len(c.listings)
 	return c, nil
 }
@@ -122,10 +128,30 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 	if rule != "" {
 		by = rule + " "
 	}
+	revision, shards := ranking.ListedRevision(text), c.listings[name].shards
+	if shards > 0 {
+		revision = min(revision, c.listings[name].revision)
+	}
 	c.listings[name] = listing{
 		text: fmt.Sprintf("%d %d %s%d", w.Start, w.End, by, expires), rule: rule, window: w, expires: expires, over: expires <= now.UnixMilli(),
+		revision: revision, shards: shards + 1,
 	}
 	return w, nil
+}
+
+// seal has those be final in the copy that are so on every shard. Where a call that seals is on its
+// way, some are on a part of the shards: the copy is sealed once more.
+func (c *copier) seal() {
+	for name, l := range c.listings {
+		if l.shards < len(c.from) {
+			l.revision = 0
+		}
+		if l.revision > 0 {
+			at := strings.LastIndexByte(l.text, ' ')
+			l.text = fmt.Sprintf("%s =%d%s", l.text[:at], l.revision, l.text[at:])
+		}
+		c.listings[name] = l
+	}
 }
 
 // cut cuts the windows of a shard, and their hidden sets, into pages.
@@ -309,9 +335,9 @@ func (c *copier) has(shard int, of span) {
 func (c *copier) listSets(ctx context.Context) error {
 	for shard, windows := range c.sets {
 		var listed []any
-		for name, is := range windows {
-			if is.Hidden {
-				listed = append(listed, name, is.In(c.listings[name].text))
+		for name, l := range c.listings {
+			if is := windows[name]; is.Hidden || !is.Shown && l.revision > 0 {
+				listed = append(listed, name, is.In(l.text))
 			}
 		}
 		k := c.to[shard].Keys()

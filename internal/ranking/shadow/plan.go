@@ -228,6 +228,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	switch {
 	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
 		w.Action, w.Why = Kept, "its board isn't to be rebuilt"
+	case ranking.ListedRevision(live) > 0 && !w.Lost:
+		w.Action, w.Why = Kept, "it is final: consumer reopen takes that back"
 	case !configured:
 		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
 	case live != "" && w.End+rule.Retention.Milliseconds() <= now:

@@ -1,0 +1,130 @@
+// Package reopen is the command reopen: a final window's seal is taken back.
+package reopen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/complete"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// mostReason is how many bytes a reason may have.
+const mostReason = 500
+
+type flags struct {
+	reason string
+	open   time.Duration
+	asJSON bool
+}
+
+// Command is the command, for a program.
+func Command(p *cli.Program) *cobra.Command {
+	f := flags{open: time.Hour}
+	c := &cobra.Command{
+		Use:   "reopen BOARD PERIOD WINDOW --reason WHY",
+		Short: "Take the seal of a final window back, so that it can be changed",
+		Long: `reopen takes back that a window is final: events that come for it count again, if their
+records' times are within its lateness, and "consumer rebuild" makes it anew from the log. What
+came for it while it was final was late, and is in the log alone: a rebuild counts it.
+
+It is sealed again, as its next revision, once --for is over (1h), where "seal" is set. Consumers
+go by it within 10 seconds.
+
+The exit code is 0 if the window isn't final any more, 1 if it wasn't, or Redis couldn't be
+reached, and 2 if the command line or the configuration is wrong.`,
+		Example: `  consumer reopen global weekly 2026-W47 --reason 'a server sent its events two days late'
+  consumer rebuild --board global
+  consumer reopen global weekly previous --for 7d --reason 'case 1234'`,
+		Args:              cli.ExactArgs(3),
+		ValidArgsFunction: complete.BoardAndPeriod(p),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			l, err := p.Configuration()
+			if err != nil {
+				return err
+			}
+			period, err := windows.Check(l.Config, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return f.run(c.Context(), p, l.Config, args[0], &period, args[2])
+		},
+	}
+	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
+	c.Flags().Var(cli.Duration(&f.open), "for", "how long it isn't sealed again")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+func (f *flags) check() error {
+	f.reason = strings.TrimSpace(f.reason)
+	switch {
+	case f.reason == "":
+		return cli.Usagef("--reason has to say why")
+	case len(f.reason) > mostReason:
+		return cli.Usagef("--reason has %d bytes, and may have %d", len(f.reason), mostReason)
+	case strings.ContainsFunc(f.reason, func(r rune) bool { return r < ' ' }):
+		return cli.Usagef("--reason has a control character")
+	case f.open < 0:
+		return cli.Usagef("--for has to be 0s or more")
+	}
+	return nil
+}
+
+// report is what is written as JSON.
+type report struct {
+	Board    string `json:"board"`
+	Period   string `json:"period"`
+	Window   string `json:"window"`
+	Revision int64  `json:"revision"` // that it had
+	Until    string `json:"until"`    // it isn't sealed again before
+}
+
+func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, board string, period *periods.Rule, name string) error {
+	r, err := clients.OpenReader(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := windows.Find(ctx, r, period, name)
+	if err != nil {
+		return err
+	}
+	now, err := r.Boards.Now(ctx)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, r.Config)
+	}
+	until := now.Add(f.open)
+	window := ledger.Window{Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End}
+	revision, err := r.Boards.Unseal(ctx, window, until, f.reason)
+	if errors.Is(err, ranking.ErrNotFinal) {
+		return fmt.Errorf("%s %s %s isn't final: nothing was changed", board, w.Period, w.Name)
+	}
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, r.Config)
+	}
+	if f.asJSON {
+		return cli.WriteJSON(p.Stdout, report{board, string(w.Period), w.Name, revision, units.TimeMS(until.UnixMilli())})
+	}
+	again := ""
+	if cfg.Seal {
+		again = fmt.Sprintf(" It is sealed again, as revision %d, after %s.", revision+1, until.UTC().Format(time.RFC3339))
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s %s %s, revision %d, isn't final any more.%s\n", board, w.Period, w.Name, revision, again)
+	return err
+}

@@ -1,0 +1,89 @@
+package reopen
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/test/clitest"
+)
+
+// final has a window that is final on every shard.
+func final(t *testing.T, shards int) (w *clitest.Standings, listings func() []string) {
+	t.Helper()
+	w = clitest.StandingsIn(t, shards, 0)
+	w.Add(t, "global", clitest.Member("Kalobi", 5, ""), clitest.Member("Tanubo", 6, ""), clitest.Member("Ritiki", 7, ""))
+	var keys []string
+	for _, s := range w.Shards {
+		keys = append(keys, s.Keys().Windows())
+	}
+	const name = "global:weekly:2100-W10"
+	listings = func() (all []string) {
+		for _, key := range keys {
+			if text := w.Reader.Client.HGet(t.Context(), key, name).Val(); text != "" {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	for _, key := range keys {
+		if text := w.Reader.Client.HGet(t.Context(), key, name).Val(); text != "" {
+			words := strings.Fields(text)
+			sealed := strings.Join([]string{words[0], words[1], "=3", words[2]}, " ")
+			require.NoError(t, w.Reader.Client.HSet(t.Context(), key, name, sealed).Err())
+		}
+	}
+	return w, listings
+}
+
+func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		w, listings := final(t, shards)
+		reopen := func(args string) (int, string, string) {
+			return clitest.Execute(t, Command, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
+		}
+		for args, says := range map[string]string{
+			"global weekly 2100-W10":                             "--reason has to say why",
+			"global weekly 2100-W10 --reason x --for -1s":        "--for",
+			"global weekly 2100-W10 --reason=" + long:            "has 501 bytes, and may have 500",
+			"global daily 2100-W10 --reason x":                   "daily boards aren't kept",
+			"global weekly W10 --reason x":                       "W10",
+			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
+			"global weekly --reason x":                           "takes 3 arguments",
+			"global weekly 2100-W10 --reason=a\u0001b --for 10m": "control character",
+		} {
+			code, stdout, stderr := reopen(args)
+			require.Equal(t, 2, code, "%s: %s", args, stderr)
+			require.Contains(t, stderr, says)
+			require.Empty(t, stdout)
+		}
+		for _, text := range listings() {
+			require.Contains(t, text, " =3 ")
+		}
+
+		code, stdout, stderr := reopen("global weekly 2100-W10 --reason case-1234 --for 2h")
+		require.Zero(t, code, stderr)
+		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, isn't final any more. It is sealed again, as revision 4, after ")
+		require.NotEmpty(t, listings())
+		for _, text := range listings() {
+			require.NotContains(t, text, "=")
+		}
+		code, _, stderr = reopen("global weekly 2100-W10 --reason case-1234")
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, "global weekly 2100-W10 isn't final: nothing was changed")
+	}
+}
+
+var long = strings.Repeat("x", 501)
+
+func TestItIsWrittenAsJSON(t *testing.T) {
+	clitest.Documented(t, "reopen", report{})
+	w, _ := final(t, 1)
+	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234", "--json")
+	require.Zero(t, code, stderr)
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.Equal(t, report{"global", "weekly", "2100-W10", 3, r.Until}, r)
+}

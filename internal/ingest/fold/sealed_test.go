@@ -1,0 +1,87 @@
+package fold
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// Whatever is sealed: an event counts in the windows that it would count in, but for those, and
+// is late once there are none.
+func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
+	t.Parallel()
+	r := rules(t)
+	rapid.Check(t, func(t *rapid.T) {
+		random := source(t)
+		var all []Event
+		for range 300 {
+			all = append(all, event(random, 40))
+		}
+		sealing := &Sealed{}
+		batch := New(r, &unbounded{}, 1<<30)
+		batch.Leaves(sealing)
+		final := map[string]bool{}
+		for range 3 { // of the windows that there are, some more each time, or less
+			some := all[random.IntN(len(all))]
+			for _, p := range r.Periods {
+				w, _, _ := p.Rule.At(some.Time)
+				one := ledger.Window{Board: string(some.Boards[0]), Period: string(w.Period), Name: w.Name}
+				if random.IntN(3) > 0 {
+					sealing.Add(one)
+					final[one.Listing()] = true
+				} else {
+					sealing.Remove(one)
+					delete(final, one.Listing())
+				}
+			}
+			reset(batch, ledger.At(0), 0)
+			want, got := naive{}, naive{}
+			for i, e := range all {
+				e.Offset = int64(i)
+				without := e
+				result := Late
+				for _, p := range r.Periods { // a window at a time
+					only := Rules{Periods: []Period{p}}
+					w, _, _ := p.Rule.At(e.Time)
+					without.Boards = nil
+					for _, b := range e.Boards {
+						if !final[string(b)+":"+string(w.Period)+":"+w.Name] {
+							without.Boards = append(without.Boards, b)
+						}
+					}
+					if len(without.Boards) > 0 && want.add(&only, without) == Added {
+						result = Added
+					}
+				}
+				left, err := batch.Left(e.Boards, e.Time, e.RecordTime)
+				if err != nil || left != (result == Late) {
+					t.Fatalf("left %v, %v, and is %v", left, err, result)
+				}
+				if r, err := batch.Add(&e); err != nil || r != result {
+					t.Fatalf("it is %v, %v, want %v", r, err, result)
+				}
+				batch.MoveTo(int64(i + 1))
+			}
+			collect(t, batch, func() int { return 100 }, got)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("it comes to %v, want %v", got, want)
+			}
+			batch.Release()
+		}
+	})
+}
+
+func TestMoreSealedWindowsThanAreKnownAreFoundAgain(t *testing.T) {
+	t.Parallel()
+	var s Sealed
+	for i := range mostSealed + 1 {
+		s.Add(ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
+	}
+	if n := len(s.Windows()); n == 0 || n > mostSealed {
+		t.Fatalf("%d are known", n)
+	}
+}

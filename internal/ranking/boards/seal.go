@@ -1,0 +1,176 @@
+package boards
+
+// Final windows: sealed on every shard, each by a call of its own.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Due is a window that takes no events any more, by the clock of every shard, and isn't final on
+// all of them yet.
+type Due struct {
+	ledger.Window
+	Lateness time.Duration
+
+	name     string
+	listings []string // by shard, empty where it isn't listed
+	listing  string   // of one that lists it
+	least    int64    // the revision that it gets at least
+}
+
+// Due are the windows to be sealed, by their ends: all that a shard lists, but for those that were
+// reopened for a while that isn't over. lateness is how long after its end a window takes events;
+// false where it is none of a period that is kept. It goes through the listings page by page and
+// waits for pause between two.
+func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
+	now, err := b.earliest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*Due{}
+	for i, s := range b.shards {
+		listings, err := s.ListingsBy(ctx, pause)
+		if err != nil {
+			return nil, err
+		}
+		for name, text := range listings {
+			w, expires, err := ranking.ParseListing(name, text)
+			if err != nil {
+				continue // whoever applies to it says what is wrong
+			}
+			late, ok := lateness(w)
+			if !ok || expires <= now.UnixMilli() || w.End+late.Milliseconds() >= now.UnixMilli() {
+				continue
+			}
+			d := byName[name]
+			if d == nil {
+				d = &Due{Window: w, Lateness: late, name: name, listings: make([]string, len(b.shards)), listing: text}
+				byName[name] = d
+			}
+			d.listings[i] = text
+		}
+	}
+	var names []string
+	for name, d := range byName {
+		if slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) == 0 }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	reopened := map[string]bool{}
+	for _, s := range b.shards {
+		records, err := s.SealRecords(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		for name, r := range records {
+			byName[name].least = max(byName[name].least, r.Next())
+			reopened[name] = reopened[name] || r.Reopened.After(now)
+		}
+	}
+	var all []Due
+	for _, name := range names {
+		if !reopened[name] {
+			all = append(all, *byName[name])
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Due) int { return int(min(max(x.End-y.End, -1), 1)) })
+	return all, nil
+}
+
+// earliest is the clock of the shard whose clock is furthest behind.
+func (b *Boards) earliest(ctx context.Context) (now time.Time, err error) {
+	for i, s := range b.shards {
+		t, err := s.Now(ctx)
+		if err != nil {
+			return now, err
+		}
+		if i == 0 || t.Before(now) {
+			now = t
+		}
+	}
+	return now, nil
+}
+
+// Sealing is what came of Seal.
+type Sealing struct {
+	Final []string // final on every shard now
+	Lost  []string // not sealed, as a shard has lost a key of theirs
+}
+
+// Seal makes windows final. before is, for every partition, the log's end as it was found after Due
+// had answered. An error of a shard leaves the windows as they are there: they are due still, and
+// what was sealed on others is so already. Those that pass by themselves are ranking.ErrHeld,
+// ranking.ErrRebuilding and ranking.ErrBehind.
+func (b *Boards) Seal(ctx context.Context, before map[ledger.Partition]int64, due []Due) (Sealing, error) {
+	final, lost := make([]int, len(due)), make([]bool, len(due))
+	var failed []error
+	for i, s := range b.shards {
+		windows := make([]ranking.Sealing, len(due))
+		for n, d := range due {
+			windows[n] = ranking.Sealing{Name: d.name, Listing: d.listings[i], As: d.listing, Lateness: d.Lateness, Least: d.least}
+		}
+		sealed, err := s.Seal(ctx, before, windows)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		for n, w := range sealed {
+			if w.Revision > 0 {
+				final[n]++
+			}
+			lost[n] = lost[n] || w.Why == ranking.SealLost
+		}
+	}
+	var all Sealing
+	for n, d := range due {
+		switch {
+		case final[n] == len(b.shards):
+			all.Final = append(all.Final, d.name)
+		case lost[n]:
+			all.Lost = append(all.Lost, d.name)
+		}
+	}
+	return all, errors.Join(failed...)
+}
+
+// Unseal takes a window's seal back, and returns the revision that it had. Until a time nothing seals
+// it by itself. It is ranking.ErrNotFinal where no shard has it sealed: called again after an error
+// it finishes what it had begun.
+func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time, why string) (revision int64, err error) {
+	for _, s := range b.shards {
+		was, err := s.Unseal(ctx, w.Listing(), until, why)
+		if err != nil && !errors.Is(err, ranking.ErrNotFinal) {
+			return revision, err
+		}
+		revision = max(revision, was)
+	}
+	if revision == 0 {
+		return 0, ranking.ErrNotFinal
+	}
+	return revision, nil
+}
+
+// NotFinal are those of some windows that no shard has sealed.
+func (b *Boards) NotFinal(ctx context.Context, windows []ledger.Window) ([]ledger.Window, error) {
+	names := make([]string, len(windows))
+	for i := range windows {
+		names[i] = windows[i].Listing()
+	}
+	final := map[string]bool{}
+	for _, s := range b.shards {
+		on, err := s.StillFinal(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		for name := range on {
+			final[name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(windows), func(w ledger.Window) bool { return final[w.Listing()] }), nil
+}

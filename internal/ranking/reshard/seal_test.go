@@ -1,0 +1,89 @@
+package reshard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Final windows stay so, on shards where nobody of them is, too; one that was sealed on a part of the
+// shards isn't final, and isn't so in the copy.
+func TestAReshardTakesSealsAlong(t *testing.T) {
+	t.Parallel()
+	for _, numbers := range [][2]ledger.Shards{{1, 4}, {4, 1}, {3, 5}} {
+		t.Run(fmt.Sprint(numbers), func(t *testing.T) {
+			t.Parallel()
+			from, to := numbers[0], numbers[1]
+			f := begun(t, from, codec.Readable)
+			f.now = f.now.AddDate(0, 0, -10)
+			random := rand.New(rand.NewPCG(5, 6))
+			f.add(t, random, "global", 60)
+			f.add(t, random, "eu", 2)
+			f.add(t, random, "us", 60)
+			before := map[ledger.Partition]int64{}
+			for _, p := range partitions {
+				before[p] = 100
+			}
+			lateness := func(w ledger.Window) (time.Duration, bool) { return 24 * time.Hour, w.Period == "weekly" }
+			due, err := f.of(from).Due(t.Context(), lateness, 0)
+			require.NoError(t, err)
+			require.Len(t, due, 3)
+			sealed, err := f.of(from).Seal(t.Context(), before, due)
+			require.NoError(t, err)
+			require.Len(t, sealed.Final, 3)
+			us := f.windows(t, "us")[0]
+			_, err = f.of(from).Shards()[from-1].Unseal(t.Context(), us.Listing(), time.Now(), "a test")
+			require.NoError(t, err)
+
+			_, err = f.job(t, to).Run(t.Context())
+			require.NoError(t, err)
+			w, err := periods.Calendar{}.At(periods.Weekly, f.now.UnixMilli())
+			require.NoError(t, err)
+			for _, board := range []string{"global", "eu", "us"} {
+				b, err := f.of(to).Top(t.Context(), board, w, 0, 10)
+				require.NoError(t, err)
+				require.Empty(t, b.Lost)
+				require.Equal(t, board != "us", b.Revision == 1, "%s has revision %d", board, b.Revision)
+			}
+			for _, s := range f.of(to).Shards() {
+				listings, err := s.Listings(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, int64(1), ranking.ListedRevision(listings[f.windows(t, "eu")[0].Listing()]))
+				require.Zero(t, ranking.ListedRevision(listings[us.Listing()]))
+				final, err := s.Final(t.Context())
+				require.NoError(t, err)
+				require.Contains(t, final[us.Listing()], "1 ")
+				if from == 1 {
+					require.True(t, strings.Contains(final[us.Listing()], "reopened"))
+				}
+				lost, err := s.Lost(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, lost)
+				require.EqualValues(t, -1, f.client.PTTL(t.Context(), s.Keys().Final()).Val(), "what is final expires")
+			}
+			due, err = f.of(to).Due(t.Context(), lateness, 0)
+			require.NoError(t, err)
+			require.Len(t, due, 1)
+			sealed, err = f.of(to).Seal(t.Context(), before, due)
+			require.NoError(t, err)
+			require.Equal(t, []string{us.Listing()}, sealed.Final)
+			b, err := f.of(to).Top(t.Context(), "us", w, 0, 10)
+			require.NoError(t, err)
+			require.Equal(t, int64(2), b.Revision)
+			for of, want := range map[ledger.Shards]int{from: 0, to: 1} {
+				for _, s := range f.of(of).Shards() {
+					require.EqualValues(t, want, f.client.Exists(t.Context(), s.Keys().Final()).Val(), "of %d shards", int(of))
+				}
+			}
+		})
+	}
+}

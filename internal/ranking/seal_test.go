@@ -1,0 +1,250 @@
+package ranking
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
+)
+
+// ended is a fixture in whose week, the first of its windows, events came that has ended since, ten
+// days ago; its year hasn't, or its month, perhaps.
+func ended(t testing.TB) *fixture {
+	t.Helper()
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.now -= 10 * day
+	f.piece = f.newPiece()
+	f.begin(t)
+	return f
+}
+
+// sealing is the piece's first window, as the shard lists it.
+func (f *fixture) sealing(t testing.TB) Sealing {
+	t.Helper()
+	name := f.piece.Windows[0].Listing()
+	listing := f.client.HGet(t.Context(), f.store.keys.Windows(), name).Val()
+	return Sealing{Name: name, Listing: listing, As: listing, Lateness: 24 * time.Hour}
+}
+
+// far is a log's end that the ledger has come to.
+func (f *fixture) far() map[ledger.Partition]int64 {
+	return map[ledger.Partition]int64{f.piece.Partition: f.next}
+}
+
+func (f *fixture) mustSeal(t testing.TB, revision int64) {
+	t.Helper()
+	w := f.sealing(t)
+	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
+	require.NoError(t, err)
+	require.Equal(t, []Sealed{{Name: w.Name, Revision: revision}}, sealed)
+	require.Equal(t, revision, ListedRevision(f.sealing(t).Listing))
+}
+
+// takesNothing requires that the piece is answered with its first window, and changes nothing.
+func (f *fixture) takesNothing(t testing.TB) {
+	t.Helper()
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	want := ledger.Answer{Outcome: ledger.Sealed, Windows: []string{f.piece.Windows[0].Listing()}}
+	f.unchanged(t, func() {
+		require.Equal(t, want, f.apply(t))
+		require.Equal(t, want, f.check(t))
+	})
+}
+
+func TestASealedWindowTakesNothingUntilItIsReopened(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5), f.member("b", 7))
+	f.mustSeal(t, 1)
+	f.mustSeal(t, 1) // again
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("a", 1)}}}
+	f.takesNothing(t)
+
+	// What is left of the piece counts.
+	f.piece.Groups[0].Windows = []int{0, 1}
+	f.piece.Windows = f.piece.Windows[1:]
+	f.mustApply(t)
+	f.piece = f.newPiece()
+	require.InDelta(t, 5, f.client.ZScore(t.Context(), f.key(0), "a").Val(), 0.99)
+	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(1), "a").Val(), 0.99)
+
+	name := f.piece.Windows[0].Listing()
+	revision, err := f.store.Unseal(t.Context(), name, time.Now(), "a test")
+	require.NoError(t, err)
+	require.Equal(t, int64(1), revision)
+	_, err = f.store.Unseal(t.Context(), name, time.Now(), "a test")
+	require.ErrorIs(t, err, ErrNotFinal)
+	f.add(t, f.member("a", 1))
+	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(0), "a").Val(), 0.99)
+	f.mustSeal(t, 2)
+	f.takesNothing(t)
+}
+
+func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	w := f.sealing(t)
+	require.NoError(t, f.client.Del(t.Context(), f.key(0)).Err())
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Windows(), w.Name).Err())
+	w.Listing = ""
+	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
+	require.NoError(t, err)
+	require.Equal(t, []Sealed{{Name: w.Name, Revision: 1}}, sealed)
+	require.Equal(t, []string{"=1", "+none"}, strings.Fields(f.sealing(t).Listing)[2:4])
+
+	lost, err := f.store.Lost(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, lost)
+	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
+	require.NoError(t, err)
+	require.Empty(t, b.Lost)
+	require.True(t, b.Listed)
+	require.Zero(t, b.Members)
+	f.takesNothing(t)
+
+	// Reopened, its first event begins it.
+	_, err = f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
+	require.NoError(t, err)
+	f.add(t, f.member("b", 3))
+	require.NotContains(t, f.sealing(t).Listing, "+")
+	require.Equal(t, int64(1), f.client.ZCard(t.Context(), f.key(0)).Val())
+	require.Positive(t, f.client.PTTL(t.Context(), f.key(0)).Val())
+	lost, err = f.store.Lost(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, lost)
+}
+
+func TestNothingIsSealedBeforeItsTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		changes func(f *fixture, w *Sealing, before map[ledger.Partition]int64)
+		why     Unsealed
+		err     error
+	}{
+		"it takes events still":  {changes: func(_ *fixture, w *Sealing, _ map[ledger.Partition]int64) { w.Lateness = 11 * 24 * time.Hour }, why: StillOpen},
+		"it is listed otherwise": {changes: func(_ *fixture, w *Sealing, _ map[ledger.Partition]int64) { w.Listing += "0" }, why: OtherListing},
+		"it isn't listed any more": {changes: func(f *fixture, w *Sealing, _ map[ledger.Partition]int64) {
+			f.client.HDel(t.Context(), f.store.keys.Windows(), w.Name)
+		}, why: OtherListing},
+		"it is listed since": {changes: func(_ *fixture, w *Sealing, _ map[ledger.Partition]int64) { w.Listing = "" }, why: OtherListing},
+		"its key is gone":    {changes: func(f *fixture, _ *Sealing, _ map[ledger.Partition]int64) { f.client.Del(t.Context(), f.key(0)) }, why: SealLost},
+		"it isn't listed, and has a key": {changes: func(f *fixture, w *Sealing, _ map[ledger.Partition]int64) {
+			f.client.HDel(t.Context(), f.store.keys.Windows(), w.Name)
+			w.Listing = ""
+		}, why: SealLost},
+		"a partition is behind": {changes: func(f *fixture, _ *Sealing, before map[ledger.Partition]int64) { before[f.piece.Partition]++ }, err: ErrBehind},
+		"a partition isn't there": {changes: func(_ *fixture, _ *Sealing, before map[ledger.Partition]int64) {
+			before[ledger.Partition{Topic: "events", Number: 9}] = 0
+		}, err: ErrBehind},
+		"a sweep has begun before": {changes: func(f *fixture, _ *Sealing, before map[ledger.Partition]int64) {
+			f.client.HSet(t.Context(), f.store.keys.Ledger(), f.piece.Partition.String(), "8..20@8000000000000000")
+			before[f.piece.Partition] = 9
+		}, err: ErrBehind},
+		"a piece is torn": {changes: func(f *fixture, _ *Sealing, before map[ledger.Partition]int64) {
+			f.client.HSet(t.Context(), f.store.keys.Ledger(), f.piece.Partition.String(), "torn:10")
+		}, err: ErrBehind},
+		"a rebuild is about to swap": {changes: func(f *fixture, _ *Sealing, _ map[ledger.Partition]int64) {
+			f.client.Set(t.Context(), f.store.keys.Hold(), "x", 0)
+		}, err: ErrHeld},
+		"a rebuild is under way": {changes: func(f *fixture, _ *Sealing, _ map[ledger.Partition]int64) {
+			f.client.Set(t.Context(), f.store.keys.Rebuild(), "x", 0)
+		}, err: ErrRebuilding},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := ended(t)
+			f.add(t, f.member("a", 5))
+			w, before := f.sealing(t), f.far()
+			c.changes(f, &w, before)
+			f.unchanged(t, func() {
+				sealed, err := f.store.Seal(t.Context(), before, []Sealing{w})
+				if c.err != nil {
+					require.ErrorIs(t, err, c.err)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, []Sealed{{Name: w.Name, Why: c.why}}, sealed)
+			})
+		})
+	}
+}
+
+func TestASweepThatWasBegunLaterIsNoReasonNotToSeal(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Ledger(), f.piece.Partition.String(), "10..20@8000000000000000").Err())
+	f.mustSeal(t, 1)
+}
+
+func TestASealOutlivesBansAndARule(t *testing.T) {
+	f := ended(t)
+	members := membersOf(f.store, 2)
+	f.add(t, f.member(members[0], 5), f.member(members[1], 7))
+	f.mustSeal(t, 1)
+	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[0]}))
+	require.Contains(t, f.sealing(t).Listing, " =1 +both ")
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member(members[0], 1)}}}
+	f.takesNothing(t)
+	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[1]}))
+	require.Contains(t, f.sealing(t).Listing, " =1 +hidden ")
+	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[0]}))
+	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[1]}))
+	require.NotContains(t, f.sealing(t).Listing, "+")
+	f.takesNothing(t)
+	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now(), "a test")
+	require.NoError(t, err)
+	f.mustApply(t)
+}
+
+func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	f.mustSeal(t, 1)
+	name := f.piece.Windows[0].Listing()
+	final := f.client.HGetAll(t.Context(), f.store.keys.Final()).Val()
+	require.Len(t, final, 2)
+	revision, instant, _ := strings.Cut(final[name], " ")
+	require.Equal(t, "1", revision)
+	require.JSONEq(t, `["`+f.piece.Partition.String()+`","10"]`, final["@"+instant])
+
+	// An hour later, and the window is there.
+	require.NoError(t, f.store.forgetSealings(t.Context()))
+	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
+
+	old := f.sealing(t).Listing
+	words := strings.Fields(old)
+	words[len(words)-1] = words[0]
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Join(words, " ")).Err())
+	require.NoError(t, f.client.Del(t.Context(), f.key(0)).Err())
+	before := "1" // of 1970
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), "@"+before, "[]").Err())
+	n, err := f.store.Retire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, map[string]string{"@" + instant: final["@"+instant]}, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val(),
+		"a ledger of the last hour may be that of a call that is under way")
+}
+
+// A script that ends between two of its writes, as one does that lacks a right, has sealed nothing.
+func TestASealThatEndsMidwayIsGoneThroughAgain(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	w := f.sealing(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "1 1700000000000000").Err())
+	f.mustSeal(t, 1)
+	_, err := f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
+	require.NoError(t, err)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "2 1700000000000000").Err())
+	f.mustSeal(t, 2)
+}
+
+func TestWhatIsBehindIsNamed(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	_, err := f.store.Seal(t.Context(), map[ledger.Partition]int64{f.piece.Partition: 480}, []Sealing{f.sealing(t)})
+	var behind *BehindError
+	require.True(t, errors.As(err, &behind))
+	require.Equal(t, BehindError{f.piece.Partition.String(), "10", 480}, *behind)
+}
