@@ -69,11 +69,13 @@ func run() error {
 	flag.StringVar(&m.hot, "hot", "", "shards: all events have one \"member\", or one \"partition\"")
 	flag.BoolVar(&m.each, "each", false, "shards, live: -rate and -events are for each master")
 	numbers := flag.String("shards", "1,2,4", "shards: the numbers to compare, each on as many masters, or shards:masters")
-	load := flag.String("load", "backlog", "shards: backlog or live")
-	rounds := flag.Int("rounds", 3, "shards, reads: how often each has its turn")
+	load := flag.String("load", "backlog", "shards, shed: backlog or live")
+	rounds := flag.Int("rounds", 3, "shards, reads, shed: how often each has its turn")
 	against := flag.String("against", "", "shards: another build of the consumer, with one shard")
 	concurrent := flag.Int("concurrent", 16, "reads: clients at a time, after one alone")
 	requests := flag.Int("requests", 2000, "reads: requests of each operation and way in a round")
+	readers := flag.Int("readers", 256, "shed: who read at a time, without end")
+	pause := flag.Duration("pause", 50*time.Millisecond, "shed: how long a reader waits after a refusal")
 	asJSON := flag.Bool("json", false, "reads: the figures as JSON")
 	listen := flag.String("listen", "127.0.0.1:0", "empty: where")
 	flag.Parse()
@@ -117,10 +119,12 @@ func run() error {
 		return m.streams(ctx, *clients)
 	case "reads":
 		return m.readsInTurn(ctx, *concurrent, *requests, *rounds, *asJSON)
+	case "shed":
+		return m.shed(ctx, *load, crowd{*readers, *pause}, *rounds)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams, reads or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams, reads, shed or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {

@@ -41,7 +41,7 @@ var reads = []read{
 	{name: "top 10", bare: bareTop(10), path: func([]string) string { return "/standings?limit=10" }},
 	{name: "top 100", bare: bareTop(100), path: func([]string) string { return "/standings?limit=100" }},
 	{name: "rank", members: 1, bare: bareRanks, path: func(m []string) string { return "/members/" + m[0] }},
-	{name: "around", members: 1, bare: bareAround, path: func(m []string) string { return "/around?n=5&member=" + m[0] }},
+	{name: "around", members: 1, bare: bareAround, path: func(m []string) string { return "/around?absent=top&n=5&member=" + m[0] }},
 	{name: "lookup of 50", members: 50, bare: bareRanks, path: func([]string) string { return "/members/lookup" }, lookup: true},
 }
 
@@ -74,6 +74,9 @@ func bareAround(ctx context.Context, r redis.UniversalClient, board string, memb
 	}
 	return err
 }
+
+// window is the path of the one that is read.
+const window = "/v1/boards/global/periods/yearly/windows/current"
 
 // way is one of the three.
 type way struct {
@@ -175,7 +178,6 @@ func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop fu
 	}
 	servers = append(servers, serve)
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
-	const window = "/v1/boards/global/periods/yearly/windows/current"
 	for _, address := range []string{emptyAt, apiAt} {
 		if err := until(ctx, func() (bool, error) {
 			return get(ctx, c, "http://"+address+window, nil) == nil, nil // it isn't up yet
