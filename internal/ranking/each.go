@@ -85,27 +85,53 @@ type AboveQuery struct {
 	Pivots []Pivot
 	// Over and From are how many rows to read above the first pivot, and from it on.
 	Over, From int
+	// Bounds, where there are ties to count, is for each pivot where the scores of its points are.
+	Bounds []Bounds
+}
+
+// Bounds are the least score of some points, or of a tuple, and the first one above all of them.
+type Bounds struct{ Low, High float64 }
+
+// same reports whether it asks the same as another.
+func (q *AboveQuery) same(o *AboveQuery) bool {
+	return len(q.Pivots) == len(o.Pivots) && &q.Pivots[0] == &o.Pivots[0] && len(q.Bounds) == len(o.Bounds) && q.Over == o.Over && q.From == o.From
+}
+
+// arguments are those of above.lua.
+func (q *AboveQuery) arguments() []any {
+	args := append(make([]any, 0, 3+4*len(q.Pivots)), q.Over, q.From, option(q.Bounds != nil))
+	for i, p := range q.Pivots {
+		args = append(args, scoreText(p.Score), p.Member)
+		if q.Bounds != nil {
+			args = append(args, scoreText(q.Bounds[i].Low), scoreText(q.Bounds[i].High))
+		}
+	}
+	return args
 }
 
 // Above is the answer.
 type Above struct {
 	Counts []int64 // of members above each pivot
-	Part           // the rows alone: nothing is said of the window
+	// Ties are how many members have more than each pivot, and how many at least as many, one after
+	// the other; none without bounds.
+	Ties []int64
+	Part // the rows alone: nothing is said of the window
 }
 
 // AboveEach counts the members of a window above pivots, in several shards. Those without a
-// pivot aren't asked.
+// pivot aren't asked. What several are asked for by the same slice is written out once.
 func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Window, queries []AboveQuery) ([]Above, error) {
 	lw := listed(board, w)
 	var calls []ScriptCall
 	var called []int
-	for i, q := range queries {
+	var args []any
+	for i := range queries {
+		q := &queries[i]
 		if len(q.Pivots) == 0 {
 			continue
 		}
-		args := []any{q.Over, q.From}
-		for _, p := range q.Pivots {
-			args = append(args, scoreText(p.Score), p.Member)
+		if len(called) == 0 || !q.same(&queries[called[len(called)-1]]) {
+			args = q.arguments()
 		}
 		s := shards[i]
 		calls, called = append(calls, ScriptCall{s, lua.Above, []string{s.keys.Window(&lw)}, args}), append(called, i)
@@ -117,7 +143,7 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 		if err == nil {
 			layout, _ := shards[i].Layout(board, lw.Period)
 			answers[i].Fields = shards[i].Fields(board)
-			err = shards[i].ofShard(answers[i].read(layout, w, replies[j], len(queries[i].Pivots), queries[i].Over))
+			err = shards[i].ofShard(answers[i].read(layout, w, replies[j], &queries[i]))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("count in %s: %w", lw.Listing(), err)
@@ -126,24 +152,24 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 	return answers, nil
 }
 
-func (a *Above) read(l codec.TupleLayout, w periods.Window, reply []any, pivots, over int) error {
+func (a *Above) read(l codec.TupleLayout, w periods.Window, reply []any, q *AboveQuery) (err error) {
 	a.Window = w
-	if len(reply) != 2 {
+	if len(reply) != 3 {
 		return Unexpected(lua.Above, reply)
 	}
-	counts, _ := reply[0].([]any)
-	for _, c := range counts {
-		n, _ := c.(int64)
-		a.Counts = append(a.Counts, n)
+	if a.Counts, err = integers(reply[0], len(q.Pivots)); err != nil {
+		return err
 	}
-	if len(a.Counts) != pivots {
-		return Unexpected(lua.Above, reply)
+	if q.Bounds != nil {
+		if a.Ties, err = integers(reply[2], 2*len(q.Pivots)); err != nil {
+			return err
+		}
 	}
 	rows, err := list(reply[1])
 	if err != nil {
 		return err
 	}
-	first := max(0, a.Counts[0]-int64(over))
+	first := max(0, a.Counts[0]-int64(q.Over))
 	for i := 0; i+1 < len(rows); i += 2 {
 		if err := a.add(l, rows[i], rows[i+1], first+int64(i/2)+1); err != nil {
 			return err

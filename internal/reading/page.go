@@ -70,9 +70,9 @@ func (r *Reader) Neighbours(ctx context.Context, t Target, member string, n int)
 }
 
 // Beside reads a member's row, and that above it and below it.
-func (r *Reader) Beside(ctx context.Context, t Target, member string) (View, error) {
+func (r *Reader) Beside(ctx context.Context, t Target, member string, ties bool) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
-		return all.With(boards.Extra{Ties: true}).Around(ctx, t.Board, w, member, 1)
+		return all.With(boards.Extra{Ties: ties}).Around(ctx, t.Board, w, member, 1)
 	})
 }
 

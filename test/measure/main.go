@@ -69,10 +69,19 @@ func run() error {
 	flag.StringVar(&m.hot, "hot", "", "shards: all events have one \"member\", or one \"partition\"")
 	flag.BoolVar(&m.each, "each", false, "shards, live: -rate and -events are for each master")
 	numbers := flag.String("shards", "1,2,4", "shards: the numbers to compare, each on as many masters, or shards:masters")
-	load := flag.String("load", "backlog", "shards: backlog or live")
-	rounds := flag.Int("rounds", 3, "shards: how often each has its turn")
+	load := flag.String("load", "backlog", "shards, shed: backlog or live")
+	rounds := flag.Int("rounds", 3, "shards, reads, shed: how often each has its turn")
 	against := flag.String("against", "", "shards: another build of the consumer, with one shard")
+	concurrent := flag.Int("concurrent", 16, "reads: clients at a time, after one alone")
+	requests := flag.Int("requests", 2000, "reads: requests of each operation and way in a round")
+	readers := flag.Int("readers", 256, "shed: who read at a time, without end")
+	pause := flag.Duration("pause", 50*time.Millisecond, "shed: how long a reader waits after a refusal")
+	asJSON := flag.Bool("json", false, "reads: the figures as JSON")
+	listen := flag.String("listen", "127.0.0.1:0", "empty: where")
 	flag.Parse()
+	if flag.Arg(0) == "empty" { // what reads compares with: it needs neither Kafka nor Redis
+		return serveEmpty(*listen)
+	}
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
 	if kafkaAt == "" || redisAt == "" {
 		return errors.New("run it under testenv, or set STANDINGS_TEST_KAFKA and STANDINGS_TEST_REDIS")
@@ -108,10 +117,14 @@ func run() error {
 		return m.boards(ctx, *boards)
 	case "streams":
 		return m.streams(ctx, *clients)
+	case "reads":
+		return m.readsInTurn(ctx, *concurrent, *requests, *rounds, *asJSON)
+	case "shed":
+		return m.shed(ctx, *load, crowd{*readers, *pause}, *rounds)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams, reads, shed or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {
@@ -236,14 +249,19 @@ func (m *measurement) start(ctx context.Context) (*process, error) {
 
 // command starts one that goes on.
 func (m *measurement) command(ctx context.Context, name string, env ...string) (*process, error) {
+	return started(ctx, m.consumer, []string{name}, append(m.env[:len(m.env):len(m.env)], env...))
+}
+
+// started starts a program that goes on.
+func started(ctx context.Context, program string, args, env []string) (*process, error) {
 	log, err := os.CreateTemp("", "measure-*.log")
 	if err != nil {
 		return nil, fmt.Errorf("open a log: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, m.consumer, name)
-	cmd.Env, cmd.Stderr = append(m.env[:len(m.env):len(m.env)], env...), log
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Stderr = env, log
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the consumer: %w", err)
+		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	return &process{cmd, log}, nil
 }

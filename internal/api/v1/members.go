@@ -54,11 +54,12 @@ func (a *api) getMember(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := a.Reader.Beside
+	var v reading.View
 	if shadow == "true" {
-		read = a.Reader.Shadow
+		v, err = a.Reader.Shadow(q.ctx, t, id)
+	} else {
+		v, err = a.Reader.Beside(q.ctx, t, id, style != ordinal)
 	}
-	v, err := read(q.ctx, t, id)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +290,7 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 	group.SetLimit(windowsAtOnce)
 	for i, t := range targets {
 		group.Go(func() error {
-			v, err := a.Reader.Beside(ctx, t, id)
+			v, err := a.Reader.Beside(ctx, t, id, style != ordinal)
 			if err != nil {
 				return err
 			}

@@ -55,16 +55,19 @@ func row(v *reading.View, st *ranking.Standing, style string, densely int64) sta
 	if st.Rank == 0 {
 		return s
 	}
-	rank, at := st.Rank, timeMS(st.ReachedAt.UnixMilli())
+	own := &struct { // in one piece, as there may be a thousand of them
+		rank int64
+		at   string
+	}{st.Rank, timeMS(st.ReachedAt.UnixMilli())}
 	switch style {
 	case competition:
-		rank = st.More + 1
+		own.rank = st.More + 1
 	case modified:
-		rank = st.AtLeast
+		own.rank = st.AtLeast
 	case dense:
-		rank = densely
+		own.rank = densely
 	}
-	s.Rank, s.ReachedAt = &rank, &at
+	s.Rank, s.ReachedAt = &own.rank, &own.at
 	if s.Fields = fieldsOf(&v.Board, st); s.Fields == nil {
 		s.Points = &st.Points
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/codec"
@@ -19,7 +21,8 @@ import (
 
 // BenchmarkReads reads a board of 200,000 members (20,000 with -short): the top 100, the ranks of
 // 100 members and of 1,000, ten rows around a member, a page half way down, by its offset, by a
-// pivot and in a range, the last 100; with ties and without; with the round trips of each.
+// pivot and in a range, the last 100; with ties and without; with the round trips of each and
+// Redis's processor time.
 //
 //	go test -run - -bench Reads ./internal/ranking/boards
 func BenchmarkReads(b *testing.B) {
@@ -74,16 +77,32 @@ func BenchmarkReads(b *testing.B) {
 			b.Run(fmt.Sprintf("shards=%d/%s", of, name), func(b *testing.B) {
 				_, err := read()
 				require.NoError(b, err)
+				n, used := 0, redisCPU(b, client)
 				counted.n.Store(0)
-				n := 0
 				for b.Loop() {
 					_, err := read()
 					require.NoError(b, err)
 					n++
 				}
-				b.ReportMetric(float64(counted.n.Load())/float64(n), "trips/op")
+				trips := counted.n.Load() // asking for Redis's time is one more
+				b.ReportMetric(1e3*(redisCPU(b, client)-used)/float64(n), "redis-cpu-ms/op")
+				b.ReportMetric(float64(trips)/float64(n), "trips/op")
 			})
 		}
 		require.NoError(b, client.FlushAll(b.Context()).Err())
 	}
+}
+
+// redisCPU is the processor time of Redis so far, in seconds.
+func redisCPU(b *testing.B, client *redis.Client) float64 {
+	b.Helper()
+	info, err := client.InfoMap(b.Context(), "cpu").Result()
+	require.NoError(b, err)
+	sum := 0.0
+	for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
+		n, err := strconv.ParseFloat(info["CPU"][name], 64)
+		require.NoError(b, err)
+		sum += n
+	}
+	return sum
 }

@@ -77,46 +77,50 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 // its own among them.
 func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n int) (ranking.Board, []ranking.Standing, error) {
 	queries := b.each(*q)
+	homes := make([]int, len(members))
 	at := make([]int, len(members)) // of a member among those of its shard
 	for i := range queries {
 		queries[i].Rows = ranking.Rows{}
 	}
 	for i, m := range members {
-		q := &queries[b.home(m)]
+		homes[i] = b.home(m)
+		q := &queries[homes[i]]
 		at[i] = len(q.Members)
 		q.Members = append(q.Members, m)
 	}
 	if n > 0 {
-		queries[b.home(members[0])].Rows = ranking.Rows{From: ranking.FromMember, Above: n, Below: n + 1}
+		queries[homes[0]].Rows = ranking.Rows{From: ranking.FromMember, Above: n, Below: n + 1}
 	}
 	parts, all, err := b.read(ctx, queries)
 	if err != nil {
 		return all, nil, err
 	}
 	all.Place, all.Standings = 0, make([]ranking.Standing, len(members))
-	above := make([]ranking.AboveQuery, len(b.shards))
-	asked := make([][]counted, len(b.shards)) // what each pivot of a shard's is for
+	// Every shard is asked about all, its own members too, so that one list does for all of them. The
+	// own shard of a single one has answered already.
+	ask := ranking.AboveQuery{Over: n, From: n}
+	var counted []int // whose place each pivot is
 	for i, m := range members {
-		home := b.home(m)
-		p := &parts[home]
-		all.Standings[i].Member = m
+		p := &parts[homes[i]]
+		st := &all.Standings[i]
+		st.Member = m
 		if p.Rows+at[i] >= len(p.Standings) || p.Standings[p.Rows+at[i]].Rank == 0 {
 			continue
 		}
-		all.Standings[i] = p.Standings[p.Rows+at[i]]
-		wanted, err := b.wanted(q, &all, i)
-		if err != nil {
-			return ranking.Board{}, nil, err
+		*st = p.Standings[p.Rows+at[i]]
+		ask.Pivots, counted = append(ask.Pivots, st.Pivot()), append(counted, i)
+		if q.Ties {
+			low, high, err := b.bounds(&all, st)
+			if err != nil {
+				return ranking.Board{}, nil, err
+			}
+			ask.Bounds = append(ask.Bounds, ranking.Bounds{Low: low, High: high})
 		}
-		for shard := range b.shards {
-			if shard == home || parts[shard].Members == 0 {
-				continue
-			}
-			for _, c := range wanted {
-				above[shard].Pivots = append(above[shard].Pivots, c.pivot)
-			}
-			asked[shard] = append(asked[shard], wanted...)
-			above[shard].Over, above[shard].From = n, n
+	}
+	above := make([]ranking.AboveQuery, len(b.shards))
+	for shard := range above {
+		if parts[shard].Members > 0 && (len(members) > 1 || shard != homes[0]) {
+			above[shard] = ask
 		}
 	}
 	answers, err := ranking.AboveEach(ctx, b.shards, q.Board, q.Window, above)
@@ -125,39 +129,28 @@ func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n
 	}
 	var around []*ranking.Part
 	for shard := range answers {
-		for j, count := range answers[shard].Counts {
-			*asked[shard][j].of += count
+		a := &answers[shard]
+		around = append(around, &a.Part)
+		for j, i := range counted {
+			if len(a.Counts) == 0 || shard == homes[i] {
+				continue
+			}
+			st := &all.Standings[i]
+			st.Rank += a.Counts[j]
+			if q.Ties {
+				st.More += a.Ties[2*j]
+				st.AtLeast += a.Ties[2*j+1]
+			}
 		}
-		around = append(around, &answers[shard].Part)
 	}
 	if q.Ties {
 		for i := range all.Standings {
-			st := &all.Standings[i] // the others were counted later
+			st := &all.Standings[i] // other shards were counted later
 			st.More, st.AtLeast = max(0, min(st.More, st.Rank-1)), max(st.AtLeast, st.Rank)
 		}
 	}
 	if n == 0 {
 		return all, nil, nil
 	}
-	return all, merge(append(around, &parts[b.home(members[0])])), nil
-}
-
-// counted is a number to which every shard's members above a pivot are added.
-type counted struct {
-	pivot ranking.Pivot
-	of    *int64
-}
-
-// wanted is what is counted in other shards for a member's standing.
-func (b *Boards) wanted(q *ranking.Query, board *ranking.Board, i int) ([]counted, error) {
-	st := &board.Standings[i]
-	all := []counted{{st.Pivot(), &st.Rank}}
-	if q.Ties {
-		low, high, err := b.bounds(board, st)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, counted{ranking.Pivot{Score: high}, &st.More}, counted{ranking.Pivot{Score: low}, &st.AtLeast})
-	}
-	return all, nil
+	return all, merge(append(around, &parts[homes[0]])), nil
 }

@@ -30,28 +30,26 @@ func (b *Boards) tie(ctx context.Context, q *ranking.Query, board *ranking.Board
 	}
 	first, last := &rows[0], &rows[len(rows)-1]
 	more, atLeast := first.Rank-1, last.Rank
-	var scores []float64
+	var ends []ranking.Pivot
 	var counts []*int64
 	if more > 0 {
 		_, high, err := b.bounds(board, first)
 		if err != nil {
 			return err
 		}
-		scores, counts = append(scores, high), append(counts, &more)
+		ends, counts = append(ends, ranking.Pivot{Score: high}), append(counts, &more)
 	}
 	if atLeast < board.Members {
 		low, _, err := b.bounds(board, last)
 		if err != nil {
 			return err
 		}
-		scores, counts = append(scores, low), append(counts, &atLeast)
+		ends, counts = append(ends, ranking.Pivot{Score: low}), append(counts, &atLeast)
 	}
-	if len(scores) > 0 {
+	if len(ends) > 0 {
 		above := make([]ranking.AboveQuery, len(b.shards))
 		for shard := range above {
-			for _, score := range scores {
-				above[shard].Pivots = append(above[shard].Pivots, ranking.Pivot{Score: score})
-			}
+			above[shard].Pivots = ends
 		}
 		counted, err := ranking.AboveEach(ctx, b.shards, q.Board, q.Window, above)
 		if err != nil {

@@ -44,6 +44,7 @@ if schema ~= ARGV[1] then
 end
 
 local listing = call('HGET', KEYS[2], ARGV[2])
+local ledger = call('HGETALL', KEYS[4])
 local members, why = call('ZCARD', KEYS[6]), ''
 local expires = listing and tonumber(string.match(listing, ' (%d+)$'))
 if listing and (not expires or expires <= now) then
@@ -52,7 +53,7 @@ elseif listing and (members == 0 or setsOf(listing) ~= 'shown') and not whole(se
   why, members = 'board_lost', 0
 elseif not listing and (members > 0 or call('EXISTS', KEYS[7]) == 1) then
   why, members = 'board_unlisted', 0
-elseif listing and call('HLEN', KEYS[4]) == 0 then
+elseif listing and #ledger == 0 then
   why = 'ledger_lost'
 end
 
@@ -134,5 +135,5 @@ if bits then
 end
 return {
   'window', listing or '', members, call('HGETALL', KEYS[3]), first, rows, looked,
-  said, call('HGETALL', KEYS[4]), call('HGETALL', KEYS[5]), why, place or 0, counts, ties,
+  said, ledger, call('HGETALL', KEYS[5]), why, place or 0, counts, ties,
 }
