@@ -58,6 +58,7 @@ type Reader struct {
 	renumbering sync.Mutex
 
 	clock   clock
+	lines   health.Lines
 	catalog catalog
 }
 
@@ -136,7 +137,7 @@ func (r *Reader) view(ctx context.Context, all *boards.Boards, t Target, b ranki
 		}
 	}
 	layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
-	return View{Board: b, Progress: health.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}, nil
+	return View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}, nil
 }
 
 // renumber follows a reshard, if nobody has since.

@@ -1,8 +1,9 @@
 package main
 
-// What reads cost over bare Redis. Of each operation three ways take turns, so that whatever else
-// the machine does meets all of them: the commands that it needs at least, by go-redis; an HTTP
-// handler that does nothing, in a process of its own; and the API of consumer serve.
+// What reads cost over bare Redis. Of each operation four ways take turns, so that whatever else
+// the machine does meets all of them: the commands that it needs at least, by go-redis; those with
+// what every answer of the API says of itself, by a transaction; an HTTP handler that does nothing,
+// in a process of its own; and the API of consumer serve.
 
 import (
 	"context"
@@ -32,10 +33,13 @@ import (
 type read struct {
 	name    string
 	members int // how many it is about
-	bare    func(ctx context.Context, r redis.UniversalClient, board string, members []string) error
+	bare    bareRead
 	path    func(members []string) string // under the window's
 	lookup  bool                          // the members go in the body
 }
+
+// bareRead sends what an operation takes of Redis at least, with other commands beside it.
+type bareRead func(ctx context.Context, r redis.UniversalClient, board string, members []string, with func(redis.Pipeliner)) error
 
 var reads = []read{
 	{name: "top 10", bare: bareTop(10), path: func([]string) string { return "/standings?limit=10" }},
@@ -45,40 +49,52 @@ var reads = []read{
 	{name: "lookup of 50", members: 50, bare: bareRanks, path: func([]string) string { return "/members/lookup" }, lookup: true},
 }
 
-func bareTop(n int64) func(context.Context, redis.UniversalClient, string, []string) error {
-	return func(ctx context.Context, r redis.UniversalClient, board string, _ []string) error {
-		rows, err := r.ZRevRangeWithScores(ctx, board, 0, n-1).Result()
-		if err == nil && int64(len(rows)) != n {
-			err = fmt.Errorf("%d rows of %d", len(rows), n)
+// sent sends commands in one round trip; with others before them as a transaction, of one instant.
+func sent(ctx context.Context, r redis.UniversalClient, with func(redis.Pipeliner), do func(redis.Pipeliner)) error {
+	pipe := r.Pipeline()
+	if with != nil {
+		pipe = r.TxPipeline()
+		with(pipe)
+	}
+	do(pipe)
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+func bareTop(n int64) bareRead {
+	return func(ctx context.Context, r redis.UniversalClient, board string, _ []string, with func(redis.Pipeliner)) error {
+		var rows *redis.ZSliceCmd
+		err := sent(ctx, r, with, func(pipe redis.Pipeliner) { rows = pipe.ZRevRangeWithScores(ctx, board, 0, n-1) })
+		if err == nil && int64(len(rows.Val())) != n {
+			err = fmt.Errorf("%d rows of %d", len(rows.Val()), n)
 		}
 		return err
 	}
 }
 
 // bareRanks is the score and the rank of each, in one round trip.
-func bareRanks(ctx context.Context, r redis.UniversalClient, board string, members []string) error {
-	pipe := r.Pipeline()
-	for _, m := range members {
-		pipe.ZScore(ctx, board, m)
-		pipe.ZRevRank(ctx, board, m)
-	}
-	_, err := pipe.Exec(ctx)
-	return err
+func bareRanks(ctx context.Context, r redis.UniversalClient, board string, members []string, with func(redis.Pipeliner)) error {
+	return sent(ctx, r, with, func(pipe redis.Pipeliner) {
+		for _, m := range members {
+			pipe.ZScore(ctx, board, m)
+			pipe.ZRevRank(ctx, board, m)
+		}
+	})
 }
 
 // bareAround is two round trips: where the rows are depends on the rank.
-func bareAround(ctx context.Context, r redis.UniversalClient, board string, members []string) error {
+func bareAround(ctx context.Context, r redis.UniversalClient, board string, members []string, with func(redis.Pipeliner)) error {
 	rank, err := r.ZRevRank(ctx, board, members[0]).Result()
-	if err == nil {
-		err = r.ZRevRangeWithScores(ctx, board, max(0, rank-5), rank+5).Err()
+	if err != nil {
+		return err
 	}
-	return err
+	return sent(ctx, r, with, func(pipe redis.Pipeliner) { pipe.ZRevRangeWithScores(ctx, board, max(0, rank-5), rank+5) })
 }
 
 // window is the path of the one that is read.
 const window = "/v1/boards/global/periods/yearly/windows/current"
 
-// way is one of the three.
+// way is one of the four.
 type way struct {
 	name string
 	do   func(ctx context.Context, of *read, members []string) error
@@ -199,10 +215,28 @@ func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop fu
 		}
 	}
 	return []way{
-		{"bare", func(ctx context.Context, of *read, members []string) error { return of.bare(ctx, bare, board, members) }, func() float64 { return 0 }},
+		{"bare", func(ctx context.Context, of *read, members []string) error {
+			return of.bare(ctx, bare, board, members, nil)
+		}, func() float64 { return 0 }},
+		{"trusted", func(ctx context.Context, of *read, members []string) error {
+			return of.bare(ctx, bare, board, members, func(pipe redis.Pipeliner) { beside(ctx, pipe, m.prefix, board) })
+		}, func() float64 { return 0 }},
 		{"empty", request(emptyAt), empty.usage},
 		{"API", request(apiAt), serve.usage},
 	}, stop, nil
+}
+
+// beside are the commands for what every answer of the API says of itself: as of when and by which
+// ledger it is true, and whether that is all there is.
+func beside(ctx context.Context, pipe redis.Pipeliner, prefix, board string) {
+	of := prefix + ":{0}:"
+	pipe.Time(ctx)
+	pipe.Get(ctx, of+"schema")
+	pipe.HGet(ctx, of+"windows", strings.TrimPrefix(board, of))
+	pipe.ZCard(ctx, board)
+	for _, hash := range []string{"origin", "ledger", "workers"} {
+		pipe.HGetAll(ctx, of+hash)
+	}
 }
 
 // body is that of the request; nil for none.
@@ -304,7 +338,8 @@ type line struct {
 	Operation string           `json:"operation"`
 	Clients   int              `json:"clients"`
 	Ways      map[string]shown `json:"ways"`
-	Ratio     float64          `json:"ratio"` // of the p50s: (API - empty) / bare, the median of the rounds
+	Ratio     float64          `json:"ratio"`         // of the p50s: (API - empty) / bare, the median of the rounds
+	Trusted   float64          `json:"ratio_trusted"` // (API - empty) / trusted
 	ratios    []float64
 }
 
@@ -322,10 +357,13 @@ func newLine(operation string, clients int, ways []way, all []taken) line {
 		t, n := &all[i], float64(all[i].requests)
 		l.Ways[ways[i].name] = shown{us(quantile(t.took, 50)), us(quantile(t.took, 99)), n / t.seconds, 1e6 * t.redis / n, 1e6 * t.server / n}
 	}
+	var trusted []float64
 	for round := range all[0].medians {
-		l.ratios = append(l.ratios, float64(all[2].medians[round]-all[1].medians[round])/float64(all[0].medians[round]))
+		over := float64(all[3].medians[round] - all[2].medians[round])
+		l.ratios = append(l.ratios, over/float64(all[0].medians[round]))
+		trusted = append(trusted, over/float64(all[1].medians[round]))
 	}
-	l.Ratio = median(l.ratios)
+	l.Ratio, l.Trusted = median(l.ratios), median(trusted)
 	return l
 }
 
@@ -333,15 +371,15 @@ func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 func tableOfReads(lines []line) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "µs\tclients\tbare p50\tp99\t/s\tempty p50\tp99\t/s\tAPI p50\tp99\t/s\t(API-empty)/bare\tof rounds\tCPU: Redis bare\tRedis API\tempty\tAPI\t")
+	fmt.Fprintln(out, "µs\tclients\tbare p50\tp99\t/s\ttrusted p50\tp99\t/s\tempty p50\tp99\t/s\tAPI p50\tp99\t/s\t(API-empty)/bare\tof rounds\t/trusted\tCPU: Redis bare\ttrusted\tAPI\tempty\tAPI\t")
 	for _, l := range lines {
 		fmt.Fprintf(out, "%s\t%d\t", l.Operation, l.Clients)
-		for _, name := range []string{"bare", "empty", "API"} {
+		for _, name := range []string{"bare", "trusted", "empty", "API"} {
 			w := l.Ways[name]
 			fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t", w.P50, w.P99, w.Second)
 		}
-		fmt.Fprintf(out, "%.2f\t%.2f-%.2f\t", l.Ratio, slices.Min(l.ratios), slices.Max(l.ratios))
-		fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t%.0f\t\n", l.Ways["bare"].Redis, l.Ways["API"].Redis, l.Ways["empty"].Server, l.Ways["API"].Server)
+		fmt.Fprintf(out, "%.2f\t%.2f-%.2f\t%.2f\t", l.Ratio, slices.Min(l.ratios), slices.Max(l.ratios), l.Trusted)
+		fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.Ways["bare"].Redis, l.Ways["trusted"].Redis, l.Ways["API"].Redis, l.Ways["empty"].Server, l.Ways["API"].Server)
 	}
 	return out.Flush()
 }

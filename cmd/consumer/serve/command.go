@@ -5,6 +5,8 @@ package serve
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +48,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	if cfg.API.Listen == config.Off {
 		return fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
 	}
+	defer collectSeldom()()
 	port, err := Open(ctx, cfg, nil, log)
 	if err != nil {
 		return err
@@ -85,6 +88,17 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 		}
 	})
 	return ops.Run(ctx)
+}
+
+// collectSeldom has the garbage collector run less often, unless the operator has said how often
+// (GOGC): what is held between two requests is little, so that it would be collected all the time.
+// It returns what takes that back.
+func collectSeldom() func() {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	was := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(was) }
 }
 
 // notReady is why boards can't be read right now.

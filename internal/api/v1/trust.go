@@ -78,7 +78,7 @@ type shardTrust struct {
 func trustOf(v *reading.View, reached *bool) trust {
 	t := trust{
 		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Reached: reached,
-		Final: v.Revision > 0,
+		Final:      v.Revision > 0,
 		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
 	}
 	if t.Ledger == nil {

@@ -4,7 +4,6 @@ package health
 // wrote about themselves last. Pure.
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -67,7 +66,9 @@ func (p *Progress) Left() int64 {
 
 // ProgressOf is how far the boards are by what stands beside them. Topics are those that
 // are consumed.
-func ProgressOf(st *ledger.State, topics []string) Progress {
+func ProgressOf(st *ledger.State, topics []string) Progress { return progressOf(nil, st, topics) }
+
+func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
 	var p Progress
 	for _, field := range slices.SortedFunc(maps.Keys(st.Refills), ledger.CompareFields) {
 		text, begun := st.Ledger[field]
@@ -79,11 +80,14 @@ func ProgressOf(st *ledger.State, topics []string) Progress {
 	p.Lag.Known = true
 	for _, field := range slices.SortedFunc(maps.Keys(merge(st.Ledger, st.Workers)), ledger.CompareFields) {
 		if slices.Contains(topics, topicIn(field)) {
-			p.add(field, st)
+			p.add(lines, field, st)
 		}
 	}
 	for _, topic := range topics {
-		begun := slices.ContainsFunc(slices.Collect(maps.Keys(st.Ledger)), func(field string) bool { return topicIn(field) == topic })
+		begun := false
+		for field := range st.Ledger {
+			begun = begun || topicIn(field) == topic
+		}
 		if !begun && len(st.Ledger) > 0 {
 			p.NotBegun = append(p.NotBegun, topic)
 			p.Lag.Known = false
@@ -98,12 +102,11 @@ func ProgressOf(st *ledger.State, topics []string) Progress {
 	return p
 }
 
-func (p *Progress) add(field string, st *ledger.State) {
+func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 	r := Reported{Field: field}
 	text, reported := st.Workers[field]
-	if json.Unmarshal([]byte(text), &r.Line) != nil {
-		r.Line = Line{}
-		reported = false
+	if reported {
+		r.Line, reported = lines.of(field, text)
 	}
 	if reported {
 		r.Age = st.Now.Sub(r.Line.Time())
