@@ -22,6 +22,12 @@ type Metrics struct {
 	streams     prometheus.Gauge
 	events      *prometheus.CounterVec
 	streamReads prometheus.Counter
+
+	servers *prometheus.GaugeVec
+	age     prometheus.Gauge
+	// Servers says how many replicas and masters are read, and how old what the oldest of those
+	// replicas holds is. It is set before the first Collect; nil where replicas aren't read.
+	Servers func() (replicas, masters int, age time.Duration)
 }
 
 // NewMetrics makes them.
@@ -43,6 +49,12 @@ func NewMetrics() *Metrics {
 		streamReads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "standings_api_stream_reads_total", Help: "Reads of a board for streams, each for all of those that show the same.",
 		}),
+		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "standings_api_servers", Help: "Servers of Redis that the API reads with api.read_from: replica, by role: master where no replica is good. 0 without it.",
+		}, []string{"role"}),
+		age: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "standings_api_replica_age_seconds", Help: "How old what the oldest of the replicas that the API reads holds is, at most; 0 without one.",
+		}),
 	}
 	for _, o := range operations { // from the start, so that the first of them is seen as one more
 		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
@@ -50,6 +62,8 @@ func NewMetrics() *Metrics {
 			m.seconds.WithLabelValues(o.id)
 		}
 	}
+	m.servers.WithLabelValues("replica")
+	m.servers.WithLabelValues("master")
 	for _, event := range live.Events {
 		m.events.WithLabelValues(event)
 	}
@@ -74,7 +88,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.streams, m.events, m.streamReads}
+	return []prometheus.Collector{m.requests, m.seconds, m.streams, m.events, m.streamReads, m.servers, m.age}
 }
 
 // Describe names what is reported.
@@ -86,6 +100,12 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect reports it.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	if m.Servers != nil {
+		replicas, masters, age := m.Servers()
+		m.servers.WithLabelValues("replica").Set(float64(replicas))
+		m.servers.WithLabelValues("master").Set(float64(masters))
+		m.age.Set(age.Seconds())
+	}
 	for _, c := range m.all() {
 		c.Collect(to)
 	}
