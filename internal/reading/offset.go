@@ -63,6 +63,15 @@ const (
 	longestWait = 100 * time.Millisecond
 )
 
+// Reached reports whether every one of some records counts in what was read, in every shard. What
+// counted a moment ago may not here: another server may have answered.
+func (v *View) Reached(all []Offset) bool {
+	return !slices.ContainsFunc(all, func(o Offset) bool {
+		at, err := ledger.Parse(v.Beside.Ledger[o.partition.String()])
+		return err != nil || at.From <= o.offset
+	})
+}
+
 // counts reports whether a record counts in every shard.
 func (r *Reader) counts(ctx context.Context, o Offset) (bool, error) {
 	positions, errs := ranking.PositionEach(ctx, r.Boards().Shards(), o.partition)

@@ -113,10 +113,10 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 			return View{}, err
 		}
 		if !b.Beside.Now.IsZero() {
-			r.clock.is(b.Beside.Now)
+			r.clock.is(b.Beside.Read())
 		}
 		if t.relative() && tries < mostTries {
-			again, err := r.at(t, b.Beside.Now)
+			again, err := r.at(t, b.Beside.Read())
 			if err == nil && again.Window != t.Window {
 				t = again
 				continue

@@ -50,6 +50,8 @@ type Settings struct {
 	Connected func(context.Context, *redis.Conn) error
 
 	calls *calls // of the client that is made of it; nil for one that doesn't hear of cancelled calls
+
+	anyRole bool // replicas are read, too
 }
 
 func (s *Settings) clustered() bool { return s.Master == "" && (s.Cluster || len(s.Addresses) > 1) }
@@ -60,18 +62,7 @@ func (s *Settings) clustered() bool { return s.Master == "" && (s.Cluster || len
 // call again on the way: the ledger makes that harmless.)
 func NewClient(s Settings) redis.UniversalClient {
 	s.calls = newCalls(s.Timeout)
-	// Of a call that calls.go knows its deadline counts, which go-redis takes only if its
-	// own, by a clock of 50 ms, is later.
-	timeout := s.Timeout + time.Second
-	o := &redis.UniversalOptions{
-		Addrs: s.Addresses, Username: s.Username, Password: s.Password, DB: s.DB,
-		MasterName: s.Master, SentinelUsername: s.SentinelUsername, SentinelPassword: s.SentinelPassword,
-		MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: s.Timeout, DialerRetries: 1, ReadTimeout: timeout, WriteTimeout: timeout,
-		DisableIdentity:          true, // CLIENT SETINFO is younger than Redis 6.2
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		OnConnect:                s.greet, Dialer: s.dial,
-	}
+	o := s.options()
 	switch {
 	case s.clustered():
 		c := o.Cluster()
@@ -92,6 +83,22 @@ func NewClient(s Settings) redis.UniversalClient {
 	c := redis.NewClient(o.Simple())
 	s.hook(c)
 	return c
+}
+
+// options are what all clients have.
+func (s *Settings) options() *redis.UniversalOptions {
+	// Of a call that calls.go knows its deadline counts, which go-redis takes only if its
+	// own, by a clock of 50 ms, is later.
+	timeout := s.Timeout + time.Second
+	return &redis.UniversalOptions{
+		Addrs: s.Addresses, Username: s.Username, Password: s.Password, DB: s.DB,
+		MasterName: s.Master, SentinelUsername: s.SentinelUsername, SentinelPassword: s.SentinelPassword,
+		MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: s.Timeout, DialerRetries: 1, ReadTimeout: timeout, WriteTimeout: timeout,
+		DisableIdentity:          true, // CLIENT SETINFO is younger than Redis 6.2
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		OnConnect:                s.greet, Dialer: s.dial,
+	}
 }
 
 // hook gives a server's client its hooks, the outermost first.
@@ -190,7 +197,11 @@ func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 	if err := s.checkMode(mode); err != nil {
 		return err
 	}
-	if s.Master != "" && role != "" && role != "master" {
+	if s.anyRole {
+		if err := s.readHere(ctx, c); err != nil {
+			return err
+		}
+	} else if s.Master != "" && role != "" && role != "master" {
 		return &demotedError{role} // what it has may be old, and what was behind is lost
 	}
 	// For CLIENT LIST alone. Whose user has no right to it does without: as an
@@ -202,6 +213,18 @@ func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 		return nil
 	}
 	return s.Connected(ctx, c)
+}
+
+// readHere has a server answer reads of what it holds, also where that is a cluster's replica, in
+// the database of the settings.
+func (s *Settings) readHere(ctx context.Context, c *redis.Conn) error {
+	if s.clustered() {
+		return NameRight(c.Do(ctx, "readonly").Err(), "", "")
+	}
+	if s.DB != 0 {
+		return NameRight(c.Select(ctx, s.DB).Err(), "", "")
+	}
+	return nil
 }
 
 // modeOf is what a server reports itself to be in answer to HELLO, which needs no right:

@@ -76,11 +76,16 @@ func info(ctx context.Context, c redis.Cmdable, section string) (map[string]stri
 	if err != nil && !unavailable(err) {
 		return nil, err
 	}
+	return infoFields(text), nil
+}
+
+// infoFields are the lines of INFO, by name.
+func infoFields(text string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			fields[name] = value
 		}
 	}
-	return fields, nil
+	return fields
 }

@@ -57,7 +57,8 @@ func startSentinel(t *testing.T, master string, quorum int, password string) str
 	var lines []string
 	if password != "" {
 		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password,
-			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "))
+			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "),
+			"user boards on >"+secret+" -@all "+strings.Join(append(leastRights(t, "Sentinel"), leastRights(t, "Sentinel for replicas")...), " "))
 	}
 	return harness.StartSentinel(t, watched, master, quorum, lines...)
 }

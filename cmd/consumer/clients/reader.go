@@ -14,6 +14,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // Reader reads the standings of a configuration.
@@ -22,31 +23,55 @@ type Reader struct {
 	Client   redis.UniversalClient
 	Boards   *boards.Boards
 	Calendar periods.Calendar
+
+	replicas *redisconn.Replicas // that are read; nil: masters are
 }
 
 // OpenReader dials Redis, and asks it how many shards there are. Where that isn't answered, nor
 // is what comes after it. It is closed by Close.
 func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
-	calendar, err := cfg.Calendar()
-	if err != nil {
-		return nil, err
-	}
 	client, err := NewReadingRedis(cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg = Numbered(ctx, cfg, client)
-	all, err := NewBoards(cfg, client, "")
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	return &Reader{Config: cfg, Client: client, Boards: all, Calendar: calendar}, nil
+	return openReader(ctx, cfg, client, nil)
 }
+
+// OpenAPIReader is OpenReader for the API, which reads where api.read_from says. Chosen is called
+// with every server that is read of a master, where those are replicas.
+func OpenAPIReader(ctx context.Context, cfg *config.Config, chosen func(redisconn.Choice)) (*Reader, error) {
+	if cfg.API.ReadFrom != config.FromReplica {
+		return OpenReader(ctx, cfg)
+	}
+	d, err := dialRedis(cfg)
+	if err != nil {
+		return nil, err
+	}
+	replicas := redisconn.NewReplicas(redisconn.ReplicasConfig{Settings: d, Replicas: cfg.API.Replicas, MaxAge: cfg.API.ReplicaMaxAge, Chosen: chosen})
+	return openReader(ctx, cfg, replicas.Client(), replicas)
+}
+
+func openReader(ctx context.Context, cfg *config.Config, client redis.UniversalClient, replicas *redisconn.Replicas) (*Reader, error) {
+	r := &Reader{Client: client, replicas: replicas}
+	var err error
+	if r.Calendar, err = cfg.Calendar(); err == nil {
+		r.Config = Numbered(ctx, cfg, client)
+		r.Boards, err = newBoards(r.Config, client, "", replicas)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Replicas are those that are read; nil: masters are.
+func (r *Reader) Replicas() *redisconn.Replicas { return r.replicas }
 
 // Renumber asks again how many shards there are: a reshard may have switched over since.
 func (r *Reader) Renumber(ctx context.Context) error {
 	cfg := Numbered(ctx, r.Config, r.Client)
-	all, err := NewBoards(cfg, r.Client, "")
+	all, err := newBoards(cfg, r.Client, "", r.replicas)
 	if err != nil {
 		return err
 	}
@@ -55,7 +80,13 @@ func (r *Reader) Renumber(ctx context.Context) error {
 }
 
 // Close closes the connections: nothing is in flight any more.
-func (r *Reader) Close() { _ = r.Client.Close() }
+func (r *Reader) Close() {
+	if r.replicas != nil {
+		_ = r.replicas.Close()
+		return
+	}
+	_ = r.Client.Close()
+}
 
 // CheckSchema is a *ranking.SchemaError where the configuration differs from what the
 // scores of a shard were written with. Without Kafka, whatever cluster there was is right.

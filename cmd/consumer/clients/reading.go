@@ -5,8 +5,6 @@ package clients
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -14,8 +12,9 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// NewReading reads boards as they are configured, by a client that a reader has.
-func NewReading(cfg *config.Config, client redis.UniversalClient, all *boards.Boards) (*reading.Reader, error) {
+// NewReading reads boards as they are configured, by what a reader has.
+func NewReading(r *Reader) (*reading.Reader, error) {
+	cfg, client, all := r.Config, r.Client, r.Boards
 	c := reading.Config{
 		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
@@ -28,7 +27,7 @@ func NewReading(cfg *config.Config, client redis.UniversalClient, all *boards.Bo
 			if number.Shards > 0 {
 				numbered.Redis.Shards = int64(number.Shards)
 			}
-			return NewBoards(&numbered, client, "")
+			return newBoards(&numbered, client, "", r.replicas)
 		},
 	}
 	for _, p := range cfg.Kept() {

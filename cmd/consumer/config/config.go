@@ -93,7 +93,16 @@ type API struct {
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration
+	ReadFrom       string   // FromMaster or FromReplica
+	Replicas       []string // host:port, of a single server's
+	ReplicaMaxAge  time.Duration
 }
+
+// What the API reads from.
+const (
+	FromMaster  = "master"
+	FromReplica = "replica"
+)
 
 // Redis is redis.*: one server, a cluster, or what Sentinels watch.
 type Redis struct {

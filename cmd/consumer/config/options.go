@@ -235,6 +235,12 @@ func apiOptions(c *API) []option {
 			doc: "How many streams are open at a time, those of one client half of that, and as they show at most a quarter as many different boards and members. They don't count as requests."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
 			doc: "How long a request may take."},
+		{Key: "api.read_from", def: FromMaster, value: choiceValue(&c.ReadFrom, []string{FromMaster, FromReplica}),
+			doc: "`replica` has the API read from replicas, which Sentinels and clusters know, and says with every answer how old what they hold is ([api.md](api.md#replicas)). All that writes, and every other command, uses masters."},
+		{Key: "api.replicas", value: replicasValue(&c.Replicas),
+			doc: "With `api.read_from: replica` and a single server in `redis.addresses`: the replicas of it."},
+		{Key: "api.replica_max_age", def: "10s", value: durationValue(&c.ReplicaMaxAge, time.Second, 24*time.Hour),
+			doc: "How far behind a replica may be to be read while its master answers: else that is."},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -19,6 +20,7 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/redisconn"
 )
 
 // connectionsFor is how many connections there may be for each request that is answered at a time:
@@ -30,8 +32,10 @@ type Port struct {
 	metrics *v1.Metrics
 	reader  *reading.Reader // nil where there is no port
 	files   []*tokensFile
-	addr    net.Addr
-	close   func()
+	// replicas are those that are read; nil: masters are.
+	replicas *redisconn.Replicas
+	addr     net.Addr
+	close    func()
 }
 
 // Open opens the port where api.listen says, and serves it until Close; off is no port, and no
@@ -57,13 +61,16 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	if banning.Tokens != nil {
 		p.files = append(p.files, &tokensFile{"api.bans_tokens_file", banning.Tokens, nil})
 	}
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := clients.OpenAPIReader(ctx, cfg, func(c redisconn.Choice) { sayChoice(c, log) })
 	if err != nil {
 		return nil, err
 	}
-	if p.reader, err = clients.NewReading(r.Config, r.Client, r.Boards); err != nil {
+	if p.reader, err = clients.NewReading(r); err != nil {
 		r.Close()
 		return nil, err
+	}
+	if p.replicas = r.Replicas(); p.replicas != nil {
+		p.metrics.Servers = p.servers
 	}
 	handler := v1.New(v1.Config{
 		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
@@ -95,6 +102,31 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		handler.Wait()
 	}
 	return p, nil
+}
+
+// sayChoice logs which server is read of a master from now on.
+func sayChoice(c redisconn.Choice, log *zap.Logger) {
+	fields := []zap.Field{zap.String("server", c.Server), zap.String("master", c.Master)}
+	switch {
+	case c.Why == "":
+		log.Info("the API reads from a replica", fields...)
+	case c.Replica:
+		log.Warn("the API reads from an old replica, as its master is away", append(fields, zap.Duration("age", c.Age), zap.String("why", c.Why))...)
+	default:
+		log.Warn("the API reads from a master, as no replica is good", append(fields, zap.String("why", c.Why))...)
+	}
+}
+
+// servers are those that are read, for the metrics.
+func (p *Port) servers() (replicas, masters int, age time.Duration) {
+	for _, c := range p.replicas.Choices() {
+		if !c.Replica {
+			masters++
+			continue
+		}
+		replicas, age = replicas+1, max(age, c.Age)
+	}
+	return replicas, masters, age
 }
 
 // openBans says who bans by the API, or why nobody does.

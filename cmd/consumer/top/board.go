@@ -35,7 +35,7 @@ func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
 }
 
 func newReader(r *clients.Reader) (*Reader, error) {
-	views, err := clients.NewReading(r.Config, r.Client, r.Boards)
+	views, err := clients.NewReading(r)
 	return &Reader{r, views}, err
 }
 

@@ -27,6 +27,12 @@ type Metrics struct {
 	streamsMax  prometheus.Gauge
 	events      *prometheus.CounterVec
 	streamReads prometheus.Counter
+
+	servers *prometheus.GaugeVec
+	age     prometheus.Gauge
+	// Servers says how many replicas and masters are read, and how old what the oldest of those
+	// replicas holds is. It is set before the first Collect; nil where replicas aren't read.
+	Servers func() (replicas, masters int, age time.Duration)
 }
 
 // NewMetrics makes them.
@@ -57,6 +63,12 @@ func NewMetrics() *Metrics {
 		streamReads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "standings_api_stream_reads_total", Help: "Reads of a board for streams, each for all of those that show the same.",
 		}),
+		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "standings_api_servers", Help: "Servers of Redis that the API reads with api.read_from: replica, by role: master where no replica is good. 0 without it.",
+		}, []string{"role"}),
+		age: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "standings_api_replica_age_seconds", Help: "How old what the oldest of the replicas that the API reads holds is, at most; 0 without one.",
+		}),
 	}
 	for _, o := range operations { // from the start, so that the first of them is seen as one more
 		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
@@ -72,6 +84,8 @@ func NewMetrics() *Metrics {
 	for _, file := range []string{"api.tokens_file", "api.bans_tokens_file"} {
 		m.unreadable.WithLabelValues(file)
 	}
+	m.servers.WithLabelValues("replica")
+	m.servers.WithLabelValues("master")
 	for _, event := range live.Events {
 		m.events.WithLabelValues(event)
 	}
@@ -124,7 +138,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads}
+	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.servers, m.age}
 }
 
 // Describe names what is reported.
@@ -136,6 +150,12 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect reports it.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	if m.Servers != nil {
+		replicas, masters, age := m.Servers()
+		m.servers.WithLabelValues("replica").Set(float64(replicas))
+		m.servers.WithLabelValues("master").Set(float64(masters))
+		m.age.Set(age.Seconds())
+	}
 	for _, c := range m.all() {
 		c.Collect(to)
 	}

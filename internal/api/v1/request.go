@@ -137,14 +137,20 @@ func member(parameter, id string) (string, error) {
 	return id, nil
 }
 
+// waited is what came of waiting for records.
+type waited struct {
+	until []reading.Offset
+	ok    bool
+}
+
 // target finds the window that the path means, once the events that are waited for count.
-func (q *request) target(a *api) (t reading.Target, reached *bool, err error) {
+func (q *request) target(a *api) (t reading.Target, reached *waited, err error) {
 	if len(q.until) > 0 {
 		ok, err := a.Reader.Reached(q.ctx, q.until, q.wait)
 		if err != nil {
 			return t, nil, err
 		}
-		reached = &ok
+		reached = &waited{q.until, ok}
 	}
 	t, err = a.Reader.Target(q.ctx, q.PathValue("board"), q.PathValue("period"), q.PathValue("window"))
 	return t, reached, err

@@ -33,7 +33,7 @@ type windowAnswer struct {
 func windowOf(v *reading.View) windowAnswer {
 	w := v.Window
 	left := int64(0)
-	if now := v.Beside.Now; !now.IsZero() {
+	if now := v.Beside.Read(); !v.Beside.Now.IsZero() {
 		left = max(0, (w.End-now.UnixMilli()+999)/1000)
 	}
 	a := windowAnswer{
@@ -48,8 +48,11 @@ func windowOf(v *reading.View) windowAnswer {
 
 // trust is how far an answer can be trusted.
 type trust struct {
-	At    *string `json:"at"` // by Redis's clock; null where it holds nothing
-	State string  `json:"state"`
+	At *string `json:"at"` // by Redis's clock; null where it holds nothing
+	// ReplicaAgeMS is how long ago that was, where a replica was read: of several shards the oldest.
+	ReplicaAgeMS *int64 `json:"replica_age_ms,omitempty"`
+
+	State string `json:"state"`
 	// Complete is false where records of the window were deleted before they could count.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
@@ -70,16 +73,19 @@ type trust struct {
 }
 
 type shardTrust struct {
-	Shard  int               `json:"shard"`
-	At     string            `json:"at"`
-	Ledger map[string]string `json:"ledger"`
+	Shard        int               `json:"shard"`
+	At           string            `json:"at"`
+	ReplicaAgeMS *int64            `json:"replica_age_ms,omitempty"`
+	Ledger       map[string]string `json:"ledger"`
 }
 
-func trustOf(v *reading.View, reached *bool) trust {
+func trustOf(v *reading.View, reached *waited) trust {
 	t := trust{
-		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Reached: reached,
-		Final:      v.Revision > 0,
+		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0,
 		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
+	}
+	if reached != nil {
+		t.Reached = new(reached.ok && v.Reached(reached.until))
 	}
 	if t.Ledger == nil {
 		t.Ledger = map[string]string{}
@@ -88,21 +94,30 @@ func trustOf(v *reading.View, reached *bool) trust {
 		text := timeMS(now.UnixMilli())
 		t.At = &text
 	}
+	t.ReplicaAgeMS = replicaAge(v.Beside.Replica, v.Beside.Age)
 	if v.Lag.Known {
 		t.Lag, t.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
 	}
 	for i, s := range v.Shards {
-		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), s.Ledger})
+		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), replicaAge(s.Replica, s.Age), s.Ledger})
 	}
 	return t
 }
 
+// replicaAge is how old what was read is, in ms; nil where a master was read.
+func replicaAge(replica bool, age time.Duration) *int64 {
+	if !replica {
+		return nil
+	}
+	return new(age.Milliseconds())
+}
+
 // timeless is a trust without what changes all the time.
 func (t trust) timeless() trust {
-	t.At, t.Lag, t.BehindMS = nil, nil, nil
+	t.At, t.ReplicaAgeMS, t.Lag, t.BehindMS = nil, nil, nil, nil
 	for i := range t.Shards {
 		s := t.Shards[i]
-		s.At = ""
+		s.At, s.ReplicaAgeMS = "", nil
 		if i == 0 {
 			t.Shards = append([]shardTrust(nil), t.Shards...)
 		}
