@@ -40,6 +40,7 @@ func TestFewCallsAreOnTheirWayToAServerAtOnceAndEachTakesItsOwnTime(t *testing.T
 		began := time.Now()
 		for i := range calls {
 			go func() { ended <- call(InTurn(t.Context(), &took[i]), redis.NewCmd(t.Context(), "evalsha")) }()
+			synctest.Wait() // so that calls come to the server in the order in which they are counted
 		}
 		for range calls {
 			require.NoError(t, <-ended)
