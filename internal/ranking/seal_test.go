@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +244,6 @@ func TestWhatIsBehindIsNamed(t *testing.T) {
 	f.add(t, f.member("a", 5))
 	_, err := f.store.Seal(t.Context(), map[ledger.Partition]int64{f.piece.Partition: 480}, []Sealing{f.sealing(t)})
 	var behind *BehindError
-	require.True(t, errors.As(err, &behind))
+	require.ErrorAs(t, err, &behind)
 	require.Equal(t, BehindError{f.piece.Partition.String(), "10", 480}, *behind)
 }
