@@ -124,7 +124,7 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	case ledger.Moved:
 		return &movedError{field, p.Expected, got.Found}
 	case ledger.Sealed:
-		return &sealedError{field, got.Windows}
+		return &sealedError{field, p.Expected.From, got.Windows}
 	case ledger.OtherSchema:
 		if err := a.standings.CheckSchema(got.Found); err != nil {
 			return &health.Halt{Reason: health.HaltSchema, What: fmt.Sprintf("%s: %v", field, err), Remedy: "see there"}

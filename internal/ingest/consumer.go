@@ -4,6 +4,8 @@ package ingest
 // no more.
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,6 @@ type process struct {
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
 	duplicates  *duplicates.Budget
-	sealed      fold.Sealed
 	reconnected atomic.Int64  // counts new connections to the standings
 	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
 }
@@ -76,8 +77,29 @@ func New(c Config) *Consumer {
 	}
 }
 
-// Sealed are the windows that were found to be final. Whoever sees that one isn't any more removes it.
-func (c *Consumer) Sealed() *fold.Sealed { return &c.sealed }
+// Sealed are the windows that were found to be final, each once.
+func (c *Consumer) Sealed() []ledger.Window {
+	known := map[ledger.Window]bool{}
+	for _, w := range c.running() {
+		for _, window := range w.pipeline.sealed.Windows() {
+			known[window] = true
+		}
+	}
+	return slices.Collect(maps.Keys(known))
+}
+
+// Unsealed says that windows aren't final any more.
+func (c *Consumer) Unsealed(windows []ledger.Window) {
+	for _, w := range c.running() {
+		w.pipeline.sealed.Remove(windows...)
+	}
+}
+
+func (c *Consumer) running() []*worker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.workers)
+}
 
 // Reconnected notes that a new connection to the standings was made: what is
 // behind it may be another server.
@@ -135,7 +157,7 @@ func (c *Consumer) kept() []start.Kept {
 func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker, com *commits) *pipeline {
 	return &pipeline{
 		partition: p, room: c.room, carried: &carried{partition: p, stats: c.Stats},
-		shards: c.shards, sealed: &c.sealed, stats: c.Stats, status: s, lag: l, commits: com,
+		shards: c.shards, sealed: new(fold.Sealed), stats: c.Stats, status: s, lag: l, commits: com,
 		outbox: &deadletter.Outbox{
 			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,

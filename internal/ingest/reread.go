@@ -146,7 +146,7 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 	if why == 0 {
 		return nil
 	}
-	if left, err := o.batch.Left(o.event.Boards, o.event.Time, rec.Time); err != nil || left {
+	if left, err := o.batch.Left(o.event.Boards, rec.Offset, o.event.Time, rec.Time); err != nil || left {
 		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
 	}
 	o.found++

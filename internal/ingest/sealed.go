@@ -9,12 +9,12 @@ import (
 )
 
 // sealedError says that a piece has changes for windows that are final: nothing of it was written.
-// A window is sealed once the log was read past its end and its lateness, so its last events have
-// come long after. What was folded for it is dropped with all the rest, and read again without it:
+// What was folded for it is dropped with all the rest, and read again without it:
 // an event counts in its other windows, or is late. In a sweep that goes on, who was swept before the
 // window was sealed is in it, and who comes after isn't.
 type sealedError struct {
 	field   string
+	from    int64    // every event from here on comes after the seal
 	windows []string // by their names in the listing
 }
 
@@ -32,6 +32,6 @@ func (e *sealedError) learn(all *fold.Sealed) ([]string, error) {
 		}
 		windows[i] = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
 	}
-	all.Add(windows...)
+	all.Add(e.from, windows...)
 	return e.windows, nil
 }

@@ -11,61 +11,78 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	at := time.Now().AddDate(0, 0, -40).UnixMilli()
-	then := func(prefix string, n int) (all []earned) {
-		for _, e := range some(prefix, n, 5) {
-			e.At = at
-			all = append(all, e)
-		}
-		return all
-	}
-	var week, month ledger.Window
-	for _, p := range w.config.Rules.Periods {
-		of, _, err := p.Rule.At(at)
+// past is a week and a month that are over, and events of them.
+type past struct {
+	*world
+
+	at          int64
+	week, month ledger.Window
+}
+
+func newPast(t *testing.T) *past {
+	t.Helper()
+	p := &past{world: newWorld(t, 1), at: time.Now().AddDate(0, 0, -40).UnixMilli()}
+	for _, period := range p.config.Rules.Periods {
+		of, _, err := period.Rule.At(p.at)
 		require.NoError(t, err)
 		window := ledger.Window{Board: "global", Period: string(of.Period), Name: of.Name}
 		if of.Period == periods.Weekly {
-			week = window
+			p.week = window
 		} else {
-			month = window
+			p.month = window
 		}
 	}
-	sealed := func(windows ...ledger.Window) {
-		w.standings.do(func() {
-			w.standings.sealed = map[string]bool{}
-			for _, one := range windows {
-				w.standings.sealed[one.Listing()] = true
-			}
-		})
+	return p
+}
+
+func (p *past) then(prefix string, n int) (all []earned) {
+	for _, e := range some(prefix, n, 5) {
+		e.At = p.at
+		all = append(all, e)
 	}
-	// sends publishes events that don't count in some windows.
-	sends := func(all []earned, but ...ledger.Window) {
-		kept := map[string]map[string]total{}
-		for _, one := range but {
-			kept[one.Listing()] = maps.Clone(w.want[one.Listing()])
+	return all
+}
+
+// seals has these windows be final, and no others.
+func (p *past) seals(windows ...ledger.Window) {
+	p.standings.do(func() {
+		p.standings.sealed = map[string]bool{}
+		for _, one := range windows {
+			p.standings.sealed[one.Listing()] = true
 		}
-		w.send(0, all...)
-		for listing, members := range kept {
-			w.want[listing] = members
-		}
+	})
+}
+
+// sends publishes events that don't count in some windows.
+func (p *past) sends(all []earned, but ...ledger.Window) {
+	p.t.Helper()
+	kept := map[string]map[string]total{}
+	for _, one := range but {
+		kept[one.Listing()] = maps.Clone(p.want[one.Listing()])
 	}
-	sends(then("before", 30))
+	p.send(0, all...)
+	for listing, members := range kept {
+		p.want[listing] = members
+	}
+}
+
+func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
+	t.Parallel()
+	w := newPast(t)
+	w.sends(w.then("before", 30))
 	worker := w.worker(0, nil)
 	w.reaches(0)
 
-	sealed(week)
+	w.seals(w.week)
 	w.send(0, some("now", 50, 5)...)
-	sends(then("after", 20), week)
+	w.sends(w.then("after", 20), w.week)
 	w.reaches(0)
 	require.Positive(t, w.logged("windows that are final"))
 	w.counted(100)
 	require.Zero(t, w.stats.Late.Load())
 
-	sealed(week, month)
-	sends(then("later", 10), week, month)
+	w.seals(w.week, w.month)
+	w.sends(w.then("later", 10), w.week, w.month)
 	w.send(0, some("now", 5, 5)...)
 	w.reaches(0)
 	w.counted(115)
@@ -74,16 +91,44 @@ func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
 	found := w.logged("windows that are final")
 
 	// What is known isn't found out again, by another worker of the process either.
-	sends(then("last", 10), week, month)
+	w.sends(w.then("last", 10), w.week, w.month)
 	w.reaches(0)
 	w.counted(125)
 	require.Equal(t, found, w.logged("windows that are final"))
 
 	// A seal that was taken back.
-	sealed(month)
-	worker.consumer.Sealed().Remove(week)
-	sends(then("reopened", 10), month)
+	w.seals(w.month)
+	require.ElementsMatch(t, []ledger.Window{w.week, w.month}, worker.pipeline.sealed.Windows())
+	worker.pipeline.sealed.Remove(w.week)
+	w.sends(w.then("reopened", 10), w.month)
 	w.reaches(0)
 	w.counted(135)
 	require.Equal(t, int64(20), w.stats.Late.Load())
+}
+
+// Redis goes back to before a seal, and what was counted then isn't in any more: it counts again, in
+// the window too. What had come after the seal is late as before.
+func TestWhatWasBeforeASealCountsAgainAfterRedisHasGoneBack(t *testing.T) {
+	t.Parallel()
+	for _, undone := range []bool{true, false} {
+		w := newPast(t)
+		w.sends(w.then("first", 30))
+		w.worker(0, nil)
+		w.reaches(0)
+		restore := w.standings.snapshot()
+		if undone {
+			w.sends(w.then("in time", 30))
+		}
+		w.reaches(0)
+		w.seals(w.week)
+		w.sends(w.then("late", 30), w.week)
+		w.reaches(0)
+		require.Positive(t, w.logged("windows that are final"))
+		if undone {
+			w.seals()
+		}
+		restore()
+		w.send(0, some("now", 5, 5)...)
+		w.reaches(0)
+	}
 }

@@ -53,13 +53,13 @@ type sealer struct {
 // watchSeals returns when the context ends.
 func (p *process) watchSeals(ctx context.Context, cfg *config.Config, all *boards.Boards, c *ingest.Consumer) {
 	learns := turn{every: unsealedEvery, what: "look which windows are final still", none: func() {}, look: func(ctx context.Context) error {
-		known := c.Sealed().Windows()
+		known := c.Sealed()
 		if len(known) == 0 {
 			return nil
 		}
 		open, err := all.NotFinal(ctx, known)
 		if err == nil && len(open) > 0 {
-			c.Sealed().Remove(open...)
+			c.Unsealed(open)
 			p.log.Info("windows that were final take events again", zap.Strings("windows", firstOf(open)))
 		}
 		return err

@@ -132,7 +132,7 @@ func (b *Batch) Release() {
 // Add folds one event. An error says that its time is in no window that a
 // calendar has.
 func (b *Batch) Add(e *Event) (Result, error) {
-	span, taken, err := b.targets.take(e.Boards, e.Time, e.RecordTime)
+	span, taken, err := b.targets.take(e.Boards, e.Offset, e.Time, e.RecordTime)
 	if err != nil {
 		return 0, err
 	}
@@ -265,8 +265,8 @@ func (b *Batch) width(m *member) int {
 }
 
 // Left reports whether no window takes an event, as Add would find.
-func (b *Batch) Left(boards [][]byte, time, recordTime int64) (bool, error) {
-	_, taken, err := b.targets.take(boards, time, recordTime)
+func (b *Batch) Left(boards [][]byte, offset, time, recordTime int64) (bool, error) {
+	_, taken, err := b.targets.take(boards, offset, time, recordTime)
 	return taken == 0, err
 }
 

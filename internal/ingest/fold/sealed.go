@@ -2,6 +2,7 @@ package fold
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -9,12 +10,19 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Sealed are windows that were found to be final: an event counts in none of them, and is late
-// where every window that would take it is one. It learns of them as pieces are refused, so it has
-// those that events still come for. It is safe for concurrent use.
+// Sealed are windows that were found to be final in a partition, each from an offset on: an event
+// from there on counts in none of them, and is late where every window that would take it is one. A
+// worker learns of them as its pieces are refused, so it has those that events still come for.
 //
-// What a batch knows of it is what was known as the batch was Reset: an event counts in the same
-// windows whenever it is folded or read again for that batch.
+// The offset is where the partition's ledger stood as a piece was refused. A window is sealed once all
+// counts that was in the log as it took nothing any more, so from that offset on every event is late
+// for it, whatever becomes of the seal. Those before may not be in any more, if Redis goes back to
+// before the seal:
+//
+//	e is counted, at 100 ─▶ sealed ─▶ refused at 101 ─▶ back to 90 ─▶ e counts again, 101 is late
+//
+// What a batch knows is what was known as it was Reset: an event counts in the same windows whenever
+// it is folded or read again for that batch. It is safe for concurrent use.
 type Sealed struct {
 	mu  sync.Mutex
 	all atomic.Pointer[sealed]
@@ -22,8 +30,9 @@ type Sealed struct {
 
 // sealed never changes.
 type sealed struct {
-	on  map[sealedWindow]struct{}
-	any map[sealedWindow]struct{} // of no board: that are final on some
+	on    map[sealedWindow]int64    // from which offset
+	any   map[sealedWindow]struct{} // of no board: that are final on some
+	froms []int64                   // all offsets, ascending
 }
 
 type sealedWindow struct {
@@ -33,23 +42,28 @@ type sealedWindow struct {
 }
 
 // mostSealed is how many windows are known at a time. With more of them all are found again.
-const mostSealed = 10_000
+const mostSealed = 1000
 
-// Add learns of windows.
-func (s *Sealed) Add(windows ...ledger.Window) {
-	s.change(func(all map[sealedWindow]struct{}) {
+// Add learns of windows that are final from an offset on.
+func (s *Sealed) Add(from int64, windows ...ledger.Window) {
+	s.change(func(all map[sealedWindow]int64) {
 		if len(all)+len(windows) > mostSealed {
 			clear(all)
 		}
 		for i := range windows {
-			all[sealedWindow{windows[i].Board, periods.Period(windows[i].Period), windows[i].Name}] = struct{}{}
+			w := sealedWindow{windows[i].Board, periods.Period(windows[i].Period), windows[i].Name}
+			if known, ok := all[w]; ok {
+				all[w] = min(known, from)
+			} else {
+				all[w] = from
+			}
 		}
 	})
 }
 
 // Remove forgets windows that aren't final any more.
 func (s *Sealed) Remove(windows ...ledger.Window) {
-	s.change(func(all map[sealedWindow]struct{}) {
+	s.change(func(all map[sealedWindow]int64) {
 		for i := range windows {
 			delete(all, sealedWindow{windows[i].Board, periods.Period(windows[i].Period), windows[i].Name})
 		}
@@ -65,15 +79,17 @@ func (s *Sealed) Windows() []ledger.Window {
 	return all
 }
 
-func (s *Sealed) change(do func(map[sealedWindow]struct{})) {
+func (s *Sealed) change(do func(map[sealedWindow]int64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := &sealed{on: map[sealedWindow]struct{}{}, any: map[sealedWindow]struct{}{}}
+	next := &sealed{on: map[sealedWindow]int64{}, any: map[sealedWindow]struct{}{}}
 	maps.Copy(next.on, s.now().on)
 	do(next.on)
-	for w := range next.on {
+	for w, from := range next.on {
 		next.any[sealedWindow{"", w.period, w.window}] = struct{}{}
+		next.froms = append(next.froms, from)
 	}
+	slices.Sort(next.froms)
 	s.all.Store(next)
 }
 
@@ -108,14 +124,25 @@ func (ts *targets) mark(s *span) {
 	}
 }
 
-// final reports whether a window of a span is final on a board.
+// until has the targets be of events from an offset on, and before the next at which a window becomes
+// final.
+func (ts *targets) until(offset int64) {
+	ts.offset = offset
+	n, found := slices.BinarySearch(ts.sealed.froms, offset)
+	for found && n < len(ts.sealed.froms) && ts.sealed.froms[n] == offset {
+		n++
+	}
+	ts.finals = int32(n)
+}
+
+// final reports whether a window of a span is final on a board, for the events that targets are of.
 func (ts *targets) final(board string, s *span, window int) bool {
 	if s.sealed&(1<<window) == 0 {
 		return false
 	}
 	w := &s.Windows[window]
-	_, ok := ts.sealed.on[sealedWindow{board, w.Period, w.Name}]
-	return ok
+	from, ok := ts.sealed.on[sealedWindow{board, w.Period, w.Name}]
+	return ok && from <= ts.offset
 }
 
 // over reports whether all windows that would take an event are final.

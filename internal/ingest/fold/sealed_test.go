@@ -24,15 +24,17 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 		sealing := &Sealed{}
 		batch := New(r, &unbounded{}, 1<<30)
 		batch.Leaves(sealing)
-		final := map[string]bool{}
-		for range 3 { // of the windows that there are, some more each time, or less
+		final := map[string]int64{} // from which offset
+		for range 3 {               // of the windows that there are, some more each time, or less
 			some := all[random.IntN(len(all))]
 			for _, p := range r.Periods {
 				w, _, _ := p.Rule.At(some.Time)
 				one := ledger.Window{Board: string(some.Boards[0]), Period: string(w.Period), Name: w.Name}
-				if random.IntN(3) > 0 {
-					sealing.Add(one)
-					final[one.Listing()] = true
+				if from, known := 1+random.Int64N(300), final[one.Listing()]; random.IntN(3) > 0 {
+					sealing.Add(from, one)
+					if final[one.Listing()] = from; known > 0 {
+						final[one.Listing()] = min(known, from)
+					}
 				} else {
 					sealing.Remove(one)
 					delete(final, one.Listing())
@@ -49,7 +51,7 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 					w, _, _ := p.Rule.At(e.Time)
 					without.Boards = nil
 					for _, b := range e.Boards {
-						if !final[string(b)+":"+string(w.Period)+":"+w.Name] {
+						if from, ok := final[string(b)+":"+string(w.Period)+":"+w.Name]; !ok || e.Offset < from {
 							without.Boards = append(without.Boards, b)
 						}
 					}
@@ -57,7 +59,7 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 						result = Added
 					}
 				}
-				left, err := batch.Left(e.Boards, e.Time, e.RecordTime)
+				left, err := batch.Left(e.Boards, e.Offset, e.Time, e.RecordTime)
 				if err != nil || left != (result == Late) {
 					t.Fatalf("left %v, %v, and is %v", left, err, result)
 				}
@@ -79,7 +81,7 @@ func TestMoreSealedWindowsThanAreKnownAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var s Sealed
 	for i := range mostSealed + 1 {
-		s.Add(ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
+		s.Add(0, ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
 	}
 	if n := len(s.Windows()); n == 0 || n > mostSealed {
 		t.Fatalf("%d are known", n)
