@@ -42,7 +42,7 @@ if call('EXISTS', KEYS[5]) == 1 then return {'busy'} end
 local arg = 3 + 2 * tonumber(ARGV[2])
 for i = 3, arg - 1, 2 do
   local position = call('HGET', KEYS[1], ARGV[i]) or ''
-  local from = tonumber(string.match(position, '^%d+')) -- of torn:… nothing
+  local from = tonumber(string.match(position, '^%d+') or '') -- of torn:… nothing
   if not from or from < tonumber(ARGV[i + 1]) then return {'behind', ARGV[i], position} end
 end
 
