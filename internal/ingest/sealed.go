@@ -9,9 +9,9 @@ import (
 )
 
 // sealedError says that a piece has changes for windows that are final: nothing of it was written.
-// What was folded for it is dropped with all the rest, and read again without it:
-// an event counts in its other windows, or is late. In a sweep that goes on, who was swept before the
-// window was sealed is in it, and who comes after isn't.
+// What was folded for them is dropped with all the rest, and read again without: an event counts in
+// its other windows, or is late. In a sweep that goes on, who was swept before the window was sealed
+// is in it, and who comes after isn't.
 type sealedError struct {
 	field   string
 	from    int64    // every event from here on comes after the seal

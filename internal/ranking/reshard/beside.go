@@ -168,8 +168,8 @@ func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]st
 	return all
 }
 
-// finalOfCopy is what each shard of the copy keeps of windows that were ever sealed: what all shards
-// keep. Where they differ, a seal of some was the later one.
+// finalOfCopy is what each shard of the copy keeps of windows that were ever sealed: what any of the
+// old shards keeps, of two that differ the later.
 func (c *copier) finalOfCopy(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	for _, s := range c.from {
