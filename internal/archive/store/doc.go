@@ -27,7 +27,7 @@
 //  3. A goes on.
 //
 // In PostgreSQL, A's transaction has locked the row of leader until it ends. Paused for less than
-// idleLimit, it commits or rolls back first, and B waits: what A has written is then in order, and
+// half a minute, it commits or rolls back first, and B waits: what A has written is then in order, and
 // B reads it after. Paused for longer, the server ends A's session and with it the transaction: B
 // goes on, A's commit fails. Isolation is read committed, set by every transaction: B's update
 // that waited reads A's row again and finds the token as A left it.

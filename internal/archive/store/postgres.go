@@ -14,16 +14,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-type postgres struct{}
+// postgres has the limits of a transaction that writes, by the server, which holds to them where
+// this process is paused or gone.
+type postgres struct {
+	statement time.Duration
+	lock      time.Duration // longer than idle: whoever waits for a paused leader outlasts it
+	idle      time.Duration // between two statements of a transaction
+}
 
-// Limits of a transaction that writes, by the server, which holds to them where this process is
-// paused or gone.
-const (
-	statementLimit = time.Minute
-	lockLimit      = time.Minute      // longer than idleLimit: whoever waits for a paused leader outlasts it
-	idleLimit      = 30 * time.Second // between two statements of a transaction
-	connectLimit   = 10 * time.Second
-)
+var postgresLimits = postgres{statement: time.Minute, lock: time.Minute, idle: 30 * time.Second}
+
+const connectLimit = 10 * time.Second
 
 func openPostgres(ctx context.Context, text string) (*Store, error) {
 	name, secrets, err := describe(text)
@@ -45,7 +46,7 @@ func openPostgres(ctx context.Context, text string) (*Store, error) {
 		return nil, fmt.Errorf("archive %s: %s", name, hide(err, secrets))
 	}
 	db := stdlib.OpenDBFromPool(pool)
-	s := &Store{dialect: postgres{}, name: name, read: db, write: db, close: func() error {
+	s := &Store{dialect: postgresLimits, name: name, read: db, write: db, close: func() error {
 		err := db.Close()
 		pool.Close()
 		return err
@@ -97,9 +98,9 @@ func (postgres) options() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.
 
 // begin has the server hold to the limits. They are the transaction's, and not the connection's: a
 // pool between keeps neither apart.
-func (postgres) begin(ctx context.Context, tx *sql.Tx) error {
+func (p postgres) begin(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-		set_config('idle_in_transaction_session_timeout', $3, true)`, ms(statementLimit), ms(lockLimit), ms(idleLimit))
+		set_config('idle_in_transaction_session_timeout', $3, true)`, ms(p.statement), ms(p.lock), ms(p.idle))
 	return err
 }
 
