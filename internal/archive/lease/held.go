@@ -47,7 +47,8 @@ func (h *held) hold(ctx context.Context, do func(context.Context, int64) error) 
 // keep renews the lease until the context ends, the work has ended (errEnded), or somebody else
 // leads.
 func (h *held) keep(ctx context.Context, expiry *time.Timer, ended <-chan struct{}) error {
-	next := time.NewTimer(h.Length / 3)
+	due := func() time.Duration { return time.Until(h.from.Add(h.Length / 3)) }
+	next := time.NewTimer(due())
 	defer next.Stop()
 	for {
 		select {
@@ -69,7 +70,7 @@ func (h *held) keep(ctx context.Context, expiry *time.Timer, ended <-chan struct
 		default:
 			h.from = from
 			expiry.Reset(h.safe())
-			next.Reset(time.Until(from.Add(h.Length / 3)))
+			next.Reset(due())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,10 @@ type fakeRedis struct {
 var errLost = errors.New("the answer was lost")
 
 // answer is what a call comes to.
-func (r *fakeRedis) answer(do func() error) error {
+func (r *fakeRedis) answer(ctx context.Context, do func() error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	r.mu.Lock()
 	hangs, fails := r.hangs, r.fails
 	r.calls++
@@ -52,8 +56,8 @@ func (r *fakeRedis) answer(do func() error) error {
 	return errLost
 }
 
-func (r *fakeRedis) Lead(_ context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
-	err = r.answer(func() error {
+func (r *fakeRedis) Lead(ctx context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
+	err = r.answer(ctx, func() error {
 		if left := time.Until(r.till); r.owner != owner && left > 0 {
 			return &ranking.LeaderError{Owner: r.owner, For: left}
 		}
@@ -64,16 +68,16 @@ func (r *fakeRedis) Lead(_ context.Context, owner string, floor int64, length ti
 	return token, err
 }
 
-func (r *fakeRedis) KeepLead(_ context.Context, owner string, token int64, length time.Duration) error {
-	return r.mine(owner, token, time.Now().Add(length))
+func (r *fakeRedis) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
+	return r.mine(ctx, owner, token, time.Now().Add(length))
 }
 
-func (r *fakeRedis) LeaveLead(_ context.Context, owner string, token int64) error {
-	return r.mine(owner, token, time.Time{})
+func (r *fakeRedis) LeaveLead(ctx context.Context, owner string, token int64) error {
+	return r.mine(ctx, owner, token, time.Time{})
 }
 
-func (r *fakeRedis) mine(owner string, token int64, till time.Time) error {
-	return r.answer(func() error {
+func (r *fakeRedis) mine(ctx context.Context, owner string, token int64, till time.Time) error {
+	return r.answer(ctx, func() error {
 		if r.owner != owner || r.token != token {
 			return fmt.Errorf("no: %w", ranking.ErrNotLeader)
 		}
@@ -92,7 +96,8 @@ func (r *fakeRedis) set(change func(*fakeRedis)) {
 type work struct {
 	mu    sync.Mutex
 	turns []turn
-	now   int // how many are at it
+	now   int           // how many are at it
+	slow  time.Duration // how long it takes to stop
 }
 
 type turn struct {
@@ -111,12 +116,29 @@ func (w *work) until(began time.Time, owner string) func(context.Context, int64)
 		i := len(w.turns) - 1
 		w.mu.Unlock()
 		<-ctx.Done()
+		time.Sleep(w.slow)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.now--
 		w.turns[i].until, w.turns[i].cause = time.Since(began), context.Cause(ctx)
 		return ctx.Err()
 	}
+}
+
+// seen is what was done, and how many are at it, once everybody else waits.
+func (w *work) seen() (turns []turn, now int) {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.turns), w.now
+}
+
+// holds is by which token who has the lease until when, once everybody else waits.
+func (r *fakeRedis) holds() (token int64, till time.Time) {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.token, r.till
 }
 
 const length = 12 * time.Second
@@ -154,14 +176,16 @@ func TestOneLeadsForAsLongAsItRenews(t *testing.T) {
 		synctest.Wait()
 		start("b")
 		time.Sleep(time.Hour)
-		require.Len(t, w.turns, 1)
 		stop()
-		require.Equal(t, []turn{{"a", 1, 0, time.Hour, context.Canceled}}, w.turns)
-		require.Zero(t, r.till, "it is let go of")
+		turns, _ := w.seen()
+		require.Equal(t, []turn{{"a", 1, 0, time.Hour, context.Canceled}}, turns)
+		_, till := r.holds()
+		require.Zero(t, till, "it is let go of")
 		time.Sleep(length / 2)
-		require.Len(t, w.turns, 2)
-		require.Equal(t, "b", w.turns[1].owner)
-		require.EqualValues(t, 2, w.turns[1].token)
+		turns, _ = w.seen()
+		require.Len(t, turns, 2)
+		require.Equal(t, "b", turns[1].owner)
+		require.EqualValues(t, 2, turns[1].token)
 	})
 }
 
@@ -176,15 +200,17 @@ func TestTheWorkStopsBeforeTheLeaseEnds(t *testing.T) {
 				time.Sleep(length/3 + time.Millisecond) // one renewal
 				r.set(fault)
 				time.Sleep(2 * length)
-				require.Len(t, w.turns, 1)
-				require.Zero(t, w.now)
-				require.ErrorIs(t, w.turns[0].cause, ErrExpired)
-				require.Equal(t, length/3+length*5/6, w.turns[0].until)
+				turns, now := w.seen()
+				require.Len(t, turns, 1)
+				require.Zero(t, now)
+				require.ErrorIs(t, turns[0].cause, ErrExpired)
+				require.Equal(t, length/3+length*5/6, turns[0].until)
 				r.set(func(r *fakeRedis) { r.fails, r.hangs = nil, 0 })
 				time.Sleep(2 * time.Hour)
-				require.Len(t, w.turns, 2)
-				require.Equal(t, 1, w.now)
-				require.Greater(t, w.turns[1].token, w.turns[0].token)
+				turns, now = w.seen()
+				require.Len(t, turns, 2)
+				require.Equal(t, 1, now)
+				require.Greater(t, turns[1].token, turns[0].token)
 			})
 		})
 	}
@@ -197,10 +223,10 @@ func TestASlowAnswerCountsFromBeforeItsCall(t *testing.T) {
 		time.Sleep(length / 2)
 		r.set(func(r *fakeRedis) { r.fails = errors.New("refused") })
 		time.Sleep(3 * length)
-		// Taken at 0, renewed at a third from the answer on, at the latest.
-		require.Len(t, w.turns, 1)
-		require.Equal(t, length/4, w.turns[0].from)
-		require.LessOrEqual(t, w.turns[0].until, length/4+length/3+length*5/6)
+		turns, _ := w.seen()
+		require.Len(t, turns, 1)
+		require.Equal(t, length/4, turns[0].from)
+		require.Equal(t, length/3+length*5/6, turns[0].until, "renewed a third after it was asked for")
 	})
 }
 
@@ -210,11 +236,13 @@ func TestWhoseLeaseIsAnothersStops(t *testing.T) {
 		time.Sleep(length)
 		r.set(func(r *fakeRedis) { r.owner, r.token, r.till = "b", 7, time.Now().Add(length) })
 		time.Sleep(length / 2)
-		require.Zero(t, w.now)
-		require.ErrorIs(t, w.turns[0].cause, ranking.ErrNotLeader)
+		turns, now := w.seen()
+		require.Zero(t, now)
+		require.ErrorIs(t, turns[0].cause, ranking.ErrNotLeader)
 		time.Sleep(2 * length)
-		require.Equal(t, 1, w.now)
-		require.EqualValues(t, 8, w.turns[1].token)
+		turns, now = w.seen()
+		require.Equal(t, 1, now)
+		require.EqualValues(t, 8, turns[1].token)
 	})
 }
 
@@ -226,9 +254,11 @@ func TestALostAnswerCostsAToken(t *testing.T) {
 		time.Sleep(time.Second)
 		r.set(func(r *fakeRedis) { r.loses = false })
 		time.Sleep(length)
-		require.Len(t, w.turns, 1)
-		require.Equal(t, r.token, w.turns[0].token)
-		require.Greater(t, r.token, int64(1))
+		turns, _ := w.seen()
+		require.Len(t, turns, 1)
+		token, _ := r.holds()
+		require.Equal(t, token, turns[0].token)
+		require.Greater(t, token, int64(1))
 	})
 }
 
@@ -264,6 +294,7 @@ func TestWorkThatEndsByItselfLetsAnotherLead(t *testing.T) {
 // However many there are, and whatever fails: two never lead at a time, by clocks that run alike.
 func TestTwoNeverLeadAtATime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
+		w.slow = length / 7
 		stops := map[string]func(){}
 		for i := range 200 {
 			owner := fmt.Sprint("o", i%5)
@@ -279,19 +310,19 @@ func TestTwoNeverLeadAtATime(t *testing.T) {
 				stops[owner] = nil
 			}
 			time.Sleep(time.Duration(i%13) * time.Second)
-			w.mu.Lock()
-			require.LessOrEqual(t, w.now, 1)
-			w.mu.Unlock()
+			_, now := w.seen()
+			require.LessOrEqual(t, now, 1)
 		}
 		r.set(func(r *fakeRedis) { r.fails, r.loses = nil, false })
 		start("last")
 		time.Sleep(2 * length)
-		require.Equal(t, 1, w.now)
-		for i := 1; i < len(w.turns); i++ {
-			require.Greater(t, w.turns[i].token, w.turns[i-1].token)
-			require.GreaterOrEqual(t, w.turns[i].from, w.turns[i-1].until)
+		turns, now := w.seen()
+		require.Equal(t, 1, now)
+		for i := 1; i < len(turns); i++ {
+			require.Greater(t, turns[i].token, turns[i-1].token)
+			require.GreaterOrEqual(t, turns[i].from, turns[i-1].until)
 		}
-		require.Greater(t, len(w.turns), 10)
+		require.Greater(t, len(turns), 10)
 	})
 }
 
