@@ -41,6 +41,9 @@ func (w *Writing) finish(ctx context.Context) error {
 			now.Board, now.Period, now.Name, now.ID); err != nil {
 			return err
 		}
+		if err := w.store.dialect.complete(ctx, tx, now.ID); err != nil {
+			return fmt.Errorf("have members found: %w", err)
+		}
 		now.State = Whole
 		return changeOne(ctx, tx, `UPDATE windows SET state = 'whole' WHERE id = $1 AND state = 'writing'`, now.ID)
 	})
@@ -81,7 +84,7 @@ func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
 	for {
 		var more, one bool
 		err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) (err error) {
-			more, one, err = sweepSome(ctx, tx)
+			more, one, err = s.sweepSome(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -97,7 +100,7 @@ func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
 }
 
 // sweepSome removes rows of a copy, or the copy once it has none.
-func sweepSome(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
+func (s *Store) sweepSome(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
 	var id, left int64
 	err = tx.QueryRowContext(ctx, `SELECT id, rows_written FROM windows WHERE state = 'removing' ORDER BY id LIMIT 1`).Scan(&id, &left)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -105,6 +108,9 @@ func sweepSome(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
 	}
 	if err != nil {
 		return false, false, err
+	}
+	if more, err := s.dialect.forget(ctx, tx, id); err != nil || more {
+		return true, false, err
 	}
 	rest := max(left-removedAtOnce, 0)
 	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND rank > $2`, id, rest); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -131,4 +132,15 @@ func (postgres) insert(ctx context.Context, conn *sql.Conn, _ *sql.Tx, window in
 		}))
 		return err
 	})
+}
+
+// An index has the members: there is nothing to complete, and nothing that could differ from the rows.
+func (postgres) complete(context.Context, *sql.Tx, int64) error       { return nil }
+func (postgres) forget(context.Context, *sql.Tx, int64) (bool, error) { return false, nil }
+func (postgres) verify(context.Context, *Store, *Window) error        { return nil }
+func (postgres) ofMembers(parameters string) string                   { return `member IN (` + parameters + `)` }
+
+func (postgres) repeated(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23505" // unique_violation
 }

@@ -86,7 +86,7 @@ func (s *Store) Rows(ctx context.Context, id, from int64, limit int) (all []Row,
 // Member is a member's row of a whole copy: ErrNotFound if there is none, ErrGone if the copy isn't
 // there.
 func (s *Store) Member(ctx context.Context, id int64, member string) (Row, error) {
-	all, err := s.list(ctx, id, ` AND member = $2`, storedMember(member))
+	all, err := s.list(ctx, id, ` AND `+s.dialect.ofMembers(`$2`), storedMember(member))
 	if err == nil && len(all) == 0 {
 		err = ErrNotFound
 	}
@@ -108,7 +108,7 @@ func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row,
 		for i, member := range some {
 			in[i], args[i] = "$"+strconv.Itoa(i+2), storedMember(member)
 		}
-		rows, err := s.list(ctx, id, ` AND member IN (`+strings.Join(in, ",")+`)`, args...)
+		rows, err := s.list(ctx, id, ` AND `+s.dialect.ofMembers(strings.Join(in, ",")), args...)
 		if err != nil {
 			return nil, s.fail(err, "read members' standings")
 		}

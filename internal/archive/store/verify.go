@@ -6,7 +6,8 @@ import (
 )
 
 // Verify reads all rows of a copy that is whole again, and compares their number and checksum with
-// the window's: ErrDiffers where they differ, ErrGone where the copy isn't there.
+// the window's, and whether members are found at their rows: ErrDiffers where anything differs,
+// ErrGone where the copy isn't there.
 func (s *Store) Verify(ctx context.Context, id int64) error {
 	w, err := s.ByID(ctx, id)
 	if err != nil {
@@ -18,6 +19,9 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 	count, sum, err := s.sum(ctx, &w)
 	if err == nil && (count != w.Members || sum != w.Checksum) {
 		err = fmt.Errorf("%w: it has %d rows with checksum %s, and was written with %d and %s", ErrDiffers, count, sum, w.Members, w.Checksum)
+	}
+	if err == nil {
+		err = s.dialect.verify(ctx, s, &w)
 	}
 	return s.fail(err, "verify "+w.String())
 }

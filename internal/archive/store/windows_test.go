@@ -115,3 +115,31 @@ func TestAWindowThatNoArchiveTakesIsRefused(t *testing.T) {
 		require.Zero(t, states(t, s, false))
 	})
 }
+
+// What people ask of the view in SQLite goes by keys: by member, by rank and by both.
+func TestTheViewOfSQLiteReadsNoWholeWindowForAMember(t *testing.T) {
+	s := open(t, sqliteURL(t))
+	require.NoError(t, s.Migrate(t.Context()))
+	for where, by := range map[string]string{
+		`member = 'm1'`:                                       "SEARCH m USING PRIMARY KEY (window_id=? AND member=?)",
+		`board = 'global' AND member = 'm1'`:                  "SEARCH m USING PRIMARY KEY (window_id=? AND member=?)",
+		`board = 'global' AND rank <= 10`:                     "SEARCH s USING PRIMARY KEY (window_id=? AND rank<?)",
+		`board = 'global' AND name = '2026-W47' AND rank = 1`: "SEARCH s USING PRIMARY KEY (window_id=? AND rank=?)",
+	} {
+		rows, err := s.read.QueryContext(t.Context(), `EXPLAIN QUERY PLAN SELECT rank, points FROM results WHERE `+where)
+		require.NoError(t, err)
+		var plan []string
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+			plan = append(plan, detail)
+		}
+		require.NoError(t, rows.Err())
+		require.NoError(t, rows.Close())
+		require.Contains(t, plan, by, where)
+		for _, step := range plan {
+			require.NotRegexp(t, `SCAN [sm]`, step, where)
+		}
+	}
+}

@@ -95,8 +95,6 @@ func TestRowsThatNoCopyCanHaveAreRefused(t *testing.T) {
 		} {
 			require.ErrorIs(t, begun.Append(t.Context(), rows), ErrInvalid, name)
 		}
-		require.Error(t, begun.Append(t.Context(), change(11, 20, func(r []Row) { r[5].Member = r[4].Member })), "a member twice")
-		require.Error(t, begun.Append(t.Context(), change(11, 20, func(r []Row) { r[5].Member = ranked(1, 1)[0].Member })), "a member twice")
 		require.ErrorIs(t, begun.Finish(t.Context()), ErrInvalid, "it isn't complete")
 		require.EqualValues(t, 10, begun.Written())
 		require.NoError(t, begun.Append(t.Context(), ranked(11, 100)))
@@ -159,4 +157,25 @@ func states(t *testing.T, s *Store, whole bool) (n int) {
 		}
 	}
 	return n
+}
+
+// A member that is in twice is found while it is written, or at the end.
+func TestAMemberTwiceIsFoundBeforeACopyIsWhole(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		for name, twice := range map[string]int{"in one call": 15, "in two": 5} {
+			rows := ranked(1, 20)
+			rows[18].Member = rows[twice].Member
+			begun, err := s.Begin(t.Context(), first, final(20))
+			require.NoError(t, err)
+			require.NoError(t, begun.Append(t.Context(), rows[:10]))
+			if err = begun.Append(t.Context(), rows[10:]); err == nil {
+				err = begun.Finish(t.Context())
+			}
+			require.ErrorIs(t, err, ErrDiffers, name)
+			require.ErrorContains(t, err, "a member or a rank twice")
+			require.Equal(t, 0, states(t, s, true))
+			require.NoError(t, begun.Discard(t.Context()))
+		}
+		archived(t, s, first, final(0), ranked(1, 20))
+	})
 }

@@ -47,7 +47,16 @@ CREATE TABLE standings (
 	reached_at INTEGER NOT NULL,
 	PRIMARY KEY (window_id, rank)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX standings_member ON standings (window_id, member);
+
+-- Which rank a member has. It is an index of standings in all but name: as one, it would be written
+-- row by row all over the place, which a million rows take minutes for. It is filled once a copy's
+-- rows are in, in its own order.
+CREATE TABLE members (
+	window_id INTEGER NOT NULL REFERENCES windows (id),
+	member    TEXT    NOT NULL,
+	rank      INTEGER NOT NULL,
+	PRIMARY KEY (window_id, member)
+) STRICT, WITHOUT ROWID;
 
 -- Of every window the newest copy that is whole: final if there is one, else the backup.
 CREATE VIEW results AS
@@ -59,7 +68,9 @@ SELECT w.board, w.period, w.name,
        w.members, s.rank, s.member, s.points, s.fields,
        strftime('%Y-%m-%d %H:%M:%f', s.reached_at / 1000.0, 'unixepoch') AS reached_at,
        s.score, w.id AS window_id
-FROM windows w JOIN standings s ON s.window_id = w.id
+FROM windows w
+JOIN standings s ON s.window_id = w.id
+JOIN members m ON m.window_id = s.window_id AND m.member = s.member AND m.rank = s.rank -- so that a member is looked up there
 WHERE w.state = 'whole' AND NOT EXISTS (
 	SELECT 1 FROM windows n
 	WHERE n.board = w.board AND n.period = w.period AND n.name = w.name AND n.state = 'whole' AND n.revision > w.revision);
