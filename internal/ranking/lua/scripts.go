@@ -35,6 +35,7 @@ var (
 	DropBoards  = load("dropboards.lua")
 	Seal        = load("seal.lua")
 	Unseal      = load("unseal.lua")
+	Longer      = load("longer.lua")
 	Compare     = load("compare.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
