@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,8 +134,18 @@ func (p *PostgresServer) own() *postgresProcess {
 	return p.process
 }
 
-// Kill ends the server at once, as a crash would.
-func (p *PostgresServer) Kill() { p.own().process.Kill() }
+// Kill ends the server at once, as a crash would, with all of its sessions: of a kill -9 these
+// would notice by and by, and commit meanwhile.
+func (p *PostgresServer) Kill() {
+	process := p.own().process
+	p.test.Helper()
+	did(p.test, "kill PostgreSQL", process.Signal(syscall.SIGQUIT))
+	select {
+	case <-process.Done():
+	case <-time.After(postgresStart):
+		p.test.Fatal("PostgreSQL doesn't end")
+	}
+}
 
 // Start starts a killed server again, on its port: it recovers what was committed.
 func (p *PostgresServer) Start() {

@@ -96,3 +96,7 @@ func all(t testing.TB, s *Store, id int64) []Row {
 	require.NoError(t, s.Each(context.WithoutCancel(t.Context()), id, func(r *Row) error { rows = append(rows, *r); return nil }))
 	return rows
 }
+
+func twoFields() []codec.Field {
+	return []codec.Field{{Name: "wins", Max: 1000}, {Name: "losses", Max: 1000, Fewest: true}}
+}

@@ -97,7 +97,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()),
 	}
 	if m.locks {
-		locker, err := lock.NewPostgresSessionLocker()
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60)) // every second, for a minute
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func TestOnlyTheSchemaThatThisProgramKnowsIsUsed(t *testing.T) {
 // A leader that was paused migrates at the same time as the next.
 func TestSeveralMayMigrateAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
-		const n = 4
+		const n = 3
 		var all sync.WaitGroup
 		errs := make([]error, n)
 		for i := range n {

@@ -36,6 +36,7 @@ var (
 	Seal        = load("seal.lua")
 	Unseal      = load("unseal.lua")
 	Longer      = load("longer.lua")
+	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
