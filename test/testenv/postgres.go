@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,4 +155,24 @@ func (p *PostgresServer) Start() {
 	ctx, cancel := context.WithTimeout(context.Background(), postgresStart)
 	defer cancel()
 	did(p.test, "start PostgreSQL again", process.start(ctx, p))
+}
+
+// UseTLS has the server take connections by TLS as well, by a certificate and its key in files; soon
+// after it returns.
+func (p *PostgresServer) UseTLS(cert, key string) {
+	process := p.own()
+	p.test.Helper()
+	did(p.test, "have PostgreSQL use TLS", process.keep(map[string]string{"cert.pem": cert, "key.pem": key}))
+	did(p.test, "have PostgreSQL use TLS", p.admin(p.test.Context(), func(c *pgx.Conn) error {
+		for _, statement := range []string{
+			`ALTER SYSTEM SET ssl_cert_file = '` + filepath.Join(process.dir, "cert.pem") + `'`,
+			`ALTER SYSTEM SET ssl_key_file = '` + filepath.Join(process.dir, "key.pem") + `'`,
+			`ALTER SYSTEM SET ssl = on`, `SELECT pg_reload_conf()`,
+		} {
+			if _, err := c.Exec(p.test.Context(), statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }

@@ -114,11 +114,9 @@ func (p *postgresProcess) initialize(ctx context.Context, s *PostgresServer) err
 	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
 		return err
 	}
-	if p.credential != nil {
-		for _, path := range []string{p.dir, file} {
-			if err := os.Chown(path, int(p.credential.Uid), int(p.credential.Gid)); err != nil {
-				return err
-			}
+	for _, path := range []string{p.dir, file} {
+		if err := p.give(path); err != nil {
+			return err
 		}
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(p.programs, "initdb"), "-D", p.data(), "-U", "standings", "--pwfile", file,
@@ -129,6 +127,32 @@ func (p *postgresProcess) initialize(ctx context.Context, s *PostgresServer) err
 		return fmt.Errorf("initdb: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
 	}
 	s.url = &url.URL{Scheme: "postgres", User: url.UserPassword("standings", password), Path: "/postgres", RawQuery: "sslmode=disable"}
+	return nil
+}
+
+// give makes a file that of whoever runs the server.
+func (p *postgresProcess) give(path string) error {
+	if p.credential == nil {
+		return nil
+	}
+	return os.Chown(path, int(p.credential.Uid), int(p.credential.Gid))
+}
+
+// keep copies files into the server's directory: it may not read where they are.
+func (p *postgresProcess) keep(files map[string]string) error {
+	for name, from := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(p.dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return err
+		}
+		if err := p.give(path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
