@@ -35,12 +35,14 @@ type postgresProcess struct {
 
 const postgresStart = 30 * time.Second
 
-// findPostgres is the directory of its programs: Debian has one a version, which aren't on the
-// PATH.
+// findPostgres is the directory of its programs. Debian has one a version, which aren't on the PATH;
+// what lists its clusters is.
 func findPostgres() (string, error) {
-	dirs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil {
-		return "", err
+	var dirs []string
+	if _, err := exec.LookPath("pg_lsclusters"); err == nil {
+		if dirs, err = filepath.Glob("/usr/lib/postgresql/*/bin"); err != nil {
+			return "", err
+		}
 	}
 	version := func(dir string) int {
 		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // what is no number is the oldest
@@ -57,7 +59,7 @@ func findPostgres() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("no initdb and postgres in /usr/lib/postgresql or on the PATH: %w", errNotHere)
+	return "", fmt.Errorf("no initdb on the PATH, and no cluster of Debian's: %w", errNotHere)
 }
 
 func newPostgresProcess(ctx context.Context, settings []string) (*PostgresServer, error) {
