@@ -93,8 +93,9 @@ type API struct {
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration
-	ReadFrom       string   // FromMaster or FromReplica
-	Replicas       []string // host:port, of a single server's
+	FinalMaxAge    time.Duration // 0: no answer is kept
+	ReadFrom       string        // FromMaster or FromReplica
+	Replicas       []string      // host:port, of a single server's
 	ReplicaMaxAge  time.Duration
 }
 

@@ -235,6 +235,8 @@ func apiOptions(c *API) []option {
 			doc: "How many streams are open at a time, those of one client half of that, and as they show at most a quarter as many different boards and members. They don't count as requests."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
 			doc: "How long a request may take."},
+		{Key: "api.final_max_age", def: "1h", value: durationValue(&c.FinalMaxAge, 0, 24*time.Hour),
+			doc: "How long browsers and proxies may show an answer about a final window without asking again, in whole seconds; 0: they always ask. For so long a `consumer reopen`, a ban and an erasure may not show ([api.md](api.md#caching-limits-errors))."},
 		{Key: "api.read_from", def: FromMaster, value: choiceValue(&c.ReadFrom, []string{FromMaster, FromReplica}),
 			doc: "`replica` has the API read from replicas, which Sentinels and clusters know, and says with every answer how old what they hold is ([api.md](api.md#replicas)). All that writes, and every other command, uses masters."},
 		{Key: "api.replicas", value: replicasValue(&c.Replicas),

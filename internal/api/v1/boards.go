@@ -181,7 +181,7 @@ func (a *api) getWindow(q *request) (*answer, error) {
 		return nil, err
 	}
 	body := windowOnly{windowOf(&v), trustOf(&v, reached)}
-	return answerOf(&body, body.Window, body.Trust, nil), nil
+	return a.keep(q, &v, answerOf(&body, body.Window, body.Trust, nil)), nil
 }
 
 // getOpenAPI is GET /v1/openapi.json.

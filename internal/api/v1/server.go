@@ -39,6 +39,8 @@ type Config struct {
 	Bans Bans
 	// Origins are those whose pages may read; "*" is any.
 	Origins []string
+	// FinalMaxAge is how long an answer about a final window may be kept; below a second: not at all.
+	FinalMaxAge time.Duration
 	// Timeout is how long a request may take, a wait for an event besides.
 	Timeout time.Duration
 	// Requests is how many are answered at a time, of one client half of that.
@@ -177,6 +179,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	}
 	var p *problem
 	if tokens != nil {
+		seen.Header().Add("Vary", "Authorization") // whoever keeps an answer keeps it for this token
 		if holder, p = tokens.holder(r); p != nil {
 			p.write(seen)
 			return

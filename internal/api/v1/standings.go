@@ -176,7 +176,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		text := next.String()
 		body.Next = &text
 	}
-	return answerOf(&body, body.Window, body.Trust, body.Standings), nil
+	return a.keep(q, &v, answerOf(&body, body.Window, body.Trust, body.Standings)), nil
 }
 
 // points reads the range of points.

@@ -58,6 +58,8 @@ type trust struct {
 	Refilling bool `json:"refilling"`
 	// Final is true once nothing can change the window any more.
 	Final bool `json:"final"`
+	// Revision is how often it has become final: a reopening takes it back, and the next is one more.
+	Revision int64 `json:"revision,omitempty"`
 	// Lag is how many records don't count yet, as the consumers reported last; null where one
 	// hasn't.
 	Lag        *int64   `json:"lag"`
@@ -81,7 +83,7 @@ type shardTrust struct {
 
 func trustOf(v *reading.View, reached *waited) trust {
 	t := trust{
-		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0,
+		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0, Revision: v.Revision,
 		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
 	}
 	if reached != nil {
@@ -112,12 +114,19 @@ func replicaAge(replica bool, age time.Duration) *int64 {
 	return new(age.Milliseconds())
 }
 
-// timeless is a trust without what changes all the time.
+// timeless is a trust without what changes all the time. The ledger goes on with the events of other
+// windows, and a final one takes none of them.
 func (t trust) timeless() trust {
 	t.At, t.ReplicaAgeMS, t.Lag, t.BehindMS = nil, nil, nil, nil
+	if t.Final {
+		t.Ledger = nil
+	}
 	for i := range t.Shards {
 		s := t.Shards[i]
 		s.At, s.ReplicaAgeMS = "", nil
+		if t.Final {
+			s.Ledger = nil
+		}
 		if i == 0 {
 			t.Shards = append([]shardTrust(nil), t.Shards...)
 		}
