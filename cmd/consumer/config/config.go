@@ -90,6 +90,7 @@ type API struct {
 	// BansTokensFile has the tokens of those who may ban; empty: nobody bans by the API.
 	BansTokensFile string
 	Origins        []string
+	TrustedProxies []string // Proxies reads them
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration

@@ -229,6 +229,8 @@ func apiOptions(c *API) []option {
 			doc: "A file like that, another one, of which a token is needed to ban and to see who is banned: [`/v1/bans`](api.md#bans), of `consumer run` with `kafka.bans_topic`. Empty: nobody bans by the API."},
 		{Key: "api.origins", value: listValue(&c.Origins, 0, "https://host, …, or *", apiOrigin),
 			doc: "The origins whose pages may read (CORS); `*` for any."},
+		{Key: "api.trusted_proxies", value: listValue(&c.TrustedProxies, 0, networkRule, checkNetwork),
+			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [operations.md](operations.md#behind-a-proxy)."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
 			doc: "How many requests are answered at a time, those of one client half of that: others are told to come again."},
 		{Key: "api.streams", def: "2000", value: intValue(&c.Streams, 1, 100_000),

@@ -181,7 +181,9 @@ func TestAnExportThatMayBeKeptIsOfOneRevision(t *testing.T) {
 		f.crowd(2100)
 		f.reported()
 		f.sealed(1)
-		serve := func() { f.ServeHTTP(&reopening{httptest.NewRecorder(), f}, httptest.NewRequest(http.MethodGet, f.named("/export"), nil)) }
+		serve := func() {
+			f.ServeHTTP(&reopening{httptest.NewRecorder(), f}, httptest.NewRequest(http.MethodGet, f.named("/export"), nil))
+		}
 		if kept {
 			require.PanicsWithValue(t, http.ErrAbortHandler, serve)
 		} else {
