@@ -67,7 +67,9 @@ type Trust struct {
 	// Complete is false where records of the window were deleted from Kafka before they could count.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
-	Final     bool `json:"final"` // nothing can change the window any more
+	Final     bool `json:"final"` // no event can change the window any more
+	// Revision is how often the window has become final, from 1; 0 where it isn't.
+	Revision int64 `json:"revision"`
 	// Lag is how many records don't count yet, and BehindMS how old the oldest of them was, in ms;
 	// nil where a consumer hasn't reported it.
 	Lag         *int64   `json:"lag"`

@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// exampleOutput is what both programs print of Emi, and of the friends.
+// exampleOutput is what the programs that read once print of Emi, and of the friends.
 const exampleOutput = `2026-W48: 15 members, whole
 1 Kalobi 4210
 2 u42 4210
@@ -75,7 +75,7 @@ func nodeFor(t *testing.T, path string) []string {
 	program := string(text)
 	for _, types := range []string{
 		`(?m)^interface .*$`,
-		`: (string|RequestInit|Answer|Promise<Answer>|Record<string, string>)( = | \{|[,)])`,
+		`: (string|RequestInit|Answer|Shown|Promise<Answer>|Record<string, string>)( = | \{|[,)])`,
 	} {
 		program = regexp.MustCompile(types).ReplaceAllString(program, "$2")
 	}
@@ -125,7 +125,7 @@ func TestTheExamplesReadABoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range there {
-		if examples[entry.Name()] == nil {
+		if examples[entry.Name()] == nil && entry.Name() != "live.mts" { // which examples_live_test.go runs
 			t.Errorf("nothing runs %s", entry.Name())
 		}
 	}

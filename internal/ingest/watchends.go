@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/kafkaconn"
@@ -32,7 +33,7 @@ func (c *Consumer) watchEnds(ctx context.Context, workers []*worker) {
 			}
 		}
 		for _, topic := range slices.Sorted(maps.Keys(unread)) {
-			ends, err := kafkaconn.Ends(ctx, c.kafka, topic, unread[topic]...)
+			ends, err := kafkaconn.Ends(ctx, c.kafka, kafka.ReadCommitted, topic, unread[topic]...)
 			if err != nil {
 				c.Log.Debug("couldn't ask where logs end that aren't read", zap.Error(err))
 				continue

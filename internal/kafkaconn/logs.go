@@ -52,9 +52,11 @@ func AllLogs(ctx context.Context, client *kafka.Client, topic string, partitions
 	return logs, nil
 }
 
-// Ends asks the leaders where logs end.
-func Ends(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]int64, error) {
-	found, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
+// Ends asks the leaders where logs end: for readers of what is committed before the first transaction
+// that is open (kafka.ReadCommitted), or after the last record there is, so that whatever is written
+// from then on is there or later (kafka.ReadUncommitted).
+func Ends(ctx context.Context, client *kafka.Client, isolation kafka.IsolationLevel, topic string, partitions ...int) (map[int]int64, error) {
+	found, err := listIsolated(ctx, client, topic, partitions, kafka.LastOffsetOf, isolation)
 	if err != nil {
 		return nil, err
 	}
@@ -108,20 +110,6 @@ func FirstSince(ctx context.Context, client *kafka.Client, topic string, at time
 				all[p] = offset
 			}
 		}
-	}
-	return all, nil
-}
-
-// HighWatermarks asks the leaders for the offsets after the last records of partitions, those of transactions
-// that are open too: whatever is written from then on is at one of these or later.
-func HighWatermarks(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]int64, error) {
-	found, err := listIsolated(ctx, client, topic, partitions, kafka.LastOffsetOf, kafka.ReadUncommitted)
-	if err != nil {
-		return nil, err
-	}
-	all := map[int]int64{}
-	for p, o := range found {
-		all[p] = o.LastOffset
 	}
 	return all, nil
 }

@@ -46,8 +46,12 @@ func (r *Replicas) findBySentinels(ctx context.Context) ([]group, error) {
 		if err == nil {
 			return []group{g}, nil
 		}
+		said := fmt.Errorf("ask Sentinel %s for the replicas of %s: %w", s.Addresses[i], s.Master, NameRight(s.withoutPasswords(err), "", ""))
+		if IsMissingRight(err) { // which waiting doesn't give
+			return nil, said
+		}
 		if failed == nil {
-			failed = fmt.Errorf("ask Sentinel %s for the replicas of %s: %w", s.Addresses[i], s.Master, NameRight(s.withoutPasswords(err), "", ""))
+			failed = said
 		}
 	}
 	return nil, &noMasterError{failed}

@@ -14,6 +14,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
@@ -122,7 +123,7 @@ func (v *view) standings(ctx context.Context) (bans.Standings, error) {
 	if err := v.reader.Renumber(ctx); err != nil {
 		return nil, err
 	}
-	return clients.NewHidden(v.reader.Boards), nil
+	return hiding.In(v.reader.Boards), nil
 }
 
 // await waits until Redis holds of a key what the topic says. Its error says why that can't be

@@ -92,11 +92,13 @@ type API struct {
 	// BansTokensFile has the tokens of those who may ban; empty: nobody bans by the API.
 	BansTokensFile string
 	Origins        []string
+	TrustedProxies []string // Proxies reads them
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration
-	ReadFrom       string   // FromMaster or FromReplica
-	Replicas       []string // host:port, of a single server's
+	FinalMaxAge    time.Duration // 0: no answer is kept
+	ReadFrom       string        // FromMaster or FromReplica
+	Replicas       []string      // host:port, of a single server's
 	ReplicaMaxAge  time.Duration
 }
 

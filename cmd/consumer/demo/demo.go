@@ -127,16 +127,15 @@ func start(ctx context.Context, p *cli.Program, f *flags) error {
 	return stage.strike(err)
 }
 
-// strike removes what is left on disk. After a failure that stays, and the log's
-// end is part of the error.
+// strike removes what is left on disk. After a failure the log stays, and its end is part of the
+// error; where the servers were goes, or the next terminal would take it for another demo's.
 func (s *servers) strike(err error) error {
-	if err == nil {
-		return os.RemoveAll(s.dir)
+	text := tailOf(s.logPath(), 10)
+	if err == nil || text == "" {
+		return errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if text := tailOf(s.logPath(), 10); text != "" {
-		return fmt.Errorf("%w\nthe log, %s, ends with:\n%s", err, s.logPath(), text)
-	}
-	return err
+	err = fmt.Errorf("%w\nthe log, %s, ends with:\n%s", err, s.logPath(), text)
+	return errors.Join(err, os.Remove(s.environmentPath()), os.Remove(s.configPath()))
 }
 
 // openServers starts the servers, for standings in a number of shards.

@@ -282,6 +282,10 @@ func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 		!strings.Contains(err.Error(), "the log, "+stage.logPath()+", ends with:\n{") {
 		t.Errorf("%v", err)
 	}
+	left, err := os.ReadDir(stage.dir)
+	if err != nil || len(left) != 1 || left[0].Name() != filepath.Base(stage.logPath()) {
+		t.Errorf("what is left of it: %v %v", left, err)
+	}
 }
 
 func TestADemoWithAConfigurationIsRefused(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -17,8 +17,8 @@ func TestBansAreHonoured(t *testing.T) {
 	for _, shards := range []string{"3", "2"} { // compared by one script, and by their ids
 		prefix := testenv.Prefix(t) + shards
 		environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_REDIS_SHARDS=3")
-		here := clients.NewHidden(boardsOf(t, environ))
-		there := clients.NewHidden(boardsOf(t, written(t, prefix+"-b", map[string]int64{"ann": 5, "bob": 9, "eve": 1}, "STANDINGS_REDIS_SHARDS="+shards)))
+		here := hiding.In(boardsOf(t, environ))
+		there := hiding.In(boardsOf(t, written(t, prefix+"-b", map[string]int64{"ann": 5, "bob": 9, "eve": 1}, "STANDINGS_REDIS_SHARDS="+shards)))
 		bob := bans.Key{Member: "bob"}
 		for _, c := range []struct {
 			change       func() error

@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -108,7 +109,7 @@ func (p *process) alignBans(ctx context.Context, cfg *config.Config, all *boards
 	if err != nil || ctx.Err() != nil {
 		return nil, err
 	}
-	keeper := bans.NewKeeper(p.bans, clients.NewHidden(all), p.log)
+	keeper := bans.NewKeeper(p.bans, hiding.In(all), p.log)
 	err = await(ctx, p.log, "Redis, to hide who is banned", ranking.Classify, p.ops.waitsForRedis, func() error { return keeper.Align(ctx) })
 	if err != nil {
 		return nil, clients.ExplainRedis(ctx, err, cfg)
@@ -119,7 +120,7 @@ func (p *process) alignBans(ctx context.Context, cfg *config.Config, all *boards
 
 // sayBansLeft: who was banned by an earlier configuration stays hidden, and nothing would end it.
 func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
-	left, err := clients.NewHidden(all).Banned(ctx)
+	left, err := hiding.In(all).Banned(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.log.Warn("couldn't look for bans that an earlier configuration has left in Redis", zap.Error(err))

@@ -120,7 +120,7 @@ func (s *sealer) ends(ctx context.Context) (map[ledger.Partition]int64, error) {
 		if !ok {
 			return nil, fmt.Errorf("look where the logs end: there is no topic %s", topic)
 		}
-		ends, err := kafkaconn.HighWatermarks(ctx, s.client, topic, kafkaconn.UpTo(n)...)
+		ends, err := kafkaconn.Ends(ctx, s.client, kafka.ReadUncommitted, topic, kafkaconn.UpTo(n)...)
 		if err != nil {
 			return nil, err
 		}

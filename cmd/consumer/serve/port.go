@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -71,9 +72,13 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	}
 	if p.replicas = r.Replicas(); p.replicas != nil {
 		p.metrics.Servers = p.servers
+		if err := p.mayRead(ctx, cfg); err != nil {
+			r.Close()
+			return nil, err
+		}
 	}
 	handler := v1.New(v1.Config{
-		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
+		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, TrustedProxies: cfg.API.Proxies(), FinalMaxAge: cfg.API.FinalMaxAge, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
 		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{
@@ -102,6 +107,19 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		handler.Wait()
 	}
 	return p, nil
+}
+
+// mayRead is a right that reading from replicas takes and this user hasn't got. A Redis that is away
+// is no error: it may come.
+func (p *Port) mayRead(ctx context.Context, cfg *config.Config) error {
+	within, cancel := context.WithTimeout(ctx, cfg.API.Timeout)
+	defer cancel()
+	for _, err := range []error{p.reader.Answers(within), p.replicas.Err()} {
+		if _, missing := errors.AsType[*redisconn.RightsError](err); missing {
+			return fmt.Errorf("api.read_from is replica: %w", clients.ExplainRedis(ctx, err, cfg))
+		}
+	}
+	return nil
 }
 
 // sayChoice logs which server is read of a master from now on.

@@ -24,34 +24,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 )
-
-// hidden are the boards of a fixture, as the consumer hides members in them.
-type hidden struct{ all *boards.Boards }
-
-func (h hidden) Ban(ctx context.Context, b bans.Ban) error {
-	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased}, (*ranking.Store).Ban)
-}
-
-func (h hidden) Unban(ctx context.Context, k bans.Key) error {
-	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: k.Board, Member: k.Member}, (*ranking.Store).Unban)
-}
-
-func (h hidden) Banned(ctx context.Context) (all []bans.Ban, err error) {
-	found, err := ranking.BannedEach(ctx, h.all.Shards())
-	for _, b := range found {
-		all = append(all, bans.Ban{Key: bans.Key{Board: b.Board, Member: b.Member}, Erased: b.Erased, Pending: b.Pending})
-	}
-	return all, err
-}
-
-func (h hidden) Now(ctx context.Context) (time.Time, error) { return h.all.Now(ctx) }
 
 const (
 	bansToken   = "0123456789moderator"
@@ -90,14 +68,14 @@ func newModerated(t *testing.T, of ledger.Shards, change ...func(*Config)) *mode
 	t.Cleanup(transport.CloseIdleConnections)
 	m.kafka = &kafka.Client{Addr: kafka.TCP(m.cluster.ListenAddrs()...), Transport: kafkaconn.Robust(transport), Timeout: 10 * time.Second}
 	f := bans.NewFollower(m.kafka, "bans", zap.NewNop())
-	keeper := bans.NewKeeper(f, hidden{m.boards}, zap.NewNop())
+	keeper := bans.NewKeeper(f, hiding.In(m.boards), zap.NewNop())
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx) })
 	running.Go(func() { keeper.Watch(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	require.NoError(t, f.Ready(t.Context(), 0))
-	m.desk = &bans.Desk{Publisher: &bans.Publisher{Follower: f}, Standings: func(context.Context) (bans.Standings, error) { return hidden{m.boards}, nil }}
+	m.desk = &bans.Desk{Publisher: &bans.Publisher{Follower: f}, Standings: func(context.Context) (bans.Standings, error) { return hiding.In(m.boards), nil }}
 	return m
 }
 
@@ -371,7 +349,7 @@ func TestOneWhoBansHasNoMoreRequestsAtATimeThanOthers(t *testing.T) {
 	m.desk.Standings = func(context.Context) (bans.Standings, error) {
 		entered <- struct{}{}
 		<-let
-		return hidden{m.boards}, nil
+		return hiding.In(m.boards), nil
 	}
 	var held sync.WaitGroup
 	held.Go(func() { m.send(http.MethodGet, "", "", bansToken) })

@@ -181,7 +181,7 @@ func (a *api) getWindow(q *request) (*answer, error) {
 		return nil, err
 	}
 	body := windowOnly{windowOf(&v), trustOf(&v, reached)}
-	return answerOf(&body, &v, body.Trust.Reached), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
 // getOpenAPI is GET /v1/openapi.json.

@@ -52,10 +52,12 @@ func tagOf(v *reading.View, reached *bool) string {
 	}
 	d.texts(v.Incomplete)
 	d.texts(v.Stopped())
-	d.positions(v.Beside.Ledger)
 	d.number(int64(len(v.Shards)))
-	for i := range v.Shards {
-		d.positions(v.Shards[i].Ledger)
+	if v.Revision == 0 { // it goes on with the events of other windows, and a final one takes none of them
+		d.positions(v.Beside.Ledger)
+		for i := range v.Shards {
+			d.positions(v.Shards[i].Ledger)
+		}
 	}
 	d.number(int64(len(v.Counts)))
 	for _, n := range v.Counts {

@@ -5,9 +5,11 @@ package v1
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -47,7 +49,8 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	}
 	t = v.Target
 	t.Named = v.Window.Name // also once another one is the current one
-	w.Header().Set("Cache-Control", "no-store")
+	keeping, revision := a.keeping(q, &v), v.Revision
+	w.Header().Set("Cache-Control", cmp.Or(keeping, "no-store"))
 	out := bufio.NewWriter(w)
 	var lines exporter = &ndjson{json.NewEncoder(out)}
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -76,6 +79,9 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		}
 		if v, err = a.page(q, t, reading.Page{Limit: exportPage, After: &after}); err != nil {
 			return err
+		}
+		if keeping != "" && v.Revision != revision { // what has been sent so far may be kept, unless it is cut off
+			return fmt.Errorf("export %s %s %s: its seal was taken back meanwhile", v.Name, v.Window.Period, v.Window.Name)
 		}
 	}
 	if err := lines.end(&v, n); err != nil {

@@ -4,11 +4,7 @@ package v1
 // to come again, so that those who are served are served in time, and what counts events isn't held
 // up.
 
-import (
-	"net"
-	"net/http"
-	"sync"
-)
+import "sync"
 
 // limit is how many requests are answered at a time, or streams are open, in all and of one client.
 type limit struct {
@@ -45,16 +41,4 @@ func (l *limit) enter(client string) (leave func(), p *problem) {
 			delete(l.clients, client)
 		}
 	}, nil
-}
-
-// clientOf is whose request it is: the holder of a token, or an address.
-func clientOf(r *http.Request, holder string) string {
-	if holder != "" {
-		return "token " + holder
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

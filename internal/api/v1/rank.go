@@ -71,7 +71,7 @@ func (a *api) getRank(q *request) (*answer, error) {
 	if len(v.Counts) == 2 {
 		body.AtLeast, body.More = v.Counts[0], v.Counts[1]
 	}
-	return answerOf(&body, &v, body.Trust.Reached), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
 // values are what points or fields say: fields=stage:42,revives:3.
@@ -118,6 +118,7 @@ func (a *api) rankOfPercent(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	revision := v.Revision
 	rank := int64(math.Ceil(float64(v.Members) * percent / 100))
 	if rank > 0 {
 		if v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Offset: int(rank - 1), Limit: 1}); err != nil {
@@ -132,5 +133,9 @@ func (a *api) rankOfPercent(q *request) (*answer, error) {
 		s := row(&v, &v.Standings[0], ordinal, 0)
 		body.Standing = &s
 	}
-	return answerOf(&body, &v, body.Trust.Reached), nil
+	is := answerOf(&body, &v, body.Trust.Reached)
+	if v.Revision == revision {
+		a.keep(q, &v, is)
+	}
+	return is, nil
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -37,8 +38,12 @@ type Config struct {
 	Tokens *Tokens
 	// Bans are whether members can be banned by the API, and by whom.
 	Bans Bans
+	// TrustedProxies are whose word on who their client is counts (X-Forwarded-For).
+	TrustedProxies []netip.Prefix
 	// Origins are those whose pages may read; "*" is any.
 	Origins []string
+	// FinalMaxAge is how long an answer about a final window may be kept; below a second: not at all.
+	FinalMaxAge time.Duration
 	// Timeout is how long a request may take, a wait for an event besides.
 	Timeout time.Duration
 	// Requests is how many are answered at a time, of one client half of that.
@@ -148,7 +153,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 		took := time.Since(began)
 		a.Metrics.answered(&o, seen.status, took)
 		a.log.Info("request", zap.String("operation", o.id), zap.Int("status", seen.status), zap.Duration("took", took),
-			zap.Int64("bytes", seen.bytes), zap.String("client", clientOf(r, holder)))
+			zap.Int64("bytes", seen.bytes), zap.String("client", a.clientOf(r, holder)))
 	}()
 	seen.Header().Set("X-Content-Type-Options", "nosniff")
 	if a.crossOrigin(seen, r, all) {
@@ -177,6 +182,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	}
 	var p *problem
 	if tokens != nil {
+		seen.Header().Add("Vary", "Authorization") // whoever keeps an answer keeps it for this token
 		if holder, p = tokens.holder(r); p != nil {
 			p.write(seen)
 			return
@@ -186,7 +192,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	if o.lasts {
 		room, of = a.streams, ofStreams
 	}
-	leave, p := room.enter(clientOf(r, holder))
+	leave, p := room.enter(a.clientOf(r, holder))
 	if p != nil {
 		a.Metrics.refused(of, p).write(seen)
 		return
@@ -198,7 +204,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 }
 
 func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
-	q, err := newRequest(r, o, clientOf(r, holder))
+	q, err := newRequest(r, o, a.clientOf(r, holder))
 	if err != nil {
 		return err
 	}

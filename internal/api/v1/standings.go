@@ -176,7 +176,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		text := next.String()
 		body.Next = &text
 	}
-	return answerOf(&body, &v, body.Trust.Reached), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
 // points reads the range of points.

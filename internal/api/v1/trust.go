@@ -89,6 +89,8 @@ type trust struct {
 	Refilling bool `json:"refilling"`
 	// Final is true once nothing can change the window any more.
 	Final bool `json:"final"`
+	// Revision is how often it has become final: a reopening takes it back, and the next is one more.
+	Revision int64 `json:"revision,omitempty"`
 	// Lag is how many records don't count yet, as the consumers reported last; null where one
 	// hasn't.
 	Lag        *int64   `json:"lag"`
@@ -112,7 +114,7 @@ type shardTrust struct {
 
 func trustOf(v *reading.View, reached *waited) trust {
 	t := trust{
-		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0,
+		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0, Revision: v.Revision,
 		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
 	}
 	if reached != nil {

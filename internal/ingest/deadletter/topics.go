@@ -72,7 +72,7 @@ func (t *Topics) Await(ctx context.Context, topic string, partitions int) {
 			err = kafka.UnknownTopicOrPartition
 		}
 		if err == nil {
-			_, err = kafkaconn.Ends(ctx, t.Client, name, kafkaconn.UpTo(partitions)...)
+			_, err = kafkaconn.Ends(ctx, t.Client, kafka.ReadCommitted, name, kafkaconn.UpTo(partitions)...)
 		}
 		return err
 	})

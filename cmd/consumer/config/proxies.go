@@ -1,0 +1,54 @@
+package config
+
+// The proxies whose word on who their client is counts.
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+const networkRule = "networks such as 10.0.12.0/24, or addresses, …"
+
+// Proxies are the networks of api.trusted_proxies; an address is a network of one.
+func (c *API) Proxies() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if network, err := parseNetwork(text); err == nil { // which validation has seen to
+			all = append(all, network)
+		}
+	}
+	return all
+}
+
+func checkNetwork(text string) error {
+	_, err := parseNetwork(text)
+	return err
+}
+
+// parseNetwork reads a network, or an address. One that says another thing than it seems to, and one
+// that is everybody, is refused: whoever reaches the port from a trusted network can be any client.
+func parseNetwork(text string) (netip.Prefix, error) {
+	network, err := netip.ParsePrefix(text)
+	if !strings.Contains(text, "/") {
+		var at netip.Addr
+		if at, err = netip.ParseAddr(text); err == nil && at.Zone() != "" {
+			err = errors.New("has a zone")
+		}
+		if err == nil {
+			network = netip.PrefixFrom(at, at.BitLen())
+		}
+	}
+	switch {
+	case err != nil:
+		return network, errors.New("isn't a network such as 10.0.12.0/24 or 2001:db8:1::/64, nor an address")
+	case network.Addr().Is4In6():
+		return network, errors.New("is an IPv4 network as IPv6 has it: write it as IPv4")
+	case network.Bits() == 0:
+		return network, errors.New("is everybody, who could then be any client")
+	case network.Masked() != network:
+		return network, fmt.Errorf("is an address and a network's length: the network is %s", network.Masked())
+	}
+	return network, nil
+}

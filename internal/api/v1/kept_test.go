@@ -1,0 +1,193 @@
+package v1
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/reading"
+)
+
+// sealed has the shards list global's window as final by a revision; 0 as one that takes events.
+func (f *fixture) sealed(revision int, shards ...int) {
+	f.t.Helper()
+	for i, s := range f.boards.Shards() {
+		if len(shards) > 0 && i != shards[0] {
+			continue
+		}
+		words := []string{strconv.FormatInt(f.window.Start, 10), strconv.FormatInt(f.window.End, 10)}
+		if revision > 0 {
+			words = append(words, "="+strconv.Itoa(revision))
+		}
+		words = append(words, strconv.FormatInt(f.window.End+int64(24*time.Hour/time.Millisecond), 10))
+		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Windows(), "global:weekly:"+f.window.Name, strings.Join(words, " ")).Err())
+	}
+}
+
+// named is the path of global's window by its own name.
+func (f *fixture) named(rest string) string {
+	return "/v1/boards/global/periods/weekly/windows/" + f.window.Name + rest
+}
+
+// aboutAWindow are the requests whose answers may be kept.
+var aboutAWindow = []string{"", "/standings?limit=3", "/around?member=u1", "/around?member=nobody&absent=top", "/members/u1", "/members/nobody", "/rank?points=1", "/rank?percent=50", "/export", "/export?format=csv"}
+
+// otherwise is what the answer has that mayn't be kept.
+func otherwise(path string) string {
+	if strings.HasPrefix(path, "/export") {
+		return "no-store"
+	}
+	return "no-cache"
+}
+
+func keptFor(d time.Duration) func(*Config, *reading.Config) {
+	return func(c *Config, _ *reading.Config) { c.FinalMaxAge = d }
+}
+
+func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		f := newFixture(t, of, codec.Readable, keptFor(90*time.Second+time.Millisecond))
+		f.crowd(30)
+		f.reported()
+		every := func(cache func(string) string) {
+			t.Helper()
+			for _, path := range aboutAWindow {
+				require.Equal(t, cache(path), f.get(f.named(path)).header.Get("Cache-Control"), path)
+			}
+		}
+		every(otherwise)
+		if of > 1 {
+			f.sealed(1, 0)
+			every(otherwise) // on one shard it takes events still
+			require.False(t, read[windowOnly](f, f.named("")).Trust.Final)
+		}
+		f.sealed(1)
+		every(func(string) string { return "public, max-age=90" })
+		is := read[standingsAnswer](f, f.named("/standings?limit=3")).Trust
+		require.True(t, is.Final)
+		require.EqualValues(t, 1, is.Revision)
+
+		for _, path := range aboutAWindow { // current is another one next week
+			require.Equal(t, otherwise(path), f.get(w("global")+path).header.Get("Cache-Control"), path)
+		}
+		next := read[standingsAnswer](f, w("global")+"/standings").Next
+		require.Equal(t, "no-cache", f.get(w("global")+"/standings", "after", *next).header.Get("Cache-Control"))
+		require.Equal(t, "public, max-age=90", f.get(f.named("/standings"), "after", *next).header.Get("Cache-Control"))
+		for _, offset := range []string{"points/0@9", "points/0@10"} { // the one counts, and the other doesn't
+			require.Equal(t, "no-cache", f.get(f.named("/standings"), "min_offset", offset, "wait_ms", "0").header.Get("Cache-Control"))
+		}
+		require.Equal(t, "no-cache", f.get("/v1/boards/global/periods/weekly/windows").header.Get("Cache-Control"))
+		require.Equal(t, "no-cache", f.get("/v1/members/u1?boards=global").header.Get("Cache-Control"))
+		require.Equal(t, "no-store", f.get(f.named("/around?member=nobody")).header.Get("Cache-Control"))
+
+		f.sealed(0)
+		every(otherwise)
+		f.sealed(2)
+		every(func(string) string { return "public, max-age=90" })
+		require.EqualValues(t, 2, read[windowOnly](f, f.named("")).Trust.Revision)
+		require.NoError(t, f.client.Del(t.Context(), f.boards.Shards()[0].Keys().Workers()).Err())
+		every(otherwise) // nobody says how far it is: it may be behind
+	}
+}
+
+func TestNoAnswerIsKeptWhereThatIsOff(t *testing.T) {
+	for _, d := range []time.Duration{0, time.Second - 1} {
+		f := newFixture(t, 1, codec.Readable, keptFor(d))
+		f.crowd(30)
+		f.reported()
+		f.sealed(1)
+		for _, path := range aboutAWindow {
+			require.Equal(t, otherwise(path), f.get(f.named(path)).header.Get("Cache-Control"), path)
+		}
+	}
+}
+
+// Where a token is needed no proxy keeps an answer for others, and no browser for the next token.
+func TestAnAnswerThatNeedsATokenIsKeptForThatTokenAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(path, []byte("shop 0123456789abcdef\n"), 0o600))
+	tokens, err := OpenTokens(path)
+	require.NoError(t, err)
+	f := newFixture(t, 1, codec.Readable, keptFor(time.Hour), func(c *Config, _ *reading.Config) { c.Tokens = tokens })
+	f.crowd(30)
+	f.reported()
+	f.sealed(1)
+	for _, path := range aboutAWindow {
+		r := httptest.NewRequest(http.MethodGet, f.named(path), nil)
+		require.Contains(t, ask(t, f, r).header.Values("Vary"), "Authorization", "who has none learns that others do")
+		r.Header.Set("Authorization", "Bearer 0123456789abcdef")
+		a := ask(t, f, r)
+		require.Equal(t, http.StatusOK, a.status)
+		require.Equal(t, "private, max-age=3600", a.header.Get("Cache-Control"), path)
+		require.Contains(t, a.header.Values("Vary"), "Authorization")
+	}
+}
+
+// What is asked for again is the same as long as the window is, however far other windows' events
+// are counted meanwhile; and whoever hears so keeps it for another while.
+func TestAFinalWindowIsTheSameUntilItIsReopened(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		f := newFixture(t, of, codec.Readable, keptFor(time.Hour))
+		f.crowd(30)
+		f.reported()
+		again := func(path, tag string) said {
+			r := httptest.NewRequest(http.MethodGet, f.named(path), nil)
+			r.Header.Set("If-None-Match", tag)
+			return ask(t, f, r)
+		}
+		for _, path := range aboutAWindow[:8] { // an export has no ETag
+			f.sealed(1)
+			tag := f.get(f.named(path)).header.Get("ETag")
+			f.counts(11)
+			a := again(path, tag)
+			require.Equal(t, http.StatusNotModified, a.status, path)
+			require.Equal(t, "public, max-age=3600", a.header.Get("Cache-Control"))
+			f.sealed(2)
+			require.Equal(t, http.StatusOK, again(path, tag).status, "%s has another revision", path)
+			f.sealed(0)
+			tag = f.get(f.named(path)).header.Get("ETag")
+			f.counts(12)
+			require.Equal(t, http.StatusOK, again(path, tag).status, "%s isn't final, and more counts", path)
+			f.counts(10)
+		}
+	}
+}
+
+// reopening takes the seal back once the first page is on its way.
+type reopening struct {
+	*httptest.ResponseRecorder
+	f *fixture
+}
+
+// Write is called for every page.
+func (r *reopening) Write(b []byte) (int, error) {
+	r.f.sealed(0)
+	return r.ResponseRecorder.Write(b)
+}
+
+// What a proxy would keep, half of one revision and half of what came after, is cut off.
+func TestAnExportThatMayBeKeptIsOfOneRevision(t *testing.T) {
+	for kept, age := range map[bool]time.Duration{true: time.Hour, false: 0} {
+		f := newFixture(t, 1, codec.Readable, keptFor(age))
+		f.crowd(2100)
+		f.reported()
+		f.sealed(1)
+		serve := func() {
+			f.ServeHTTP(&reopening{httptest.NewRecorder(), f}, httptest.NewRequest(http.MethodGet, f.named("/export"), nil))
+		}
+		if kept {
+			require.PanicsWithValue(t, http.ErrAbortHandler, serve)
+		} else {
+			require.NotPanics(t, serve)
+		}
+	}
+}
