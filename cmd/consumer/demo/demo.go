@@ -50,9 +50,9 @@ of it, and nothing is kept. While it runs, other commands can be tried on it fro
 another terminal.
 
 Events go back 45 days by occurred_at, so that the boards differ. The demo has the
-default configuration, but for addresses, a lateness to match, and the board arena,
-which has a rule of its own: the furthest stage, with the fewest revives. It reads
-neither a file nor the environment.`,
+default configuration, but for addresses, a lateness to match, an archive in SQLite for
+windows that become final, and the board arena, which has a rule of its own: the furthest
+stage, with the fewest revives. It reads neither a file nor the environment.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.ConfigPath != "" {
@@ -167,6 +167,7 @@ func openServers(ctx context.Context, shards int) (s *servers, err error) {
 	// A stand-in doesn't tell its policy; it never evicts.
 	cfg.Redis.AssumeNoeviction = s.redis.Name == embedded.Miniredis
 	cfg.Lateness = spread + units.Day
+	cfg.Seal, cfg.Archive.URL = true, "sqlite:"+filepath.Join(s.dir, "archive.db")
 	cfg.LogFormat = "json"
 	cfg.ShutdownTimeout = 2 * time.Second
 	cfg.Listen = config.Off // a consumer that is being tried beside it may want it
@@ -182,6 +183,8 @@ func (s *servers) environment() []string {
 		config.Prefix + "REDIS_SHARDS=" + strconv.FormatInt(s.cfg.Redis.Shards, 10),
 		config.Prefix + "REDIS_ASSUME_NOEVICTION=" + strconv.FormatBool(s.cfg.Redis.AssumeNoeviction),
 		config.Prefix + "LATENESS=" + units.FormatDuration(s.cfg.Lateness),
+		config.Prefix + "SEAL=true",
+		config.Prefix + "ARCHIVE_URL=" + s.cfg.Archive.URL,
 	}
 }
 
