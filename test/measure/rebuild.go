@@ -51,12 +51,15 @@ func (m *measurement) rebuild(ctx context.Context) error {
 }
 
 // everyMember publishes one event of each.
-func (m *measurement) everyMember(ctx context.Context) error {
+func (m *measurement) everyMember(ctx context.Context) error { return m.everyMemberAt(ctx, time.Time{}) }
+
+// everyMemberAt publishes them with a record's time; the zero time is now.
+func (m *measurement) everyMemberAt(ctx context.Context, at time.Time) error {
 	var all sync.WaitGroup
 	var failed error
 	for i := range m.members {
 		all.Add(1)
-		m.client.Produce(ctx, &kgo.Record{Value: fmt.Appendf(nil, `{"user_id":"member-%d","points":%d}`, i, i%1000)}, func(_ *kgo.Record, err error) {
+		m.client.Produce(ctx, &kgo.Record{Timestamp: at, Value: fmt.Appendf(nil, `{"user_id":"member-%d","points":%d}`, i, i%1000)}, func(_ *kgo.Record, err error) {
 			if err != nil && failed == nil {
 				failed = err
 			}
