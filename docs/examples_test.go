@@ -125,7 +125,7 @@ func TestTheExamplesReadABoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range there {
-		if examples[entry.Name()] == nil {
+		if examples[entry.Name()] == nil && entry.Name() != "checksum.py" { // which internal/archive/store runs
 			t.Errorf("nothing runs %s", entry.Name())
 		}
 	}

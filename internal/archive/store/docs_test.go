@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,11 @@ func published(t *testing.T, s *Store) {
 	month := final(0)
 	month.Period, month.Name, month.Start, month.End = "monthly", "2026-10", week.AddDate(0, -1, -15), week.AddDate(0, 0, -15)
 	archived(t, s, first, month, ranked(1, 20))
+	now := time.Now().UTC()
+	if name := now.AddDate(0, 0, -now.Day()).Format("2006-01"); name != month.Name {
+		month.Name = name
+		archived(t, s, first, month, ranked(1, 20))
+	}
 	own := final(0)
 	own.Board, own.Fields = "duels", twoFields()
 	archived(t, s, first, own, []Row{
@@ -43,9 +49,9 @@ func TestTheQueriesThatAreDocumentedFindWhatTheySay(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```sql\n-- ([^\n]+)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	require.Len(t, blocks, strings.Count(string(text), "```sql"), "a query begins with what it is for")
 	found := map[string]int{
-		"the winners of a month": 3, "how a member did in every week": 2, "who won most often": 3,
+		"the winners of a month": 3, "how a member did in every week": 2, "who won most often": 2,
 		"a board with fields of its own": 1, "every revision of a window": 1, "copies that aren't whole": 0,
-		"the winners of last month, PostgreSQL": 0, "the winners of last month, SQLite": 0,
+		"the winners of last month, PostgreSQL": 3, "the winners of last month, SQLite": 3,
 	}
 	tried := map[string]int{}
 	onBothMigrated(t, func(t *testing.T, s *Store, url string) {
@@ -89,10 +95,11 @@ func TestAChecksumIsVerifiedByAProgramOfAnotherLanguage(t *testing.T) {
 	}
 	out, err := run()
 	require.NoError(t, err, out)
-	require.Equal(t, 4, strings.Count(out, ": right\n"), out)
+	copies := states(t, s, true)
+	require.Equal(t, copies, strings.Count(out, ": right\n"), out)
 	_, err = s.write.ExecContext(t.Context(), `UPDATE standings SET reached_at = reached_at + 1 WHERE rank = 2`)
 	require.NoError(t, err)
 	out, err = run()
 	require.Error(t, err)
-	require.Equal(t, 4, strings.Count(out, ": WRONG\n"), out)
+	require.Equal(t, copies, strings.Count(out, ": WRONG\n"), out)
 }
