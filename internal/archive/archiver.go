@@ -107,6 +107,9 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 		return fmt.Errorf("look which windows are final: %w", err)
 	}
 	a.forget(closed)
+	if err := a.wentBack(ctx, f); err != nil {
+		return err
+	}
 	var final, left []boards.Closed
 	a.progress.NotFinal = 0
 	for _, c := range closed {
@@ -174,6 +177,19 @@ func (a *Archiver) forget(closed []boards.Closed) {
 			delete(a.kept, name)
 		}
 	}
+}
+
+// wentBack finds an archive that was restored from before this leader wrote to it: what is known to be
+// in it may not be. One that was restored from a backup of this leader's time isn't told from others, and is
+// looked at anew by the next leader. What can't be read is left to whatever writes.
+func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
+	token, err := a.Store.LargestToken(ctx)
+	if err != nil || token >= f.Token || len(a.kept) == 0 {
+		return nil //nolint:nilerr // see above
+	}
+	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
+	clear(a.kept)
+	return a.Store.Take(ctx, f)
 }
 
 // stay has windows stay that expire soon, final or not: they aren't in the archive. Where no process

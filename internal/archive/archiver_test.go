@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -253,4 +254,26 @@ func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {
 	require.Error(t, a.Pass(t.Context(), fence(1)))
 	require.Equal(t, 1, last.Waiting)
 	require.WithinDuration(t, time.Now(), last.Oldest, time.Minute)
+}
+
+func TestAnArchiveThatWasRestoredIsFilledAgain(t *testing.T) {
+	f := newFixture(t, 1, "")
+	f.fill(50)
+	a := f.archiver(nil)
+	require.NoError(t, a.Pass(t.Context(), fence(1)), "a backup is made now")
+	backup, err := os.ReadFile(f.path)
+	require.NoError(t, err)
+	f.seal()
+	require.NoError(t, a.Pass(t.Context(), fence(2)))
+	_, rows := f.archived(1)
+	require.Len(t, rows, 50)
+	restored := f.path + ".restored"
+	require.NoError(t, os.WriteFile(restored, backup, 0o600))
+	f.path = restored
+	f.archive = f.open()
+	require.NoError(t, f.archive.Migrate(t.Context()))
+	a.Store = f.archive
+	require.NoError(t, a.Pass(t.Context(), fence(2)))
+	_, rows = f.archived(1)
+	require.Equal(t, f.shown(), rows)
 }

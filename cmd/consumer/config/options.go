@@ -65,7 +65,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
-		{"The archive", "Where final windows stay once Redis and Kafka don't have them any more.", archiveOptions(&cfg.Archive)},
+		{"The archive", "Where final windows stay once Redis and Kafka don't have them any more. [archive.md](archive.md) has its tables.", archiveOptions(&cfg.Archive)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -251,7 +251,7 @@ func apiOptions(c *API) []option {
 
 func archiveOptions(c *Archive) []option {
 	return secretOptions("archive.url", &c.URL, &c.URLFile,
-		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`.")
+		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`. See [archive.md](archive.md).")
 }
 
 func processOptions(c *Config) []option {

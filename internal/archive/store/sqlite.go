@@ -44,7 +44,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("archive %s: it is a directory", name)
 	}
 	file := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
-	write, err := sql.Open("sqlite", file+"&_txlock=immediate&_pragma=cache_size(-65536)")
+	write, err := sql.Open("sqlite", file+"&_txlock=immediate&_pragma=cache_size(-16384)")
 	if err != nil {
 		return nil, fmt.Errorf("archive %s: %w", name, err)
 	}

@@ -144,3 +144,12 @@ func TestACopyThatIsNotThereIsGone(t *testing.T) {
 		}
 	})
 }
+
+// SQLite doesn't keep the sign of 0, so that it is in no checksum.
+func TestAZeroHasOneChecksum(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		rows := ranked(1, 2)
+		rows[1].Score = math.Copysign(0, -1)
+		require.NoError(t, s.Verify(t.Context(), archived(t, s, first, final(0), rows).ID))
+	})
+}
