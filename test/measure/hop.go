@@ -67,7 +67,9 @@ func operationOf(q *http.Request) (*read, []string, error) {
 	case strings.Contains(q.URL.Path, "/members/"):
 		name, members = "rank", []string{path.Base(q.URL.Path)}
 	case name == "":
-		return &read{bare: func(context.Context, redis.UniversalClient, string, []string, func(redis.Pipeliner)) error { return nil }}, nil, nil
+		return &read{bare: func(context.Context, redis.UniversalClient, string, []string, func(redis.Pipeliner)) error {
+			return nil
+		}}, nil, nil
 	}
 	for i := range reads {
 		if reads[i].name == name {

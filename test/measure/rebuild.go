@@ -51,7 +51,9 @@ func (m *measurement) rebuild(ctx context.Context) error {
 }
 
 // everyMember publishes one event of each.
-func (m *measurement) everyMember(ctx context.Context) error { return m.everyMemberAt(ctx, time.Time{}) }
+func (m *measurement) everyMember(ctx context.Context) error {
+	return m.everyMemberAt(ctx, time.Time{})
+}
 
 // everyMemberAt publishes them with a record's time; the zero time is now.
 func (m *measurement) everyMemberAt(ctx context.Context, at time.Time) error {
