@@ -41,8 +41,10 @@ const (
 	sweepWhole      snapRule = "a page in the middle of a sweep is taken as of the sweep's end"
 	pageApart       snapRule = "a page's ledger is read in another call than its members"
 	listedBefore    snapRule = "windows are listed before the first position is read"
+	tokenEarly      snapRule = "the token is set in a call before the first position is read"
 	tokenUnchecked  snapRule = "nobody looks whether Redis went back to before the snapshot"
 	bansUnwatched   snapRule = "nobody looks whether bans moved members between two sets that are read"
+	bansAtEnd       snapRule = "it is only looked once a window is read whether bans have changed"
 	bansPassed      snapRule = "a window is begun while a ban moves its members"
 	sealUnseen      snapRule = "a window that is sealed between its pages isn't begun anew"
 	sealedFolded    snapRule = "a replay adds to a final window"
@@ -67,7 +69,7 @@ type snapRedis struct {
 	hidden  [snapWindows]set // members in the hidden set, of those that are in the window
 	banned  set              // members whose standings belong there
 	moving  set              // of whom some are where they no longer belong
-	version int8             // another after each change of these
+	version int8             // another after each change of these, and never the same again
 
 	token  int8 // of the snapshot that is being read
 	shadow snapShadow
@@ -100,12 +102,12 @@ type snapFile struct {
 type snapReader struct {
 	snapFile
 	listed   uint8 // windows, bits
-	early    bool  // of a variant: listed, and not begun
+	early    bool  // of variants: the first position is yet to be read
 	window   int8
 	begun    bool // the window is
 	shown    bool // its sorted set is being read, else its hidden set
 	returned set  // members on pages of this set
-	steady   set  // members that were in it since it was begun
+	steady   set  // members that were in it at every call since it was begun
 	version  int8 // of the bans as the window was begun
 	rank     int8 // of a variant
 	seen     position
@@ -124,6 +126,7 @@ type snapState struct {
 	reader   snapReader
 	file     snapFile
 	restorer snapRestorer
+	changes  int8 // of the bans, that ever were
 	budget   snapFaults
 }
 
@@ -134,7 +137,7 @@ func (w *snapshots) space() space[snapState] {
 		begin: begin,
 		next: func(s snapState, telling bool, emit func(snapState, string)) {
 			w.telling = telling
-			w.next(s, func(t snapState, what string) { emit(w.tidy(t), what) })
+			w.next(s, emit)
 		},
 		wrong: w.wrong,
 		done:  func(s snapState) bool { return s.ledger == plain(len(w.events)) && !s.torn },
@@ -146,14 +149,6 @@ func emptySnapRedis() snapRedis {
 	r.sealed = [snapWindows]position{none, none}
 	r.shadow.ledger = none
 	return r
-}
-
-// tidy notes which members have been in the set that is being read all the time.
-func (w *snapshots) tidy(s snapState) snapState {
-	if r := &s.reader; r.token != 0 && r.begun {
-		r.steady &= w.in(&s.snapRedis, int(r.window), r.shown)
-	}
-	return s
 }
 
 // counted are the events that a position denotes.
@@ -306,7 +301,8 @@ func (w *snapshots) bans(s snapState, emit func(snapState, string)) {
 			if s.budget.ban > 0 && here != 0 {
 				t := s
 				t.moving |= bit
-				t.version++
+				t.changes++
+				t.version = t.changes
 				t.budget.ban--
 				emit(t, w.say("member %d is about to be hidden, or shown again", m))
 			}
@@ -325,7 +321,8 @@ func (w *snapshots) bans(s snapState, emit func(snapState, string)) {
 			t := s
 			t.moving &^= bit
 			t.banned ^= bit
-			t.version++
+			t.changes++
+			t.version = t.changes
 			emit(t, w.say("member %d is moved everywhere", m))
 		}
 	}
@@ -347,7 +344,6 @@ func (w *snapshots) misfortunes(s snapState, emit func(snapState, string)) {
 	if s.budget.wipe > 0 {
 		t := s
 		t.snapRedis = emptySnapRedis()
-		t.version = s.version + 1
 		t.budget.wipe--
 		emit(t, "Redis is wiped")
 	}

@@ -23,7 +23,7 @@ func TestWhatIsRestoredIsWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 		worlds = []*snapshots{
 			{events: []snapEvent{{2, 1}, {1, 3}, {2, 3}}, faults: snapFaults{snapshots: 1, restores: 1, rollback: 1}},
 			{events: []snapEvent{{2, 3}, {1, 3}}, faults: snapFaults{snapshots: 1, restores: 1, death: 1, wipe: 1}},
-			{events: []snapEvent{{2, 1}, {1, 1}}, faults: snapFaults{snapshots: 2, restores: 2, rollback: 1}},
+			{events: []snapEvent{{2, 1}, {1, 1}}, faults: snapFaults{snapshots: 2, restores: 1, rollback: 1}},
 			{events: []snapEvent{{2, 1}, {1, 1}}, faults: snapFaults{snapshots: 1, restores: 1, rollback: 1, ban: 2}},
 			{events: []snapEvent{{2, 1}, {1, 1}, {2, 2}}, faults: snapFaults{snapshots: 1, restores: 1, wipe: 1, seal: 1}},
 		}
@@ -55,8 +55,10 @@ func TestEveryBrokenRuleOfSnapshotsIsCaught(t *testing.T) {
 		sweepWhole:      {events: []snapEvent{{2, 1}, {2, 1}}, faults: once},
 		pageApart:       {events: []snapEvent{{2, 1}, {2, 1}}, faults: once},
 		listedBefore:    {events: []snapEvent{{2, 1}, {1, 2}}, faults: once},
+		tokenEarly:      {events: two, faults: snapFaults{snapshots: 1, restores: 1, rollback: 1}},
 		tokenUnchecked:  {events: two, faults: snapFaults{snapshots: 1, restores: 1, rollback: 1}},
 		bansUnwatched:   {events: two, faults: snapFaults{snapshots: 1, restores: 1, ban: 2}},
+		bansAtEnd:       {events: two[:1], faults: snapFaults{snapshots: 1, restores: 1, rollback: 1, ban: 1}},
 		bansPassed:      {events: two, faults: snapFaults{snapshots: 1, restores: 1, ban: 2}},
 		sealUnseen:      {events: []snapEvent{{2, 1}, {2, 1}}, faults: snapFaults{snapshots: 1, restores: 1, seal: 1, wipe: 1}},
 		sealedFolded:    {events: two, faults: snapFaults{snapshots: 1, restores: 1, seal: 1, wipe: 1}},

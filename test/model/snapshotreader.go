@@ -4,7 +4,8 @@ package model
 // hidden set and its sorted set, member by member.
 //
 // A scan promises no more than Redis does: a member that is in the set from the scan's begin to its
-// end is returned, once or several times; of others nothing is promised, and order there is none.
+// end is returned, once or several times; of others nothing is promised, and order there is none. Redis
+// keeps nothing of a scan between two calls, so a member is taken for there that is there at each call.
 
 func noSnapRows() (rows [snapWindows][maxHash + 1]snapRow) {
 	for i := range rows {
@@ -25,6 +26,9 @@ func (w *snapshots) reads(s snapState, emit func(snapState, string)) {
 		t := s
 		t.reader.early = false
 		t.reader.begin, t.reader.last = s.ledger, s.ledger
+		if w.variant == tokenEarly {
+			t.reader.listed = listedIn(&s.snapRedis)
+		}
 		emit(t, w.say("the snapshot reads its first position, %v", s.ledger))
 		return
 	case r.token != s.token && w.variant != tokenUnchecked:
@@ -64,14 +68,19 @@ func (w *snapshots) begins(s snapState, emit func(snapState, string)) {
 	t := s
 	t.token = s.budget.snapshots
 	t.reader = snapReader{snapFile: snapFile{token: t.token, begin: s.ledger, last: s.ledger, sealed: s.sealed, rows: noSnapRows()}, seen: none}
-	for i := range snapWindows {
-		if s.scores[i] != 0 {
-			t.reader.listed |= 1 << i
-		}
-	}
-	t.reader.early = w.variant == listedBefore
+	t.reader.listed = listedIn(&s.snapRedis)
+	t.reader.early = w.variant == listedBefore || w.variant == tokenEarly
 	t.budget.snapshots--
 	emit(t, w.say("a snapshot is begun at %v, of windows %b", s.ledger, t.reader.listed))
+}
+
+func listedIn(r *snapRedis) (windows uint8) {
+	for i := range snapWindows {
+		if r.scores[i] != 0 {
+			windows |= 1 << i
+		}
+	}
+	return windows
 }
 
 func (w *snapshots) beginsWindow(s snapState) snapState {
@@ -84,14 +93,19 @@ func (w *snapshots) beginsWindow(s snapState) snapState {
 func (w *snapshots) beginsSet(s snapState) snapState {
 	r := &s.reader
 	r.returned, r.rank, r.seen = 0, 0, none
-	r.steady = w.in(&s.snapRedis, int(r.window), r.shown)
+	r.steady = ^set(0)
 	return s
 }
 
 // pages reads one more member, or ends the set.
 func (w *snapshots) pages(s snapState, emit func(snapState, string)) {
 	r := &s.reader
+	if s.version != r.version && w.variant != bansUnwatched && w.variant != bansAtEnd && w.variant != byRank {
+		w.anew(s, emit)
+		return
+	}
 	members := w.in(&s.snapRedis, int(r.window), r.shown)
+	r.steady &= members
 	if w.variant == pageApart {
 		if r.seen == none {
 			t := s
@@ -117,6 +131,7 @@ func (w *snapshots) pages(s snapState, emit func(snapState, string)) {
 				emit(t, w.say("a page of window %d: member %d, at %v", r.window, m, s.ledger))
 			}
 		}
+		emit(s, w.say("a page of window %d: nobody, at %v", r.window, s.ledger))
 	}
 	if !ended {
 		return
@@ -126,14 +141,18 @@ func (w *snapshots) pages(s snapState, emit func(snapState, string)) {
 	case !r.shown:
 		t.reader.shown = true
 		emit(w.beginsSet(t), w.say("the hidden set of window %d ends", r.window))
-	case s.version != r.version && w.variant != bansUnwatched && w.variant != byRank:
-		t.reader.begun, t.reader.returned, t.reader.steady = false, 0, 0
-		emit(t, w.say("window %d has to be begun anew: bans have changed", r.window))
+	case s.version != r.version && w.variant == bansAtEnd:
+		w.anew(s, emit)
 	default:
 		t.reader.begun, t.reader.returned, t.reader.steady, t.reader.seen = false, 0, 0, none
 		t.reader.window++
 		emit(t, w.say("window %d ends", r.window))
 	}
+}
+
+func (w *snapshots) anew(s snapState, emit func(snapState, string)) {
+	s.reader.begun, s.reader.returned, s.reader.steady, s.reader.seen = false, 0, 0, none
+	emit(s, w.say("window %d has to be begun anew: bans have changed", s.reader.window))
 }
 
 // page takes a member in. What was read of it before is replaced; that it may as well stay is what
