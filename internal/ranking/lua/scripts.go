@@ -36,6 +36,7 @@ var (
 	Seal        = load("seal.lua")
 	Unseal      = load("unseal.lua")
 	Compare     = load("compare.lua")
+	Snapshot    = load("snapshot.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
 	Ban         = load("ban.lua")
