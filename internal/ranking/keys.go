@@ -71,6 +71,9 @@ func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shard
 // ReshardKey is whose reshard of a prefix is under way.
 func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
 
+// LeaderKey is who leads, and by which token. It is the same key whatever the number of shards.
+func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
+
 // shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -219,6 +220,7 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 		return err
 	}
 	first, _ := reply[4].(int64)
+	b.Standings = slices.Grow(b.Standings, len(rows)/2+len(q.Members))
 	for i := 0; i+1 < len(rows); i += 2 {
 		if err := b.add(l, rows[i], rows[i+1], first+int64(i/2)+1); err != nil {
 			return err

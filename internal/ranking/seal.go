@@ -4,6 +4,7 @@ package ranking
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,6 +165,7 @@ func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why 
 // SealRecord is what a shard keeps of a window that was ever sealed.
 type SealRecord struct {
 	Revision int64
+	At       time.Time // when it was sealed, by the shard's clock
 	// Reopened: the seal was taken back, and until that time nothing is to seal it by itself.
 	Reopened time.Time
 }
@@ -193,6 +195,11 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 			if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
 				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
 			}
+			us, err := strconv.ParseInt(words[1], 10, 64)
+			if err != nil {
+				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
+			}
+			r.At = time.UnixMicro(us)
 			if len(words) > 3 {
 				ms, err := strconv.ParseInt(words[3], 10, 64)
 				if err != nil {
@@ -201,6 +208,37 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 				r.Reopened = time.UnixMilli(ms)
 			}
 			all[names[i]] = r
+		}
+	}
+	return all, nil
+}
+
+// SealLedgers are the ledgers as of which windows were sealed, by the times of their records; of
+// those that the shard has.
+func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]map[string]string, error) {
+	all := map[time.Time]map[string]string{}
+	for some := range slices.Chunk(at, listedAtOnce) {
+		names := make([]string, len(some))
+		for i, t := range some {
+			names[i] = sealedLedger + strconv.FormatInt(t.UnixMicro(), 10)
+		}
+		texts, err := s.fields(ctx, s.keys.Final(), names)
+		if err != nil {
+			return nil, fmt.Errorf("read the ledgers of final windows under %q: %w", s.prefix, err)
+		}
+		for i, text := range texts {
+			var words []string // as HGETALL gives a hash
+			if text == "" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(text), &words); err != nil || len(words)%2 != 0 {
+				return nil, Faultf("%q is no ledger of final windows", clip(text))
+			}
+			counted := map[string]string{}
+			for w := 0; w < len(words); w += 2 {
+				counted[words[w]] = words[w+1]
+			}
+			all[some[i]] = counted
 		}
 	}
 	return all, nil

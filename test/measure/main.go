@@ -77,10 +77,18 @@ func run() error {
 	readers := flag.Int("readers", 256, "shed: who read at a time, without end")
 	pause := flag.Duration("pause", 50*time.Millisecond, "shed: how long a reader waits after a refusal")
 	asJSON := flag.Bool("json", false, "reads: the figures as JSON")
-	listen := flag.String("listen", "127.0.0.1:0", "empty: where")
+	rtt := flag.Duration("rtt", 0, "reads: how long a round trip to Redis takes, more than it does here")
+	listen := flag.String("listen", "127.0.0.1:0", "empty, bare, link: where")
+	to := flag.String("to", "", "bare, link: Redis")
+	board := flag.String("board", "", "bare: the sorted set")
 	flag.Parse()
-	if flag.Arg(0) == "empty" { // what reads compares with: it needs neither Kafka nor Redis
+	switch flag.Arg(0) { // what reads compares with, and on what way: it needs no Kafka
+	case "empty":
 		return serveEmpty(*listen)
+	case "bare":
+		return serveBare(*listen, *to, *board)
+	case "link":
+		return serveLink(*listen, *to, *rtt)
 	}
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
 	if kafkaAt == "" || redisAt == "" {
@@ -118,7 +126,7 @@ func run() error {
 	case "streams":
 		return m.streams(ctx, *clients)
 	case "reads":
-		return m.readsInTurn(ctx, *concurrent, *requests, *rounds, *asJSON)
+		return m.readsInTurn(ctx, *concurrent, *requests, *rounds, *rtt, *asJSON)
 	case "shed":
 		return m.shed(ctx, *load, crowd{*readers, *pause}, *rounds)
 	case "shards":

@@ -1,9 +1,9 @@
 package main
 
-// What reads cost over bare Redis. Of each operation four ways take turns, so that whatever else
+// What reads cost over bare Redis. Of each operation five ways take turns, so that whatever else
 // the machine does meets all of them: the commands that it needs at least, by go-redis; those with
 // what every answer of the API says of itself, by a transaction; an HTTP handler that does nothing,
-// in a process of its own; and the API of consumer serve.
+// in a process of its own; one that sends the least commands, and no more; and the API of consumer serve.
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func bareAround(ctx context.Context, r redis.UniversalClient, board string, memb
 // window is the path of the one that is read.
 const window = "/v1/boards/global/periods/yearly/windows/current"
 
-// way is one of the four.
+// way is one of the five.
 type way struct {
 	name string
 	do   func(ctx context.Context, of *read, members []string) error
@@ -113,7 +113,7 @@ type taken struct {
 
 // readsInTurn measures all operations on a board of so many members: by one client, and by some at
 // a time.
-func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds int, asJSON bool) error {
+func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds int, rtt time.Duration, asJSON bool) error {
 	began := time.Now()
 	if err := m.everyMember(ctx); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d members are counted, in %.0f s\n", m.members, time.Since(began).Seconds())
-	ways, stop, err := m.ways(ctx, clients)
+	ways, stop, err := m.ways(ctx, clients, rtt)
 	defer stop()
 	if err != nil {
 		return err
@@ -167,8 +167,8 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 	return tableOfReads(lines)
 }
 
-// ways starts the servers of the three. Stop is to be called in any case.
-func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop func(), err error) {
+// ways starts the servers of the ways, and a slower one to Redis. Stop is to be called in any case.
+func (m *measurement) ways(ctx context.Context, clients int, rtt time.Duration) (all []way, stop func(), err error) {
 	var servers []*process
 	stop = func() {
 		for _, p := range servers {
@@ -179,22 +179,36 @@ func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop fu
 	if err != nil {
 		return nil, stop, err
 	}
+	hopAt, linkAt, err := freePorts(ctx)
+	if err != nil {
+		return nil, stop, err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, stop, fmt.Errorf("find this program: %w", err)
 	}
-	empty, err := started(ctx, self, []string{"-listen", emptyAt, "empty"}, os.Environ())
-	if err != nil {
-		return nil, stop, err
+	redisAt, board := m.masters[0].Options().Addr, fmt.Sprintf("%s:{0}:global:yearly:%d", m.prefix, time.Now().UTC().Year())
+	helpers := [][]string{{"-listen", emptyAt, "empty"}, {"-listen", hopAt, "-to", redisAt, "-board", board, "bare"}}
+	if rtt > 0 {
+		helpers[1][3] = linkAt
+		helpers = append([][]string{{"-listen", linkAt, "-to", redisAt, "-rtt", rtt.String(), "link"}}, helpers...)
+		redisAt = linkAt
 	}
-	servers = append(servers, empty)
-	serve, err := m.command(ctx, "serve", "STANDINGS_LISTEN=off", "STANDINGS_API_LISTEN="+apiAt, "STANDINGS_API_REQUESTS="+strconv.Itoa(4*clients))
+	for _, args := range helpers {
+		helper, err := started(ctx, self, args, os.Environ())
+		if err != nil {
+			return nil, stop, err
+		}
+		servers = append(servers, helper)
+	}
+	empty, hop := servers[len(servers)-2], servers[len(servers)-1]
+	serve, err := m.command(ctx, "serve", "STANDINGS_REDIS_ADDRESSES="+redisAt, "STANDINGS_LISTEN=off", "STANDINGS_API_LISTEN="+apiAt, "STANDINGS_API_REQUESTS="+strconv.Itoa(4*clients))
 	if err != nil {
 		return nil, stop, err
 	}
 	servers = append(servers, serve)
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
-	for _, address := range []string{emptyAt, apiAt} {
+	for _, address := range []string{emptyAt, hopAt, apiAt} {
 		if err := until(ctx, func() (bool, error) {
 			return get(ctx, c, "http://"+address+window, nil) == nil, nil // it isn't up yet
 		}); err != nil {
@@ -202,13 +216,12 @@ func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop fu
 		}
 	}
 	// The board's own connections, so that none is shared with what else is asked.
-	bare := redis.NewClient(&redis.Options{Addr: m.masters[0].Options().Addr, PoolSize: clients})
+	bare := redis.NewClient(&redis.Options{Addr: redisAt, PoolSize: clients})
 	stopServers := stop
 	stop = func() {
 		stopServers()
 		_ = bare.Close()
 	}
-	board := fmt.Sprintf("%s:{0}:global:yearly:%d", m.prefix, time.Now().UTC().Year())
 	request := func(address string) func(context.Context, *read, []string) error {
 		return func(ctx context.Context, of *read, members []string) error {
 			return get(ctx, c, "http://"+address+window+of.path(members), of.body(members))
@@ -222,6 +235,7 @@ func (m *measurement) ways(ctx context.Context, clients int) (all []way, stop fu
 			return of.bare(ctx, bare, board, members, func(pipe redis.Pipeliner) { beside(ctx, pipe, m.prefix, board) })
 		}, func() float64 { return 0 }},
 		{"empty", request(emptyAt), empty.usage},
+		{"hop", request(hopAt), hop.usage},
 		{"API", request(apiAt), serve.usage},
 	}, stop, nil
 }
@@ -340,6 +354,7 @@ type line struct {
 	Ways      map[string]shown `json:"ways"`
 	Ratio     float64          `json:"ratio"`         // of the p50s: (API - empty) / bare, the median of the rounds
 	Trusted   float64          `json:"ratio_trusted"` // (API - empty) / trusted
+	Hop       float64          `json:"ratio_hop"`     // (hop - empty) / bare: what no server comes below
 	ratios    []float64
 }
 
@@ -357,13 +372,15 @@ func newLine(operation string, clients int, ways []way, all []taken) line {
 		t, n := &all[i], float64(all[i].requests)
 		l.Ways[ways[i].name] = shown{us(quantile(t.took, 50)), us(quantile(t.took, 99)), n / t.seconds, 1e6 * t.redis / n, 1e6 * t.server / n}
 	}
-	var trusted []float64
+	var trusted, hop []float64
 	for round := range all[0].medians {
-		over := float64(all[3].medians[round] - all[2].medians[round])
+		empty := float64(all[2].medians[round])
+		over := float64(all[4].medians[round]) - empty
 		l.ratios = append(l.ratios, over/float64(all[0].medians[round]))
 		trusted = append(trusted, over/float64(all[1].medians[round]))
+		hop = append(hop, (float64(all[3].medians[round])-empty)/float64(all[0].medians[round]))
 	}
-	l.Ratio, l.Trusted = median(l.ratios), median(trusted)
+	l.Ratio, l.Trusted, l.Hop = median(l.ratios), median(trusted), median(hop)
 	return l
 }
 
@@ -371,14 +388,14 @@ func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 func tableOfReads(lines []line) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "µs\tclients\tbare p50\tp99\t/s\ttrusted p50\tp99\t/s\tempty p50\tp99\t/s\tAPI p50\tp99\t/s\t(API-empty)/bare\tof rounds\t/trusted\tCPU: Redis bare\ttrusted\tAPI\tempty\tAPI\t")
+	fmt.Fprintln(out, "µs\tclients\tbare p50\tp99\t/s\ttrusted p50\tp99\t/s\tempty p50\tp99\t/s\thop p50\tp99\t/s\tAPI p50\tp99\t/s\t(API-empty)/bare\tof rounds\t/trusted\t(hop-empty)/bare\tCPU: Redis bare\ttrusted\tAPI\tempty\tAPI\t")
 	for _, l := range lines {
 		fmt.Fprintf(out, "%s\t%d\t", l.Operation, l.Clients)
-		for _, name := range []string{"bare", "trusted", "empty", "API"} {
+		for _, name := range []string{"bare", "trusted", "empty", "hop", "API"} {
 			w := l.Ways[name]
 			fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t", w.P50, w.P99, w.Second)
 		}
-		fmt.Fprintf(out, "%.2f\t%.2f-%.2f\t%.2f\t", l.Ratio, slices.Min(l.ratios), slices.Max(l.ratios), l.Trusted)
+		fmt.Fprintf(out, "%.2f\t%.2f-%.2f\t%.2f\t%.2f\t", l.Ratio, slices.Min(l.ratios), slices.Max(l.ratios), l.Trusted, l.Hop)
 		fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.Ways["bare"].Redis, l.Ways["trusted"].Redis, l.Ways["API"].Redis, l.Ways["empty"].Server, l.Ways["API"].Server)
 	}
 	return out.Flush()

@@ -14,6 +14,10 @@
 // processes (LocalKafka, LocalRedis): what is in a container has files and addresses
 // of its own.
 //
+// A PostgreSQL (Postgres, LocalPostgres) is given by STANDINGS_TEST_POSTGRES, or is a local
+// process of Debian's or any other programs; it has no stand-in, so that its tests are not run
+// where there is none.
+//
 // What an embedded server can't show is reported as not run, by name (NotRun).
 // STANDINGS_TEST_DEMAND takes ways away:
 //
@@ -44,6 +48,7 @@ const (
 	KafkaVersionVariable = "STANDINGS_TEST_KAFKA_VERSION" // version of Kafka that is started; KafkaVersion if empty
 	KafkaJarsVariable    = "STANDINGS_TEST_KAFKA_JARS"    // directory of Kafka's jars
 	DemandVariable       = "STANDINGS_TEST_DEMAND"        // which ways may be gone: see above
+	PostgresVariable     = "STANDINGS_TEST_POSTGRES"      // URL of a PostgreSQL to use, whose user may make databases
 	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects what was not run
 )
 

@@ -53,6 +53,8 @@ type Config struct {
 	Listen string // host:port, or off
 	API    API
 
+	Archive Archive
+
 	LogLevel        string
 	LogFormat       string
 	ShutdownTimeout time.Duration
@@ -96,6 +98,12 @@ type API struct {
 	ReadFrom       string   // FromMaster or FromReplica
 	Replicas       []string // host:port, of a single server's
 	ReplicaMaxAge  time.Duration
+}
+
+// Archive is archive.*: where final windows are kept for good.
+type Archive struct {
+	URL     string // empty: nowhere
+	URLFile string
 }
 
 // What the API reads from.

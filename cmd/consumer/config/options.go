@@ -65,6 +65,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
+		{"The archive", "Where final windows stay once Redis and Kafka don't have them any more.", archiveOptions(&cfg.Archive)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -242,6 +243,11 @@ func apiOptions(c *API) []option {
 		{Key: "api.replica_max_age", def: "10s", value: durationValue(&c.ReplicaMaxAge, time.Second, 24*time.Hour),
 			doc: "How far behind a replica may be to be read while its master answers: else that is."},
 	}
+}
+
+func archiveOptions(c *Archive) []option {
+	return secretOptions("archive.url", &c.URL, &c.URLFile,
+		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`.")
 }
 
 func processOptions(c *Config) []option {

@@ -107,6 +107,14 @@ func (l *Loaded) validateTogether() []*settingError {
 	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
 		complain("api.bans_tokens_file", "is api.tokens_file too: every reader could ban")
 	}
+	if url := cfg.Archive.URL; url != "" {
+		switch scheme, _, _ := strings.Cut(url, ":"); {
+		case !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme):
+			complain("archive.url", "is neither sqlite:path nor postgres://user:password@host/database")
+		case !cfg.Seal:
+			complain("archive.url", "is set, but seal isn't: no window would ever be final, and only final ones are archived. Set seal: true")
+		}
+	}
 	validateRedisKind(&cfg.Redis, complain)
 	validateReplicas(cfg, complain)
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)

@@ -124,7 +124,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
 			zap.Int64("bytes", cfg.Duplicates*duplicates.Bytes*int64(partitions)), zap.Int64("most_bytes", cfg.DuplicatesMemory))
 	}
-	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper}
+	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper, sealed: make(chan struct{}, 1)}
 	closeBans, err := p.openBans(ctx, cfg)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -153,6 +153,7 @@ type process struct {
 	consumer  *atomic.Pointer[ingest.Consumer]
 	keeper    *atomic.Pointer[bans.Keeper]
 	bans      *bans.Follower // nil: nobody can be banned
+	sealed    chan struct{}  // has something once windows have become final
 }
 
 // consume consumes with the number of shards that there is, until the context ends or, with
@@ -198,6 +199,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 		beside.Go(func() { keeper.Watch(running) })
 	}
 	beside.Go(func() { p.watchSeals(running, cfg, all, c) })
+	beside.Go(func() { p.watchArchive(running, cfg, all) })
 	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
 	err = c.Run(running)
 	stop(nil)

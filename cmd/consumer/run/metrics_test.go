@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -24,6 +25,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
@@ -44,6 +46,9 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	boards.set(gauge(windowsListed, 60), gauge(boardsListed, 5))
 	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
 	due.set(gauge(windowsDue, 0))
+	archived := newArchived()
+	archived.succeeded = time.Unix(1, 0)
+	archived.leads(archive.Progress{})
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
 	cfg, stats := config.Defaults(), new(ingest.Stats)
@@ -55,7 +60,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.

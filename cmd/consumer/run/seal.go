@@ -20,6 +20,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -48,6 +49,7 @@ type sealer struct {
 	client *kafka.Client
 	r      *reported
 	log    *zap.Logger
+	sealed chan<- struct{} // gets something once windows are final
 }
 
 // watchSeals returns when the context ends.
@@ -65,7 +67,7 @@ func (p *process) watchSeals(ctx context.Context, cfg *config.Config, all *board
 		return err
 	}}
 	if cfg.Seal {
-		s := &sealer{cfg: cfg, all: all, client: &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: p.transport, Timeout: cfg.Kafka.Timeout}, r: p.ops.due, log: p.log}
+		s := &sealer{cfg: cfg, all: all, client: &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: p.transport, Timeout: cfg.Kafka.Timeout}, r: p.ops.due, log: p.log, sealed: p.sealed}
 		seals := turn{topic: cfg.Kafka.Topics[0], every: sealEvery, what: "seal windows that are due", none: p.ops.due.none, look: s.seal}
 		sealing := make(chan struct{})
 		go func() { defer close(sealing); seals.watch(ctx, c.Snapshot, p.log) }()
@@ -76,14 +78,7 @@ func (p *process) watchSeals(ctx context.Context, cfg *config.Config, all *board
 
 // seal seals what is due.
 func (s *sealer) seal(ctx context.Context) error {
-	latenesses := map[string]time.Duration{}
-	for _, p := range s.cfg.Kept() {
-		latenesses[string(p.Name)] = s.cfg.LatenessOf(p)
-	}
-	due, err := s.all.Due(ctx, func(w ledger.Window) (time.Duration, bool) {
-		lateness, ok := latenesses[w.Period]
-		return lateness, ok
-	}, sealPause)
+	due, err := s.all.Due(ctx, clients.Lateness(s.cfg), sealPause)
 	if err != nil {
 		return err
 	}
@@ -99,6 +94,10 @@ func (s *sealer) seal(ctx context.Context) error {
 	s.r.set(gauge(windowsDue, float64(len(due)-len(sealed.Final))))
 	if n := len(sealed.Final); n > 0 {
 		s.log.Info("windows are final", zap.Int("windows", n), zap.Strings("first", sealed.Final[:min(n, mostNamed)]))
+		select {
+		case s.sealed <- struct{}{}:
+		default: // whoever archives is told already
+		}
 	}
 	for _, passes := range []error{ranking.ErrBehind, ranking.ErrHeld, ranking.ErrRebuilding} {
 		if errors.Is(err, passes) {

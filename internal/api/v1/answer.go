@@ -5,7 +5,6 @@ package v1
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,14 +12,20 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/standings/standings/internal/reading"
 )
 
 // answer is the body of an answer that is yes.
 type answer struct {
 	body any
-	// tag is what the answer is recognized by: all of it but for the time, which is another each
-	// time. Empty: it has no ETag.
-	tag any
+	// shows is the window that the body shows. Its ETag is of that as it was read, but for when, which
+	// is another each time; so the body is encoded once, and not at all for who has it already.
+	shows *reading.View
+	// reached is part of such a body, too.
+	reached *bool
+	// tagged: a body of no window has an ETag, which is of all its bytes.
+	tagged bool
 	// cache is Cache-Control; empty: whoever keeps it asks each time whether it still holds.
 	cache string
 }
@@ -39,22 +44,27 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) error {
 	}
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
-	if a.tag != nil {
-		if err := encode(b, a.tag); err != nil {
-			return err
-		}
-		tag := fmt.Sprintf(`W/"%016x"`, xxhash.Sum64(b.Bytes()))
-		h.Set("ETag", tag)
-		if Matches(r.Header.Get("If-None-Match"), tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
+	if a.shows != nil && holds(w, r, tagOf(a.shows, a.reached)) {
+		return nil
 	}
 	if err := encode(b, a.body); err != nil {
 		return err
 	}
+	if a.tagged && holds(w, r, tagText(xxhash.Sum64(b.Bytes()))) {
+		return nil
+	}
 	writeBody(w, r, b.Bytes())
 	return nil
+}
+
+// holds sets the ETag, and answers who has that already.
+func holds(w http.ResponseWriter, r *http.Request, tag string) bool {
+	w.Header().Set("ETag", tag)
+	if !Matches(r.Header.Get("If-None-Match"), tag) {
+		return false
+	}
+	w.WriteHeader(http.StatusNotModified)
+	return true
 }
 
 func encode(b *bytes.Buffer, v any) error {
@@ -66,6 +76,9 @@ func encode(b *bytes.Buffer, v any) error {
 
 // Matches reports whether a tag is among those of If-None-Match.
 func Matches(header, tag string) bool {
+	if header == "" {
+		return false
+	}
 	for part := range strings.SplitSeq(header, ",") {
 		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true

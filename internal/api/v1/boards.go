@@ -73,7 +73,7 @@ func (a *api) listBoards(q *request) (*answer, error) {
 		body.Boards = append(body.Boards, a.board(all[from:to]))
 		from = to
 	}
-	return &answer{body: &body, tag: &body}, nil
+	return &answer{body: &body, tagged: true}, nil
 }
 
 // board is one by its listed windows.
@@ -181,12 +181,12 @@ func (a *api) getWindow(q *request) (*answer, error) {
 		return nil, err
 	}
 	body := windowOnly{windowOf(&v), trustOf(&v, reached)}
-	return answerOf(&body, body.Window, body.Trust, nil), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }
 
 // getOpenAPI is GET /v1/openapi.json.
 func (a *api) getOpenAPI(*request) (*answer, error) {
-	return &answer{body: rawJSON(Document), tag: rawJSON(Document), cache: "public, max-age=3600"}, nil
+	return &answer{body: rawJSON(Document), tagged: true, cache: "public, max-age=3600"}, nil
 }
 
 // problemAnswer is what a problem's type leads to.

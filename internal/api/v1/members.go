@@ -68,7 +68,7 @@ func (a *api) getMember(q *request) (*answer, error) {
 	}
 	body := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
 	body.of(&v, id, style)
-	return answerOf(&body, body.Window, body.Trust, []any{body.Standing, body.Percentile, body.Above}), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }
 
 // of fills in the member's row, and the one above it.
@@ -157,7 +157,7 @@ func (a *api) listAround(q *request) (*answer, error) {
 		return nil, p
 	}
 	body := aroundAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
-	return answerOf(&body, body.Window, body.Trust, body.Standings), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }
 
 // lookup is the body of POST …/members/lookup.

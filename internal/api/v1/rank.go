@@ -71,7 +71,7 @@ func (a *api) getRank(q *request) (*answer, error) {
 	if len(v.Counts) == 2 {
 		body.AtLeast, body.More = v.Counts[0], v.Counts[1]
 	}
-	return answerOf(&body, body.Window, body.Trust, []any{body.Rank, body.AtLeast, body.More, body.Standings}), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }
 
 // values are what points or fields say: fields=stage:42,revives:3.
@@ -132,5 +132,5 @@ func (a *api) rankOfPercent(q *request) (*answer, error) {
 		s := row(&v, &v.Standings[0], ordinal, 0)
 		body.Standing = &s
 	}
-	return answerOf(&body, body.Window, body.Trust, []any{body.Rank, body.Standing}), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }

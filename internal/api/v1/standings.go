@@ -176,7 +176,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		text := next.String()
 		body.Next = &text
 	}
-	return answerOf(&body, body.Window, body.Trust, body.Standings), nil
+	return answerOf(&body, &v, body.Trust.Reached), nil
 }
 
 // points reads the range of points.
@@ -202,8 +202,7 @@ func (q *request) points(a *api, page *reading.Page) error {
 	return nil
 }
 
-// answerOf is an answer about a window, which is recognized by all but the time.
-func answerOf(body any, w windowAnswer, t trust, rest any) *answer {
-	w.SecondsLeft = 0
-	return &answer{body: body, tag: []any{w, t.timeless(), rest}}
+// answerOf is an answer that shows a window as it was read.
+func answerOf(body any, v *reading.View, reached *bool) *answer {
+	return &answer{body: body, shows: v, reached: reached}
 }

@@ -12,7 +12,38 @@ import (
 // timeFormat is RFC 3339 with milliseconds, in UTC.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-func timeMS(ms int64) string { return time.UnixMilli(ms).UTC().Format(timeFormat) }
+func timeMS(ms int64) string { return string(appendTimeMS(make([]byte, 0, len(timeFormat)), ms)) }
+
+const dayMS = 24 * 60 * 60 * 1000
+
+// appendTimeMS appends a time. The day is the calendar's to say, the rest is written digit by digit:
+// a page has as many times as rows.
+func appendTimeMS(to []byte, ms int64) []byte {
+	of := ((ms % dayMS) + dayMS) % dayMS
+	year, month, day := time.UnixMilli(ms).UTC().Date()
+	if year < 0 || year > 9999 {
+		return time.UnixMilli(ms).UTC().AppendFormat(to, timeFormat)
+	}
+	to = append(digits(digits(to, int64(year/100), 2), int64(year%100), 2), '-')
+	to = append(digits(to, int64(month), 2), '-')
+	to = append(digits(to, int64(day), 2), 'T')
+	to = append(digits(to, of/3_600_000, 2), ':')
+	to = append(digits(to, of/60_000%60, 2), ':')
+	to = append(digits(to, of/1000%60, 2), '.')
+	return append(digits(to, of%1000, 3), 'Z')
+}
+
+// digits appends so many of them, with zeros in front.
+func digits(to []byte, n int64, many int) []byte {
+	for place := many - 1; place >= 0; place-- {
+		d := n
+		for range place {
+			d /= 10
+		}
+		to = append(to, byte('0'+d%10))
+	}
+	return to
+}
 
 // windowAnswer is a window of a board.
 type windowAnswer struct {
@@ -110,20 +141,6 @@ func replicaAge(replica bool, age time.Duration) *int64 {
 		return nil
 	}
 	return new(age.Milliseconds())
-}
-
-// timeless is a trust without what changes all the time.
-func (t trust) timeless() trust {
-	t.At, t.ReplicaAgeMS, t.Lag, t.BehindMS = nil, nil, nil, nil
-	for i := range t.Shards {
-		s := t.Shards[i]
-		s.At, s.ReplicaAgeMS = "", nil
-		if i == 0 {
-			t.Shards = append([]shardTrust(nil), t.Shards...)
-		}
-		t.Shards[i] = s
-	}
-	return t
 }
 
 // lostProblem is the problem that a lost window is: what is there isn't shown.

@@ -27,10 +27,15 @@ type Process struct {
 // Start starts cmd in a process group of its own: a Ctrl-C at the terminal is for
 // the parent, which still needs its servers while it shuts down. If the parent
 // dies while the child runs, the child is killed and the directory scratch, where
-// one is given, is removed.
+// one is given, is removed. Of the command's own attributes the credential stays: a
+// server that refuses to run as root is another user's.
 func Start(cmd *exec.Cmd, scratch string) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
-	cmd.SysProcAttr = attributes()
+	own := attributes()
+	if cmd.SysProcAttr != nil {
+		own.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = own
 	started := make(chan error, 1)
 	go p.run(started, scratch)
 	if err := <-started; err != nil {

@@ -35,6 +35,8 @@ var (
 	DropBoards  = load("dropboards.lua")
 	Seal        = load("seal.lua")
 	Unseal      = load("unseal.lua")
+	Longer      = load("longer.lua")
+	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
 	Snapshot    = load("snapshot.lua")
 	Scores      = load("scores.lua")

@@ -1,0 +1,167 @@
+package run
+
+// Final windows are taken into the archive by one replica of all, the leader.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/archive"
+	"github.com/standings/standings/internal/archive/lease"
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/retry"
+)
+
+const (
+	// archiveEvery is between two looks for windows that aren't in the archive.
+	archiveEvery = time.Minute
+	// leaderLease is how long a leader that died goes on being it.
+	leaderLease = 15 * time.Second
+)
+
+var (
+	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 where this replica is the one that writes the archive, else 0; where `archive.url` is set.", nil, nil)
+	archiveWaiting = prometheus.NewDesc("standings_archive_waiting_windows",
+		"Final windows that aren't in the archive yet. The leader reports it.", nil, nil)
+	archiveOldest = prometheus.NewDesc("standings_archive_waiting_seconds",
+		"How long ago the first of those became final; 0 where none waits. The leader reports it.", nil, nil)
+	archiveRows = prometheus.NewDesc("standings_archive_rows_written",
+		"Rows that this replica has written to the archive since it leads. The leader reports it.", nil, nil)
+	archivePass = prometheus.NewDesc("standings_archive_last_success_timestamp_seconds",
+		"When everything that is final was in the archive last, Unix time. The leader reports it.", nil, nil)
+)
+
+// archived is what is reported of the archive.
+type archived struct {
+	*reported
+	succeeded time.Time
+}
+
+func newArchived() *archived {
+	return &archived{reported: newReported(archiveLeader, archiveWaiting, archiveOldest, archiveRows, archivePass)}
+}
+
+// follows is what a replica reports that doesn't lead.
+func (a *archived) follows() { a.set(gauge(archiveLeader, 0)) }
+
+func (a *archived) leads(p archive.Progress) {
+	oldest := 0.0
+	if !p.Oldest.IsZero() {
+		oldest = max(0, time.Since(p.Oldest).Seconds())
+	}
+	all := []prometheus.Metric{gauge(archiveLeader, 1), gauge(archiveWaiting, float64(p.Waiting)), gauge(archiveOldest, oldest), gauge(archiveRows, float64(p.Written))}
+	if !a.succeeded.IsZero() {
+		all = append(all, gauge(archivePass, float64(a.succeeded.Unix())))
+	}
+	a.set(all...)
+}
+
+// archiver writes the archive while this replica leads.
+type archiver struct {
+	cfg *config.Config
+	all *boards.Boards
+	is  *archived
+	log *zap.Logger
+	// sealed has something once this replica has sealed windows: nobody waits a minute for them.
+	sealed <-chan struct{}
+
+	owner string
+	store *store.Store
+}
+
+// watchArchive returns when the context ends, and nothing is written any more. An archive that can't
+// be reached holds up nothing else.
+func (p *process) watchArchive(ctx context.Context, cfg *config.Config, all *boards.Boards) {
+	if cfg.Archive.URL == "" {
+		return
+	}
+	a := &archiver{cfg: cfg, all: all, is: p.ops.archived, log: p.log, sealed: p.sealed, owner: lease.NewOwner()}
+	defer a.is.none()
+	a.is.follows()
+	if a.store = a.open(ctx); a.store == nil {
+		return
+	}
+	defer a.store.Close() //nolint:errcheck // nothing is in flight any more
+	l := lease.Lease{Redis: all.Shards()[0], Owner: a.owner, Length: leaderLease, Floor: a.floor, Log: p.log.Named("archive")}
+	if err := l.Run(ctx, a.lead); err != nil {
+		p.log.Error("nothing is archived", zap.Error(err)) // a lease that can't be one: a bug
+	}
+}
+
+// open waits until the archive can be opened; nil once the context has ended.
+func (a *archiver) open(ctx context.Context) *store.Store {
+	var said retry.LogLimit
+	for pauses := (retry.Policy{First: time.Second, Longest: archiveEvery}).Start(); ; {
+		s, err := clients.OpenArchive(ctx, a.cfg)
+		if err == nil {
+			return s
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if said.Due(archiveEvery) {
+			a.log.Warn("the archive can't be opened: final windows stay in Redis until it can", zap.Error(err))
+		}
+		if pauses.Next(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// floor is the largest token that the archive was written by: none where it is new.
+func (a *archiver) floor(ctx context.Context) (int64, error) {
+	token, err := a.store.LargestToken(ctx)
+	if err != nil && errors.Is(a.store.Check(ctx), store.ErrSchemaOlder) {
+		return 0, nil
+	}
+	return token, err
+}
+
+// lead archives while this replica leads.
+func (a *archiver) lead(ctx context.Context, token int64) error {
+	defer a.is.follows()
+	fence := store.Fence{Token: token, Owner: a.owner}
+	if err := a.store.Migrate(ctx); err != nil {
+		return fmt.Errorf("prepare the archive: %w", err)
+	}
+	if err := a.store.Take(ctx, fence); err != nil {
+		return err
+	}
+	fields, err := clients.ArchivedFields(a.cfg)
+	if err != nil {
+		return err
+	}
+	taker := archive.New(archive.Config{
+		Boards: a.all, Store: a.store, Lateness: clients.Lateness(a.cfg), Zone: clients.Zones(a.cfg), Fields: fields,
+		Progress: a.is.leads, Log: a.log,
+	})
+	a.is.leads(archive.Progress{})
+	failed := false
+	for {
+		err := taker.Pass(ctx, fence)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
+			return err
+		case err != nil && !failed:
+			a.log.Warn("couldn't archive all final windows: they stay in Redis, and are tried again", zap.Error(err))
+		case err == nil:
+			a.is.succeeded = time.Now()
+		}
+		failed = err != nil
+		a.is.leads(taker.Reached())
+		select {
+		case <-time.After(archiveEvery):
+		case <-a.sealed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ledger"
+)
+
+const byRule = "best(stage:999,revives:99:fewest)"
+
+func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		for _, rule := range []string{"", byRule} {
+			t.Run(fmt.Sprint(of, rule), func(t *testing.T) {
+				f := newFixture(t, of, rule)
+				f.fill(125)
+				var last Progress
+				a := f.archiver(func(p Progress) { last = p })
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				w, _ := f.archived(1)
+				require.Zero(t, w.ID, "it isn't final yet")
+				require.Equal(t, Progress{NotFinal: 1}, last)
+
+				f.seal()
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				w, rows := f.archived(1)
+				require.Equal(t, f.shown(), rows)
+				require.Equal(t, Progress{Written: 125}, last)
+				require.Equal(t, f.window.Start, w.Start.UnixMilli())
+				require.Equal(t, f.window.End, w.End.UnixMilli())
+				require.Equal(t, map[string]string{"points/0": "10"}, w.Ledger)
+				require.WithinDuration(t, time.Now(), w.SealedAt, time.Minute)
+				require.Equal(t, "Europe/Berlin", w.Zone)
+				require.Equal(t, time.Duration(f.layout.Tick)*time.Millisecond, w.Tick)
+				require.Equal(t, rule != "", len(w.Fields) == 2)
+
+				// Nothing is written again, by this process or another.
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				require.NoError(t, f.archiver(func(p Progress) { last = p }).Pass(t.Context(), fence(2)))
+				require.Equal(t, Progress{}, last)
+				again, _ := f.archived(1)
+				require.Equal(t, w, again)
+			})
+		}
+	}
+}
+
+func TestAWindowIsArchivedThoughShardsHaveNobodyOfIt(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.fill(1)
+	f.seal()
+	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(1)))
+	_, rows := f.archived(1)
+	require.Equal(t, f.shown(), rows)
+	require.Len(t, rows, 1)
+}
+
+// Wherever a leader stops, the next one goes on with the rows that are in.
+func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.fill(125)
+	f.seal()
+	for n := range 5 {
+		ctx, stop := context.WithCancel(t.Context())
+		var written int64
+		err := f.archiver(func(p Progress) {
+			written = p.Written
+			stop()
+		}).Pass(ctx, fence(int64(n+1)))
+		if n < 4 {
+			require.Error(t, err)
+			require.Positive(t, written, "the leader %d", n)
+			require.LessOrEqual(t, written, int64(30))
+		}
+		stop()
+	}
+	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(9)))
+	_, rows := f.archived(1)
+	require.Equal(t, f.shown(), rows)
+}
+
+func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
+	f := newFixture(t, 1, "")
+	f.fill(125)
+	f.seal()
+	other := f.archiver(nil)
+	other.Store = f.open()
+	took := false
+	err := f.archiver(func(p Progress) {
+		if !took {
+			took = true
+			require.NoError(t, other.Pass(t.Context(), fence(2)))
+		}
+	}).Pass(t.Context(), fence(1))
+	require.ErrorIs(t, err, store.ErrFenced)
+	_, rows := f.archived(1)
+	require.Equal(t, f.shown(), rows)
+}
+
+func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
+	for name, change := range map[string]func(*fixture, string){
+		"a member below is hidden":  func(f *fixture, _ string) { f.hide(f.shown()[100].Member) },
+		"a member above is hidden":  func(f *fixture, _ string) { f.hide(f.shown()[3].Member) },
+		"the window is reopened":    func(f *fixture, _ string) { f.reopen() },
+		"a shard has lost it":       func(f *fixture, _ string) { f.lose() },
+		"and the leader is another": func(f *fixture, _ string) { f.hide(f.shown()[3].Member) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 3, "")
+			f.fill(125)
+			f.seal()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			done := false
+			a := f.archiver(func(p Progress) {
+				if done || p.Rows == 0 {
+					return
+				}
+				done = true
+				change(f, name)
+				if name == "and the leader is another" {
+					stop()
+				}
+			})
+			err := a.Pass(ctx, fence(1))
+			require.Equal(t, name == "and the leader is another", err != nil, "%v", err)
+			w, _ := f.archived(1)
+			switch name {
+			case "the window is reopened":
+				require.Zero(t, w.ID)
+				f.seal()
+			case "a shard has lost it":
+				require.Zero(t, w.ID)
+				return // until it is rebuilt
+			case "and the leader is another":
+				a = f.archiver(nil)
+			}
+			require.Zero(t, w.ID)
+			for range 2 { // one that goes on with what doesn't fit drops it, and the next begins
+				require.NoError(t, a.Pass(t.Context(), fence(2)))
+			}
+			revision := int64(1)
+			if name == "the window is reopened" {
+				revision = 2
+			}
+			_, rows := f.archived(revision)
+			require.Equal(t, f.shown(), rows)
+		})
+	}
+}
+
+func TestRevisionsStayBesideEachOther(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.fill(50)
+	f.seal()
+	a := f.archiver(nil)
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	before := f.shown()
+	f.reopen()
+	f.hide(before[0].Member)
+	f.seal()
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	_, first := f.archived(1)
+	_, second := f.archived(2)
+	require.Equal(t, before, first)
+	require.Equal(t, f.shown(), second)
+}
+
+// Redis went back to before the seal, and the window was sealed again.
+func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		for _, same := range []bool{true, false} {
+			t.Run(fmt.Sprint(of, same), func(t *testing.T) {
+				f := newFixture(t, of, "")
+				f.fill(50)
+				f.seal()
+				a := f.archiver(nil)
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				before := f.shown()
+				f.unsealInSilence()
+				if !same {
+					f.hide(before[7].Member)
+				}
+				f.seal()
+				a = f.archiver(nil) // after a restart: one that goes on knows of the revision
+				require.NoError(t, a.Pass(t.Context(), fence(2)))
+				_, rows := f.archived(1)
+				require.Equal(t, before, rows)
+				due, err := f.Due(t.Context(), always, 0)
+				require.NoError(t, err)
+				if same {
+					require.Empty(t, due)
+					return
+				}
+				require.Len(t, due, 1)
+				f.seal()
+				require.NoError(t, a.Pass(t.Context(), fence(2)))
+				_, rows = f.archived(1)
+				require.Equal(t, before, rows)
+				_, rows = f.archived(2)
+				require.Equal(t, f.shown(), rows)
+			})
+		}
+	}
+}
+
+func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
+	for _, final := range []bool{true, false} {
+		t.Run(fmt.Sprint(final), func(t *testing.T) {
+			f := newFixture(t, 3, "")
+			f.fill(50)
+			if final {
+				f.seal()
+			}
+			was := f.expires()
+			a := f.archiver(nil)
+			away := f.open()
+			require.NoError(t, away.Close())
+			a.Store = away
+			require.Error(t, a.Pass(t.Context(), fence(1)))
+			require.Equal(t, was, f.expires(), "there is time")
+			soon := time.Now().Add(time.Hour)
+			f.expire(soon)
+			require.Error(t, a.Pass(t.Context(), fence(1)))
+			require.WithinDuration(t, time.Now().Add(stays), f.expires(), time.Minute)
+
+			if final { // once it is in, it goes when it was to go
+				f.expire(soon)
+				a.Store = f.archive
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				f.expire(soon)
+				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				require.WithinDuration(t, soon, f.expires(), time.Second)
+			}
+		})
+	}
+}
+
+func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {
+	f := newFixture(t, 1, "")
+	f.fill(5)
+	f.seal()
+	var last Progress
+	a := f.archiver(func(p Progress) { last = p })
+	a.Store = f.open()
+	require.NoError(t, a.Store.Close())
+	require.Error(t, a.Pass(t.Context(), fence(1)))
+	require.Equal(t, 1, last.Waiting)
+	require.WithinDuration(t, time.Now(), last.Oldest, time.Minute)
+}

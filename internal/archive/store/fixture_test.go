@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
+
+// onBoth runs a test on an empty database of each kind: everything here holds for both.
+func onBoth(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, sqliteURL(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, testenv.Postgres(t)) })
+}
+
+func sqliteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "archive.db") }
+
+// onBothMigrated is onBoth with the schema, and the database open.
+func onBothMigrated(t *testing.T, test func(t *testing.T, s *Store, url string)) {
+	t.Helper()
+	onBoth(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		require.NoError(t, s.Migrate(t.Context()))
+		test(t, s, url)
+	})
+}
+
+func open(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+var (
+	week  = time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
+	first = Fence{1, "first"}
+)
+
+// final is a final window with so many members.
+func final(members int64) Window {
+	return Window{
+		Board: "global", Period: "weekly", Name: "2026-W47", Start: week, End: week.AddDate(0, 0, 7), Revision: 1,
+		AsOf: week.AddDate(0, 0, 8).Add(123 * time.Millisecond), SealedAt: week.AddDate(0, 0, 8), Zone: "Europe/Berlin",
+		Tick: 10 * time.Millisecond, Ledger: map[string]string{"events/0": "480", "events/1": "120..480@8f3c"}, Members: members,
+	}
+}
+
+// backup is one of the same window, taken so many minutes after its start.
+func backup(members, minutes int64) Window {
+	w := final(members)
+	w.Revision, w.SealedAt, w.AsOf = 0, time.Time{}, week.Add(time.Duration(minutes)*time.Minute)
+	return w
+}
+
+// ranked are rows of the ranks from first to last, every third with the score of the one above.
+func ranked(first, last int64) []Row {
+	rows := make([]Row, 0, last-first+1)
+	for rank := first; rank <= last; rank++ {
+		points := 1_000_000 - rank + rank%3
+		rows = append(rows, Row{
+			Rank: rank, Member: fmt.Sprintf("m%d", rank*7919%1_000_003), Tuple: codec.Tuple{points},
+			Score: float64(1_000_000-rank/3) + 0.125, ReachedAt: week.UnixMilli() + rank*1001,
+		})
+	}
+	return rows
+}
+
+// archived writes a whole copy.
+func archived(t testing.TB, s *Store, f Fence, w Window, rows []Row) Window {
+	t.Helper()
+	w.Members = int64(len(rows))
+	writing, err := s.Begin(t.Context(), f, w)
+	require.NoError(t, err)
+	require.NoError(t, writing.Append(t.Context(), rows))
+	require.NoError(t, writing.Finish(t.Context()))
+	require.True(t, writing.Whole())
+	return writing.Window()
+}
+
+// all reads a whole copy's rows.
+func all(t testing.TB, s *Store, id int64) []Row {
+	t.Helper()
+	var rows []Row
+	require.NoError(t, s.Each(context.WithoutCancel(t.Context()), id, func(r *Row) error { rows = append(rows, *r); return nil }))
+	return rows
+}
+
+func twoFields() []codec.Field {
+	return []codec.Field{{Name: "wins", Max: 1000}, {Name: "losses", Max: 1000, Fewest: true}}
+}

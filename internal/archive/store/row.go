@@ -1,0 +1,151 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/codec"
+)
+
+// Row is a member's standing in a copy of a window.
+type Row struct {
+	Rank   int64 // from 1, each once: of equal scores too
+	Member string
+	// Tuple has the values of the board's fields; by the default rule the points, and nothing else.
+	Tuple     codec.Tuple
+	Score     float64 // what Redis sorted by; finite
+	ReachedAt int64   // Unix ms
+}
+
+// maxMember is how many bytes of UTF-8 a member's id has at most.
+const maxMember = 256
+
+func (r *Row) check() error {
+	switch {
+	case r.Member == "" || len(r.Member) > maxMember || !utf8.ValidString(r.Member):
+		return fmt.Errorf("%w: the member of rank %d: %q", ErrInvalid, r.Rank, r.Member)
+	case math.IsNaN(r.Score) || math.IsInf(r.Score, 0):
+		return fmt.Errorf("%w: the score of rank %d: %v", ErrInvalid, r.Rank, r.Score)
+	case r.ReachedAt < 0 || r.ReachedAt > maxTime:
+		return fmt.Errorf("%w: the time of rank %d: %d", ErrInvalid, r.Rank, r.ReachedAt)
+	}
+	return nil
+}
+
+// maxTime is the end of the year 9999, in Unix ms: what every database can say.
+const maxTime = 253402300799999
+
+// columns are the row's points, or its fields as JSON, in the order of the board's.
+func (r *Row) columns(fields []string) (points, text any) {
+	if fields == nil {
+		return r.Tuple[0], nil
+	}
+	b := make([]byte, 0, 64)
+	for i, name := range fields {
+		b = append(b, `,"`...)
+		b = append(b, name...) // letters, digits and _: nothing to escape
+		b = append(b, `": `...)
+		b = strconv.AppendInt(b, r.Tuple[i], 10)
+	}
+	b[0] = '{'
+	return nil, string(append(b, '}'))
+}
+
+var errTuple = errors.New("a row's fields in the archive aren't of this program's")
+
+// parseTuple reads columns again, for which the names of the fields don't matter: they are in
+// their order, and have neither a colon nor a comma in them.
+func parseTuple(text string) (t codec.Tuple, err error) {
+	inner, ok := strings.CutPrefix(text, "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	if !ok || !closed {
+		return t, errTuple
+	}
+	i := 0
+	for part := range strings.SplitSeq(inner, ",") {
+		_, value, ok := strings.Cut(part, ":")
+		if !ok || i == len(t) {
+			return t, errTuple
+		}
+		if t[i], err = strconv.ParseInt(strings.TrimSpace(value), 10, 64); err != nil {
+			return t, errTuple
+		}
+		i++
+	}
+	return t, nil
+}
+
+// Checksum is over rows in any order: the sum, modulo 2^64, of each one's 64-bit xxHash (seed 0)
+// of the text
+//
+//	rank SP values SP reached_at SP score SP member
+//
+// where values are the points, or the fields' values in the board's order with commas between,
+// reached_at is in Unix ms, score is the double's bits as 16 lower-case hex digits (of -0 those of
+// 0), and member the id itself, without the escapes of its column. So it can be added to row by
+// row, and worked out in any language.
+//
+// It finds rows that are missing, repeated, changed or exchanged, by an accident of any kind: two
+// sets of rows have the same sum once in 2^64. It doesn't find what somebody has changed on
+// purpose, who can work it out as well.
+type Checksum uint64
+
+// Add adds a row of a board with so many fields; 0 by the default rule.
+func (c *Checksum) Add(r *Row, fields int) {
+	var space [maxMember + 192]byte
+	b := strconv.AppendInt(space[:0], r.Rank, 10)
+	b = append(b, ' ')
+	for i := range max(fields, 1) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, r.Tuple[i], 10)
+	}
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, r.ReachedAt, 10)
+	b = append(b, ' ')
+	var bits [8]byte
+	score := r.Score
+	if score == 0 {
+		score = 0 // and not -0, which SQLite doesn't keep
+	}
+	binary.BigEndian.PutUint64(bits[:], math.Float64bits(score))
+	b = hex.AppendEncode(b, bits[:])
+	b = append(b, ' ')
+	b = append(b, r.Member...)
+	*c += Checksum(xxhash.Sum64(b))
+}
+
+func (c Checksum) String() string { return fmt.Sprintf("%016x", uint64(c)) }
+
+func parseChecksum(text string) (Checksum, error) {
+	n, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || len(text) != 16 {
+		return 0, fmt.Errorf("%q is no checksum", text)
+	}
+	return Checksum(n), nil
+}
+
+// A text of PostgreSQL can't hold U+0000, and much that shows one of SQLite ends there. So ␀
+// (U+2400) begins an escape: ␀0 is U+0000, and ␀␀ is ␀ itself. All other ids stand as they are.
+var (
+	memberEscapes   = strings.NewReplacer("\x00", "\u24000", "\u2400", "\u2400\u2400")
+	memberUnescapes = strings.NewReplacer("\u24000", "\x00", "\u2400\u2400", "\u2400")
+)
+
+func storedMember(id string) string { return memberEscapes.Replace(id) }
+
+func memberOf(stored string) string {
+	if !strings.Contains(stored, "\u2400") {
+		return stored
+	}
+	return memberUnescapes.Replace(stored)
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// migrations are a dialect's.
+type migrations struct {
+	dialect database.Dialect
+	dir     string
+	locks   bool // several processes at once: by a lock of the database
+}
+
+var (
+	sqliteMigrations   = migrations{database.DialectSQLite3, "migrations/sqlite", false}
+	postgresMigrations = migrations{database.DialectPostgres, "migrations/postgres", true}
+)
+
+// schemaTable has which migrations were made.
+const schemaTable = "standings_schema"
+
+// Known is the version of the schema that this program reads and writes.
+const Known = 1
+
+// Errors of Check.
+var (
+	// ErrSchemaOlder: the leader has to migrate it first.
+	ErrSchemaOlder = errors.New("its schema is older than this program's, and the leader hasn't migrated it yet")
+	// ErrSchemaNewer: this program is too old for it.
+	ErrSchemaNewer = errors.New("its schema is newer than this program's: run the version of standings that migrated it, or a later one")
+)
+
+// Check says whether the schema is the one that this program knows: nil, ErrSchemaOlder (which is
+// also that of an empty database) or ErrSchemaNewer. It writes nothing.
+func (s *Store) Check(ctx context.Context) error {
+	version, err := s.version(ctx)
+	switch {
+	case err != nil:
+		return s.fail(err, "read the schema's version")
+	case version < Known:
+		return s.fail(ErrSchemaOlder, fmt.Sprintf("schema %d, not %d", version, Known))
+	case version > Known:
+		return s.fail(ErrSchemaNewer, fmt.Sprintf("schema %d, not %d", version, Known))
+	}
+	return nil
+}
+
+// version is 0 where there is no schema.
+func (s *Store) version(ctx context.Context) (version int64, err error) {
+	var there int64
+	err = s.one(ctx, s.dialect.tableQuery(), []any{schemaTable}, &there)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = s.one(ctx, `SELECT coalesce(max(version_id), 0) FROM `+schemaTable+` WHERE is_applied`, nil, &version)
+	return version, err
+}
+
+// Migrate brings the schema to this program's, which the leader does before it writes. Several at
+// once, or one that dies midway, do no harm: each migration is a transaction. A newer schema is
+// ErrSchemaNewer.
+func (s *Store) Migrate(ctx context.Context) error {
+	err := s.Check(ctx)
+	if !errors.Is(err, ErrSchemaOlder) {
+		return err
+	}
+	err = s.migrate(ctx)
+	// Of two at once in SQLite one fails, after the other has done it.
+	if err != nil && s.Check(ctx) == nil {
+		return nil
+	}
+	return s.fail(err, "migrate the schema")
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	m := s.dialect.migrations()
+	dir, err := fs.Sub(files, m.dir)
+	if err != nil {
+		return err
+	}
+	options := []goose.ProviderOption{
+		goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()),
+	}
+	if m.locks {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60)) // every second, for a minute
+		if err != nil {
+			return err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	provider, err := goose.NewProvider(m.dialect, s.write, dir, options...)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx) // its Close would close the store's connections
+	return err
+}
+
+// instant is a time as a column has it: a timestamptz, Unix ms, or null.
+type instant struct {
+	ms   int64
+	null bool
+}
+
+// Scan reads it from a row.
+func (i *instant) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*i = instant{null: true}
+	case int64:
+		*i = instant{ms: v}
+	default:
+		var t sql.NullTime
+		if err := t.Scan(value); err != nil {
+			return err
+		}
+		*i = instant{ms: t.Time.UnixMilli()}
+	}
+	return nil
+}

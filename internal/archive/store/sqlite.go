@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	driver "modernc.org/sqlite" // by the name "sqlite"
+	result "modernc.org/sqlite/lib"
+)
+
+type sqlite struct{}
+
+// Pragmas of every connection. A commit is on the disk (synchronous FULL) before Finish returns;
+// readers go on while one writes (WAL), whose file is cut again after a large copy.
+const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" +
+	"&_pragma=journal_size_limit(67108864)"
+
+const sqliteReaders = 4
+
+func openSQLite(ctx context.Context, path string) (*Store, error) {
+	if trimmed := strings.TrimPrefix(path, "//"); trimmed != path {
+		if !strings.HasPrefix(trimmed, "/") {
+			return nil, fmt.Errorf("%w: sqlite:%s has a host; write sqlite:path, or sqlite:/path from the root", ErrInvalid, path)
+		}
+		path = trimmed
+	}
+	if path == "" || strings.HasPrefix(path, ":") || strings.ContainsAny(path, "?\x00") {
+		return nil, fmt.Errorf("%w: sqlite:%s names no file", ErrInvalid, path)
+	}
+	name := "sqlite:" + path
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("archive %s: its directory: %w", name, err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("archive %s: %s is no directory", name, dir)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("archive %s: it is a directory", name)
+	}
+	file := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
+	write, err := sql.Open("sqlite", file+"&_txlock=immediate&_pragma=cache_size(-65536)")
+	if err != nil {
+		return nil, fmt.Errorf("archive %s: %w", name, err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", file+"&_pragma=query_only(1)&_pragma=cache_size(-16384)")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("archive %s: %w", name, err), write.Close())
+	}
+	read.SetMaxOpenConns(sqliteReaders)
+	read.SetMaxIdleConns(sqliteReaders)
+	s := &Store{
+		dialect: sqlite{}, name: name, read: read, write: write,
+		close: func() error { return errors.Join(read.Close(), write.Close()) },
+	}
+	// The file is made here, and is found not to be a database of SQLite.
+	var mode string
+	if err := write.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("archive %s: %w", name, err), s.close())
+	}
+	if mode != "wal" {
+		return nil, errors.Join(fmt.Errorf("archive %s: its file system has no shared memory, which SQLite's WAL needs", name), s.close())
+	}
+	return s, nil
+}
+
+func (sqlite) options() *sql.TxOptions              { return nil } // IMMEDIATE, by _txlock
+func (sqlite) begin(context.Context, *sql.Tx) error { return nil }
+func (sqlite) at(ms int64) any                      { return ms }
+func (sqlite) tableQuery() string {
+	return `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1`
+}
+func (sqlite) migrations() migrations { return sqliteMigrations }
+
+// insertedAtOnce is how many rows a statement has: beyond some hundred it gets no faster.
+const insertedAtOnce = 500
+
+const insertRow = "(?,?,?,?,?,?,?)"
+
+func (sqlite) insert(ctx context.Context, _ *sql.Conn, tx *sql.Tx, window int64, fields []string, rows []Row) error {
+	const into = "INSERT INTO standings (window_id, rank, member, points, fields, score, reached_at) VALUES "
+	many, err := tx.PrepareContext(ctx, into+insertRow+strings.Repeat(","+insertRow, insertedAtOnce-1))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = many.Close() }() // it ends with the transaction anyway
+	args := make([]any, 0, 7*insertedAtOnce)
+	for len(rows) > 0 {
+		n := min(len(rows), insertedAtOnce)
+		args = args[:0]
+		for i := range rows[:n] {
+			r := &rows[i]
+			points, text := r.columns(fields)
+			args = append(args, window, r.Rank, storedMember(r.Member), points, text, r.Score, r.ReachedAt)
+		}
+		if n == insertedAtOnce {
+			_, err = many.ExecContext(ctx, args...)
+		} else {
+			_, err = tx.ExecContext(ctx, into+insertRow+strings.Repeat(","+insertRow, n-1), args...)
+		}
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// complete fills members, sorted: SQLite sorts by files in its directory for temporary ones.
+func (sqlite) complete(ctx context.Context, tx *sql.Tx, window int64) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO members (window_id, member, rank)
+		SELECT window_id, member, rank FROM standings WHERE window_id = $1 ORDER BY member`, window)
+	return err
+}
+
+func (sqlite) ofMembers(parameters string) string {
+	return `rank IN (SELECT rank FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
+}
+
+func (sqlite) forget(ctx context.Context, tx *sql.Tx, window int64) (bool, error) {
+	done, err := tx.ExecContext(ctx, `DELETE FROM members WHERE window_id = $1 AND member IN (
+		SELECT member FROM members WHERE window_id = $1 ORDER BY member LIMIT $2)`, window, removedAtOnce)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n == removedAtOnce, err
+}
+
+func (sqlite) verify(ctx context.Context, s *Store, w *Window) error {
+	var count int64
+	for last := ""; ; {
+		limited, cancel := context.WithTimeout(ctx, readLimit)
+		n, right, until, err := membersAfter(limited, s.read, w.ID, last)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if count += n; right != n {
+			return fmt.Errorf("%w: of %d members up to %q, %d are of other rows", ErrDiffers, n, until, n-right)
+		}
+		if n == 0 {
+			break
+		}
+		last = until
+	}
+	if count != w.Members {
+		return fmt.Errorf("%w: %d members are found, and it was written with %d", ErrDiffers, count, w.Members)
+	}
+	return nil
+}
+
+// membersAfter counts a page of members, and those of them whose row says the same.
+func membersAfter(ctx context.Context, db *sql.DB, window int64, after string) (n, right int64, until string, err error) {
+	var last sql.NullString
+	err = db.QueryRowContext(ctx, `SELECT count(*), count(s.rank), max(m.member) FROM
+			(SELECT member, rank FROM members WHERE window_id = $1 AND member > $2 ORDER BY member LIMIT $3) m
+			LEFT JOIN standings s ON s.window_id = $1 AND s.rank = m.rank AND s.member = m.member`,
+		window, after, readAtOnce).Scan(&n, &right, &last)
+	return n, right, last.String, err
+}
+
+func (sqlite) repeated(err error) bool {
+	e, ok := errors.AsType[*driver.Error](err)
+	return ok && (e.Code() == result.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == result.SQLITE_CONSTRAINT_UNIQUE)
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/codec"
+)
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		rows := ranked(1, 25_001)
+		w := final(int64(len(rows)))
+		writing, err := s.Begin(t.Context(), first, w)
+		require.NoError(t, err)
+		require.False(t, writing.Whole())
+		for from := 0; from < len(rows); from += 10_000 {
+			require.NoError(t, writing.Append(t.Context(), rows[from:min(from+10_000, len(rows))]))
+		}
+		_, err = s.Window(t.Context(), "global", "weekly", "2026-W47")
+		require.ErrorIs(t, err, ErrNotFound, "it isn't whole yet")
+		require.ErrorIs(t, s.Verify(t.Context(), writing.Window().ID), ErrGone)
+		require.NoError(t, writing.Finish(t.Context()))
+
+		found, err := s.Window(t.Context(), "global", "weekly", "2026-W47")
+		require.NoError(t, err)
+		require.Equal(t, writing.Window(), found)
+		var sum Checksum
+		for i := range rows {
+			sum.Add(&rows[i], 0)
+		}
+		w.ID, w.TakenBy, w.Written, w.Checksum, w.State = found.ID, 1, w.Members, sum, Whole
+		require.Equal(t, w, found)
+		require.Equal(t, rows, all(t, s, found.ID))
+		require.NoError(t, s.Verify(t.Context(), found.ID))
+	})
+}
+
+// Fields, extreme scores and every kind of id come back as they were, byte for byte.
+func TestRowsComeBackBitForBit(t *testing.T) {
+	members := []string{
+		"a", "\x00", "a\x00b", "\u2400", "\u24000", "\u2400\u2400", "\x00\u2400\x000", `back\slash`, "o'hara", "\"", "\n\t", "é", "e\u0301",
+		"\U0010FFFF", "\uFFFE", "%", "_", "👩‍👩‍👧", string(make([]byte, 256)), "A", " a", "a ",
+	}
+	scores := []float64{
+		math.MaxFloat64, 1 << 62, 1<<53 + 2, 1 << 53, 99_999_999.999999985, 1.0000000000000002, 1, 0.1, math.SmallestNonzeroFloat64, 0,
+		-math.SmallestNonzeroFloat64, -1, -math.MaxFloat64,
+	}
+	fields := []codec.Field{{Name: "wins", Max: 1 << 52}, {Name: "losses", Max: 9, Fewest: true}, {Name: "z", Max: 1}}
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		for board, of := range map[string][]codec.Field{"points": nil, "signed": {{Name: "n", Max: 5, Signed: true}}, "fields": fields} {
+			w := final(0)
+			w.Board, w.Fields = board, of
+			var rows []Row
+			for i, member := range members {
+				r := Row{Rank: int64(i + 1), Member: member, Score: scores[min(i, len(scores)-1)], ReachedAt: week.UnixMilli() + int64(i)}
+				r.Tuple[0] = []int64{math.MaxInt64, math.MinInt64, 0, -1}[i%4]
+				for f := 1; f < len(of); f++ {
+					r.Tuple[f] = int64(i * f)
+				}
+				rows = append(rows, r)
+			}
+			copied := archived(t, s, first, w, rows)
+			require.Equal(t, of, copied.Fields)
+			found := all(t, s, copied.ID)
+			require.Equal(t, rows, found)
+			for i := range rows {
+				require.Equal(t, math.Float64bits(rows[i].Score), math.Float64bits(found[i].Score))
+				one, err := s.Member(t.Context(), copied.ID, rows[i].Member)
+				require.NoError(t, err)
+				require.Equal(t, rows[i], one)
+			}
+			require.NoError(t, s.Verify(t.Context(), copied.ID))
+			some, err := s.Members(t.Context(), copied.ID, append([]string{"nobody", "\x00", "\x00"}, members...))
+			require.NoError(t, err)
+			require.Equal(t, rows, some)
+		}
+	})
+}
+
+func TestRowsOfAWindowAreReadFromEitherEndAndByScore(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		rows := ranked(1, 1000)
+		w := archived(t, s, first, final(0), rows)
+		read := func(from int64, limit int) []Row {
+			got, err := s.Rows(t.Context(), w.ID, from, limit)
+			require.NoError(t, err)
+			return got
+		}
+		require.Equal(t, rows[:10], read(1, 10))
+		require.Equal(t, rows[994:], read(995, 10))
+		require.Empty(t, read(1001, 10))
+		require.Equal(t, []Row{rows[999], rows[998]}, read(-1, 2))
+		require.Equal(t, []Row{rows[1], rows[0]}, read(-999, 10))
+		require.Empty(t, read(-1001, 10))
+
+		for _, score := range []float64{rows[0].Score, rows[1].Score + 0.01, rows[500].Score, rows[999].Score, 0, math.MaxFloat64, -1} {
+			var least, above int64
+			for i := range rows {
+				if rows[i].Score >= score {
+					least++
+				}
+				if rows[i].Score > score {
+					above++
+				}
+			}
+			got, err := s.CountAtLeast(t.Context(), w.ID, score)
+			require.NoError(t, err)
+			require.Equal(t, least, got, score)
+			got, err = s.CountAbove(t.Context(), w.ID, score)
+			require.NoError(t, err)
+			require.Equal(t, above, got, score)
+		}
+
+		_, err := s.Member(t.Context(), w.ID, "nobody")
+		require.ErrorIs(t, err, ErrNotFound)
+		none := archived(t, s, first, backup(0, 1), nil)
+		require.Empty(t, all(t, s, none.ID))
+		count, err := s.CountAtLeast(t.Context(), none.ID, 0)
+		require.NoError(t, err)
+		require.Zero(t, count)
+	})
+}
+
+func TestACopyThatIsNotThereIsGone(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		begun, err := s.Begin(t.Context(), first, final(10))
+		require.NoError(t, err)
+		require.NoError(t, begun.Append(t.Context(), ranked(1, 10)))
+		for _, id := range []int64{begun.Window().ID, 999} {
+			_, err := s.Rows(t.Context(), id, 1, 10)
+			require.ErrorIs(t, err, ErrGone)
+			_, err = s.Rows(t.Context(), id, -1, 10)
+			require.ErrorIs(t, err, ErrGone)
+			_, err = s.Member(t.Context(), id, "m7919")
+			require.ErrorIs(t, err, ErrGone)
+			_, err = s.Members(t.Context(), id, []string{"m7919"})
+			require.ErrorIs(t, err, ErrGone)
+			_, err = s.CountAtLeast(t.Context(), id, 1)
+			require.ErrorIs(t, err, ErrGone)
+			require.ErrorIs(t, s.Each(t.Context(), id, func(*Row) error { t.Error("a row"); return nil }), ErrGone)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Writing is a copy that a leader writes. Its rows are appended in the order of their ranks.
+type Writing struct {
+	store  *Store
+	fence  Fence
+	window Window
+}
+
+// Window is the copy as it is in the archive by now.
+func (w *Writing) Window() Window { return w.window }
+
+// Whole reports that there is nothing to do: the copy is whole. Of a final window it is the one of
+// that revision, whenever it was sealed.
+func (w *Writing) Whole() bool { return w.window.State == Whole }
+
+// Written is how many rows are in: the next one to append is of the rank after it.
+func (w *Writing) Written() int64 { return w.window.Written }
+
+// Begin finds the copy of a window that is whole, or one of the same contents that was begun and
+// goes on, or begins one. One that was begun of other contents (the window was sealed again at
+// another instant, a backup is of another) is dropped, and removed by Sweep. What ID, TakenBy,
+// Written, Checksum and State say is the archive's.
+func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, error) {
+	if err := wanted.check(); err != nil {
+		return nil, s.fail(err, "begin a copy")
+	}
+	w := &Writing{store: s, fence: f}
+	err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) error {
+		there, err := s.begun(ctx, tx, &wanted, Whole)
+		if err != nil {
+			return err
+		}
+		// A backup that is whole is replaced, but not by itself.
+		if there != nil && (there.Final() || there.sameContents(&wanted)) {
+			w.window = *there
+			return nil
+		}
+		there, err = s.begun(ctx, tx, &wanted, Unfinished)
+		if err != nil {
+			return err
+		}
+		if there != nil && there.sameContents(&wanted) {
+			w.window = *there
+			w.window.TakenBy = f.Token
+			_, err := tx.ExecContext(ctx, `UPDATE windows SET taken_by = $2 WHERE id = $1`, there.ID, f.Token)
+			return err
+		}
+		if there != nil {
+			if err := drop(ctx, tx, there.ID); err != nil {
+				return err
+			}
+		}
+		w.window, err = s.insertWindow(ctx, tx, f, wanted)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail(err, "begin a copy of "+wanted.String())
+	}
+	return w, nil
+}
+
+// begun is the copy of a window's revision in a state, of which there is one at most.
+func (s *Store) begun(ctx context.Context, tx *sql.Tx, w *Window, state State) (*Window, error) {
+	there, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows
+		WHERE board = $1 AND period = $2 AND name = $3 AND revision = $4 AND state = $5`,
+		w.Board, w.Period, w.Name, w.Revision, string(state)).Scan)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return there, err
+}
+
+func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window) (Window, error) {
+	fields, err := fieldsText(w.Fields)
+	if err != nil {
+		return w, err
+	}
+	if w.Ledger == nil {
+		w.Ledger = map[string]string{}
+	}
+	counted, err := json.Marshal(w.Ledger)
+	if err != nil {
+		return w, err
+	}
+	var sealed, why any
+	if w.Final() {
+		sealed = s.dialect.at(w.SealedAt.UnixMilli())
+	}
+	if w.ReopenedWhy != "" {
+		why = w.ReopenedWhy
+	}
+	w.TakenBy, w.Written, w.Checksum, w.State = f.Token, 0, 0, Unfinished
+	err = tx.QueryRowContext(ctx, `INSERT INTO windows (board, period, name, revision, final, start_at, end_at, as_of, sealed_at,
+			taken_by, fields, zone, tick_ms, ledger, reopened_why, members, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'writing') RETURNING id`,
+		w.Board, w.Period, w.Name, w.Revision, w.Final(), s.dialect.at(w.Start.UnixMilli()), s.dialect.at(w.End.UnixMilli()),
+		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), why, w.Members).Scan(&w.ID)
+	return w, err
+}
+
+// Append adds rows, of which the first has the rank after the last that is in, or one that is in
+// already: those have to be the same as before, or the error is ErrDiffers. A call whose outcome
+// isn't known can so be made again; nothing is added twice, and none is left out. All or none of
+// the rows are in; some ten thousand a call are best.
+func (w *Writing) Append(ctx context.Context, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := w.checkRows(rows); err != nil {
+		return w.fail(err, rows)
+	}
+	var now *Window
+	err := w.store.transaction(ctx, w.fence, func(conn *sql.Conn, tx *sql.Tx) error {
+		var err error
+		if now, err = w.current(ctx, tx); err != nil {
+			return err
+		}
+		first := rows[0].Rank
+		if first > now.Written+1 {
+			return fmt.Errorf("%w: %d rows are in, and the next are from rank %d on", ErrInvalid, now.Written, first)
+		}
+		again := min(now.Written-first+1, int64(len(rows)))
+		if again > 0 {
+			if err := w.same(ctx, tx, rows[:again]); err != nil {
+				return err
+			}
+		}
+		fresh := rows[again:]
+		if len(fresh) == 0 {
+			return nil
+		}
+		if now.State != Unfinished {
+			return fmt.Errorf("%w: it is whole with %d rows", ErrDiffers, now.Written)
+		}
+		return w.add(ctx, conn, tx, now, fresh)
+	})
+	if err != nil {
+		return w.fail(err, rows)
+	}
+	w.window = *now
+	return nil
+}
+
+func (w *Writing) fail(err error, rows []Row) error {
+	return w.store.fail(err, fmt.Sprintf("add the ranks %d to %d of %s", rows[0].Rank, rows[len(rows)-1].Rank, &w.window))
+}
+
+// checkRows finds rows that can't be: ranks with gaps, scores in another order than ranks.
+func (w *Writing) checkRows(rows []Row) error {
+	last := rows[len(rows)-1].Rank
+	if rows[0].Rank < 1 || last > w.window.Members {
+		return fmt.Errorf("%w: it has %d members", ErrInvalid, w.window.Members)
+	}
+	for i := range rows {
+		if err := rows[i].check(); err != nil {
+			return err
+		}
+		if i > 0 && (rows[i].Rank != rows[i-1].Rank+1 || rows[i].Score > rows[i-1].Score) {
+			return fmt.Errorf("%w: rank %d with score %v follows rank %d with %v", ErrInvalid,
+				rows[i].Rank, rows[i].Score, rows[i-1].Rank, rows[i-1].Score)
+		}
+	}
+	return nil
+}
+
+// current is the copy as the archive has it; ErrGone where another was begun instead.
+func (w *Writing) current(ctx context.Context, tx *sql.Tx) (*Window, error) {
+	now, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows WHERE id = $1`, w.window.ID).Scan)
+	if errors.Is(err, ErrNotFound) || err == nil && now.State == Removing {
+		return nil, ErrGone
+	}
+	return now, err
+}
+
+// same compares rows with those that are in.
+func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
+	i := 0
+	err := scanRows(ctx, tx, func(r *Row) error {
+		if *r != rows[i] {
+			return fmt.Errorf("%w: rank %d is %+v, and was to be %+v", ErrDiffers, r.Rank, *r, rows[i])
+		}
+		i++
+		return nil
+	}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND rank BETWEEN $2 AND $3 ORDER BY rank`,
+		w.window.ID, rows[0].Rank, rows[len(rows)-1].Rank)
+	if err == nil && i != len(rows) {
+		return fmt.Errorf("%w: of the ranks %d to %d there are %d", ErrDiffers, rows[0].Rank, rows[len(rows)-1].Rank, i)
+	}
+	return err
+}
+
+// add adds rows to those that are in, and counts them.
+func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Window, rows []Row) error {
+	if now.Written > 0 {
+		var above float64
+		err := tx.QueryRowContext(ctx, `SELECT score FROM standings WHERE window_id = $1 AND rank = $2`, now.ID, now.Written).Scan(&above)
+		if err != nil {
+			return fmt.Errorf("read the row above: %w", found(err))
+		}
+		if rows[0].Score > above {
+			return fmt.Errorf("%w: rank %d with score %v follows one with %v", ErrInvalid, rows[0].Rank, rows[0].Score, above)
+		}
+	}
+	if err := w.store.dialect.insert(ctx, conn, tx, now.ID, now.names(), rows); err != nil {
+		return err
+	}
+	was := now.Written
+	for i := range rows {
+		now.Checksum.Add(&rows[i], len(now.Fields))
+	}
+	now.Written += int64(len(rows))
+	// rows_written is compared although the leader's row keeps others out: it would be seen here.
+	return changeOne(ctx, tx, `UPDATE windows SET rows_written = $2, checksum = $3 WHERE id = $1 AND rows_written = $4`,
+		now.ID, now.Written, now.Checksum.String(), was)
+}
+
+// changeOne executes what has to change one row, and no other number.
+func changeOne(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
+	done, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("%d rows of windows were changed, and one was to be", n), err)
+	}
+	return nil
+}

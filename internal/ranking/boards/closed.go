@@ -1,0 +1,150 @@
+package boards
+
+// Windows that take no events any more: what an archive keeps of them, and how long they stay for it.
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Closed is a window that takes no events any more, by the clock of every shard.
+type Closed struct {
+	ledger.Window
+	// Revision is that of a window that is final on every shard, from 1; else 0.
+	Revision int64
+	// SealedAt and Ledger are of a final window: when it was sealed, on the last shard, and what
+	// counted then, on the shard furthest behind.
+	SealedAt time.Time
+	Ledger   map[string]string
+	// Expires is when the first of its shards lets go of it, Unix ms.
+	Expires int64
+
+	listings []string // by shard, empty where it isn't listed
+}
+
+// Closed are all listed windows that take no events any more, by their ends. lateness is how long
+// after its end a window takes events; false where it is none of a period that is kept. It goes
+// through the listings page by page and waits for pause between two.
+func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Closed, error) {
+	now, err := b.earliest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*Closed{}
+	for i, s := range b.shards {
+		listings, err := s.ListingsBy(ctx, pause)
+		if err != nil {
+			return nil, err
+		}
+		for name, text := range listings {
+			w, expires, err := ranking.ParseListing(name, text)
+			if err != nil {
+				continue // whoever applies to it says what is wrong
+			}
+			late, ok := lateness(w)
+			if !ok || expires <= now.UnixMilli() || w.End+late.Milliseconds() >= now.UnixMilli() {
+				continue
+			}
+			c := byName[name]
+			if c == nil {
+				c = &Closed{Window: w, Expires: expires, listings: make([]string, len(b.shards))}
+				byName[name] = c
+			}
+			c.Expires = min(c.Expires, expires)
+			c.listings[i] = text
+		}
+	}
+	var all []*Closed
+	for _, c := range byName {
+		for i, text := range c.listings {
+			revision := ranking.ListedRevision(text)
+			if i == 0 {
+				c.Revision = revision
+			}
+			c.Revision = min(c.Revision, revision)
+		}
+		all = append(all, c)
+	}
+	if err := b.seals(ctx, all); err != nil {
+		return nil, err
+	}
+	closed := make([]Closed, len(all))
+	for i, c := range all {
+		closed[i] = *c
+	}
+	slices.SortFunc(closed, func(x, y Closed) int {
+		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(x.Listing(), y.Listing()))
+	})
+	return closed, nil
+}
+
+// seals fills in when final windows were sealed, and as of which ledger. One whose record a shard
+// lacks isn't final here.
+func (b *Boards) seals(ctx context.Context, all []*Closed) error {
+	var names []string
+	final := map[string]*Closed{}
+	for _, c := range all {
+		if c.Revision > 0 {
+			names = append(names, c.Listing())
+			final[c.Listing()] = c
+		}
+	}
+	states := map[string][]ledger.State{}
+	for _, s := range b.shards {
+		records, err := s.SealRecords(ctx, names)
+		if err != nil {
+			return err
+		}
+		var at []time.Time
+		for _, r := range records {
+			at = append(at, r.At)
+		}
+		slices.SortFunc(at, time.Time.Compare)
+		ledgers, err := s.SealLedgers(ctx, slices.CompactFunc(at, time.Time.Equal))
+		if err != nil {
+			return err
+		}
+		for name, r := range records {
+			c := final[name]
+			if counted, ok := ledgers[r.At]; ok && r.Revision == c.Revision && r.Reopened.IsZero() {
+				states[name] = append(states[name], ledger.State{Ledger: counted})
+				if r.At.After(c.SealedAt) {
+					c.SealedAt = r.At
+				}
+			}
+		}
+	}
+	for name, c := range final {
+		if len(states[name]) < len(b.shards) {
+			c.Revision, c.SealedAt = 0, time.Time{}
+			continue
+		}
+		c.Ledger = ledger.Together(states[name]).Ledger
+	}
+	return nil
+}
+
+// Longer has closed windows be readable until a time at least, on every shard, and returns on how
+// many shards one is longer than it was to be. What was listed otherwise meanwhile stays as it is.
+func (b *Boards) Longer(ctx context.Context, windows []Closed, until time.Time) (n int64, err error) {
+	for i, s := range b.shards {
+		var staying []ranking.Staying
+		for _, w := range windows {
+			if w.listings[i] != "" {
+				staying = append(staying, ranking.Staying{Name: w.Listing(), Listing: w.listings[i]})
+			}
+		}
+		did, err := s.Longer(ctx, staying, until)
+		n += did
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

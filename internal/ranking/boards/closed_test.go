@@ -1,0 +1,79 @@
+package boards
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+func (f *fixture) closed(t *testing.T, lateness time.Duration) []Closed {
+	t.Helper()
+	all, err := f.Closed(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" }, 0)
+	require.NoError(t, err)
+	return all
+}
+
+func TestAClosedWindowSaysWhenItWasSealedAndWhatCountedThen(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		t.Run(fmt.Sprint(of), func(t *testing.T) {
+			f := overdue(t, of, 40)
+			require.Empty(t, f.closed(t, 20*24*time.Hour), "it takes events still")
+			open := f.closed(t, 24*time.Hour)
+			require.Len(t, open, 1)
+			require.Zero(t, open[0].Revision)
+			require.Zero(t, open[0].SealedAt)
+
+			before := time.Now().Add(-time.Second)
+			sealed, err := f.Seal(t.Context(), map[ledger.Partition]int64{points: 10}, f.due(t, 24*time.Hour))
+			require.NoError(t, err)
+			require.Len(t, sealed.Final, 1)
+			final := f.closed(t, 24*time.Hour)
+			require.Len(t, final, 1)
+			require.EqualValues(t, 1, final[0].Revision)
+			require.Equal(t, map[string]string{"points/0": "10"}, final[0].Ledger)
+			require.True(t, final[0].SealedAt.After(before) && final[0].SealedAt.Before(time.Now().Add(time.Second)), "%v", final[0].SealedAt)
+
+			_, err = f.Unseal(t.Context(), final[0].Window, time.Now(), "a test")
+			require.NoError(t, err)
+			require.Zero(t, f.closed(t, 24*time.Hour)[0].Revision, "it was reopened")
+		})
+	}
+}
+
+func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		t.Run(fmt.Sprint(of), func(t *testing.T) {
+			f := overdue(t, of, 40)
+			was := f.closed(t, 24*time.Hour)
+			require.Len(t, was, 1)
+			for _, s := range f.Shards() {
+				require.NoError(t, f.client.PExpireAt(t.Context(), s.Keys().Window(&was[0].Window), time.UnixMilli(was[0].Expires)).Err())
+			}
+			later := time.UnixMilli(was[0].Expires).Add(48 * time.Hour)
+			n, err := f.Longer(t.Context(), was, later)
+			require.NoError(t, err)
+			require.EqualValues(t, of, n)
+			now := f.closed(t, 24*time.Hour)
+			require.Equal(t, later.UnixMilli(), now[0].Expires)
+			for _, s := range f.Shards() { // its key lives a day longer than it is listed
+				left := f.client.PTTL(t.Context(), s.Keys().Window(&now[0].Window)).Val()
+				require.InDelta(t, time.Until(later.Add(24*time.Hour)).Seconds(), left.Seconds(), 10)
+			}
+
+			n, err = f.Longer(t.Context(), was, later.Add(time.Hour))
+			require.NoError(t, err)
+			require.Zero(t, n, "it is listed otherwise by now")
+			n, err = f.Longer(t.Context(), now, later.Add(-time.Hour))
+			require.NoError(t, err)
+			require.Zero(t, n, "nothing is shortened")
+			require.Equal(t, now[0].Expires, f.closed(t, 24*time.Hour)[0].Expires)
+			top, err := f.Top(t.Context(), f.board, f.window, 0, 50)
+			require.NoError(t, err)
+			require.Len(t, top.Standings, 40)
+		})
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "time"
+
+func exactly() {}
+
+func sleep(d time.Duration) { time.Sleep(d) }

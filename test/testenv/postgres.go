@@ -1,0 +1,178 @@
+package testenv
+
+// A PostgreSQL for tests: each of them has a database of its own there.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PostgresServer is a PostgreSQL that tests can use.
+type PostgresServer struct {
+	server
+
+	url     *url.URL         // of a database that is always there, as a user who may make others
+	process *postgresProcess // of a local one
+	test    testing.TB       // whose own server it is
+}
+
+// Postgres gives the URL of an empty database of the test's own on the server that all tests of
+// this process share. Where there is none, the test is reported as not run.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(DemandVariable) == "embedded" {
+		NotRun(t, "no PostgreSQL: nothing stands in for one")
+	}
+	p, err := sharedPostgres()
+	if errors.Is(err, errNotHere) {
+		NotRun(t, "no PostgreSQL: "+strings.Join(reasons([]error{err}), ""))
+	}
+	if err != nil {
+		t.Fatalf("a PostgreSQL for tests: %v", err)
+	}
+	return p.Database(t)
+}
+
+// LocalPostgres starts a PostgreSQL for this test alone, to be killed and paused, with more
+// settings such as "lock_timeout=1s". It ends with the test.
+func LocalPostgres(t testing.TB, settings ...string) *PostgresServer {
+	t.Helper()
+	p := local(t, "PostgreSQL", func(ctx context.Context) (*PostgresServer, error) { return newPostgresProcess(ctx, settings) })
+	p.test = t
+	t.Cleanup(p.close)
+	return p
+}
+
+var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
+	d, err := demanded()
+	if err != nil {
+		return nil, err
+	}
+	if os.Getenv(DemandVariable) == "containers" {
+		d.shared = append(d.shared, Local) // it isn't had in one
+	}
+	return choose(context.Background(), []attempt[*PostgresServer]{
+		{Given, givenPostgres},
+		{Local, func(ctx context.Context) (*PostgresServer, error) { return newPostgresProcess(ctx, nil) }},
+	}, d.shared)
+})
+
+func givenPostgres(ctx context.Context) (*PostgresServer, error) {
+	text := os.Getenv(PostgresVariable)
+	if text == "" {
+		return nil, fmt.Errorf("%s is not set: %w", PostgresVariable, errNotHere)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL", PostgresVariable) // a password may be in it
+	}
+	p := &PostgresServer{server: server{address: u.Host, source: Given, close: func() {}}, url: u}
+	return p, p.ask(ctx)
+}
+
+// ask waits for nothing: it finds out whether the server answers, and what it is.
+func (p *PostgresServer) ask(ctx context.Context) error {
+	return p.admin(ctx, func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, `SELECT 'PostgreSQL ' || current_setting('server_version')`).Scan(&p.name)
+	})
+}
+
+// admin connects to the database that is always there.
+func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, p.url.String())
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL at %s: %w", p.address, err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	return do(c)
+}
+
+// Database makes an empty database of the test's own, which goes with it, and gives its URL.
+func (p *PostgresServer) Database(t testing.TB) string {
+	t.Helper()
+	name := unique(t.Name())
+	if len(name) > 63 {
+		name = name[len(name)-63:]
+	}
+	quoted := pgx.Identifier{name}.Sanitize()
+	did(t, "make a database", p.admin(t.Context(), func(c *pgx.Conn) error {
+		_, err := c.Exec(t.Context(), `CREATE DATABASE `+quoted)
+		return err
+	}))
+	t.Cleanup(func() {
+		if p.test != nil {
+			return // the server goes with it
+		}
+		ctx := context.Background() // the test's own is over
+		did(t, "drop a database", p.admin(ctx, func(c *pgx.Conn) error {
+			_, err := c.Exec(ctx, `DROP DATABASE `+quoted+` WITH (FORCE)`)
+			return err
+		}))
+	})
+	u := *p.url
+	u.Path = "/" + name
+	return u.String()
+}
+
+func (p *PostgresServer) own() *postgresProcess {
+	if p.test == nil {
+		panic("testenv: " + p.String() + " is shared: only a LocalPostgres can be stopped")
+	}
+	p.test.Helper()
+	return p.process
+}
+
+// Kill ends the server at once, as a crash would, with all of its sessions: of a kill -9 these
+// would notice by and by, and commit meanwhile.
+func (p *PostgresServer) Kill() {
+	process := p.own().process
+	p.test.Helper()
+	did(p.test, "kill PostgreSQL", process.Signal(syscall.SIGQUIT))
+	select {
+	case <-process.Done():
+	case <-time.After(postgresStart):
+		p.test.Fatal("PostgreSQL doesn't end")
+	}
+}
+
+// Start starts a killed server again, on its port: it recovers what was committed.
+func (p *PostgresServer) Start() {
+	process := p.own()
+	p.test.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), postgresStart)
+	defer cancel()
+	did(p.test, "start PostgreSQL again", process.start(ctx, p))
+}
+
+// UseTLS has the server take connections by TLS as well, by a certificate and its key in files; soon
+// after it returns.
+func (p *PostgresServer) UseTLS(cert, key string) {
+	process := p.own()
+	p.test.Helper()
+	did(p.test, "have PostgreSQL use TLS", process.keep(map[string]string{"cert.pem": cert, "key.pem": key}))
+	did(p.test, "have PostgreSQL use TLS", p.admin(p.test.Context(), func(c *pgx.Conn) error {
+		for _, statement := range []string{
+			`ALTER SYSTEM SET ssl_cert_file = '` + filepath.Join(process.dir, "cert.pem") + `'`,
+			`ALTER SYSTEM SET ssl_key_file = '` + filepath.Join(process.dir, "key.pem") + `'`,
+			`ALTER SYSTEM SET ssl = on`, `SELECT pg_reload_conf()`,
+		} {
+			if _, err := c.Exec(p.test.Context(), statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
