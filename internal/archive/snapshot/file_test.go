@@ -309,7 +309,7 @@ func FuzzAFileIsReadOrSaysWhatIsWrong(f *testing.F) {
 		require.NoError(t, err)
 		require.NoError(t, copied.Pages(bytes.NewReader(b.Bytes()), func(p *ranking.SnapshotPage) error { second = append(second, p); return nil }))
 		require.Equal(t, s.Counts, copied.Counts)
-		require.Equal(t, len(first), len(second))
+		require.Len(t, second, len(first))
 	})
 }
 

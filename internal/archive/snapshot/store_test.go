@@ -80,7 +80,7 @@ func TestWhatWasCommittedIsListedAndRead(t *testing.T) {
 	require.NoError(t, err)
 	rows := 0
 	require.NoError(t, d.Pages(t.Context(), m, 0, s, func(p *ranking.SnapshotPage) error { rows += len(p.Rows); return nil }))
-	require.EqualValues(t, 6, rows)
+	require.Equal(t, 6, rows)
 }
 
 func TestASnapshotThatIsntThereIsNamed(t *testing.T) {
