@@ -74,7 +74,7 @@ var (
 	ErrUnsettled = errors.New("members are being banned or shown again all the time")
 )
 
-// snapshotRows is about how many members a page has: half a millisecond of Redis's time.
+// snapshotRows is about how many members a page has: a millisecond of Redis's time, or somewhat more.
 var snapshotRows = 500 // tests have less
 
 // BeginSnapshot begins a snapshot, which is lost if nothing is read for as long as lease. Besides

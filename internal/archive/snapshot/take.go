@@ -12,7 +12,7 @@ import (
 
 // Pace is how a snapshot is read.
 type Pace struct {
-	// Pause is between two pages. Each takes about half a millisecond of Redis's time.
+	// Pause is between two pages. Each takes about a millisecond of Redis's time.
 	Pause time.Duration
 	// Lease is how long nothing may be read before the snapshot is lost, and how long another waits for
 	// one that has died.
