@@ -38,6 +38,7 @@ var (
 	Longer      = load("longer.lua")
 	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
+	Snapshot    = load("snapshot.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
 	Ban         = load("ban.lua")

@@ -5,6 +5,7 @@
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
 --       11 banned
 --       for each window to be replaced: its live sorted set and hidden set, the shadow's two
+--       and the last: the token of a snapshot that is being read, which ends by this
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
@@ -68,7 +69,7 @@ if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', 
 local windows = first + 4 * fields -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
-local all = (#KEYS - 11) / 4
+local all = (#KEYS - 12) / 4
 local sets = {} -- which of its two sets each of the shadow's windows has, by its number
 for from = 0, all - 1, SLICE do
   local names, shadows, hidden, at = {}, {}, {}, {}
@@ -155,5 +156,5 @@ for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
 -- What is left is for whoever has to ask again, and for the consumers that wait.
 call('UNLINK', KEYS[7])
 call('SET', KEYS[8], 'swapped', 'PX', ARGV[4])
-call('UNLINK', KEYS[1])
+call('UNLINK', KEYS[1], KEYS[#KEYS])
 return {'swapped'}
