@@ -147,8 +147,9 @@ func (w *world) evicts(n int) bool {
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and
 	// a rebuild counts what came before: nothing notices, and nothing could. Without who is banned
-	// they are shown until a replica looks again, and what they earn until then is lost.
-	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
+	// they are shown until a replica looks again, and what they earn until then is lost. Without the
+	// records of seals nobody knows which revision is next.
+	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" || name == "final" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()

@@ -63,6 +63,7 @@ type inside struct {
 	lost    []gone
 	books   map[int][]counted // by partition: which records count by which configuration
 	aligned map[banned]bool   // who was hidden and has to stay so
+	sealed  sealedOf
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -88,7 +89,7 @@ func (w *world) build() {
 	for i := range n {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
-			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
+			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
 			torn: map[string]bool{}, evicted: map[string]bool{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
@@ -240,7 +241,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned)}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone()}
 }
 
 func (m *master) snapshot() history {
