@@ -76,7 +76,7 @@ func (sh *shard) passes(c *call) {
 		sh.sealed.refused[name] = append(sh.sealed.refused[name], one)
 	}
 	for name := range sh.w.final.until {
-		if sh.sealed.final[name] == nil && c.from.believes(name) {
+		if sh.sealed.final[name] == nil && c.from.believes(sh, name) {
 			sh.sealed.unsure[name] = append(sh.sealed.unsure[name], one)
 		}
 	}
@@ -136,7 +136,7 @@ func (sh *shard) finalAfter(c *call) {
 		if w.over(listed[name]) {
 			continue
 		}
-		w.final.until[name] = time.Now()
+		w.final.until[name], sh.until[name] = time.Now(), time.Now()
 		if !sh.on.damaged {
 			sh.unchanged(c, name)
 		}

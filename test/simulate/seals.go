@@ -87,7 +87,7 @@ func (p *plan) seals() {
 type finality struct {
 	ahead   time.Duration        // of the machines' clocks: closes moves them with Redis's
 	highest int64                // what reached has ever returned
-	until   map[string]time.Time // by a window's name: when it was final last, on some shard
+	until   map[string]time.Time // by a window's name: when it was final last on some shard
 }
 
 // reached is how far the clocks of Redis and of some process have come, ms: before this is past a
@@ -249,14 +249,15 @@ func (p *process) boards() *boards.Boards {
 	return boards.Together(all)
 }
 
-// believes reports whether a process may believe that a window is final which isn't: it was there when
-// the window was, and hasn't looked since, or has only just, and what it folded before isn't in yet.
-func (p *process) believes(name string) bool {
+// believes reports whether a process may believe that a window is final on a shard where it isn't: it
+// was there when the window was, and hasn't looked since, or has only just, and what it folded before isn't in yet.
+func (p *process) believes(sh *shard, name string) bool {
 	const folded = 6 * time.Second
-	was, ever := p.w.final.until[name]
+	was, ever := sh.until[name]
 	if !ever || p.started.After(was) {
 		return false
 	}
+	was = p.w.final.until[name] // of those that are final on another shard it forgets none
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	return !slices.ContainsFunc(p.learned, func(l looked) bool { return l.from.After(was) && time.Since(l.to) > folded })

@@ -53,6 +53,7 @@ type shard struct {
 	counted  map[string]bool       // by topic: some event has
 	torn     map[string]bool       // ledgers, by field
 	evicted  map[string]bool       // keys
+	until    map[string]time.Time  // by a window's name: when it was final last
 	known    map[int]int64         // how far partitions were when it was lost
 }
 
@@ -90,7 +91,7 @@ func (w *world) build() {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
 			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
-			torn: map[string]bool{}, evicted: map[string]bool{},
+			torn: map[string]bool{}, evicted: map[string]bool{}, until: map[string]time.Time{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
 		w.shards = append(w.shards, sh)
