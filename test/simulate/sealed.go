@@ -263,7 +263,7 @@ func (sh *shard) rebuiltFinal(c *call) {
 }
 
 // firstSwapped is the first key of swap.lua's that is of a window.
-const firstSwapped = 11
+const firstSwapped = 12
 
 // allFinal says which windows could be final and aren't.
 func (w *world) allFinal() string {

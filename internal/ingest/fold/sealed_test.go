@@ -27,7 +27,7 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 		shards := make(ledger.Positions, 1+random.IntN(3))
 		final := map[string]int64{} // from which offset, by shard and name
 		on := func(shard int, listing string) string { return fmt.Sprint(shard, " ", listing) }
-		for range 3 {               // of the windows that there are, some more each time, or less
+		for range 3 { // of the windows that there are, some more each time, or less
 			some := all[random.IntN(len(all))]
 			for _, p := range r.Periods {
 				w, _, _ := p.Rule.At(some.Time)
