@@ -143,6 +143,9 @@ func (w *world) evicts(n int) bool {
 	if sets := m.besideHidden(keys); len(sets) > 0 && n%4 != 0 {
 		keys = sets // of all keys they are few
 	}
+	if final := m.finalSets(); len(final) > 0 && n%4 != 0 {
+		keys = final
+	}
 	key := keys[n%len(keys)]
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and

@@ -213,6 +213,15 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	} else if _, ever := w.final.until[name]; ever && len(w.shards) == 1 {
 		w.count(sealedAfresh)
 	}
+	if sh.sealedAt[name] == nil {
+		sh.sealedAt[name] = map[int]int64{}
+	}
+	for p, text := range ledgers {
+		from, _, _ := parse(text)
+		if was, ever := sh.sealedAt[name][p]; !ever || from < was {
+			sh.sealedAt[name][p] = from
+		}
+	}
 	sh.sealed.final[name] = &finalWindow{revision, sh.withHidden(name)}
 	sh.sealed.revisions[name] = revision
 	if slices.ContainsFunc(w.shards, func(o *shard) bool { return o.sealed.final[name] == nil }) {
@@ -255,6 +264,9 @@ func (sh *shard) rebuiltFinal(c *call) {
 			continue
 		}
 		w.count(rebuiltLost)
+		if w.counts[evict] == 0 {
+			w.failf("a rebuild has replaced a final window that wasn't lost: %s", name)
+		}
 		if revision := ranking.ListedRevision(listed[name]); revision > 0 {
 			w.failf("a final window was lost, and what was rebuilt is final still, revision %d: %s", revision, name)
 		}
@@ -264,6 +276,19 @@ func (sh *shard) rebuiltFinal(c *call) {
 
 // firstSwapped is the first key of swap.lua's that is of a window.
 const firstSwapped = 12
+
+// finalSets are the keys of final windows on a master.
+func (m *master) finalSets() (all []string) {
+	for _, sh := range m.shards {
+		for name := range sh.sealed.final {
+			if sh.exists(name) {
+				all = append(all, sh.key(name))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
 
 // allFinal says which windows could be final and aren't.
 func (w *world) allFinal() string {
@@ -333,6 +358,9 @@ func (sh *shard) settles(name string, spans []span) {
 			}
 			user, _ := userOf(r.value)
 			all[user] = append(all[user], one{p.id, r})
+			if r.offset < sh.sealedAt[name][p.id] {
+				return // whoever believes it takes this for what was before the seal
+			}
 			if hash := hashOf(user); slices.ContainsFunc(spans, func(s span) bool { return s.has(p.id, r, hash) }) && !w.without(p.id, r)[name] && w.isIn(p.id, r, name) {
 				unsure[user] = append(unsure[user], one{p.id, r})
 			}

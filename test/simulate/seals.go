@@ -68,7 +68,8 @@ func (p *plan) seals() {
 				then = append(then, fault{at: d.IntN(100), kind: rebuilds, n: d.IntN(1 << 16)})
 			}
 			if d.IntN(4) == 0 {
-				then = append(then, fault{at: 20 + d.IntN(60), kind: evict, n: d.IntN(1 << 16)})
+				at := 20 + d.IntN(60)
+				then = append(then, fault{at: at, kind: evict, n: d.IntN(1 << 16)}, fault{at: at + 1 + d.IntN(20), kind: rebuilds, n: d.IntN(1 << 16)})
 			}
 		}
 		p.closed = append(p.closed, then)
@@ -143,6 +144,12 @@ func (w *world) closes(n int) bool {
 	at := all[0]
 	if n%4 == 0 {
 		at = all[n>>2%len(all)]
+	}
+	if n%3 == 1 { // not quite yet
+		before := time.Duration(1+n>>4%110) * time.Minute
+		w.movesOn(time.UnixMilli(at).Add(-before))
+		w.events = append(w.events, fault{at: w.step + 5 + n>>6%20, kind: closes, n: n - 1})
+		return false
 	}
 	w.movesOn(time.UnixMilli(at).Add(time.Duration(1+n>>4%3000) * time.Millisecond))
 	if done := w.counts[closes]; done < len(w.plan.closed) {

@@ -46,15 +46,16 @@ type shard struct {
 	tag    string // what its keys begin with
 
 	inside
-	since    map[int]ledger.Origin // origins, as they stood last
-	furthest map[int]int64         // where partitions ever stood
-	moved    map[int]int64         // where pieces ever brought them
-	began    map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
-	counted  map[string]bool       // by topic: some event has
-	torn     map[string]bool       // ledgers, by field
-	evicted  map[string]bool       // keys
-	until    map[string]time.Time  // by a window's name: when it was final last
-	known    map[int]int64         // how far partitions were when it was lost
+	since    map[int]ledger.Origin    // origins, as they stood last
+	furthest map[int]int64            // where partitions ever stood
+	moved    map[int]int64            // where pieces ever brought them
+	began    map[int]int64            // the highest offsets at which they ever began, or went on behind a gap
+	counted  map[string]bool          // by topic: some event has
+	torn     map[string]bool          // ledgers, by field
+	evicted  map[string]bool          // keys
+	sealedAt map[string]map[int]int64 // by a window's name, and partition: the lowest ledger of its seals
+	until    map[string]time.Time     // by a window's name: when it was final last
+	known    map[int]int64            // how far partitions were when it was lost
 }
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
@@ -91,7 +92,7 @@ func (w *world) build() {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
 			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
-			torn: map[string]bool{}, evicted: map[string]bool{}, until: map[string]time.Time{},
+			torn: map[string]bool{}, evicted: map[string]bool{}, until: map[string]time.Time{}, sealedAt: map[string]map[int]int64{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
 		w.shards = append(w.shards, sh)
