@@ -44,7 +44,7 @@ var brokenSeals = []broken{
 		name: "a seal doesn't compare the ledger", what: "a window is final while events of it wait to be counted",
 		script: []patch{{"seal.lua", "  if not from or from < tonumber(ARGV[i + 1]) then return {'behind', ARGV[i], position} end\n", ""}},
 		wrong:  "a window is sealed without",
-		from:   sealsFrom, within: 300,
+		from:   sealsFrom, within: 300, seed: sealsFrom + 7,
 	},
 	{
 		name: "one shard's seal is taken for all", what: "members of a shard that isn't sealed yet lose events that its ledger says are in",
@@ -53,7 +53,7 @@ var brokenSeals = []broken{
 			{foldDir + "sealed.go", "			w := sealedWindow{shard, windows[i].Board", "			w := sealedWindow{map[bool]int{false: shard}[broken(\"one shard's seal is taken for all\")], windows[i].Board"},
 		},
 		wrong: "the standings differ from the oracle's",
-		from:  sealsFrom, within: 600,
+		from:  sealsFrom, within: 600, seed: sealsFrom + 335,
 	},
 	{
 		name: "a window is final once one shard has sealed it", what: "the other shards' members still change it",
@@ -62,19 +62,19 @@ var brokenSeals = []broken{
 			`return ranking.ListedRevision(text) == 0 }) && !(broken("a window is final once one shard has sealed it") && slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) > 0 })) {`,
 		}},
 		wrong: "it never comes to rest",
-		from:  sealsFrom, within: 300,
+		from:  sealsFrom, within: 300, seed: sealsFrom + 1,
 	},
 	{
 		name: "apply ignores the seal", what: "late events change what is final",
 		script: []patch{{"apply.lua", "if sealed then return sealed end\n", ""}},
 		wrong:  "a final window has changed",
-		from:   sealsFrom, within: 100,
+		from:   sealsFrom, within: 100, seed: sealsFrom + 1,
 	},
 	{
 		name: "a worker forgets what it read before the seal", what: "what Redis has lost with a seal never counts again in that window",
 		source: []patch{{foldDir + "sealed.go", "	return ok && from <= ts.offset\n", "	return ok && (from <= ts.offset || broken(\"a worker forgets what it read before the seal\"))\n"}},
 		wrong:  "the standings differ from the oracle's",
-		from:   sealsFrom, within: 900,
+		from:   sealsFrom, within: 900, seed: sealsFrom + 186,
 	},
 	{
 		name: "Redis's clock alone decides", what: "a Redis whose clock jumps ahead seals windows whose events are still to come",
@@ -84,7 +84,7 @@ var brokenSeals = []broken{
 	}
 `}},
 		wrong: "a window is sealed before",
-		from:  sealsFrom, within: 100,
+		from:  sealsFrom, within: 100, seed: sealsFrom + 3,
 	},
 	{
 		name: "a replica's clock alone decides", what: "a replica whose clock is ahead seals windows whose events are still to come",
@@ -102,7 +102,7 @@ var brokenSeals = []broken{
 		script: []patch{{"seal.lua", "    if reopened and reopened ~= '' then revision = revision + 1 end\n", ""}},
 		source: []patch{{"internal/ranking/seal.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
 		wrong:  "a window that was",
-		from:   sealsFrom, within: 100,
+		from:   sealsFrom, within: 100, seed: sealsFrom + 13,
 	},
 	{
 		name: "a rebuild replaces final windows", what: "what is final changes by a rebuild",
@@ -111,7 +111,7 @@ var brokenSeals = []broken{
 			"	case ranking.ListedRevision(live) > 0 && !w.Lost && !broken(\"a rebuild replaces final windows\"):\n",
 		}},
 		wrong: "a rebuild has replaced",
-		from:  sealsFrom, within: 300,
+		from:  sealsFrom, within: 300, seed: sealsFrom + 11,
 	},
 	{
 		name: "what is rebuilt is final as before", what: "a final window that was lost is another one under the same revision",
