@@ -64,6 +64,21 @@
 // and that no call which begins a batch is still on its way once a worker by other rules has come.
 // A test shows that without this a record can count by both rules, or by neither.
 //
+// The fifth model is of final windows (seals.go): a window of two shards that closes at any moment, a
+// log that grows before and after it, a worker that sends pieces to both shards and leaves out what it
+// has learned to be final, and a sealer that may be paused between any two of its steps: to find the
+// window due, to look up where the log ends, to seal one shard, and the other. The process dies, with
+// pieces on their way; a seal is taken back on one shard; one master goes back.
+//
+// What holds in every state: no event changes a final window; what was in the log before the window
+// closed is in it as far as the ledger has come, and all of it once it is final; what its seal's ledger
+// doesn't count isn't in it, and what it counts is, unless a seal was taken back or lost before: then a
+// worker may have left out what came after that one. What was reopened is final as a later revision.
+// From every state the end, where both shards are final and have read all, can be reached.
+//
+// It takes for granted that nobody seals by a clock that is ahead of all others, and that of the process
+// one piece a shard is on its way at a time: more of them are the first model's.
+//
 // A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.
 package model
