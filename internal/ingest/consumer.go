@@ -77,7 +77,7 @@ func New(c Config) *Consumer {
 	}
 }
 
-// Sealed are the windows that were found to be final on a shard, each once.
+// Sealed are the windows that were found to be final on a shard, each once, in order.
 func (c *Consumer) Sealed(shard int) []ledger.Window {
 	known := map[ledger.Window]bool{}
 	for _, w := range c.running() {
@@ -85,7 +85,7 @@ func (c *Consumer) Sealed(shard int) []ledger.Window {
 			known[window] = true
 		}
 	}
-	return slices.Collect(maps.Keys(known))
+	return slices.SortedFunc(maps.Keys(known), ledger.Window.Compare)
 }
 
 // Unsealed says that windows aren't final on a shard any more.
