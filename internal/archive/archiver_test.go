@@ -193,7 +193,7 @@ func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
 				require.NoError(t, a.Pass(t.Context(), fence(2)))
 				_, rows := f.archived(1)
 				require.Equal(t, before, rows)
-				due, err := f.Due(t.Context(), always, 0)
+				due, err := f.Due(t.Context(), time.Now(), time.Now(), always, 0)
 				require.NoError(t, err)
 				if same {
 					require.Empty(t, due)

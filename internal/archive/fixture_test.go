@@ -121,7 +121,7 @@ func always(ledger.Window) (time.Duration, bool) { return lateness, true }
 // seal makes the window final.
 func (f *fixture) seal() {
 	f.t.Helper()
-	due, err := f.Due(f.t.Context(), always, 0)
+	due, err := f.Due(f.t.Context(), time.Now(), time.Now(), always, 0)
 	require.NoError(f.t, err)
 	sealed, err := f.Seal(f.t.Context(), map[ledger.Partition]int64{points: 10}, due)
 	require.NoError(f.t, err)

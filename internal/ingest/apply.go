@@ -28,6 +28,7 @@ import (
 // applier sends the pieces of a sweeper for one shard. It is one goroutine's at a time.
 type applier struct {
 	*partition
+	number    int    // of the shard
 	shard     string // names it in messages, where there are several: " on shard 3 of 12"
 	standings Standings
 	writing   func(error) // is given what it waits for, nil once it goes on
@@ -124,7 +125,7 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	case ledger.Moved:
 		return &movedError{field, p.Expected, got.Found}
 	case ledger.Sealed:
-		return &sealedError{field, p.Expected.From, got.Windows}
+		return &sealedError{field, a.number, p.Expected.From, got.Windows}
 	case ledger.OtherSchema:
 		if err := a.standings.CheckSchema(got.Found); err != nil {
 			return &health.Halt{Reason: health.HaltSchema, What: fmt.Sprintf("%s: %v", field, err), Remedy: "see there"}

@@ -77,21 +77,21 @@ func New(c Config) *Consumer {
 	}
 }
 
-// Sealed are the windows that were found to be final, each once.
-func (c *Consumer) Sealed() []ledger.Window {
+// Sealed are the windows that were found to be final on a shard, each once, in order.
+func (c *Consumer) Sealed(shard int) []ledger.Window {
 	known := map[ledger.Window]bool{}
 	for _, w := range c.running() {
-		for _, window := range w.pipeline.sealed.Windows() {
+		for _, window := range w.pipeline.sealed.Windows(shard) {
 			known[window] = true
 		}
 	}
-	return slices.Collect(maps.Keys(known))
+	return slices.SortedFunc(maps.Keys(known), ledger.Window.Compare)
 }
 
-// Unsealed says that windows aren't final any more.
-func (c *Consumer) Unsealed(windows []ledger.Window) {
+// Unsealed says that windows aren't final on a shard any more.
+func (c *Consumer) Unsealed(shard int, windows []ledger.Window) {
 	for _, w := range c.running() {
-		w.pipeline.sealed.Remove(windows...)
+		w.pipeline.sealed.Remove(shard, windows...)
 	}
 }
 

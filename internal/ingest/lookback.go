@@ -179,7 +179,7 @@ func (r *reader) lookAt(ctx context.Context, resp *fetch.Response, from, next in
 			continue
 		}
 		if id, ok := r.id(); ok {
-			if _, err := r.judge.Left(r.event.Boards, rec.Offset, r.event.Time, rec.Time); err == nil {
+			if _, err := r.judge.Left(r.event.Boards, fold.Hash(r.event.User), rec.Offset, r.event.Time, rec.Time); err == nil {
 				r.known.set.Add(rec.Offset, id)
 			}
 		}
@@ -199,7 +199,7 @@ func (r *reader) id() (duplicates.ID, bool) {
 // counted with the last piece of its batch, whatever shard its member is in.
 func (r *reader) repeats(ctx context.Context, b *batch, rec *recordbatch.Record, id duplicates.ID) error {
 	e := &r.folded
-	if _, err := b.Left(e.Boards, e.Offset, e.Time, e.RecordTime); err != nil {
+	if _, err := b.Left(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime); err != nil {
 		return r.bad(ctx, b, rec, r.decoder.ID(), event.BadTime, err.Error())
 	}
 	switch b.Duplicate(e) {

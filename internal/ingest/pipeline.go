@@ -143,7 +143,7 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 		s.lanes = append(s.lanes, &lane{
 			partition: p.partition, shard: i, standings: standings, own: p.books.own, notes: !until.given(), pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
 			applier: &applier{
-				partition: p.partition, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
+				partition: p.partition, number: i, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
 				writing: func(err error) { writing.of(i, err) },
 			},
 		})

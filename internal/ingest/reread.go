@@ -9,6 +9,7 @@ import (
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -146,7 +147,7 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 	if why == 0 {
 		return nil
 	}
-	if left, err := o.batch.Left(o.event.Boards, rec.Offset, o.event.Time, rec.Time); err != nil || left {
+	if left, err := o.batch.Left(o.event.Boards, fold.Hash(o.event.User), rec.Offset, o.event.Time, rec.Time); err != nil || left {
 		return nil //nolint:nilerr // a time that no calendar has was dead-lettered as such
 	}
 	o.found++

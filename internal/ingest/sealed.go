@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
@@ -14,7 +17,8 @@ import (
 // is in it, and who comes after isn't.
 type sealedError struct {
 	field   string
-	from    int64    // every event from here on comes after the seal
+	shard   int
+	from    int64    // every event of the shard's from here on comes after the seal
 	windows []string // by their names in the listing
 }
 
@@ -22,16 +26,58 @@ func (e *sealedError) Error() string {
 	return fmt.Sprintf("%s: %s: final, and nothing counts in it any more", e.field, strings.Join(e.windows, ", "))
 }
 
-// learn has batches from now on leave the windows out, and returns their names.
-func (e *sealedError) learn(all *fold.Sealed) ([]string, error) {
-	windows := make([]ledger.Window, len(e.windows))
-	for i, name := range e.windows {
-		parts := strings.SplitN(name, ":", 3)
-		if len(parts) != 3 {
-			return nil, fmt.Errorf("%s: %q is said to be final, and is no window", e.field, name)
-		}
-		windows[i] = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
+// sealedErrors are those of several shards. One doesn't stop the others: mostly a window that is final
+// on one is so on all, and what is learned at once isn't found out by one reading a shard.
+//
+// The shards of a sweep are one goroutine's each: take may be called by several.
+type sealedErrors struct {
+	mu  sync.Mutex
+	all []*sealedError
+}
+
+func (s *sealedErrors) Error() string {
+	var each []string
+	for _, e := range s.all {
+		each = append(each, e.Error())
 	}
-	all.Add(e.from, windows...)
-	return e.windows, nil
+	return strings.Join(each, "; ")
+}
+
+// take keeps an error that is one of them, and returns any other.
+func (s *sealedErrors) take(err error) error {
+	sealed, ok := errors.AsType[*sealedError](err)
+	if !ok {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, sealed)
+	return nil
+}
+
+// join is nil where there are none.
+func (s *sealedErrors) join() error {
+	if len(s.all) == 0 {
+		return nil
+	}
+	return s
+}
+
+// learn has batches from now on leave the windows out, and returns their names, each once.
+func (s *sealedErrors) learn(known *fold.Sealed) ([]string, error) {
+	var names []string
+	for _, e := range s.all {
+		windows := make([]ledger.Window, len(e.windows))
+		for i, name := range e.windows {
+			parts := strings.SplitN(name, ":", 3)
+			if len(parts) != 3 {
+				return nil, fmt.Errorf("%s: %q is said to be final, and is no window", e.field, name)
+			}
+			windows[i] = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
+		}
+		known.Add(e.shard, e.from, windows...)
+		names = append(names, e.windows...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -191,11 +192,13 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		}
 	}()
 	for len(lanes) > 0 {
-		if err := s.each(ctx, lanes, func(ctx context.Context, l *lane) error { return l.sweep(ctx, &s.taken) }); err != nil {
+		var sealed sealedErrors
+		err := s.each(ctx, lanes, func(ctx context.Context, l *lane) error { return sealed.take(l.sweep(ctx, &s.taken)) })
+		if err = cmp.Or(err, sealed.join()); err != nil {
 			return err
 		}
 		again, err := s.refuser.refuse(ctx, b, lanes)
-		if err != nil {
+		if err = cmp.Or(sealed.take(err), sealed.join()); err != nil {
 			return err
 		}
 		lanes = again

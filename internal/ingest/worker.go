@@ -63,8 +63,9 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		w.pipeline.carried.moved(err)
 		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
-	if sealed, ok := errors.AsType[*sealedError](err); ok {
-		windows, err := sealed.learn(w.pipeline.sealed)
+	if sealed, ok := errors.AsType[*sealedErrors](err); ok {
+		var windows []string
+		windows, err = sealed.learn(w.pipeline.sealed)
 		if err == nil {
 			w.log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", windows))
 			return retry.Sleep(ctx, 10*time.Millisecond) == nil

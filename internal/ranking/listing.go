@@ -112,6 +112,15 @@ func splitListing(listing string) (w listingWords, ok bool) {
 	return w, len(between) < 2
 }
 
+// OpenListing is an entry of the listing as it is if the window isn't final.
+func OpenListing(listing string) string {
+	w, ok := splitListing(listing)
+	if !ok || w.revision == "" {
+		return listing
+	}
+	return strings.Replace(listing, " "+w.revision+" ", " ", 1)
+}
+
 // ParseListing reads an entry of the listing, and until when the window can be read, in Unix
 // ms. ListedRule, ListedRevision and Present read the rest of it.
 func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {

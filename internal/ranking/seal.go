@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,8 +86,8 @@ func (s *Store) Seal(ctx context.Context, before map[ledger.Partition]int64, win
 func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, windows []Sealing) ([]Sealed, error) {
 	keys := []string{s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Rebuild(), s.keys.Final()}
 	args := []any{s.schema, len(before)}
-	for p, offset := range before {
-		args = append(args, p.String(), offset)
+	for _, p := range slices.SortedFunc(maps.Keys(before), ledger.Partition.Compare) {
+		args = append(args, p.String(), before[p])
 	}
 	for _, w := range windows {
 		shown, hidden := s.keys.Both(w.Name)

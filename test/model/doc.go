@@ -64,7 +64,7 @@
 // and that no call which begins a batch is still on its way once a worker by other rules has come.
 // A test shows that without this a record can count by both rules, or by neither.
 //
-// The model of snapshots (snapshot.go) is of one shard with two windows that is read page by page
+// The fifth model is of snapshots (snapshot.go): of one shard with two windows that is read page by page
 // while it is written, and put back. A scan returns who is in a set from its begin to its end, once
 // or several times, and promises nothing of others. Pieces end anywhere between the pages; Redis goes
 // back, also to before the snapshot, is wiped, or dies in a piece; a ban moves members from one of a
@@ -78,6 +78,21 @@
 // It takes for granted that the scan's cursors are all of one process of Redis, that nothing but bans
 // takes anybody out of a window, that one configuration counts all that is between the pages'
 // positions, and that nobody swaps boards between the pages but a restore.
+//
+// The sixth model is of final windows (seals.go): a window of two shards that closes at any moment, a
+// log that grows before and after it, a worker that sends pieces to both shards and leaves out what it
+// has learned to be final, and a sealer that may be paused between any two of its steps: to find the
+// window due, to look up where the log ends, to seal one shard, and the other. The process dies, with
+// pieces on their way; a seal is taken back on one shard; one master goes back.
+//
+// What holds in every state: no event changes a final window; what was in the log before the window
+// closed is in it as far as the ledger has come, and all of it once it is final; what its seal's ledger
+// doesn't count isn't in it, and what it counts is, unless a seal was taken back or lost before: then a
+// worker may have left out what came after that one. What was reopened is final as a later revision.
+// From every state the end, where both shards are final and have read all, can be reached.
+//
+// It takes for granted that nobody seals by a clock that is ahead of all others, and that of the process
+// one piece a shard is on its way at a time: more of them are the first model's.
 //
 // A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.

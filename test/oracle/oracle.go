@@ -62,6 +62,8 @@ type Record struct {
 	Headers   []Header
 	before    bool // see Before
 	Overflow  bool // it is refused, for its member's sum would leave the range
+	// Without are the windows, by their names in the listing, that were final when it came.
+	Without map[string]bool
 }
 
 // At is where a record stands.
@@ -173,11 +175,16 @@ func (o *Oracle) now(r Record) (reason string) {
 	counts, early, until := false, true, int64(0)
 	for i, name := range e.boards {
 		taken, ahead := o.taken(o.config.rule(name), e.time, r.Time)
+		n := 0
 		for _, w := range taken {
+			if r.Without[fmt.Sprintf("%s:%s:%s", name, w.period.Name, w.name)] {
+				continue
+			}
+			n++
 			o.add(board{name, w}, e.user, e.values[i], e.time)
 			until = max(until, w.end+w.period.Retention.Milliseconds())
 		}
-		counts, early = counts || len(taken) > 0, early && ahead
+		counts, early = counts || n > 0, early && ahead
 	}
 	switch {
 	case counts:

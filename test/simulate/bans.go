@@ -306,6 +306,8 @@ func (sh *shard) lacks(listing, text string) bool {
 		return !shown || !hidden
 	case "+hidden":
 		return !hidden
+	case "+none":
+		return shown || hidden
 	case "+lost":
 		return true
 	case "+moving":

@@ -55,7 +55,7 @@ func (l *bansLog) append(w *world, key, value []byte) {
 			p.batches[i] = hole
 		}
 	}
-	p.send(&sending{records: []record{{time: w.now().UnixMilli(), key: key, value: value}}})
+	p.send(&sending{records: []record{{time: w.now().UnixMilli(), key: key, value: value}}}, 0)
 	close(l.grew)
 	l.grew = make(chan struct{})
 }
@@ -206,8 +206,10 @@ func (p *process) keeps() {
 	p.keeper, p.aligned = bans.NewKeeper(p.follower, hidden, log), map[int]*alignedAt{}
 }
 
-// consumes runs the consumer, and first and beside it what keeps Redis in line, as the product does.
+// consumes runs the consumer, and first and beside it what keeps Redis in line and seals windows, as
+// the product does.
 func (p *process) consumes() {
+	defer p.seals()()
 	if p.keeper == nil {
 		p.err = p.consumer.Run(p.ending)
 		return

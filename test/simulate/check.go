@@ -90,6 +90,13 @@ func userOf(value []byte) (string, bool) {
 	return e.User, err == nil && e.User != ""
 }
 
+// counted is a record as it counts: not in windows that were final when it came.
+func (w *world) counted(partition int, r *stored, overflow bool) oracle.Record {
+	o := recordOf(partition, r, overflow)
+	o.Without = w.without(partition, r)
+	return o
+}
+
 func recordOf(partition int, r *stored, overflow bool) oracle.Record {
 	o := oracle.Record{Partition: partition, Offset: r.offset, Time: r.time, Value: r.value, Overflow: overflow}
 	for _, h := range r.headers {
@@ -104,13 +111,14 @@ func (w *world) check() {
 	for _, l := range w.kafka.letters {
 		lettered[oracle.At{Partition: l.partition, Offset: l.offset}] = l.reason
 	}
+	w.settleDoubts()
 	refused := w.refusedPoints(lettered)
 	for _, sh := range w.shards {
 		sh.check(refused)
 	}
 	o := w.oracle()
 	w.records(func(p int, r *stored) {
-		o.Add(recordOf(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
+		o.Add(w.counted(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
 	})
 	w.before(o, func(p int, r *stored) bool {
 		return slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p, r) })
@@ -128,6 +136,7 @@ func (w *world) check() {
 	w.noteIDs()
 	w.noteShards()
 	w.noteRepeats(o.Counts())
+	w.noteFinals()
 }
 
 // check compares what is in a shard with what the oracle says of its members' events.
@@ -136,7 +145,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	for _, p := range w.kafka.partitions {
 		p.visible(sh.starts[p.id], func(r *stored) {
 			if sh.of(r) && sh.counts(p.id, r) {
-				o.Add(recordOf(p.id, r, refused[oracle.At{Partition: p.id, Offset: r.offset}]))
+				o.Add(w.counted(p.id, r, refused[oracle.At{Partition: p.id, Offset: r.offset}]))
 			}
 		})
 	}
@@ -152,6 +161,11 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 		delete(want.Expires, name)
 	}
 	boards, listed := sh.boards(), sh.hash(windowsKey)
+	for name, text := range listed {
+		if listed[name] = openListing(text); listed[name] == "" {
+			delete(listed, name)
+		}
+	}
 	hidden := sh.shown(want.Boards, func(name string) bool { return listed[name] != "" }, func(name string) {
 		delete(want.Boards, name)
 		delete(want.Windows, name)
@@ -200,7 +214,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 // it has before the last.
 func (w *world) over(listing string) bool {
 	f := strings.Fields(listing)
-	if len(f) < 3 || len(f) > 5 {
+	if len(f) < 3 || len(f) > 6 {
 		return false
 	}
 	expires, err := strconv.ParseInt(f[len(f)-1], 10, 64)
@@ -241,7 +255,7 @@ func (sh *shard) boards() map[string]map[string]uint64 {
 		if sh.w.over(text) {
 			continue
 		}
-		if members := sh.zset(listing); members != nil {
+		if members := sh.zset(listing); members != nil && openListing(text) != "" {
 			all[listing] = members
 		}
 	}

@@ -31,7 +31,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 			members[user] = &mine{}
 		}
 		m := members[user]
-		m.all = append(m.all, recordOf(p, r, false))
+		m.all = append(m.all, w.counted(p, r, false))
 		// A rebuild reads in another order, may refuse others, and writes no letters.
 		if at := (oracle.At{Partition: p, Offset: r.offset}); refusable(lettered[at]) || w.counts["swap answers swapped"] > 0 && strings.HasPrefix(user, "over") {
 			m.doubt = append(m.doubt, at)

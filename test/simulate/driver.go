@@ -97,6 +97,7 @@ func (w *world) allCounted() bool {
 func (w *world) advance() {
 	synctest.Wait()
 	w.admit()
+	w.reached()
 	w.group.tick(w)
 	if said := w.groundless.Load(); said != nil {
 		w.failf("%s", *said)

@@ -26,6 +26,7 @@ const (
 // finish brings the world to its end.
 func (w *world) finish() {
 	w.letThrough()
+	w.closesAll()
 	w.othersGoOn()
 	for round := 0; w.failed == ""; round++ {
 		if !w.settle() {
@@ -102,7 +103,7 @@ func (w *world) settle() bool {
 			since = time.Now()
 		}
 		switch {
-		case calm && w.through() && time.Since(since) > quietFor && (len(w.uncommitted()) == 0 || time.Since(since) > committedIn):
+		case calm && w.through() && w.allFinal() == "" && time.Since(since) > quietFor && (len(w.uncommitted()) == 0 || time.Since(since) > committedIn):
 			return true
 		case calm && w.halted() && time.Since(since) > 15*time.Second:
 			return true
@@ -147,7 +148,7 @@ func (w *world) standing() string {
 		l := lines[p.field()]
 		fmt.Fprintf(&b, "partition %d: ledger %q, committed %d, log [%d, %d), %s %s %s; ", p.id, ledgers.of(p.id), w.kafka.committed[p.id], p.start, p.stable(), l.State, l.Reason, l.What)
 	}
-	return b.String() + w.outOfLine()
+	return b.String() + w.outOfLine() + w.allFinal()
 }
 
 // members are who lives, and who is in the group.

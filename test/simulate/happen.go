@@ -122,6 +122,10 @@ func (w *world) happen(f fault) bool {
 			}
 		}
 		return false // it counts when it wakes: until then it may have ended
+	case closes:
+		return w.closes(f.n)
+	case reopens:
+		return w.reopens(f.n)
 	case bansMember, unbans, erases, bansAway:
 		return w.happensToBans(f)
 	default:

@@ -16,6 +16,7 @@ import (
 // executed is called after every command that was carried out, with what it answered.
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
+	defer w.finals(c)
 	if c.kind == drops {
 		w.drops(c, r)
 		return
@@ -95,6 +96,7 @@ func (sh *shard) applied(c *call) {
 		sh.w.count(lagging)
 	}
 	sh.mended(field, c.command.Args)
+	sh.passes(c)
 	sh.w.goesOn(c)
 	sh.begins(c)
 	if !strings.Contains(next, "@") {

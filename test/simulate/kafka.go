@@ -24,6 +24,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// readUncommitted has a broker tell of what transactions that are open have written.
+const readUncommitted = 0
+
 const topic = "points" // the first; the others are of topics.go
 
 // brokers are the cluster.
@@ -188,7 +191,10 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 			case kafka.FirstOffset:
 				a.Offset = log.start
 			case kafka.LastOffset:
-				_, a.Offset = log.answers()
+				end, stable := log.answers()
+				if a.Offset = stable; r.IsolationLevel == readUncommitted {
+					a.Offset = end
+				}
 			default:
 				a.Offset = log.since(p.Timestamp)
 			}

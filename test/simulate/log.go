@@ -65,6 +65,7 @@ type batch struct {
 type stored struct {
 	record
 	offset int64
+	sent   int64 // the clocks as it was: see world.reached
 }
 
 type transaction struct {
@@ -91,8 +92,8 @@ type partition struct {
 	misled int
 }
 
-// send appends a batch, and the marker of its transaction.
-func (p *partition) send(s *sending) {
+// send appends a batch, and the marker of its transaction, where clocks have come to reached, ms.
+func (p *partition) send(s *sending, reached int64) {
 	p.end += p.gap
 	p.gap = s.gap
 	b := &batch{base: p.end}
@@ -109,7 +110,7 @@ func (p *partition) send(s *sending) {
 		last++
 		b.maxTime = max(b.maxTime, r.time)
 		if !r.hole || last == p.start && p.start > 0 { // see holding
-			b.records = append(b.records, stored{r, last})
+			b.records = append(b.records, stored{r, last, reached})
 		}
 	}
 	if s.appendTime { // a broker's clock, which is ahead of what was sent so far
@@ -151,7 +152,7 @@ func (p *partition) mark(t *transaction, aborted bool) {
 	}
 	b := &batch{base: p.end, last: p.end, producer: t.producer}
 	marker := record{key: []byte{0, 0, 0, kind}, value: []byte{0, 0, 0, 0, 0, 0}}
-	b.records = []stored{{marker, p.end}}
+	b.records = []stored{{record: marker, offset: p.end}}
 	b.bytes = encode(b, attrTransactional|attrControl)
 	b.records = nil
 	t.last, t.aborted = p.end, aborted

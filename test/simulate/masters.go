@@ -143,12 +143,16 @@ func (w *world) evicts(n int) bool {
 	if sets := m.besideHidden(keys); len(sets) > 0 && n%4 != 0 {
 		keys = sets // of all keys they are few
 	}
+	if final := m.finalSets(); len(final) > 0 && n%4 != 0 {
+		keys = final
+	}
 	key := keys[n%len(keys)]
 	sh := m.has(key)
 	// Without the origins nobody knows that a topic wasn't read from its beginning, and
 	// a rebuild counts what came before: nothing notices, and nothing could. Without who is banned
-	// they are shown until a replica looks again, and what they earn until then is lost.
-	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" {
+	// they are shown until a replica looks again, and what they earn until then is lost. Without the
+	// records of seals nobody knows which revision is next.
+	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" || name == "final" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()

@@ -34,7 +34,8 @@ type plan struct {
 	sendings []sending
 	first    int // of them that are in the log at the beginning; events send the others
 	events   []fault
-	counted  bool // the steps of events are after the one at which all that was there at the beginning is counted
+	closed   [][]fault // that come due, by their steps, once a window has closed, the first of them, the second, …
+	counted  bool      // the steps of events are after the one at which all that was there at the beginning is counted
 }
 
 // setup is how a world is configured.
@@ -52,21 +53,24 @@ type setup struct {
 	StartTime       int64 // Unix ms
 	Continue        bool  // over gaps
 	Processes       []size
-	Disorder        bool          // times go back, and some records have none
-	MaxWindows      int64         // that may be listed; 0: any number
-	Windows         int64         // that all records come to, where boards are many; 0: nobody has counted
-	Ahead           time.Duration // of the machines' clocks before Redis's, as the world begins
-	Readers         int           // of boards
-	NoLetters       bool          // the dead-letter topic isn't there
-	Beheaded        int           // offsets, about, that logs have lost before anybody comes
-	Names           bool          // members are called by their events
-	Duplicates      int64         // offsets that a repeat is looked for; 0: repeats count
-	Ruled           []ruledBoard  // boards by rules of their own
-	Books           []book        // configurations that it is run by, one after the other; none: it doesn't change
-	Less            int64         // bytes to fold in, of some processes to come; 0: they have as much
-	Bans            bool          // members are banned
-	BannedBefore    []int         // who, before the world begins
-	BansLag         time.Duration // within what time processes hear of it
+	Disorder        bool            // times go back, and some records have none
+	MaxWindows      int64           // that may be listed; 0: any number
+	Windows         int64           // that all records come to, where boards are many; 0: nobody has counted
+	Ahead           time.Duration   // of the machines' clocks before Redis's, as the world begins
+	Readers         int             // of boards
+	NoLetters       bool            // the dead-letter topic isn't there
+	Beheaded        int             // offsets, about, that logs have lost before anybody comes
+	Names           bool            // members are called by their events
+	Duplicates      int64           // offsets that a repeat is looked for; 0: repeats count
+	Ruled           []ruledBoard    // boards by rules of their own
+	Books           []book          // configurations that it is run by, one after the other; none: it doesn't change
+	Less            int64           // bytes to fold in, of some processes to come; 0: they have as much
+	Seal            bool            // windows are made final
+	SealEvery       time.Duration   // how often that is tried
+	Apart           []time.Duration // how far processes' own clocks are from the machines', by their ids
+	Bans            bool            // members are banned
+	BannedBefore    []int           // who, before the world begins
+	BansLag         time.Duration   // within what time processes hear of it
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -80,6 +84,13 @@ var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // draw makes the plan of a seed.
 func draw(seed int64) *plan {
+	if seed > sealsFrom {
+		p := draw(seed - sealsFrom)
+		if p.seed = seed; (seed-sealsFrom)%crowdEvery != 0 {
+			p.seals()
+		}
+		return p
+	}
 	if seed > ruledFrom {
 		from := ruledFrom
 		if seed > booksFrom {

@@ -122,6 +122,7 @@ func (w *world) swapped(c *call, r redissim.Result) {
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
 		sh.rebuiltBy(by)
+		sh.rebuiltFinal(c)
 		sh.on.keep()
 		sh.looks(c)
 	}

@@ -99,6 +99,9 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 		if isOneOfMany(name) && !w.parks(p) {
 			return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}
 		}
+		if name == "unseal.lua" {
+			c.shard = m.has(keys(command.Args)[0])
+		}
 		c.ofRebuild(command)
 		return w.parked(c, command)
 	}
@@ -121,6 +124,15 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	case "ban.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "ban", aboutBan(command.Args)+c.shard.named(), true
+	case "seal.lua":
+		c.shard = m.has(keys(command.Args)[0])
+		c.kind, c.what, c.writes = "seal", aboutSeal(command.Args)+c.shard.named(), true
+	case "HSCAN", "HMGET":
+		if !p.w.setup.Seal {
+			return w.unparked(p, command)
+		}
+		c.shard = m.has(command.Args[1])
+		c.kind, c.what = "due", name+" of "+strings.TrimPrefix(command.Args[1], c.shard.tag)+c.shard.named()
 	case "forget.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "forget", "forget rules"+c.shard.named(), true
@@ -128,12 +140,17 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "report", "report "+arguments(command.Args)[0]+c.shard.named(), true
 	default: // greetings, and scripts that have to be sent first
-		if p.isDead() {
-			return redissim.Answer{Cut: true}
-		}
-		return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}
+		return w.unparked(p, command)
 	}
 	return w.parked(c, command)
+}
+
+// unparked is carried out at once, as what has to come first is.
+func (w *world) unparked(p *process, command *redissim.Command) redissim.Answer {
+	if p.isDead() {
+		return redissim.Answer{Cut: true}
+	}
+	return redissim.Answer{Reply: command.Execute(redissim.Fault{}).Reply}
 }
 
 func (w *world) parked(c *call, command *redissim.Command) redissim.Answer {

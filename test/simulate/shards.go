@@ -46,14 +46,16 @@ type shard struct {
 	tag    string // what its keys begin with
 
 	inside
-	since    map[int]ledger.Origin // origins, as they stood last
-	furthest map[int]int64         // where partitions ever stood
-	moved    map[int]int64         // where pieces ever brought them
-	began    map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
-	counted  map[string]bool       // by topic: some event has
-	torn     map[string]bool       // ledgers, by field
-	evicted  map[string]bool       // keys
-	known    map[int]int64         // how far partitions were when it was lost
+	since    map[int]ledger.Origin    // origins, as they stood last
+	furthest map[int]int64            // where partitions ever stood
+	moved    map[int]int64            // where pieces ever brought them
+	began    map[int]int64            // the highest offsets at which they ever began, or went on behind a gap
+	counted  map[string]bool          // by topic: some event has
+	torn     map[string]bool          // ledgers, by field
+	evicted  map[string]bool          // keys
+	sealedAt map[string]map[int]int64 // by a window's name, and partition: the lowest ledger of its seals
+	until    map[string]time.Time     // by a window's name: when it was final last
+	known    map[int]int64            // how far partitions were when it was lost
 }
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
@@ -63,6 +65,7 @@ type inside struct {
 	lost    []gone
 	books   map[int][]counted // by partition: which records count by which configuration
 	aligned map[banned]bool   // who was hidden and has to stay so
+	sealed  sealedOf
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -88,8 +91,8 @@ func (w *world) build() {
 	for i := range n {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
-			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
-			torn: map[string]bool{}, evicted: map[string]bool{},
+			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
+			torn: map[string]bool{}, evicted: map[string]bool{}, until: map[string]time.Time{}, sealedAt: map[string]map[int]int64{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
 		w.shards = append(w.shards, sh)
@@ -240,7 +243,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned)}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone()}
 }
 
 func (m *master) snapshot() history {

@@ -234,9 +234,13 @@ func TestAWorldIsTheSameEveryTime(t *testing.T) {
 		seeds = 5 // nothing can be compared
 	}
 	for seed := int64(1); seed <= seeds; seed++ {
-		first := live(t, draw(seed))
+		of := seed
+		if seed%4 == 0 { // some have final windows
+			of += sealsFrom
+		}
+		first := live(t, draw(of))
 		for try := 1; ; try++ {
-			again := live(t, draw(seed))
+			again := live(t, draw(of))
 			if first.failed != "" || again.failed != "" {
 				t.Errorf("seed %d: %s %s", seed, first.failed, again.failed)
 			}

@@ -40,6 +40,7 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/oracle"
 )
 
 // rewrite is what stands in the place of a script: only a test that breaks one sets it.
@@ -82,7 +83,9 @@ type world struct {
 	bans      bansOf
 	masters   []*master
 	skew      atomic.Int64 // of Redis's clock, ns
-	refusals  atomic.Int64 // that it met
+	final     finality
+	doubts    map[oracle.At]map[string]bool // windows that events aren't in, of those that may have been believed to be final
+	refusals  atomic.Int64                  // that it met
 	calendar  periods.Calendar
 
 	sweeps     map[sweeping]*process // who applied last
@@ -121,7 +124,9 @@ type process struct {
 	keeping
 	clients []redis.UniversalClient // one a master
 	member  *member
-	ending                    // of its context
+	ending  // of its context
+	started time.Time
+	learned []looked          // when it looked which windows are final still
 	errand  string            // what it is here for, where that is neither to consume, to read nor to rebuild
 	match   func(string) bool // the boards that it drops
 	did     int64             // how much of it
@@ -223,7 +228,7 @@ func newWorld(p *plan) *world {
 
 func (w *world) send(s *sending) {
 	if s.partition < len(w.kafka.partitions) && len(s.records) > 0 {
-		w.kafka.partitions[s.partition].send(s)
+		w.kafka.partitions[s.partition].send(s, w.reached())
 	}
 }
 
@@ -236,6 +241,7 @@ func (w *world) launch(s size) {
 	w.mu.Unlock()
 	p.dial()
 	p.ending = newEnding()
+	p.started = time.Now()
 	p.keeps()
 	p.consumer = ingest.New(p.config(s))
 	w.tellf("process %d starts, with %d KiB to fold in and pieces of %v", p.id, s.foldMemory>>10, s.pieceTime)

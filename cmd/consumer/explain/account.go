@@ -18,6 +18,7 @@ import (
 type counts struct {
 	Counted     int64 `json:"counted"`
 	Late        int64 `json:"late"`
+	Final       int64 `json:"final"`
 	Early       int64 `json:"early"`
 	Duplicates  int64 `json:"duplicates"`
 	DeadLetters int64 `json:"dead_letters"`
@@ -28,7 +29,7 @@ type counts struct {
 
 func (c *counts) of(r result) *int64 {
 	return map[result]*int64{
-		counted: &c.Counted, late: &c.Late, early: &c.Early, duplicate: &c.Duplicates, deadLetter: &c.DeadLetters,
+		counted: &c.Counted, late: &c.Late, final: &c.Final, early: &c.Early, duplicate: &c.Duplicates, deadLetter: &c.DeadLetters,
 		notApplied: &c.NotApplied, notBegun: &c.BeforeStart, erased: &c.Erased,
 	}[r]
 }
@@ -93,6 +94,8 @@ func (a *account) apply(e *entry, from *source) {
 	switch {
 	case !from.has(e.offset, a.hash):
 		e.result = notApplied
+	case from.sealed != nil && !in(*from.sealed, e.offset, a.hash):
+		e.result = final
 	case e.offset < from.began.Offset && a.window.Start < from.began.Time:
 		e.result = notBegun
 	case refused:
@@ -125,7 +128,7 @@ func (a *account) latest() {
 // leftOut is how many events aren't kept.
 func (a *account) leftOut() int64 {
 	c := &a.counts
-	return c.Counted + c.Late + c.Early + c.Duplicates + c.DeadLetters + c.NotApplied + c.BeforeStart + c.Erased - int64(len(a.entries))
+	return c.Counted + c.Late + c.Final + c.Early + c.Duplicates + c.DeadLetters + c.NotApplied + c.BeforeStart + c.Erased - int64(len(a.entries))
 }
 
 // standing is what a total is as Redis would have it, nil of no event. ok is false where a field
@@ -178,6 +181,8 @@ type source struct {
 	text     string          // what the ledger of the member's shard has; empty where nothing
 	position ledger.Position // which events that is
 	began    ledger.Origin   // from where on the boards have it
+	// sealed is which events were in as the window was made final; nil: it isn't, or that isn't known.
+	sealed *ledger.Position
 
 	logged
 	refused map[int64]refusal
@@ -185,8 +190,11 @@ type source struct {
 }
 
 // has reports whether the events of a hash at an offset are in.
-func (s *source) has(offset int64, hash uint64) bool {
-	return offset < s.position.From || offset < s.position.To && hash < s.position.Hash
+func (s *source) has(offset int64, hash uint64) bool { return in(s.position, offset, hash) }
+
+// in reports whether a position counts the event of a hash at an offset.
+func in(p ledger.Position, offset int64, hash uint64) bool {
+	return offset < p.From || offset < p.To && hash < p.Hash
 }
 
 // judgeOf is by whose rules an event of a hash at an offset was counted, or would be.

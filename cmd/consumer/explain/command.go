@@ -43,7 +43,7 @@ func Command(p *cli.Program) *cobra.Command {
 		Short: "Show which events a member's standing is made of",
 		Long: `Reads the log, and shows every event of a member for a window of a board: where it is,
 when it happened, what it changed, and whether it counted; if not, why: it was late, early,
-a duplicate, a dead letter, or isn't applied yet. Then what those that count come to, beside
+a duplicate, a dead letter, came after the window was made final, or isn't applied yet. Then what those that count come to, beside
 what Redis holds, and whether the two agree. Where they don't, what may explain it.
 
 The log is read from the first offset that can hold an event of the window, all partitions,
@@ -151,6 +151,9 @@ func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, l
 	if a.sources, err = l.sources(ctx, h); err != nil {
 		return nil, err
 	}
+	if err := sealed(a.sources, h.seal.Ledger); err != nil {
+		return nil, err
+	}
 	maxFuture := cfg.MaxFuture
 	for _, s := range a.sources {
 		if other := by.ofSweep(cfg, s.position, h.rules); other != nil {
@@ -166,6 +169,25 @@ func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, l
 		return nil, err
 	}
 	return a, l.read(ctx, a.sources, own, a.account)
+}
+
+// sealed notes up to where partitions counted as the window was made final. A partition that was added
+// later had nothing by then.
+func sealed(sources []*source, of map[string]string) error {
+	for _, s := range sources {
+		if of == nil {
+			break
+		}
+		at := ledger.At(0)
+		if text := of[s.String()]; text != "" {
+			var err error
+			if at, err = ledger.Counted(text); err != nil {
+				return fmt.Errorf("the ledger that the window is final with: %w", err)
+			}
+		}
+		s.sealed = &at
+	}
+	return nil
 }
 
 // topics are those of the configuration, and of the ledger.

@@ -23,7 +23,8 @@ type held struct {
 	shard      int
 	of         ledger.Shards
 
-	// As of a moment later:
+	// As of a moment later. What is sealed in between counts no more than was in before.
+	seal  ranking.Seal
 	rules map[string]string // texts by fingerprints, and fingerprints by partitions
 	bans  []ranking.Ban
 }
@@ -78,6 +79,10 @@ func readHeld(ctx context.Context, r *clients.Reader, q *question) (*held, error
 		return nil, clients.ExplainRedis(ctx, err, r.Config)
 	}
 	h.rules = later.Rules
+	window := ledger.Window{Board: q.board, Period: string(q.window.Period), Name: q.window.Name}
+	if h.seal, err = home.SealOf(ctx, window.Listing()); err != nil {
+		return nil, clients.ExplainRedis(ctx, err, r.Config)
+	}
 	if h.bans, err = home.BansOf(ctx, q.board, q.member); err != nil {
 		return nil, clients.ExplainRedis(ctx, err, r.Config)
 	}

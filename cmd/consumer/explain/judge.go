@@ -31,6 +31,7 @@ type result string
 const (
 	counted    result = "counted"
 	late       result = "late"         // the window took no more events
+	final      result = "final"        // it came after the window was made final
 	early      result = "early"        // before the first window of the period
 	duplicate  result = "duplicate"    // of one just before it
 	deadLetter result = "dead_letter"  // it is none that counts, or was refused

@@ -52,7 +52,7 @@ type listed struct {
 	RecordTime *string `json:"record_time"`
 	Time       *string `json:"time"` // null where it can't be read
 	EventID    *string `json:"event_id"`
-	// Result is counted, late, early, duplicate, dead_letter, not_applied, before_start or erased.
+	// Result is counted, late, final, early, duplicate, dead_letter, not_applied, before_start or erased.
 	Result  string         `json:"result"`
 	Reason  *string        `json:"reason"` // of a dead letter
 	Message *string        `json:"message"`

@@ -142,6 +142,8 @@ func (a *answer) why(e *entry, zone *time.Location) string {
 			return "the period ended at " + at(a.window.End)
 		}
 		return "the window took records until " + at(a.window.End+a.lateness.Milliseconds())
+	case final:
+		return "the window was final by then: since " + at(a.held.seal.At.UnixMilli())
 	case early:
 		return "the period begins at " + at(a.window.Start)
 	case duplicate:
@@ -166,7 +168,7 @@ func (a *account) countsText() string {
 		n    int64
 		what string
 	}{
-		{c.Late, "late"}, {c.Early, "early"}, {c.Duplicates, "duplicate"}, {c.DeadLetters, "dead-lettered"},
+		{c.Late, "late"}, {c.Final, "after it was final"}, {c.Early, "early"}, {c.Duplicates, "duplicate"}, {c.DeadLetters, "dead-lettered"},
 		{c.NotApplied, "not applied yet"}, {c.BeforeStart, "from before the boards began"}, {c.Erased, "of an erased member"},
 	} {
 		if other.n > 0 {

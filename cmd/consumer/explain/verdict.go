@@ -9,6 +9,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // note is something that may explain a difference.
@@ -41,6 +42,9 @@ const (
 	noteHidden     = "hidden"       // the member is banned
 	noteErased     = "erased"       // nothing of the member is kept
 	noteBan        = "ban_pending"  // a ban is being carried out
+	noteFinal      = "final"        // the window is final
+	noteNoLedger   = "seal_lost"    // it is, and with which events isn't kept
+	noteReopened   = "reopened"     // it was final, and what came then isn't in it
 )
 
 // answer is what was found, and what it comes to.
@@ -114,6 +118,7 @@ func (a *answer) ofRedis() {
 	case !b.Listed:
 		a.addf(noteNotListed, a.counts.Counted > 0, "Redis doesn't list the window: nothing has been counted in it, or it was dropped")
 	}
+	a.ofSeal(&h.seal)
 	if len(h.incomplete) > 0 {
 		a.addf(noteIncomplete, true, "the window is incomplete: the boards began later than it, or after a gap, in %s", units.Names(h.incomplete))
 	}
@@ -125,6 +130,20 @@ func (a *answer) ofRedis() {
 	}
 	if h.pending() {
 		a.addf(noteBan, true, "a ban of the member is being carried out, or taken back")
+	}
+}
+
+// ofSeal are the notes about a window that is final, or was. What came while one was final that was
+// reopened since isn't in it; once it is rebuilt it is.
+func (a *answer) ofSeal(s *ranking.Seal) {
+	const rebuilt = "rebuilt" // why, of what a rebuild reopened: it has counted all there is (swap.lua)
+	switch {
+	case s.Final && s.Ledger == nil:
+		a.addf(noteNoLedger, true, "the window is final, revision %d, and Redis has lost as of which ledger: an event that came after the seal looks as if it counted", s.Revision)
+	case s.Final:
+		a.addf(noteFinal, false, "the window is final, revision %d, since %s: what came after that doesn't count in it", s.Revision, s.At.UTC().Format(time.RFC3339))
+	case s.Reopened != "" && s.Reopened != rebuilt:
+		a.addf(noteReopened, true, "the window was final, revision %d, and was reopened (%s): what came while it was final counts once it is rebuilt", s.Revision, s.Reopened)
 	}
 }
 

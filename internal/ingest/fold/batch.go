@@ -120,7 +120,7 @@ func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) 
 		b.level = b.level && p.From <= from && !p.Sweeping() && !s.out
 		b.stands = append(b.stands, s)
 	}
-	b.targets.others = int64(len(at) - 1)
+	b.targets.others, b.targets.shards = int64(len(at)-1), b.shards
 }
 
 // Release gives all memory back, and keeps no more of it than any batch needs.
@@ -132,7 +132,7 @@ func (b *Batch) Release() {
 // Add folds one event. An error says that its time is in no window that a
 // calendar has.
 func (b *Batch) Add(e *Event) (Result, error) {
-	span, taken, err := b.targets.take(e.Boards, e.Offset, e.Time, e.RecordTime)
+	span, taken, err := b.targets.take(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime)
 	if err != nil {
 		return 0, err
 	}
@@ -264,9 +264,9 @@ func (b *Batch) width(m *member) int {
 	return n
 }
 
-// Left reports whether no window takes an event, as Add would find.
-func (b *Batch) Left(boards [][]byte, offset, time, recordTime int64) (bool, error) {
-	_, taken, err := b.targets.take(boards, offset, time, recordTime)
+// Left reports whether no window takes an event of a member's hash, as Add would find.
+func (b *Batch) Left(boards [][]byte, hash uint64, offset, time, recordTime int64) (bool, error) {
+	_, taken, err := b.targets.take(boards, hash, offset, time, recordTime)
 	return taken == 0, err
 }
 

@@ -10,11 +10,15 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Sealed are windows that were found to be final in a partition, each from an offset on: an event
-// from there on counts in none of them, and is late where every window that would take it is one. A
-// worker learns of them as its pieces are refused, so it has those that events still come for.
+// Sealed are windows that were found to be final in a partition, on a shard and from an offset on: an
+// event from there on counts in none of them, and is late where every window that would take it is one.
+// A worker learns of them as its pieces are refused, so it has those that events still come for.
 //
-// The offset is where the partition's ledger stood as a piece was refused. A window is sealed once all
+// What is final on one shard may not be so on another yet, which is sealed by a call of its own, as of
+// another ledger: its members' events count until it is, or what it is final with wouldn't be what its
+// ledger then says.
+//
+// The offset is where the shard's ledger stood as a piece was refused. A window is sealed once all
 // counts that was in the log as it took nothing any more, so from that offset on every event is late
 // for it, whatever becomes of the seal. Those before may not be in any more, if Redis goes back to
 // before the seal:
@@ -36,22 +40,25 @@ type sealed struct {
 }
 
 type sealedWindow struct {
+	shard  int // anyShard: final on some
 	board  string
 	period periods.Period
 	window string
 }
 
-// mostSealed is how many windows are known at a time. With more of them all are found again.
-const mostSealed = 1000
+const anyShard = -1
 
-// Add learns of windows that are final from an offset on.
-func (s *Sealed) Add(from int64, windows ...ledger.Window) {
+// mostSealed is how many windows are known at a time. With more of them all are found again.
+const mostSealed = 4000
+
+// Add learns of windows that are final on a shard from an offset on.
+func (s *Sealed) Add(shard int, from int64, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
 		if len(all)+len(windows) > mostSealed {
 			clear(all)
 		}
 		for i := range windows {
-			w := sealedWindow{windows[i].Board, periods.Period(windows[i].Period), windows[i].Name}
+			w := sealedWindow{shard, windows[i].Board, periods.Period(windows[i].Period), windows[i].Name}
 			if known, ok := all[w]; ok {
 				all[w] = min(known, from)
 			} else {
@@ -61,20 +68,22 @@ func (s *Sealed) Add(from int64, windows ...ledger.Window) {
 	})
 }
 
-// Remove forgets windows that aren't final any more.
-func (s *Sealed) Remove(windows ...ledger.Window) {
+// Remove forgets windows that aren't final on a shard any more.
+func (s *Sealed) Remove(shard int, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
 		for i := range windows {
-			delete(all, sealedWindow{windows[i].Board, periods.Period(windows[i].Period), windows[i].Name})
+			delete(all, sealedWindow{shard, windows[i].Board, periods.Period(windows[i].Period), windows[i].Name})
 		}
 	})
 }
 
-// Windows are those that it knows, without their bounds.
-func (s *Sealed) Windows() []ledger.Window {
+// Windows are those that it knows of a shard, without their bounds.
+func (s *Sealed) Windows(shard int) []ledger.Window {
 	var all []ledger.Window
 	for w := range s.now().on {
-		all = append(all, ledger.Window{Board: w.board, Period: string(w.period), Name: w.window})
+		if w.shard == shard {
+			all = append(all, ledger.Window{Board: w.board, Period: string(w.period), Name: w.window})
+		}
 	}
 	return all
 }
@@ -86,7 +95,7 @@ func (s *Sealed) change(do func(map[sealedWindow]int64)) {
 	maps.Copy(next.on, s.now().on)
 	do(next.on)
 	for w, from := range next.on {
-		next.any[sealedWindow{"", w.period, w.window}] = struct{}{}
+		next.any[sealedWindow{anyShard, "", w.period, w.window}] = struct{}{}
 		next.froms = append(next.froms, from)
 	}
 	slices.Sort(next.froms)
@@ -118,16 +127,16 @@ func (ts *targets) seal() {
 // mark notes which of a span's windows are final on some board.
 func (ts *targets) mark(s *span) {
 	for i := range s.Windows {
-		if _, ok := ts.sealed.any[sealedWindow{"", s.Windows[i].Period, s.Windows[i].Name}]; ok {
+		if _, ok := ts.sealed.any[sealedWindow{anyShard, "", s.Windows[i].Period, s.Windows[i].Name}]; ok {
 			s.sealed |= 1 << i
 		}
 	}
 }
 
-// until has the targets be of events from an offset on, and before the next at which a window becomes
-// final.
-func (ts *targets) until(offset int64) {
-	ts.offset = offset
+// until has the targets be of events of a shard from an offset on, and before the next at which a window
+// becomes final.
+func (ts *targets) until(shard int, offset int64) {
+	ts.shard, ts.offset = int32(shard), offset
 	n, found := slices.BinarySearch(ts.sealed.froms, offset)
 	for found && n < len(ts.sealed.froms) && ts.sealed.froms[n] == offset {
 		n++
@@ -141,7 +150,7 @@ func (ts *targets) final(board string, s *span, window int) bool {
 		return false
 	}
 	w := &s.Windows[window]
-	from, ok := ts.sealed.on[sealedWindow{board, w.Period, w.Name}]
+	from, ok := ts.sealed.on[sealedWindow{int(ts.shard), board, w.Period, w.Name}]
 	return ok && from <= ts.offset
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Whatever is sealed: an event counts in the windows that it would count in, but for those, and
-// is late once there are none.
+// Whatever is sealed: an event counts in the windows that it would count in, but for those that are
+// final on its member's shard, and is late once there are none.
 func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 	t.Parallel()
 	r := rules(t)
@@ -24,23 +24,27 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 		sealing := &Sealed{}
 		batch := New(r, &unbounded{}, 1<<30)
 		batch.Leaves(sealing)
-		final := map[string]int64{} // from which offset
-		for range 3 {               // of the windows that there are, some more each time, or less
+		shards := make(ledger.Positions, 1+random.IntN(3))
+		final := map[string]int64{} // from which offset, by shard and name
+		on := func(shard int, listing string) string { return fmt.Sprint(shard, " ", listing) }
+		for range 3 { // of the windows that there are, some more each time, or less
 			some := all[random.IntN(len(all))]
 			for _, p := range r.Periods {
 				w, _, _ := p.Rule.At(some.Time)
 				one := ledger.Window{Board: string(some.Boards[0]), Period: string(w.Period), Name: w.Name}
-				if from, known := 1+random.Int64N(300), final[one.Listing()]; random.IntN(3) > 0 {
-					sealing.Add(from, one)
-					if final[one.Listing()] = from; known > 0 {
-						final[one.Listing()] = min(known, from)
+				shard := random.IntN(len(shards))
+				name := on(shard, one.Listing())
+				if from, known := 1+random.Int64N(300), final[name]; random.IntN(3) > 0 {
+					sealing.Add(shard, from, one)
+					if final[name] = from; known > 0 {
+						final[name] = min(known, from)
 					}
 				} else {
-					sealing.Remove(one)
-					delete(final, one.Listing())
+					sealing.Remove(shard, one)
+					delete(final, name)
 				}
 			}
-			reset(batch, ledger.At(0), 0)
+			batch.Reset(0, shards.Next(), shards, shards)
 			want, got := naive{}, naive{}
 			for i, e := range all {
 				e.Offset = int64(i)
@@ -51,7 +55,8 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 					w, _, _ := p.Rule.At(e.Time)
 					without.Boards = nil
 					for _, b := range e.Boards {
-						if from, ok := final[string(b)+":"+string(w.Period)+":"+w.Name]; !ok || e.Offset < from {
+						name := on(ledger.Shards(len(shards)).Of(e.Hash), string(b)+":"+string(w.Period)+":"+w.Name)
+						if from, ok := final[name]; !ok || e.Offset < from {
 							without.Boards = append(without.Boards, b)
 						}
 					}
@@ -59,7 +64,7 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 						result = Added
 					}
 				}
-				left, err := batch.Left(e.Boards, e.Offset, e.Time, e.RecordTime)
+				left, err := batch.Left(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime)
 				if err != nil || left != (result == Late) {
 					t.Fatalf("left %v, %v, and is %v", left, err, result)
 				}
@@ -68,7 +73,13 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 				}
 				batch.MoveTo(int64(i + 1))
 			}
-			collect(t, batch, func() int { return 100 }, got)
+			for shard := range shards {
+				var p Pieces
+				p.Reset(batch, ledger.Partition{}, shard, shards[shard])
+				for piece, _, ok := p.Next(100); ok; piece, _, ok = p.Next(100) {
+					got.has(piece)
+				}
+			}
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("it comes to %v, want %v", got, want)
 			}
@@ -77,13 +88,24 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 	})
 }
 
+// has adds the changes of a piece.
+func (n naive) has(p *ledger.Piece) {
+	for _, g := range p.Groups {
+		for _, m := range g.Members {
+			for _, w := range g.Windows {
+				n[place{string(m.ID), p.Windows[w].Listing()}] = ledger.Member{Points: m.Points, Time: m.Time}
+			}
+		}
+	}
+}
+
 func TestMoreSealedWindowsThanAreKnownAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var s Sealed
 	for i := range mostSealed + 1 {
-		s.Add(0, ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
+		s.Add(i%2, 0, ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
 	}
-	if n := len(s.Windows()); n == 0 || n > mostSealed {
+	if n := len(s.Windows(0)) + len(s.Windows(1)); n == 0 || n > mostSealed {
 		t.Fatalf("%d are known", n)
 	}
 }

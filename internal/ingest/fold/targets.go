@@ -141,8 +141,10 @@ type targets struct {
 	rules   *Rules
 	sealing *Sealed // where what is sealed is learned; nil: nothing ever is
 	sealed  *sealed // as the batch was reset
-	// Of the event that is folded, if it is of a window that is final on some board: its offset, and how
-	// many windows are final by then.
+	shards  ledger.Shards
+	// Of the event that is folded, if it is of a window that is final on some board: its shard, its
+	// offset, and how many windows are final by then.
+	shard  int32
 	offset int64
 	finals int32
 
@@ -179,6 +181,7 @@ type window struct {
 type key struct {
 	boards int32
 	finals int32  // how many windows are final by its offset; 0 where none of the span's may be
+	shard  int32  // of its member; 0 there too
 	taken  uint32 // of the span's windows, a bit each: those that take the event
 	span   int64  // start
 }
@@ -237,7 +240,7 @@ func cleared[K comparable, V any](m map[K]V) map[K]V {
 
 // take returns the span of an event's time, and which of its windows take the
 // event: none where it is late or early.
-func (ts *targets) take(boards [][]byte, offset, time, recordTime int64) (*span, uint32, error) {
+func (ts *targets) take(boards [][]byte, hash uint64, offset, time, recordTime int64) (*span, uint32, error) {
 	span, err := ts.spanOf(time)
 	if err != nil {
 		return nil, 0, err
@@ -246,9 +249,9 @@ func (ts *targets) take(boards [][]byte, offset, time, recordTime int64) (*span,
 	if ts.rules.Boards != nil {
 		taken &= ts.rules.PeriodsOf(boards)
 	}
-	ts.finals = 0
+	ts.finals, ts.shard = 0, 0
 	if span.sealed&taken != 0 {
-		if ts.until(offset); ts.over(boards, span, taken) {
+		if ts.until(ts.shards.Of(hash), offset); ts.over(boards, span, taken) {
 			taken = 0
 		}
 	}
@@ -257,7 +260,7 @@ func (ts *targets) take(boards [][]byte, offset, time, recordTime int64) (*span,
 
 // of returns the target of an event.
 func (ts *targets) of(t *table, span *span, taken uint32, boards [][]byte) (target int32, r Result) {
-	k := key{boards: ts.sameBoards(boards), finals: ts.finals, taken: taken, span: span.Start}
+	k := key{boards: ts.sameBoards(boards), finals: ts.finals, shard: ts.shard, taken: taken, span: span.Start}
 	if k.boards >= 0 && k == ts.lastKey {
 		return ts.lastTarget, Added
 	}

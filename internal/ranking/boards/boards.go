@@ -36,6 +36,11 @@ func New(c ranking.Config) *Boards {
 	return b
 }
 
+// Together makes them of the stores of all shards, in order.
+func Together(shards []*ranking.Store) *Boards {
+	return &Boards{shards: shards, of: ledger.Shards(len(shards))}
+}
+
 // Shards are the stores of all shards, in order.
 func (b *Boards) Shards() []*ranking.Store { return b.shards }
 

@@ -32,7 +32,7 @@ type Closed struct {
 // after its end a window takes events; false where it is none of a period that is kept. It goes
 // through the listings page by page and waits for pause between two.
 func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Closed, error) {
-	now, err := b.earliest(ctx)
+	now, _, err := b.Clocks(ctx)
 	if err != nil {
 		return nil, err
 	}

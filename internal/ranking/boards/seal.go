@@ -12,8 +12,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Due is a window that takes no events any more, by the clock of every shard, and isn't final on
-// all of them yet.
+// Due is a window that takes no events any more and isn't final on all shards yet.
 type Due struct {
 	ledger.Window
 	Lateness time.Duration
@@ -24,15 +23,12 @@ type Due struct {
 	least    int64    // the revision that it gets at least
 }
 
-// Due are the windows to be sealed, by their ends: all that a shard lists, but for those that were
-// reopened for a while that isn't over. lateness is how long after its end a window takes events;
-// false where it is none of a period that is kept. It goes through the listings page by page and
+// Due are the windows to be sealed now, by their ends: all that a shard lists, but for those that were
+// reopened for a while that isn't over. A window is over by both clocks: redis is a time that those of
+// all shards have come to, and own the caller's. lateness is how long after its end a window takes
+// events; false where it is none of a period that is kept. It goes through the listings page by page and
 // waits for pause between two.
-func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
-	now, err := b.earliest(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
 	byName := map[string]*Due{}
 	for i, s := range b.shards {
 		listings, err := s.ListingsBy(ctx, pause)
@@ -45,7 +41,7 @@ func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Dur
 				continue // whoever applies to it says what is wrong
 			}
 			late, ok := lateness(w)
-			if !ok || expires <= now.UnixMilli() || w.End+late.Milliseconds() >= now.UnixMilli() {
+			if !ok || expires <= redis.UnixMilli() || w.End+late.Milliseconds() >= min(redis.UnixMilli(), own.UnixMilli()) {
 				continue
 			}
 			d := byName[name]
@@ -71,7 +67,7 @@ func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Dur
 		}
 		for name, r := range records {
 			byName[name].least = max(byName[name].least, r.Next())
-			reopened[name] = reopened[name] || r.Reopened.After(now)
+			reopened[name] = reopened[name] || r.Reopened.After(redis)
 		}
 	}
 	var all []Due
@@ -84,18 +80,21 @@ func (b *Boards) Due(ctx context.Context, lateness func(ledger.Window) (time.Dur
 	return all, nil
 }
 
-// earliest is the clock of the shard whose clock is furthest behind.
-func (b *Boards) earliest(ctx context.Context) (now time.Time, err error) {
+// Clocks are those of the shards whose clocks are furthest behind and furthest ahead.
+func (b *Boards) Clocks(ctx context.Context) (first, last time.Time, err error) {
 	for i, s := range b.shards {
 		t, err := s.Now(ctx)
 		if err != nil {
-			return now, err
+			return first, last, err
 		}
-		if i == 0 || t.Before(now) {
-			now = t
+		if i == 0 || t.Before(first) {
+			first = t
+		}
+		if i == 0 || t.After(last) {
+			last = t
 		}
 	}
-	return now, nil
+	return first, last, nil
 }
 
 // Sealing is what came of Seal.
@@ -156,21 +155,15 @@ func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time, w
 	return revision, nil
 }
 
-// NotFinal are those of some windows that no shard has sealed.
-func (b *Boards) NotFinal(ctx context.Context, windows []ledger.Window) ([]ledger.Window, error) {
+// NotFinal are those of some windows that a shard doesn't have sealed.
+func (b *Boards) NotFinal(ctx context.Context, shard int, windows []ledger.Window) ([]ledger.Window, error) {
 	names := make([]string, len(windows))
 	for i := range windows {
 		names[i] = windows[i].Listing()
 	}
-	final := map[string]bool{}
-	for _, s := range b.shards {
-		on, err := s.StillFinal(ctx, names)
-		if err != nil {
-			return nil, err
-		}
-		for name := range on {
-			final[name] = true
-		}
+	final, err := b.shards[shard].StillFinal(ctx, names)
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(windows), func(w ledger.Window) bool { return final[w.Listing()] }), nil
 }

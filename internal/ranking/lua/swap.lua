@@ -3,7 +3,7 @@
 --
 -- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
---       11 banned
+--       11 banned   12 final
 --       for each window to be replaced: its live sorted set and hidden set, the shadow's two
 --       and the last: the token of a snapshot that is being read, which ends by this
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
@@ -35,6 +35,9 @@
 -- it was lost with the ledger: a ledger without one could be settled by nobody. Names move
 -- and no score does, and what is replaced is freed in the background: what this takes
 -- depends on the number of windows, not of members. It ends the hold, too.
+--
+-- A final window that is replaced was lost, and what takes its place isn't what was final: it is open,
+-- and noted as reopened before it is, so that the next seal is another revision (seal.lua).
 
 local call, unpack = redis.call, unpack
 
@@ -74,10 +77,10 @@ local sets = {} -- which of its two sets each of the shadow's windows has, by it
 for from = 0, all - 1, SLICE do
   local names, shadows, hidden, at = {}, {}, {}, {}
   for i = from, math.min(from + SLICE, all) - 1 do
-    local shadow, beside = KEYS[14 + 4 * i], KEYS[15 + 4 * i]
+    local shadow, beside = KEYS[15 + 4 * i], KEYS[16 + 4 * i]
     if ARGV[windows + i] ~= '' then
       local n = #names + 1
-      names[n], shadows[n], hidden[n], at[n] = string.sub(KEYS[12 + 4 * i], tag + 1), shadow, beside, i
+      names[n], shadows[n], hidden[n], at[n] = string.sub(KEYS[13 + 4 * i], tag + 1), shadow, beside, i
     elseif call('EXISTS', shadow, beside) > 0 then
       return {'damaged', shadow}
     end
@@ -117,14 +120,27 @@ local most = 7 * SLICE -- values
 for i = 1, #torn, most do
   call('HSET', KEYS[3], unpack(torn, i, math.min(i + most - 1, #torn)))
 end
+local now -- Unix ms
+local function reopen(names)
+  local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
+  for n = 1, #names do -- by its record or by its listing: the other may be lost
+    local revision, instant, rest = string.match(records[n] or '0 0 -', '^(%d+) (%d+)(.*)$')
+    local listed = string.match(listings[n] or '', ' =(%d+) ')
+    if rest == '' or listed then
+      now = now or call('TIME')[1] .. '000'
+      local is = math.max(tonumber(revision or 0), tonumber(listed or 0))
+      call('HSET', KEYS[12], names[n], string.format('%d %s reopened %s rebuilt', is, instant or '0', now))
+    end
+  end
+end
 local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- boards that are wanted again
 for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
   local old, names, listed, dropped = {}, {}, {}, {}
   for i = from, to do
-    local live, listing = KEYS[12 + 4 * i], ARGV[windows + i]
+    local live, listing = KEYS[13 + 4 * i], ARGV[windows + i]
     old[#old + 1] = live
-    old[#old + 1] = KEYS[13 + 4 * i]
+    old[#old + 1] = KEYS[14 + 4 * i]
     local name = string.sub(live, tag + 1)
     names[#names + 1] = name
     if listing ~= '' then
@@ -134,11 +150,12 @@ for from = 0, all - 1, SLICE do
       dropped[#dropped + 1] = name
     end
   end
+  reopen(names)
   call('UNLINK', unpack(old))
   for i = from, to do
     local listing, has = ARGV[windows + i], sets[i] or 'shown'
-    for j = 14 + 4 * i, listing == '' and 0 or 15 + 4 * i do
-      if has == 'both' or (has == 'shown') == (j == 14 + 4 * i) then
+    for j = 15 + 4 * i, listing == '' and 0 or 16 + 4 * i do
+      if has == 'both' or (has == 'shown') == (j == 15 + 4 * i) then
         call('PEXPIREAT', KEYS[j], expiry(listing))
         call('RENAME', KEYS[j], KEYS[j - 2])
       end

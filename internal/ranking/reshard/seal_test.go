@@ -33,7 +33,7 @@ func TestAReshardTakesSealsAlong(t *testing.T) {
 				before[p] = 100
 			}
 			lateness := func(w ledger.Window) (time.Duration, bool) { return 24 * time.Hour, w.Period == "weekly" }
-			due, err := f.of(from).Due(t.Context(), lateness, 0)
+			due, err := f.of(from).Due(t.Context(), time.Now(), time.Now(), lateness, 0)
 			require.NoError(t, err)
 			require.Len(t, due, 3)
 			sealed, err := f.of(from).Seal(t.Context(), before, due)
@@ -69,7 +69,7 @@ func TestAReshardTakesSealsAlong(t *testing.T) {
 				require.Empty(t, lost)
 				require.EqualValues(t, -1, f.client.PTTL(t.Context(), s.Keys().Final()).Val(), "what is final expires")
 			}
-			due, err = f.of(to).Due(t.Context(), lateness, 0)
+			due, err = f.of(to).Due(t.Context(), time.Now(), time.Now(), lateness, 0)
 			require.NoError(t, err)
 			require.Len(t, due, 1)
 			sealed, err = f.of(to).Seal(t.Context(), before, due)

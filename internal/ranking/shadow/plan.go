@@ -251,7 +251,7 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 		w.Action = LeftOut
 	}
 	if w.Action == Replaced {
-		w.listing = of
+		w.listing = ranking.OpenListing(of) // one that was final is lost, or it would be kept
 		if shadow == "" {
 			w.Action, w.listing = Dropped, ""
 		}

@@ -144,7 +144,7 @@ const markFor = 10 * time.Minute
 func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	live, shadow := r.live.Keys(), r.shadow.Keys()
 	keys := []string{live.Hold(), live.Rebuild(), live.Ledger(), live.Schema(), live.Origin(), live.Windows(),
-		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped(), live.Banned()}
+		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped(), live.Banned(), live.Final()}
 	var windows []any
 	for i := range p.Windows {
 		if w := &p.Windows[i]; w.Action == Replaced || w.Action == Dropped {

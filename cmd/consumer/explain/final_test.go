@@ -1,0 +1,77 @@
+package explain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+)
+
+const theWindow = "global:weekly:2100-W10"
+
+// seals has the window be final on every shard, by the script: with a lateness that makes up for its
+// clock, which is before 2100.
+func (w *world) seals(t *testing.T, revision int64) {
+	t.Helper()
+	listing := ""
+	shards := w.boards(t).Shards()
+	for _, s := range shards {
+		listing = max(listing, w.redis.HGet(t.Context(), s.Keys().Windows(), theWindow).Val())
+	}
+	for _, s := range shards {
+		sealed, err := s.Seal(t.Context(), map[ledger.Partition]int64{}, []ranking.Sealing{{
+			Name: theWindow, Listing: w.redis.HGet(t.Context(), s.Keys().Windows(), theWindow).Val(), As: ranking.OpenListing(listing),
+			Lateness: -100 * 365 * 24 * time.Hour,
+		}})
+		require.NoError(t, err)
+		require.Equal(t, []ranking.Sealed{{Name: theWindow, Revision: revision}}, sealed)
+	}
+}
+
+func TestWhatCameAfterAWindowWasFinalIsNoDifference(t *testing.T) {
+	for _, settings := range [][]string{nil, {"STANDINGS_REDIS_SHARDS=3"}} {
+		w := newWorld(t, settings...)
+		w.earns(t, at(1), "Kalobi", 5)
+		w.earns(t, at(2), "Tanubo", 6)
+		w.counts(t)
+		w.seals(t, 1)
+		w.earns(t, at(3), "Kalobi", 7)
+		w.earns(t, at(4), "Ritiki", 8)
+		w.counts(t)
+
+		r := w.explains(t, 0, "global", "Kalobi")
+		require.Equal(t, []string{"counted", "final"}, r.results())
+		require.Equal(t, counts{Counted: 1, Final: 1}, r.Counts)
+		require.Equal(t, int64(5), *r.Redis.Points)
+		require.Contains(t, r.kinds(), noteFinal)
+		r = w.explains(t, 0, "global", "Ritiki")
+		require.Equal(t, []string{"final"}, r.results())
+		require.Nil(t, r.Redis)
+
+		// What has changed all the same is a difference.
+		putBack := w.score(t, "global", "Kalobi")
+		key := w.home(t, "Kalobi").Keys()
+		require.NoError(t, w.redis.ZAdd(t.Context(), key.Listed(theWindow), scored(1.25, "Kalobi")).Err())
+		require.NotNil(t, w.explains(t, 1, "global", "Kalobi").Agree)
+		putBack()
+
+		// Reopened, it lacks what came while it was final, until it is rebuilt.
+		for _, s := range w.boards(t).Shards() {
+			_, err := s.Unseal(t.Context(), theWindow, time.Now(), "case 7")
+			require.NoError(t, err)
+		}
+		r = w.explains(t, 1, "global", "Kalobi")
+		require.Nil(t, r.Agree)
+		require.Contains(t, r.kinds(), noteReopened)
+
+		// Without the ledger of the seal nobody can say.
+		w.seals(t, 2)
+		require.NoError(t, w.redis.Del(t.Context(), key.Final()).Err())
+		r = w.explains(t, 1, "global", "Kalobi")
+		require.Nil(t, r.Agree)
+		require.Contains(t, r.kinds(), noteNoLedger)
+	}
+}

@@ -1,0 +1,265 @@
+package model
+
+// seals is one setting of final windows to search: whose the events are, the faults, and the rule that
+// is broken. All events are of one window, by their time; the partition's ledger is one of two shards.
+type seals struct {
+	narrator
+	members []int8 // of each event the shard
+	faults  sealFaults
+	variant sealRule
+}
+
+// sealFaults are how often each may still happen.
+type sealFaults struct{ crash, rollback, reopen int8 }
+
+// sealRule is a rule of final windows that is broken, empty for none.
+type sealRule string
+
+const (
+	endBeforeDue    sealRule = "the log's end is looked up before the window is due"
+	ledgerUnread    sealRule = "a seal doesn't compare the ledger"
+	oneForAll       sealRule = "what is final on one shard is left out on all"
+	sealIgnored     sealRule = "a piece is added to what is final"
+	offsetForgotten sealRule = "a worker leaves out what was before the seal, too"
+	oneShardSealed  sealRule = "a window is taken for final once one shard has it sealed"
+	reopenUnnoted   sealRule = "nobody notes that a seal was taken back"
+)
+
+// sealShard is all that one master holds of the window, so all that goes back in time with it.
+type sealShard struct {
+	ledger   int8
+	window   set // events that are in
+	final    bool
+	revision int8 // of the last seal
+	at       int8 // the ledger then
+	was      set  // in it then
+	reopened bool // since, as is noted
+	taken    bool // since, as is so
+	same     bool // it is final as the revision that it had before it was reopened
+}
+
+// sealCall is a piece on its way to a shard.
+type sealCall struct {
+	on             bool
+	expected, next int8
+	events         set
+}
+
+// sealPhase is where the sealer is; it may be paused in any for as long as it likes.
+type sealPhase uint8
+
+const (
+	sealerIdle sealPhase = iota
+	sealerDue            // it has seen that the window is past
+	sealerEnds           // and where the log ends since
+)
+
+type sealState struct {
+	shards  [2]sealShard
+	older   sealShard // what one master may go back to
+	olderOf int8      // which; -1: none
+	log     int8      // events that are in the log
+	closed  int8      // how many were as the window took nothing any more; -1: it takes events
+	known   [2]int8   // from which offset the worker leaves the window out, by shard; -1: it doesn't
+	calls   [2]sealCall
+	phase   sealPhase
+	end     int8 // as the sealer knows it
+	undone  bool // a seal was taken back, or lost
+	faults  sealFaults
+}
+
+func (w *seals) space() space[sealState] {
+	return space[sealState]{
+		begin: sealState{olderOf: -1, closed: -1, known: [2]int8{-1, -1}, end: -1, faults: w.faults},
+		next: func(s sealState, telling bool, emit func(sealState, string)) {
+			w.telling = telling
+			w.world(s, emit)
+			w.sealer(s, emit)
+			for i := range s.shards {
+				w.worker(s, i, emit)
+				w.master(s, i, emit)
+			}
+		},
+		wrong: w.wrong,
+		done: func(s sealState) bool {
+			n := int8(len(w.members))
+			return s.log == n && s.shards[0].final && s.shards[1].final && s.shards[0].ledger == n && s.shards[1].ledger == n
+		},
+	}
+}
+
+// world appends an event, or has the window close: its end and lateness are past by every clock.
+func (w *seals) world(s sealState, emit func(sealState, string)) {
+	if int(s.log) < len(w.members) {
+		n := s
+		n.log++
+		emit(n, w.say("event %d is appended, of shard %d", s.log, w.members[s.log]))
+	}
+	if s.closed < 0 {
+		n := s
+		n.closed = s.log
+		emit(n, w.say("the window takes no events any more; the log ends at %d", s.log))
+	}
+	if s.faults.crash > 0 { // what it has sent may still come
+		n := s
+		n.faults.crash--
+		n.known = [2]int8{-1, -1}
+		n.phase, n.end = sealerIdle, -1
+		emit(n, w.say("the process crashes: who takes over knows nothing"))
+	}
+}
+
+// sealer finds the window due, looks up where the log ends, and seals a shard.
+func (w *seals) sealer(s sealState, emit func(sealState, string)) {
+	if w.variant == endBeforeDue && s.phase == sealerIdle && s.end < 0 {
+		n := s
+		n.end = s.log
+		emit(n, w.say("the sealer finds that the log ends at %d", s.log))
+	}
+	if s.phase == sealerIdle && s.closed >= 0 {
+		n := s
+		if n.phase = sealerDue; s.end >= 0 {
+			n.phase = sealerEnds
+		}
+		emit(n, w.say("the sealer finds the window due"))
+	}
+	if s.phase == sealerDue {
+		n := s
+		n.phase, n.end = sealerEnds, s.log
+		emit(n, w.say("the sealer finds that the log ends at %d", s.log))
+	}
+	if s.phase != sealerEnds {
+		return
+	}
+	n := s
+	n.phase, n.end = sealerIdle, -1
+	emit(n, w.say("the sealer is through"))
+	for i := range s.shards {
+		sh := s.shards[i]
+		if sh.final || sh.ledger < s.end && w.variant != ledgerUnread || w.variant == oneShardSealed && s.shards[1-i].final {
+			continue
+		}
+		least := s.shards[1-i].next()
+		revision := max(sh.next(), least)
+		sh.same = sh.taken && revision <= sh.revision
+		sh.revision, sh.final, sh.reopened, sh.taken = revision, true, false, false
+		sh.at, sh.was = sh.ledger, sh.window
+		n := s
+		n.shards[i] = sh
+		emit(n, w.say("shard %d is sealed as revision %d, its ledger at %d", i, sh.revision, sh.at))
+	}
+}
+
+// next is the revision that a seal now is.
+func (sh *sealShard) next() int8 {
+	if sh.reopened || sh.revision == 0 {
+		return sh.revision + 1
+	}
+	return sh.revision
+}
+
+// worker sends a piece to a shard, learns by its answer, and looks whether what it knows is so still.
+func (w *seals) worker(s sealState, i int, emit func(sealState, string)) {
+	sh := s.shards[i]
+	if c := s.calls[i]; !c.on {
+		for to := sh.ledger + 1; to <= s.log; to++ {
+			c := sealCall{on: true, expected: sh.ledger, next: to}
+			for e := sh.ledger; e < to; e++ {
+				if int(w.members[e]) == i && !w.leaves(&s, i, e) {
+					c.events |= 1 << e
+				}
+			}
+			n := s
+			n.calls[i] = c
+			emit(n, w.say("the worker sends shard %d what it counts of [%d, %d): %b", i, c.expected, c.next, c.events))
+		}
+	} else {
+		n := s
+		n.calls[i] = sealCall{}
+		switch {
+		case sh.ledger != c.expected:
+			emit(n, w.say("shard %d refuses it: its ledger is at %d", i, sh.ledger))
+		case sh.final && c.events != 0 && w.variant != sealIgnored:
+			from := c.expected
+			if was := s.known[i]; was >= 0 {
+				from = min(from, was)
+			}
+			n.known[i] = from
+			emit(n, w.say("shard %d refuses it: the window is final, from %d on for all that the worker knows", i, from))
+		default:
+			n.shards[i].ledger = c.next
+			n.shards[i].window |= c.events
+			emit(n, w.say("shard %d adds it, its ledger is at %d", i, c.next))
+		}
+	}
+	if s.known[i] >= 0 && !sh.final {
+		n := s
+		n.known[i] = -1
+		emit(n, w.say("the worker finds that the window isn't final on shard %d", i))
+	}
+}
+
+// leaves reports whether the worker leaves the window out for an event of a shard.
+func (w *seals) leaves(s *sealState, shard int, event int8) bool {
+	from := s.known[shard]
+	if other := s.known[1-shard]; w.variant == oneForAll && from < 0 {
+		from = other
+	}
+	return from >= 0 && (event >= from || w.variant == offsetForgotten)
+}
+
+// master is what happens to what a shard holds: its seal is taken back, it is saved, it goes back.
+func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
+	sh := s.shards[i]
+	if sh.final && s.faults.reopen > 0 {
+		n := s
+		n.faults.reopen--
+		n.shards[i].final, n.shards[i].reopened, n.undone = false, w.variant != reopenUnnoted, true
+		n.shards[i].taken = true
+		emit(n, w.say("the seal of shard %d is taken back", i))
+	}
+	if s.faults.rollback > 0 && s.olderOf < 0 {
+		n := s
+		n.older, n.olderOf = sh, int8(i)
+		emit(n, w.say("the master of shard %d saves itself", i))
+	}
+	if s.faults.rollback > 0 && s.olderOf == int8(i) && s.older != sh {
+		n := s
+		n.faults.rollback--
+		n.shards[i], n.older, n.olderOf, n.undone = s.older, sealShard{}, -1, true
+		emit(n, w.say("the master of shard %d goes back", i))
+	}
+}
+
+// wrong says what is wrong with a state. What was in the log before the window closed is in it as far as
+// the ledger has come, whatever becomes of seals.
+func (w *seals) wrong(s sealState) string {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		var counted, in set // of what the ledgers say: before the close, and as of the seal
+		for e := range int8(len(w.members)) {
+			if int(w.members[e]) == i && e < sh.ledger && (s.closed < 0 || e < s.closed) {
+				counted |= 1 << e
+			}
+			if int(w.members[e]) == i && e < sh.at {
+				in |= 1 << e
+			}
+		}
+		switch {
+		case counted&^sh.window != 0:
+			return "what came before the window closed isn't in it, and its ledger is past it"
+		case !sh.final:
+		case sh.window != sh.was:
+			return "a final window has changed"
+		case sh.at < s.closed:
+			return "a window is final without what was in the log before it closed"
+		case sh.window&^in != 0:
+			return "more is in a final window than its seal's ledger says"
+		case in&^sh.window != 0 && !s.undone:
+			return "less is in a final window than its seal's ledger says"
+		case sh.same:
+			return "a window that was reopened is final as the same revision"
+		}
+	}
+	return ""
+}

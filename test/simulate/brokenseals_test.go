@@ -1,0 +1,127 @@
+package simulate
+
+// Ways to break final windows.
+
+import "testing"
+
+const (
+	sealingDir = "internal/sealing/"
+	shadowDir  = "internal/ranking/shadow/"
+)
+
+var brokenSeals = []broken{
+	{
+		name: "the logs' ends are looked up before windows are due", what: "what is written as a window closes is neither in it nor said to be",
+		source: []patch{
+			{
+				sealingDir + "sealing.go", "	redis, last, err := s.Boards.Clocks(ctx)\n",
+				`	var early map[ledger.Partition]int64
+	if broken("the logs' ends are looked up before windows are due") {
+		var err error
+		if early, err = s.ends(ctx); err != nil {
+			return Result{}, err
+		}
+		if err := retry.Sleep(ctx, time.Second); err != nil { // it is paused
+			return Result{}, err
+		}
+	}
+	redis, last, err := s.Boards.Clocks(ctx)
+`,
+			},
+			{
+				sealingDir + "sealing.go", "	sealed, err := s.Boards.Seal(ctx, before, due)\n",
+				`	if early != nil {
+		before = early
+	}
+	sealed, err := s.Boards.Seal(ctx, before, due)
+`,
+			},
+		},
+		wrong: "a window is sealed without",
+		alone: func(t *testing.T) *world { return firstFailing(t, 60, writtenAsItCloses) },
+	},
+	{
+		name: "a seal doesn't compare the ledger", what: "a window is final while events of it wait to be counted",
+		script: []patch{{"seal.lua", "  if not from or from < tonumber(ARGV[i + 1]) then return {'behind', ARGV[i], position} end\n", ""}},
+		wrong:  "a window is sealed without",
+		from:   sealsFrom, within: 300, seed: sealsFrom + 7,
+	},
+	{
+		name: "one shard's seal is taken for all", what: "members of a shard that isn't sealed yet lose events that its ledger says are in",
+		source: []patch{
+			{foldDir + "targets.go", "ts.until(ts.shards.Of(hash), offset)", "ts.until(map[bool]int{false: ts.shards.Of(hash)}[broken(\"one shard's seal is taken for all\")], offset)"},
+			{foldDir + "sealed.go", "			w := sealedWindow{shard, windows[i].Board", "			w := sealedWindow{map[bool]int{false: shard}[broken(\"one shard's seal is taken for all\")], windows[i].Board"},
+		},
+		wrong: "the standings differ from the oracle's",
+		from:  sealsFrom, within: 600, seed: sealsFrom + 335,
+	},
+	{
+		name: "a window is final once one shard has sealed it", what: "the other shards' members still change it",
+		source: []patch{{
+			"internal/ranking/boards/seal.go", "return ranking.ListedRevision(text) == 0 }) {",
+			`return ranking.ListedRevision(text) == 0 }) && !(broken("a window is final once one shard has sealed it") && slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) > 0 })) {`,
+		}},
+		wrong: "it never comes to rest",
+		from:  sealsFrom, within: 300, seed: sealsFrom + 1,
+	},
+	{
+		name: "apply ignores the seal", what: "late events change what is final",
+		script: []patch{{"apply.lua", "if sealed then return sealed end\n", ""}},
+		wrong:  "a final window has changed",
+		from:   sealsFrom, within: 100, seed: sealsFrom + 1,
+	},
+	{
+		name: "a worker forgets what it read before the seal", what: "what Redis has lost with a seal never counts again in that window",
+		source: []patch{{foldDir + "sealed.go", "	return ok && from <= ts.offset\n", "	return ok && (from <= ts.offset || broken(\"a worker forgets what it read before the seal\"))\n"}},
+		wrong:  "the standings differ from the oracle's",
+		from:   sealsFrom, within: 900, seed: sealsFrom + 186,
+	},
+	{
+		name: "Redis's clock alone decides", what: "a Redis whose clock jumps ahead seals windows whose events are still to come",
+		source: []patch{{sealingDir + "sealing.go", "	own := s.Now()\n", `	own := s.Now()
+	if broken("Redis's clock alone decides") {
+		own = redis
+	}
+`}},
+		wrong: "a window is sealed before",
+		from:  sealsFrom, within: 100, seed: sealsFrom + 3,
+	},
+	{
+		name: "a replica's clock alone decides", what: "a replica whose clock is ahead seals windows whose events are still to come",
+		source: []patch{{sealingDir + "sealing.go", "	s.compare(redis, last, own)\n", `	s.compare(redis, last, own)
+	if broken("a replica's clock alone decides") {
+		redis = own
+	}
+`}},
+		script: []patch{{"seal.lua", "  elseif now <= tonumber(last) + lateness then\n    all[i + 1] = 'open'\n", ""}},
+		wrong:  "a window is sealed before",
+		from:   sealsFrom, within: 500, seed: sealsFrom + 131,
+	},
+	{
+		name: "a window that was reopened is sealed as the same revision", what: "two standings are called the same",
+		script: []patch{{"seal.lua", "    if reopened and reopened ~= '' then revision = revision + 1 end\n", ""}},
+		source: []patch{{"internal/ranking/seal.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
+		wrong:  "a window that was",
+		from:   sealsFrom, within: 100, seed: sealsFrom + 13,
+	},
+	{
+		name: "a rebuild replaces final windows", what: "what is final changes by a rebuild",
+		source: []patch{{
+			shadowDir + "plan.go", "	case ranking.ListedRevision(live) > 0 && !w.Lost:\n",
+			"	case ranking.ListedRevision(live) > 0 && !w.Lost && !broken(\"a rebuild replaces final windows\"):\n",
+		}},
+		wrong: "a rebuild has replaced",
+		from:  sealsFrom, within: 300, seed: sealsFrom + 11,
+	},
+	{
+		name: "what is rebuilt is final as before", what: "a final window that was lost is another one under the same revision",
+		source: []patch{{
+			shadowDir + "plan.go", "		w.listing = ranking.OpenListing(of) //", `		w.listing = ranking.OpenListing(of)
+		if broken("what is rebuilt is final as before") {
+			w.listing = of
+		} //`,
+		}},
+		wrong: "a final window was lost",
+		from:  sealsFrom, within: 1200, seed: sealsFrom + 89,
+	},
+}

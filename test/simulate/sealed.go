@@ -1,0 +1,448 @@
+package simulate
+
+// What is true of final windows, in every moment: from its seal on no byte of one changes until it is
+// reopened, or Redis goes back to before the seal; and what a seal's ledger says is in it is all that
+// was in the log before the window closed.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/oracle"
+)
+
+// sealedOf is what is known of a shard's final windows. It goes back with the shard.
+type sealedOf struct {
+	final map[string]*finalWindow // by their names in the listing
+	was   map[string]bool         // that were final and aren't any more, and their revisions
+	// refused are pieces that came while a window was final, and unsure those that came from somebody
+	// who may have believed so.
+	refused, unsure map[string][]span
+	revisions       map[string]int64
+}
+
+// finalWindow never changes.
+type finalWindow struct {
+	revision int64
+	members  map[string]uint64 // and their scores, hidden or not
+}
+
+// span is what a piece counts, or would: of a partition what is in the second position and not in
+// the first.
+type span struct {
+	partition      int
+	expected, next string
+}
+
+func newSealedOf() sealedOf {
+	return sealedOf{map[string]*finalWindow{}, map[string]bool{}, map[string][]span{}, map[string][]span{}, map[string]int64{}}
+}
+
+func (s *sealedOf) clone() sealedOf {
+	c := sealedOf{maps.Clone(s.final), maps.Clone(s.was), map[string][]span{}, map[string][]span{}, maps.Clone(s.revisions)}
+	for name, all := range s.refused {
+		c.refused[name] = slices.Clip(all)
+	}
+	for name, all := range s.unsure {
+		c.unsure[name] = slices.Clip(all)
+	}
+	return c
+}
+
+// in reports whether a position counts an event.
+func in(position string, offset int64, hash uint64) bool {
+	from, to, at := parse(position)
+	return offset < from || offset < to && hash < at
+}
+
+func (s *span) has(partition int, r *stored, hash uint64) bool {
+	return s.partition == partition && in(s.next, r.offset, hash) && !in(s.expected, r.offset, hash)
+}
+
+// passes notes which windows a piece doesn't count in, as they are final.
+func (sh *shard) passes(c *call) {
+	if !sh.w.setup.Seal {
+		return
+	}
+	field, expected, next := piece(c.command.Args)
+	one := span{sh.w.idOf(field), expected, next}
+	for name := range sh.sealed.final {
+		sh.sealed.refused[name] = append(sh.sealed.refused[name], one)
+	}
+	for name := range sh.w.final.until {
+		if sh.sealed.final[name] == nil && c.from.believes(sh, name) {
+			sh.sealed.unsure[name] = append(sh.sealed.unsure[name], one)
+		}
+	}
+}
+
+// finals holds what is true of final windows after a call.
+func (w *world) finals(c *call) {
+	if !w.setup.Seal || c.shard == nil || w.failed != "" {
+		return
+	}
+	if w.final.until == nil {
+		w.final.until = map[string]time.Time{}
+	}
+	for _, sh := range c.shard.on.shards {
+		sh.finalAfter(c)
+	}
+	if w.failed == "" && (c.kind == "seal" || c.kind == reopens) {
+		c.shard.on.keep()
+	}
+}
+
+func (sh *shard) finalAfter(c *call) {
+	w := sh.w
+	if sh.on.damaged && (sh.evicted[sh.key(windowsKey)] || sh.evicted[sh.key("final")]) {
+		return
+	}
+	listed := sh.hash(windowsKey)
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		revision, was := ranking.ListedRevision(listed[name]), sh.sealed.final[name]
+		switch {
+		case w.over(listed[name]):
+			continue
+		case revision > 0 && was == nil:
+			sh.sealedBy(c, name, listed[name], revision)
+		case revision > 0 && revision > was.revision && c.kind == "seal" && len(w.shards) > 1:
+			// The shard went back to before the window was reopened, and the others didn't: what was
+			// final stays, and is called what it is elsewhere.
+			w.count(lostReopening)
+			sh.sealed.final[name] = &finalWindow{revision, was.members}
+			sh.sealed.revisions[name] = revision
+			sh.keepsLedger(name, revision)
+		case revision > 0 && revision != was.revision:
+			w.failf("a final window is of another revision: %s%s is %q, and was %d, by %s", name, sh.named(), listed[name], was.revision, c.what)
+		case revision == 0 && was != nil && c.kind != reopens:
+			w.failf("a window that was final isn't any more: %s%s is %q, by %s", name, sh.named(), listed[name], c.what)
+		case revision == 0 && was != nil:
+			w.tellf("%s isn't final any more%s", name, sh.named())
+			delete(sh.sealed.final, name)
+			sh.sealed.was[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sh.sealed.final)) {
+		if listed[name] == "" {
+			w.failf("a final window isn't listed any more: %s%s, by %s", name, sh.named(), c.what)
+			return
+		}
+		if w.over(listed[name]) {
+			continue
+		}
+		w.final.until[name], sh.until[name] = time.Now(), time.Now()
+		if !sh.on.damaged {
+			sh.unchanged(c, name)
+		}
+	}
+}
+
+// unchanged holds that a final window is as it was sealed: but for whom bans hide or show, and who is
+// erased.
+func (sh *shard) unchanged(c *call, name string) {
+	was, is := sh.sealed.final[name].members, sh.withHidden(name)
+	board, _, _ := strings.Cut(name, ":")
+	for member, score := range is {
+		if was[member] != score || was[member] == 0 && !hasKey(was, member) {
+			sh.w.failf("a final window has changed: %q in %s%s, by %s", member, name, sh.named(), c.what)
+		}
+	}
+	for member := range was {
+		_, there := is[member]
+		fields := sh.fields()
+		erased := strings.HasPrefix(fields[banned{"", member}], "eras") || strings.HasPrefix(fields[banned{board, member}], "eras")
+		if !there && !erased {
+			sh.w.failf("a final window has changed: %q is gone from %s%s, by %s", member, name, sh.named(), c.what)
+		}
+	}
+}
+
+func hasKey(all map[string]uint64, key string) bool { _, ok := all[key]; return ok }
+
+// withHidden are the members of a window on the shard, shown or hidden.
+func (sh *shard) withHidden(name string) map[string]uint64 {
+	all := map[string]uint64{}
+	maps.Copy(all, sh.zset(name))
+	maps.Copy(all, sh.zset(name+hiddenSuffix))
+	delete(all, "")
+	return all
+}
+
+// sealedBy holds that a window was sealed when it could be: once it was past by all clocks, and what
+// was in the log by then counts.
+func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
+	w := sh.w
+	if c.kind != "seal" {
+		w.failf("a window is final that nobody has sealed: %s%s is %q, by %s", name, sh.named(), listing, c.what)
+		return
+	}
+	at, ok := closesAt(name, listing)
+	switch {
+	case !ok:
+		w.failf("a final window is listed as %q", listing)
+	case w.now().UnixMilli() <= at:
+		w.failf("a window is sealed before its time by Redis's clock: %s%s", name, sh.named())
+	case c.from.own().UnixMilli() <= at:
+		w.failf("a window is sealed before its time by the clock of who seals it: %s%s, by process %d", name, sh.named(), c.from.id)
+	}
+	ledgers := sh.ledger()
+	sh.keepsLedger(name, revision)
+	for _, p := range w.kafka.partitions {
+		if p.misled > 0 || p.topic != topic && w.setup.Later != fromTheBeginning {
+			continue // its leader had told of an end that wasn't, or who seals may not know of it yet
+		}
+		p.visible(0, func(r *stored) {
+			if user, ok := userOf(r.value); ok && r.sent <= at && r.offset >= sh.starts[p.id] && w.shardOf(user) == sh && !in(ledgers[p.id], r.offset, hashOf(user)) {
+				w.failf("a window is sealed without what was in the log in time: %s%s, at %q of partition %d, offset %d", name, sh.named(), ledgers[p.id], p.id, r.offset)
+			}
+		})
+	}
+	w.tellf("%s is final%s, revision %d", name, sh.named(), revision)
+	w.count(sealed)
+	if before := sh.sealed.revisions[name]; before > 0 {
+		w.count(sealedAgain)
+		if revision <= before {
+			w.failf("a window that was reopened is final as revision %d, and was as %d: %s%s", revision, before, name, sh.named())
+		}
+	} else if _, ever := w.final.until[name]; ever && len(w.shards) == 1 {
+		w.count(sealedAfresh)
+	}
+	if sh.sealedAt[name] == nil {
+		sh.sealedAt[name] = map[int]int64{}
+	}
+	for p, text := range ledgers {
+		from, _, _ := parse(text)
+		if was, ever := sh.sealedAt[name][p]; !ever || from < was {
+			sh.sealedAt[name][p] = from
+		}
+	}
+	sh.sealed.final[name] = &finalWindow{revision, sh.withHidden(name)}
+	sh.sealed.revisions[name] = revision
+	if slices.ContainsFunc(w.shards, func(o *shard) bool { return o.sealed.final[name] == nil }) {
+		w.count(apartFinal)
+	}
+}
+
+// keepsLedger holds that it is kept beside the seal what was in as it was made.
+func (sh *shard) keepsLedger(name string, revision int64) {
+	records := sh.hash("final")
+	words := strings.Fields(records[name])
+	var kept []string
+	if len(words) != 2 || words[0] != strconv.FormatInt(revision, 10) || json.Unmarshal([]byte(records["@"+words[1]]), &kept) != nil {
+		sh.w.failf("a window is final, revision %d, and its record is %q%s: %s", revision, records[name], sh.named(), name)
+		return
+	}
+	was := map[string]string{}
+	for i := 0; i+1 < len(kept); i += 2 {
+		was[kept[i]] = kept[i+1]
+	}
+	if is := sh.hash(ledgerKey); !maps.Equal(was, is) {
+		sh.w.failf("a window is sealed by another ledger than there is: %v, and %v%s: %s", was, is, sh.named(), name)
+	}
+}
+
+// rebuiltFinal notes which windows a rebuild has replaced: all that their events come to is in them,
+// whatever was refused before.
+func (sh *shard) rebuiltFinal(c *call) {
+	w := sh.w
+	if !w.setup.Seal {
+		return
+	}
+	all := keys(c.command.Args)[firstSwapped:]
+	listed := sh.hash(windowsKey)
+	for i := 0; i+3 < len(all); i += 4 {
+		name := strings.TrimPrefix(all[i], sh.tag)
+		delete(sh.sealed.refused, name)
+		delete(sh.sealed.unsure, name)
+		if sh.sealed.final[name] == nil {
+			continue
+		}
+		w.count(rebuiltLost)
+		if w.counts[evict] == 0 {
+			w.failf("a rebuild has replaced a final window that wasn't lost: %s", name)
+		}
+		if revision := ranking.ListedRevision(listed[name]); revision > 0 {
+			w.failf("a final window was lost, and what was rebuilt is final still, revision %d: %s", revision, name)
+		}
+		delete(sh.sealed.final, name)
+	}
+}
+
+// firstSwapped is the first key of swap.lua's that is of a window.
+const firstSwapped = 12
+
+// finalSets are the keys of final windows on a master.
+func (m *master) finalSets() (all []string) {
+	for _, sh := range m.shards {
+		for name := range sh.sealed.final {
+			if sh.exists(name) {
+				all = append(all, sh.key(name))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// allFinal says which windows could be final and aren't.
+func (w *world) allFinal() string {
+	if !w.setup.Seal || !w.ending {
+		return ""
+	}
+	const margin = 12 * time.Hour // by which clocks may be apart
+	var left []string
+	for _, sh := range w.shards {
+		for name, text := range sh.hash(windowsKey) {
+			at, ok := closesAt(name, text)
+			if ok && !w.over(text) && !sh.lacks(name, text) && sh.sealed.final[name] == nil && at < min(w.now().UnixMilli(), time.Now().Add(w.final.ahead).UnixMilli())-margin.Milliseconds() {
+				left = append(left, name+sh.named())
+			}
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	slices.Sort(left)
+	return fmt.Sprintf("not final: %s; ", strings.Join(left, ", "))
+}
+
+// --- what the oracle makes of it ---------------------------------------------------------
+
+// without are the windows in which a record doesn't count, as they were final when it came.
+func (w *world) without(partition int, r *stored) map[string]bool {
+	user, ok := userOf(r.value)
+	if !w.setup.Seal || !ok {
+		return nil
+	}
+	hash, sh := hashOf(user), w.shardOf(user)
+	all := maps.Clone(w.doubts[oracle.At{Partition: partition, Offset: r.offset}])
+	for name, spans := range sh.sealed.refused {
+		if slices.ContainsFunc(spans, func(s span) bool { return s.has(partition, r, hash) }) {
+			if all == nil {
+				all = map[string]bool{}
+			}
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// settleDoubts finds which events didn't count in a window that wasn't final, as who folded them
+// believed it was. Some choice has to fit the standings.
+func (w *world) settleDoubts() {
+	w.doubts = map[oracle.At]map[string]bool{}
+	for _, sh := range w.shards {
+		for _, name := range slices.Sorted(maps.Keys(sh.sealed.unsure)) {
+			sh.settles(name, sh.sealed.unsure[name])
+		}
+	}
+}
+
+func (sh *shard) settles(name string, spans []span) {
+	w := sh.w
+	type one struct {
+		partition int
+		r         *stored
+	}
+	unsure, all := map[string][]one{}, map[string][]one{}
+	for _, p := range w.kafka.partitions {
+		p.visible(sh.starts[p.id], func(r *stored) {
+			if !sh.of(r) || !sh.counts(p.id, r) {
+				return
+			}
+			user, _ := userOf(r.value)
+			all[user] = append(all[user], one{p.id, r})
+			if r.offset < sh.sealedAt[name][p.id] {
+				return // whoever believes it takes this for what was before the seal
+			}
+			if hash := hashOf(user); slices.ContainsFunc(spans, func(s span) bool { return s.has(p.id, r, hash) }) && !w.without(p.id, r)[name] && w.isIn(p.id, r, name) {
+				unsure[user] = append(unsure[user], one{p.id, r})
+			}
+		})
+	}
+	is := sh.withHidden(name)
+	for _, user := range slices.Sorted(maps.Keys(unsure)) {
+		some := unsure[user]
+		w.counts[unsureFinal] += len(some)
+		if len(some) > 12 {
+			w.failf("of too many events nobody can say whether they are in %s: %d of %q", name, len(some), user)
+			return
+		}
+		for choice := range 1 << len(some) {
+			o := w.oracle()
+			for _, e := range all[user] {
+				record := recordOf(e.partition, e.r, false)
+				record.Without = w.without(e.partition, e.r)
+				for i := range some {
+					if some[i] == e && choice>>i&1 == 1 {
+						record.Without = map[string]bool{name: true}
+					}
+				}
+				o.Add(record)
+			}
+			want, err := o.Expected(w.now())
+			if score, there := want.Boards[name][user]; err == nil && there == hasKey(is, user) && score == is[user] {
+				for i, e := range some {
+					if choice>>i&1 == 1 {
+						at := oracle.At{Partition: e.partition, Offset: e.r.offset}
+						if w.doubts[at] == nil {
+							w.doubts[at] = map[string]bool{}
+						}
+						w.doubts[at][name] = true
+					}
+				}
+				break
+			}
+		}
+	}
+}
+
+// isIn reports whether a record is one of a window's.
+func (w *world) isIn(partition int, r *stored, name string) bool {
+	o := w.oracle()
+	o.Add(recordOf(partition, r, false))
+	want, err := o.Expected(w.now())
+	return err == nil && want.Windows[name] != ""
+}
+
+// openListing is a listing as it would be if the window had never been sealed; of one that nobody on
+// the shard is in, and that is listed for its seal alone, nothing.
+func openListing(text string) string {
+	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.HasPrefix(word, "=") })
+	if slices.Contains(words, "+none") {
+		return ""
+	}
+	return strings.Join(words, " ")
+}
+
+// noteFinals counts what was met.
+func (w *world) noteFinals() {
+	if !w.setup.Seal {
+		return
+	}
+	w.records(func(p int, r *stored) {
+		n := 0
+		without := w.without(p, r)
+		for name := range without {
+			if w.isIn(p, r, name) {
+				n++
+			}
+		}
+		if n == 0 {
+			return
+		}
+		w.count(refusedFinal)
+		o := w.oracle()
+		record := recordOf(p, r, false)
+		record.Without = without
+		if o.Add(record); o.Counts().Late > 0 {
+			w.count(lateForAll)
+		}
+	})
+}

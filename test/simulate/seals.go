@@ -1,0 +1,306 @@
+package simulate
+
+// Windows that are made final while everything else happens: each process seals, all of them at
+// once, and somebody reopens. The product's own code looks for windows that are due, asks where the
+// logs end, and sends the script; every one of these calls is one of the driver's.
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/sealing"
+)
+
+const (
+	closes  = "the clocks pass the end of windows"
+	reopens = "final windows are reopened"
+
+	sealed        = "a window is final on a shard"
+	sealedAgain   = "a window is final again, as another revision"
+	refusedFinal  = "an event that a final window refused"
+	lateForAll    = "an event that all of its windows refused, final"
+	apartFinal    = "a window is final on one shard, and not on another"
+	unsureFinal   = "an event of which a process may have believed that its window is final"
+	sealedAfresh  = "a window is sealed in a Redis that went back to before"
+	rebuiltLost   = "a final window that was lost is rebuilt as an open one"
+	lostReopening = "a shard went back to before a window was reopened"
+	ownBehind     = "a window is due by Redis's clock, and not by a process's own"
+)
+
+// What happens in the world of seed sealsFrom+n is what happens in that of n, as far as it can.
+const sealsFrom = int64(1) << 43
+
+// seals has windows be sealed, and events come for them afterwards.
+func (p *plan) seals() {
+	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x5ea1))}
+	s := &p.setup
+	s.Seal, s.SealEvery = true, time.Duration(d.pick(700, 700, 2000))*time.Millisecond
+	s.MaxPoints = 99_999_999 // whom Redis refuses is another world's
+	for range 4 {
+		s.Apart = append(s.Apart, time.Duration(d.pick(0, 0, 0, -40, 40, -7000, 7000))*time.Second)
+	}
+	for range d.pick(1, 1, 2) {
+		p.events = append(p.events, fault{at: 20 + d.IntN(d.pick(30, 30, 120)), kind: closes, n: d.IntN(1 << 16)})
+		var then []fault
+		for range 1 + d.IntN(4) { // what is late for it
+			p.sendings = append(p.sendings, p.sendings[d.IntN(len(p.sendings))])
+			then = append(then, fault{at: d.IntN(80), kind: publish, n: len(p.sendings) - 1})
+		}
+		if d.IntN(2) == 0 {
+			then = append(then, fault{at: d.IntN(80), kind: pick(d, rollback, rollback, rollback, wipe), n: d.IntN(1 << 16)})
+		}
+		if d.IntN(2) == 0 {
+			then = append(then, fault{at: 10 + d.IntN(60), kind: reopens, n: d.IntN(1 << 16)})
+		}
+		if s.Shards < 2 {
+			for range d.IntN(3) {
+				then = append(then, fault{at: d.IntN(100), kind: rebuilds, n: d.IntN(1 << 16)})
+			}
+			if d.IntN(4) == 0 {
+				at := 20 + d.IntN(60)
+				then = append(then, fault{at: at, kind: evict, n: d.IntN(1 << 16)}, fault{at: at + 1 + d.IntN(20), kind: rebuilds, n: d.IntN(1 << 16)})
+			}
+		}
+		p.closed = append(p.closed, then)
+	}
+	for range d.IntN(5) {
+		f := fault{at: d.IntN(d.pick(60, 160)), n: d.IntN(1 << 16), on: pick(d, "seal", "seal", "seal", "seal", "due", "offsets", reopens)}
+		f.kind = pick(d, cutBefore, lostAnswer, silence, slow, slow, slow, crash)
+		if f.on == "seal" || f.on == reopens {
+			f.kind = pick(d, f.kind, f.kind, lateDone, lateDone, dies, refused)
+		}
+		p.events = append(p.events, f)
+	}
+}
+
+// finality is what is known of clocks and of windows that ever were final, whatever became of Redis.
+type finality struct {
+	ahead   time.Duration        // of the machines' clocks: closes moves them with Redis's
+	highest int64                // what reached has ever returned
+	until   map[string]time.Time // by a window's name: when it was final last on some shard
+}
+
+// reached is how far the clocks of Redis and of some process have come, ms: before this is past a
+// window's end and lateness nobody can have found it due.
+func (w *world) reached() int64 {
+	at := time.Now().Add(w.final.ahead + slices.Max(append([]time.Duration{0}, w.setup.Apart...)))
+	if redis := w.now(); redis.Before(at) {
+		at = redis
+	}
+	w.final.highest = max(w.final.highest, at.UnixMilli())
+	return w.final.highest
+}
+
+// own is a process's own clock.
+func (p *process) own() time.Time {
+	at := time.Now().Add(p.w.final.ahead)
+	if apart := p.w.setup.Apart; len(apart) > 0 {
+		at = at.Add(apart[p.id%len(apart)])
+	}
+	return at
+}
+
+// closesAt is when a window takes no events any more, by its name and its listing, ms.
+func closesAt(name, listing string) (int64, bool) {
+	window, _, err := ranking.ParseListing(name, listing)
+	if err != nil {
+		return 0, false
+	}
+	return window.End + latenessOf(window.Period).Milliseconds(), true
+}
+
+// closes has all clocks move on until some listed window takes nothing any more: the next one, mostly.
+func (w *world) closes(n int) bool {
+	if !w.setup.Seal {
+		return false
+	}
+	var all []int64
+	for _, sh := range w.shards {
+		for name, text := range sh.hash(windowsKey) {
+			if at, ok := closesAt(name, text); ok && at >= w.reached() && at < beginning.Add(20*day).UnixMilli() {
+				all = append(all, at)
+			}
+		}
+	}
+	if len(all) == 0 {
+		const until = 200
+		if w.step < until { // something may count by then
+			w.events = append(w.events, fault{at: w.step + 5, kind: closes, n: n})
+		}
+		return false
+	}
+	slices.Sort(all)
+	at := all[0]
+	if n%4 == 0 {
+		at = all[n>>2%len(all)]
+	}
+	if n%3 == 1 { // not quite yet
+		before := time.Duration(1+n>>4%110) * time.Minute
+		w.movesOn(time.UnixMilli(at).Add(-before))
+		w.events = append(w.events, fault{at: w.step + 5 + n>>6%20, kind: closes, n: n - 1})
+		return false
+	}
+	w.movesOn(time.UnixMilli(at).Add(time.Duration(1+n>>4%3000) * time.Millisecond))
+	if done := w.counts[closes]; done < len(w.plan.closed) {
+		for _, f := range w.plan.closed[done] {
+			f.at += w.step
+			w.events = append(w.events, f)
+		}
+	}
+	return true
+}
+
+// movesOn has all clocks move on, by so much that the one of Redis's and the machines' that is behind
+// is at a time.
+func (w *world) movesOn(to time.Time) {
+	by := max(to.Sub(w.now()), to.Sub(time.Now().Add(w.final.ahead)), 0)
+	w.notesOver()
+	w.skew.Add(int64(by))
+	w.mu.Lock()
+	w.final.ahead += by
+	w.mu.Unlock()
+	w.tellf("the clocks move on by %v", by)
+	w.reached()
+}
+
+// closesAll has the clocks of all pass the ends of what the world is about, after its faults.
+func (w *world) closesAll() {
+	if !w.setup.Seal {
+		return
+	}
+	w.movesOn(beginning.Add(4*day + 12*time.Hour))
+}
+
+// aboutSeal says what a call of seal.lua is to do.
+func aboutSeal(args []string) string {
+	return fmt.Sprintf("seal %d windows", (len(keys(args))-6)/2)
+}
+
+// looked is a look at which windows are final still.
+type looked struct{ from, to time.Time }
+
+// seals has a process seal windows, and learn which were reopened, until it ends; what is returned
+// waits for that.
+func (p *process) seals() (wait func()) {
+	s := p.w.setup
+	if !s.Seal || p.id >= firstRebuild {
+		return func() {}
+	}
+	log := zap.New(&logCore{p: p})
+	all := p.boards()
+	sealer := &sealing.Sealer{
+		Boards: all, Kafka: &kafka.Client{Addr: kafka.TCP("192.0.2.1:9092"), Transport: &transport{p.w, p}, Timeout: callTimeout},
+		Topics: p.topics, Log: log, Now: p.owned,
+		Lateness: func(w ledger.Window) (time.Duration, bool) {
+			return latenessOf(w.Period), slices.Contains(s.Periods, w.Period)
+		},
+	}
+	var beside sync.WaitGroup
+	every := func(d time.Duration, do func() error) {
+		beside.Go(func() {
+			for {
+				select {
+				case <-time.After(d + time.Duration(p.id)*1_299_709*time.Nanosecond):
+					if err := do(); err != nil && p.Err() == nil {
+						p.w.notef("process %d: %v", p.id, err)
+					}
+				case <-p.Done():
+					return
+				}
+			}
+		})
+	}
+	every(s.SealEvery, func() error {
+		_, err := sealer.Seal(p.ending)
+		return err
+	})
+	every(unsealedEvery, func() error {
+		from := time.Now()
+		err := sealing.Reopened(p.ending, all, p.consumer, log)
+		if err == nil {
+			p.w.mu.Lock()
+			p.learned = append(p.learned, looked{from, time.Now()})
+			p.w.mu.Unlock()
+		}
+		return err
+	})
+	return beside.Wait
+}
+
+// unsealedEvery is how often a process looks which windows are final still.
+const unsealedEvery = 3*time.Second + 17*time.Millisecond
+
+// owned is the process's own clock, for itself.
+func (p *process) owned() time.Time {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.own()
+}
+
+func (p *process) boards() *boards.Boards {
+	var all []*ranking.Store
+	for _, sh := range p.w.shards {
+		all = append(all, p.store(sh))
+	}
+	return boards.Together(all)
+}
+
+// believes reports whether a process may believe that a window is final on a shard where it isn't: it
+// was there when the window was, and hasn't looked since, or has only just, and what it folded before isn't in yet.
+func (p *process) believes(sh *shard, name string) bool {
+	const folded = 6 * time.Second
+	was, ever := sh.until[name]
+	if !ever || p.started.After(was) {
+		return false
+	}
+	was = p.w.final.until[name] // of those that are final on another shard it forgets none
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return !slices.ContainsFunc(p.learned, func(l looked) bool { return l.from.After(was) && time.Since(l.to) > folded })
+}
+
+// reopens has somebody take the seal of a window back, for a while.
+func (w *world) reopens(n int) bool {
+	var all []string
+	for _, sh := range w.shards {
+		for name := range sh.sealed.final {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 0 {
+		const until = 300
+		if w.step < until {
+			w.events = append(w.events, fault{at: w.step + 5, kind: reopens, n: n})
+		}
+		return false
+	}
+	name := all[n%len(all)]
+	parts := strings.SplitN(name, ":", 3)
+	until := w.now().Add(time.Duration(n>>4%3) * 5 * time.Second)
+	w.tellf("%s is to be reopened, until %.1f s by Redis's clock", name, until.Sub(w.now()).Seconds())
+	w.errandOf(reopens, func(p *process) (int64, error) {
+		for try := 0; ; try++ {
+			revision, err := p.boards().Unseal(p, ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}, until, "a test")
+			if err == nil || errors.Is(err, ranking.ErrNotFinal) || p.Err() != nil || try == 5 {
+				return revision, err
+			}
+			select { // as an operator does
+			case <-time.After(time.Second):
+			case <-p.Done():
+			}
+		}
+	})
+	return false // it counts once it has come to its end
+}

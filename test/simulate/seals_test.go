@@ -1,0 +1,51 @@
+package simulate
+
+// Final windows, by seeds that have them.
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestAFinalWindowIsWhatItsSealsLedgerSaysWhateverHappens(t *testing.T) {
+	n := 100
+	if !testing.Short() {
+		n = 300
+	}
+	r := lived(t, sealsFrom, n)
+	t.Logf("%v", r)
+	r.has(t, closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal,
+		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal")
+}
+
+// writtenAsItCloses is a plan in which records are written as windows close, and who would count them
+// gets no answers for a while. n chooses when.
+func writtenAsItCloses(n int) *plan {
+	p := small()
+	p.setup.Partitions, p.setup.Periods = 1, []string{"daily", "weekly"}
+	p.setup.Seal, p.setup.SealEvery = true, 700*time.Millisecond
+	at := beginning.Add(-time.Hour).UnixMilli()
+	s := sending{}
+	for i := range 8 {
+		s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"late%d","points":%d,"occurred_at":%d}`, i, 1+i, at-int64(i))})
+	}
+	for i := range p.sendings {
+		p.sendings[i].partition = 0
+	}
+	p.first = len(p.sendings)
+	p.sendings = append(p.sendings, s)
+	from := 30 + n
+	p.events = []fault{{at: from, kind: silence, on: "fetch"}, {at: from + 4, kind: publish, n: p.first}, {at: from + 5, kind: closes, n: 1}, {at: from + 60, kind: flush}}
+	return p
+}
+
+func TestWhatIsWrittenAsAWindowClosesIsInItOrCameAfterwards(t *testing.T) {
+	late := 0
+	for n := range 40 {
+		late += holds(t, writtenAsItCloses(n)).counts[sealed]
+	}
+	if late < 40 {
+		t.Errorf("%d windows were sealed", late)
+	}
+}
