@@ -5,6 +5,7 @@ package reading
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/standings/standings/internal/archive/store"
@@ -20,7 +21,8 @@ type keptBoards struct {
 }
 
 // Archived are the boards and periods of which the archive has windows, by name; none where there is
-// no archive. Windows that Redis has, too, are among them. What it returns mustn't be changed.
+// no archive. Windows that Redis has, too, are among them, boards and periods that aren't configured
+// any more aren't: nobody can read those here. What it returns mustn't be changed.
 func (r *Reader) Archived(ctx context.Context) ([]store.Kept, error) {
 	a := r.archive
 	if a == nil {
@@ -40,6 +42,10 @@ func (r *Reader) Archived(ctx context.Context) ([]store.Kept, error) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(k store.Kept) bool {
+		_, err := r.Period(k.Board, k.Period)
+		return err != nil
+	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kept = keptBoards{time.Now(), all}

@@ -144,7 +144,7 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 		}
 		layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
 		v := View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}
-		if r.archive != nil && !b.Listed && b.Lost == "" {
+		if r.archive != nil && isPast(&b, t.Window) {
 			copied, err := r.fromArchive(ctx, t, &b, layout, from)
 			if err == nil {
 				v = copied
@@ -154,6 +154,13 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 		}
 		return r.named(ctx, all, v)
 	}
+}
+
+// isPast reports whether a window may be in the archive and isn't in Redis: never counted, or no
+// longer kept. Of one that isn't over there is a backup at most, which is looked for where Redis holds
+// nothing at all: that a board is quiet, or is being refilled, is Redis's to say.
+func isPast(b *ranking.Board, w periods.Window) bool {
+	return !b.Listed && b.Lost == "" && (b.Beside.Schema == "" || w.End <= b.Beside.Read().UnixMilli())
 }
 
 // mostTries is how often a read is done once more.

@@ -89,6 +89,11 @@ type trust struct {
 	Refilling bool `json:"refilling"`
 	// Final is true once nothing can change the window any more.
 	Final bool `json:"final"`
+	// Archived: it is the archive's copy of a window that Redis doesn't have, of this Revision, 0 of a
+	// backup, as of AsOf.
+	Archived bool    `json:"archived,omitempty"`
+	Revision *int64  `json:"revision,omitempty"`
+	AsOf     *string `json:"as_of,omitempty"`
 	// Lag is how many records don't count yet, as the consumers reported last; null where one
 	// hasn't.
 	Lag        *int64   `json:"lag"`
@@ -117,6 +122,9 @@ func trustOf(v *reading.View, reached *waited) trust {
 	}
 	if reached != nil {
 		t.Reached = new(reached.ok && v.Reached(reached.until))
+	}
+	if v.Archived {
+		t.Archived, t.Revision, t.AsOf = true, new(v.Revision), new(timeMS(v.AsOf.UnixMilli()))
 	}
 	if t.Ledger == nil {
 		t.Ledger = map[string]string{}
