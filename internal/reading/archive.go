@@ -174,3 +174,16 @@ func (a *archive) miss(name string) {
 	}
 	a.missing[name] = time.Now().Add(missingFor)
 }
+
+// ErrOtherCopy says that what is read page by page isn't the same any more: Redis has dropped the
+// window, or the archive has another copy of it.
+var ErrOtherCopy = errors.New("the window was dropped from Redis, or archived anew, while it was read: read it again")
+
+// SameCopy is ErrOtherCopy where two pages aren't of the same copy. Pages of a window in Redis are of
+// different moments, which is what they say.
+func SameCopy(a, b *View) error {
+	if a.Archived != b.Archived || a.Archived && (a.Revision != b.Revision || !a.AsOf.Equal(b.AsOf)) || a.Listed && !b.Listed {
+		return fmt.Errorf("%s %s %s: %w", b.Name, b.Window.Period, b.Window.Name, ErrOtherCopy)
+	}
+	return nil
+}
