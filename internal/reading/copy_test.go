@@ -30,6 +30,7 @@ func TestACopyAnswersAsRedisDid(t *testing.T) {
 }
 
 func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
+	t.Helper()
 	prefix := testenv.Prefix(t)
 	f := newFixture(t, prefix, of, kind)
 	empty := newFixture(t, prefix+"-empty", of, kind)

@@ -187,4 +187,7 @@ func openStore(t testing.TB, url string) *store.Store {
 	return s
 }
 
-func sqliteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "archive.db") }
+func sqliteURL(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+}
