@@ -53,6 +53,7 @@ const (
 	Refilling  State = "refilling"   // a Redis that was lost is being filled again
 	Behind     State = "behind"      // some events don't count yet
 	Incomplete State = "incomplete"  // events are missing for good
+	Backup     State = "backup"      // an archived copy of a window that took events still
 	NotCounted State = "not_counted" // there are no events
 	Whole      State = "whole"
 )
@@ -70,6 +71,10 @@ type Trust struct {
 	Final     bool `json:"final"` // no event can change the window any more
 	// Revision is how often the window has become final, from 1; 0 where it isn't.
 	Revision int64 `json:"revision"`
+	// Archived: Redis doesn't have the window, and this is the archive's copy of it, which was taken
+	// AsOf: of the final window, or, where Revision is 0, a backup.
+	Archived bool      `json:"archived"`
+	AsOf     time.Time `json:"as_of"`
 	// Lag is how many records don't count yet, and BehindMS how old the oldest of them was, in ms;
 	// nil where a consumer hasn't reported it.
 	Lag         *int64   `json:"lag"`
@@ -190,6 +195,8 @@ type Board struct {
 	Score   string   `json:"score"`  // how a member's events become a standing: sum, best or last
 	Fields  []Field  `json:"fields"` // most significant first; points alone by the default rule
 	Periods []Period `json:"periods"`
+	// Archived: Redis has none of its windows, and the archive has.
+	Archived bool `json:"archived"`
 }
 
 // Field is a field of a board's standings.
@@ -199,15 +206,17 @@ type Field struct {
 	Order string `json:"order"` // most or fewest: what is better
 }
 
-// Period is a period of a board, and how many of its windows are listed.
+// Period is a period of a board, and how many of its windows there are. First and Last are of all
+// of them.
 type Period struct {
-	Period  string `json:"period"`
-	Windows int64  `json:"windows"`
-	First   string `json:"first"`
-	Last    string `json:"last"`
+	Period          string `json:"period"`
+	Windows         int64  `json:"windows"`          // that Redis lists
+	ArchivedWindows int64  `json:"archived_windows"` // that the archive has: some may be in Redis, too
+	First           string `json:"first"`
+	Last            string `json:"last"`
 }
 
-// Windows are the windows of a board that hold somebody.
+// Windows are the windows of a board that hold somebody, and those in the archive.
 type Windows struct {
 	Board    string         `json:"board"`
 	Period   string         `json:"period"`
@@ -215,6 +224,8 @@ type Windows struct {
 	Current  string         `json:"current"`  // empty before the first
 	Previous string         `json:"previous"` // empty where there is none
 	Windows  []ListedWindow `json:"windows"`  // the latest first
+	// ArchiveUnavailable: the archive can't be read, and what is in it alone is missing.
+	ArchiveUnavailable bool `json:"archive_unavailable"`
 }
 
 // ListedWindow is one of them.
@@ -224,5 +235,6 @@ type ListedWindow struct {
 	End         time.Time `json:"end"` // exclusive
 	SecondsLeft int64     `json:"seconds_left"`
 	Current     bool      `json:"current"`
-	Members     *int64    `json:"members"` // nil where Redis has lost the window
+	Members     *int64    `json:"members"`  // nil where Redis has lost the window
+	Archived    bool      `json:"archived"` // Redis doesn't have it, and the archive does
 }

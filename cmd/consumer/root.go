@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/standings/standings/cmd/consumer/archive"
 	"github.com/standings/standings/cmd/consumer/ban"
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/cmd/consumer/check"
@@ -16,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/diff"
 	"github.com/standings/standings/cmd/consumer/drop"
 	"github.com/standings/standings/cmd/consumer/explain"
+	"github.com/standings/standings/cmd/consumer/export"
 	"github.com/standings/standings/cmd/consumer/healthcheck"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/rebuild"
@@ -45,6 +47,8 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		top.RankCommand(p),
 		explain.Command(p),
 		boards.Command(p),
+		export.Command(p),
+		archive.Command(p),
 		status.Command(p),
 		deadletters.Command(p),
 		ban.Command(p),

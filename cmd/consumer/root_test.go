@@ -20,10 +20,10 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 
 func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	for want, args := range map[string][]string{
-		`no command "confg"; did you mean "config"`: {"confg"},
-		`no command "zzz"; there are ban, bans, `:   {"zzz"},
-		"unknown flag: --loud":                      {"config", "--loud"},
-		"takes 0 arguments, not 1":                  {"config", "now"},
+		`no command "confg"; did you mean "config"`:  {"confg"},
+		`no command "zzz"; there are archive, ban, `: {"zzz"},
+		"unknown flag: --loud":                       {"config", "--loud"},
+		"takes 0 arguments, not 1":                   {"config", "now"},
 	} {
 		code, stdout, stderr := execute(t, nil, args...)
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {

@@ -50,7 +50,7 @@ func (r *Reader) Rows(ctx context.Context, t Target, p Page) (View, error) {
 			return all.After(ctx, t.Board, w, *p.After, p.Limit)
 		}
 		return all.Top(ctx, t.Board, w, p.Offset, p.Limit)
-	})
+	}, func(c *copied) error { return c.page(p) })
 }
 
 // Around reads a member's row and n above and below it, as many in all also where it is near an end
@@ -58,7 +58,7 @@ func (r *Reader) Rows(ctx context.Context, t Target, p Page) (View, error) {
 func (r *Reader) Around(ctx context.Context, t Target, member string, n int, ties bool) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties, Full: true}).Around(ctx, t.Board, w, member, n)
-	})
+	}, func(c *copied) error { return c.around(member, n, true, ties) })
 }
 
 // Neighbours reads a member's row and those of up to n above and below it. Of a member who isn't
@@ -66,21 +66,22 @@ func (r *Reader) Around(ctx context.Context, t Target, member string, n int, tie
 func (r *Reader) Neighbours(ctx context.Context, t Target, member string, n int) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.Around(ctx, t.Board, w, member, n)
-	})
+	}, func(c *copied) error { return c.around(member, n, false, false) })
 }
 
 // Beside reads a member's row, and that above it and below it.
 func (r *Reader) Beside(ctx context.Context, t Target, member string, ties bool) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties}).Around(ctx, t.Board, w, member, 1)
-	})
+	}, func(c *copied) error { return c.around(member, 1, false, ties) })
 }
 
-// Shadow reads a member's row as they see it who are banned: with the rank that they would have.
+// Shadow reads a member's row as they see it who are banned: with the rank that they would have. Of a
+// copy that is the row that was shown when it was taken.
 func (r *Reader) Shadow(ctx context.Context, t Target, member string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.RankOfHidden(ctx, t.Board, w, member)
-	})
+	}, func(c *copied) error { return c.members(false, member) })
 }
 
 // MostMembers is how many members can be looked up at a time.
@@ -91,7 +92,7 @@ const MostMembers = boards.MostMembers
 func (r *Reader) Members(ctx context.Context, t Target, ties bool, members ...string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties}).Rank(ctx, t.Board, w, members...)
-	})
+	}, func(c *copied) error { return c.members(ties, members...) })
 }
 
 // ErrRange says that nobody can have such points, or such fields.
@@ -114,7 +115,7 @@ func (r *Reader) Would(ctx context.Context, t Target, values []int64, n int) (Vi
 			return ranking.Board{}, err
 		}
 		return all.With(boards.Extra{Counts: []float64{low, high}, Full: true}).AroundScore(ctx, t.Board, w, low, n)
-	})
+	}, func(c *copied) error { return c.would(tuple, n) })
 }
 
 // bounds are those of the scores of points; points past the board's range are at its end.

@@ -5,6 +5,9 @@
 //	board, period, "current" ─▶ Target ─▶ View: rows, as of when, by which ledger, and whether
 //	                                      that is all there is
 //
+// A window that Redis doesn't list is read from the archive, where there is one: its newest copy, by
+// the same reads.
+//
 // Every read of a shard is one script call, in which the schema is compared; over several shards
 // each is read as of a moment of its own. A reshard that has switched over is followed.
 package reading
@@ -14,7 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/periods"
@@ -46,6 +51,8 @@ type Config struct {
 	Rule   func(board string) rules.Rule
 	Topics []string // by which how far the boards are is judged
 	Names  bool     // members have names
+	// Archive is what windows are read from that Redis doesn't list; nil: nothing.
+	Archive *Archive
 }
 
 // Reader reads boards. It is safe for concurrent use.
@@ -60,10 +67,13 @@ type Reader struct {
 	clock   clock
 	lines   health.Lines
 	catalog catalog
+	archive *archive
 }
 
 // New makes a reader. It doesn't talk to Redis.
-func New(c Config) *Reader { return &Reader{Config: c, boards: c.Boards} }
+func New(c Config) *Reader {
+	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive)}
+}
 
 // Boards are those that there are by now.
 func (r *Reader) Boards() *boards.Boards {
@@ -77,12 +87,21 @@ type View struct {
 	ranking.Board
 	health.Progress
 	Target Target
+	// Archived: it is the archive's copy of a window that Redis doesn't list, as of AsOf: of a final
+	// window by its Revision, or, where that is 0, a backup of one that took events then.
+	Archived bool
+	AsOf     time.Time
 
 	layout codec.TupleLayout
+	before *ranking.Standing // of a copy: the row above a page after a pivot
 }
 
-// SamePoints reports whether a score has the points, or the tuple, of a standing.
+// SamePoints reports whether a score, that of the pivot which the view was read after, has the
+// points, or the tuple, of a standing.
 func (v *View) SamePoints(score float64, st *ranking.Standing) bool {
+	if v.Archived {
+		return v.before != nil && v.before.Score == score && v.before.Points == st.Points && v.before.Tuple == st.Tuple
+	}
 	tuple := st.Tuple
 	if v.Fields.Len() == 0 {
 		tuple = codec.Tuple{st.Points}
@@ -93,8 +112,9 @@ func (v *View) SamePoints(score float64, st *ranking.Standing) bool {
 
 // read reads a window, once more where a reshard has moved the boards, or where the window that is
 // meant has changed since the clock was last seen. A prefix under which there is nothing is an
-// empty board: a consumer may just not have begun.
-func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, periods.Window) (ranking.Board, error)) (View, error) {
+// empty board: a consumer may just not have begun. What Redis doesn't list is read by from, of the
+// archive's copy.
+func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, periods.Window) (ranking.Board, error), from func(*copied) error) (View, error) {
 	for tries := 0; ; tries++ {
 		all := r.Boards()
 		b, err := do(all, t.Window)
@@ -122,22 +142,38 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 				continue
 			}
 		}
-		return r.view(ctx, all, t, b)
+		layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
+		v := View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}
+		if r.archive != nil && isPast(&b, t.Window) {
+			copied, err := r.fromArchive(ctx, t, &b, layout, from)
+			if err == nil {
+				v = copied
+			} else if !errors.Is(err, store.ErrNotFound) {
+				return View{}, err
+			}
+		}
+		return r.named(ctx, all, v)
 	}
+}
+
+// isPast reports whether a window may be in the archive and isn't in Redis: never counted, or no
+// longer kept. Of one that isn't over there is a backup at most, which is looked for where Redis holds
+// nothing at all: that a board is quiet, or is being refilled, is Redis's to say.
+func isPast(b *ranking.Board, w periods.Window) bool {
+	return !b.Listed && b.Lost == "" && (b.Beside.Schema == "" || w.End <= b.Beside.Read().UnixMilli())
 }
 
 // mostTries is how often a read is done once more.
 const mostTries = 3
 
-// view joins what was read with what its members are called.
-func (r *Reader) view(ctx context.Context, all *boards.Boards, t Target, b ranking.Board) (View, error) {
-	if r.Names && len(b.Standings) > 0 {
-		if err := all.Name(ctx, &b); err != nil {
+// named joins what was read with what its members are called.
+func (r *Reader) named(ctx context.Context, all *boards.Boards, v View) (View, error) {
+	if r.Names && len(v.Standings) > 0 {
+		if err := all.Name(ctx, &v.Board); err != nil {
 			return View{}, err
 		}
 	}
-	layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
-	return View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}, nil
+	return v, nil
 }
 
 // renumber follows a reshard, if nobody has since.

@@ -10,6 +10,7 @@ const (
 	Refilling  = "refilling"   // Redis was lost, and the log is being read again
 	Behind     = "behind"      // events aren't counted yet, or nobody counts them
 	Incomplete = "incomplete"  // events from before a time are missing for good
+	Backup     = "backup"      // a copy of a window that took events still: what came later isn't in it
 	NotCounted = "not_counted" // no event has come, or its retention is over
 	Whole      = "whole"
 )
@@ -25,6 +26,8 @@ func (v *View) State() string {
 		return Behind
 	case len(v.Incomplete) > 0:
 		return Incomplete
+	case v.Archived && v.Revision == 0:
+		return Backup
 	case !v.Listed:
 		return NotCounted
 	}
@@ -32,8 +35,8 @@ func (v *View) State() string {
 }
 
 // Complete reports whether no record that could be in the window is missing from the log that was
-// read: nothing of it was deleted before it could count.
-func (v *View) Complete() bool { return v.Lost == "" && len(v.Incomplete) == 0 }
+// read: nothing of it was deleted before it could count. Of a backup that isn't known.
+func (v *View) Complete() bool { return v.Lost == "" && len(v.Incomplete) == 0 && v.State() != Backup }
 
 // Stopped are the partitions whose events nobody counts.
 func (v *View) Stopped() []string {

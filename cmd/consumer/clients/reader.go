@@ -25,6 +25,7 @@ type Reader struct {
 	Calendar periods.Calendar
 
 	replicas *redisconn.Replicas // that are read; nil: masters are
+	archive  *Archive            // of windows that Redis doesn't have; nil: there is none
 }
 
 // OpenReader dials Redis, and asks it how many shards there are. Where that isn't answered, nor
@@ -52,7 +53,7 @@ func OpenAPIReader(ctx context.Context, cfg *config.Config, chosen func(rediscon
 }
 
 func openReader(ctx context.Context, cfg *config.Config, client redis.UniversalClient, replicas *redisconn.Replicas) (*Reader, error) {
-	r := &Reader{Client: client, replicas: replicas}
+	r := &Reader{Client: client, replicas: replicas, archive: NewArchive(cfg)}
 	var err error
 	if r.Calendar, err = cfg.Calendar(); err == nil {
 		r.Config = Numbered(ctx, cfg, client)
@@ -79,8 +80,12 @@ func (r *Reader) Renumber(ctx context.Context) error {
 	return nil
 }
 
+// Archive is the archive of windows that Redis doesn't have; nil where none is configured.
+func (r *Reader) Archive() *Archive { return r.archive }
+
 // Close closes the connections: nothing is in flight any more.
 func (r *Reader) Close() {
+	r.archive.Close()
 	if r.replicas != nil {
 		_ = r.replicas.Close()
 		return

@@ -12,12 +12,17 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
+// archiveReads is how much of the API's room reads of the archive may take, and as much those who wait
+// for it: the rest is for windows that Redis has, whatever becomes of the archive.
+const archiveReads = 4
+
 // NewReading reads boards as they are configured, by what a reader has.
 func NewReading(r *Reader) (*reading.Reader, error) {
 	cfg, client, all := r.Config, r.Client, r.Boards
 	c := reading.Config{
 		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
+		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context) (*boards.Boards, error) {
 			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 			if err != nil {

@@ -36,6 +36,16 @@ func BoardAndPeriod(p *cli.Program) cobra.CompletionFunc {
 	}
 }
 
+// BoardPeriodAndWindow completes the arguments BOARD PERIOD WINDOW.
+func BoardPeriodAndWindow(p *cli.Program) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 2 {
+			return listedWindows(c, p, args)
+		}
+		return BoardAndPeriod(p)(c, args, word)
+	}
+}
+
 // Board completes the argument BOARD.
 func Board(p *cli.Program) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

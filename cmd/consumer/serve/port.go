@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/api/page"
 	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/redisconn"
@@ -66,6 +67,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	if err != nil {
 		return nil, err
 	}
+	r.Archive().Say(func(err error) { sayArchive(err, log) })
 	if p.reader, err = clients.NewReading(r); err != nil {
 		r.Close()
 		return nil, err
@@ -99,6 +101,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		}
 	})
 	running.Go(func() { p.watchTokens(serving, log) })
+	running.Go(func() { openArchive(serving, r.Archive(), cfg.API.Timeout) })
 	p.close = func() {
 		handler.EndStreams()
 		stop()
@@ -132,6 +135,29 @@ func sayChoice(c redisconn.Choice, log *zap.Logger) {
 		log.Warn("the API reads from an old replica, as its master is away", append(fields, zap.Duration("age", c.Age), zap.String("why", c.Why))...)
 	default:
 		log.Warn("the API reads from a master, as no replica is good", append(fields, zap.String("why", c.Why))...)
+	}
+}
+
+// openArchive opens the archive before somebody asks for it, so that the log says at start whether
+// that works.
+func openArchive(ctx context.Context, a *clients.Archive, within time.Duration) {
+	if a == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_, _ = a.Open(ctx) // it has said why
+}
+
+// sayArchive logs once that past windows can't be read, and that they can again.
+func sayArchive(err error, log *zap.Logger) {
+	switch {
+	case err == nil:
+		log.Info("the archive can be read: past windows are served from it")
+	case errors.Is(err, store.ErrEmpty):
+		log.Info("the archive is empty: past windows are served from it once it has some")
+	default:
+		log.Warn("the archive can't be read; windows that Redis has are served all the same, and it is tried again", zap.Error(err))
 	}
 }
 

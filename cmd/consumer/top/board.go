@@ -5,6 +5,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
@@ -81,10 +82,13 @@ func (r *Reader) rank(ctx context.Context, t reading.Target, member string, arou
 	return r.shown(&v), r.explained(ctx, err)
 }
 
-// explained is an error of Redis's, in the words of the configuration.
+// explained is an error of Redis's, in the words of the configuration; one of the archive has its own.
 func (r *Reader) explained(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
+	}
+	if away, ok := errors.AsType[*reading.ArchiveError](err); ok {
+		return fmt.Errorf("Redis doesn't have the window, and whether the archive does isn't known: %w", away)
 	}
 	return clients.ExplainRedis(ctx, err, r.Config)
 }

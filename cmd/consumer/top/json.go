@@ -21,11 +21,14 @@ type report struct {
 	Members  int64  `json:"members"`
 	// Counted is false where nothing was ever counted, or the retention is over.
 	Counted bool `json:"counted"`
-	// State is lost, refilling, behind, incomplete, not_counted or whole: of those that apply
+	// State is lost, refilling, behind, incomplete, backup, not_counted or whole: of those that apply
 	// the first.
 	State string `json:"state"`
 	// Revision is that of a final window, which nothing changes any more.
-	Revision  *int64               `json:"revision"`
+	Revision *int64 `json:"revision"`
+	// Archived: it is the archive's copy of a window that Redis doesn't have, taken AsOf.
+	Archived  bool                 `json:"archived"`
+	AsOf      *string              `json:"as_of"`
 	Lost      *string              `json:"lost"`                 // board_lost, board_unlisted, ledger_lost, schema or shard_lost
 	LostShard *string              `json:"lost_shard,omitempty"` // of several shards the one that Lost is about
 	Refilling []refillingPartition `json:"refilling"`            // partitions that are read again after Redis was lost
@@ -77,6 +80,9 @@ func reportOf(b *board, zone string, shards bool) report {
 	}
 	if b.Revision > 0 {
 		r.Revision = new(b.Revision)
+	}
+	if b.Archived {
+		r.Archived, r.AsOf = true, new(units.TimeMS(b.AsOf.UnixMilli()))
 	}
 	if b.Lost != "" {
 		r.Lost = &b.Lost

@@ -110,6 +110,8 @@ func TestTopAsJSONKeepsItsFields(t *testing.T) {
   "counted": true,
   "state": "whole",
   "revision": null,
+  "archived": false,
+  "as_of": null,
   "lost": null,
   "refilling": [],
   "lag": 0,

@@ -52,7 +52,13 @@ func (b *board) lost() error {
 // notes are what a reader would otherwise take for granted.
 func (b *board) notes() []string {
 	var all []string
-	if b.Revision > 0 {
+	if b.Archived {
+		of := fmt.Sprintf("final, revision %d", b.Revision)
+		if b.Revision == 0 {
+			of = "a backup of a window that took events still: what came later isn't in it"
+		}
+		all = append(all, fmt.Sprintf("from the archive, as of %s: %s", units.TimeMS(b.AsOf.UnixMilli()), of))
+	} else if b.Revision > 0 {
 		all = append(all, fmt.Sprintf("final, revision %d: nothing changes it any more", b.Revision))
 	}
 	if len(b.Incomplete) > 0 {

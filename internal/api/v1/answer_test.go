@@ -109,8 +109,8 @@ func TestBoardsAndWindowsAreListed(t *testing.T) {
 	b := read[boardsList](f, "/v1/boards", "limit", "2")
 	require.Equal(t, "zoo", read[boardsList](f, "/v1/boards", "after", *b.Next).Boards[0].Board)
 	require.Equal(t, []boardAnswer{
-		{"arena", "best", []fieldAnswer{{"stage", 999, "most"}, {"revives", 99, "fewest"}}, []periodAnswer{{"weekly", 1, f.window.Name, f.window.Name}}},
-		{"global", "sum", []fieldAnswer{{"points", maxPoints, "most"}}, []periodAnswer{{"weekly", 1, f.window.Name, f.window.Name}}},
+		{"arena", "best", []fieldAnswer{{"stage", 999, "most"}, {"revives", 99, "fewest"}}, []periodAnswer{{Period: "weekly", Windows: 1, First: f.window.Name, Last: f.window.Name}}, false},
+		{"global", "sum", []fieldAnswer{{"points", maxPoints, "most"}}, []periodAnswer{{Period: "weekly", Windows: 1, First: f.window.Name, Last: f.window.Name}}, false},
 	}, b.Boards)
 	all := read[windowsAnswer](f, "/v1/boards/global/periods/weekly/windows")
 	require.Equal(t, f.window.Name, *all.Current)

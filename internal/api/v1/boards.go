@@ -4,9 +4,15 @@ package v1
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
-	"strings"
+	"sort"
+	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 )
@@ -18,6 +24,8 @@ type boardAnswer struct {
 	Score   string         `json:"score"`
 	Fields  []fieldAnswer  `json:"fields"` // of a board by the default rule points alone
 	Periods []periodAnswer `json:"periods"`
+	// Archived: Redis has none of its windows.
+	Archived bool `json:"archived,omitempty"`
 }
 
 type fieldAnswer struct {
@@ -28,15 +36,21 @@ type fieldAnswer struct {
 
 type periodAnswer struct {
 	Period string `json:"period"`
-	// Windows are how many are listed, by the first and last of which they go.
-	Windows int64  `json:"windows"`
-	First   string `json:"first"`
-	Last    string `json:"last"`
+	// Windows are how many Redis lists, Archived how many the archive has, of which some may be in
+	// Redis, too. First and Last are of all of them.
+	Windows  int64  `json:"windows"`
+	Archived int64  `json:"archived_windows,omitempty"`
+	First    string `json:"first"`
+	Last     string `json:"last"`
+
+	first, last int64 // when they start, Unix ms
 }
 
 type boardsList struct {
 	Boards []boardAnswer `json:"boards"`
 	Next   *string       `json:"next"` // what after takes; null where there are no more
+	// NoArchive: the archive can't be read, so that what is in it alone is missing.
+	NoArchive bool `json:"archive_unavailable,omitempty"`
 }
 
 const (
@@ -54,32 +68,64 @@ func (a *api) listBoards(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := q.query.Get("after")
-	from, found := slices.BinarySearchFunc(all, after, func(w boards.Listed, after string) int { return strings.Compare(w.Board, after) })
-	for found && from < len(all) && all[from].Board == after {
-		from++
-	}
 	body := boardsList{Boards: []boardAnswer{}}
-	for from < len(all) {
-		to := from
-		for to < len(all) && all[to].Board == all[from].Board {
-			to++
+	var past []store.Kept
+	body.NoArchive, err = a.ofArchive(q, func(ctx context.Context) (err error) {
+		past, err = a.Reader.Archived(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	after := q.query.Get("after")
+	all, past = from(all, after, listedBoard), from(past, after, keptBoard)
+	for len(all) > 0 || len(past) > 0 {
+		var name string
+		switch {
+		case len(all) == 0:
+			name = past[0].Board
+		case len(past) == 0:
+			name = all[0].Board
+		default:
+			name = min(all[0].Board, past[0].Board)
 		}
 		if len(body.Boards) == int(limit) {
 			next := body.Boards[limit-1].Board
 			body.Next = &next
 			break
 		}
-		body.Boards = append(body.Boards, a.board(all[from:to]))
-		from = to
+		rest, restPast := from(all, name, listedBoard), from(past, name, keptBoard)
+		body.Boards = append(body.Boards, a.board(name, all[:len(all)-len(rest)], past[:len(past)-len(restPast)]))
+		all, past = rest, restPast
 	}
 	return &answer{body: &body, tagged: true}, nil
 }
 
-// board is one by its listed windows.
-func (a *api) board(all []boards.Listed) boardAnswer {
-	rule := a.Reader.Rule(all[0].Board)
-	b := boardAnswer{Board: all[0].Board, Score: string(rule.Score), Periods: []periodAnswer{}}
+func listedBoard(w *boards.Listed) string { return w.Board }
+func keptBoard(k *store.Kept) string      { return k.Board }
+
+// from is what comes after a board, of what is sorted by boards.
+func from[T any](all []T, after string, board func(*T) string) []T {
+	return all[sort.Search(len(all), func(i int) bool { return board(&all[i]) > after }):]
+}
+
+// ofArchive reads a list of the archive's. Where that can't be read, the list is without it, and says
+// so: half of the time that a request has is how long it may take.
+func (a *api) ofArchive(q *request, read func(context.Context) error) (away bool, err error) {
+	ctx, cancel := context.WithTimeout(q.ctx, a.Timeout/2)
+	defer cancel()
+	err = read(ctx)
+	if _, ok := errors.AsType[*reading.ArchiveError](err); ok {
+		a.log.Warn("a list lacks what is in the archive", zap.Error(err))
+		return true, nil
+	}
+	return false, err
+}
+
+// board is one by its windows that Redis lists, and by what the archive has.
+func (a *api) board(name string, all []boards.Listed, past []store.Kept) boardAnswer {
+	rule := a.Reader.Rule(name)
+	b := boardAnswer{Board: name, Score: string(rule.Score), Periods: []periodAnswer{}, Archived: len(all) == 0}
 	for _, f := range rule.Fields.List() {
 		order := "most"
 		if f.Fewest {
@@ -88,11 +134,27 @@ func (a *api) board(all []boards.Listed) boardAnswer {
 		b.Fields = append(b.Fields, fieldAnswer{f.Name, f.Max, order})
 	}
 	for i := range all {
-		if n := len(b.Periods); n == 0 || b.Periods[n-1].Period != all[i].Period {
-			b.Periods = append(b.Periods, periodAnswer{Period: all[i].Period, First: all[i].Name})
+		w := &all[i]
+		if n := len(b.Periods); n == 0 || b.Periods[n-1].Period != w.Period {
+			b.Periods = append(b.Periods, periodAnswer{Period: w.Period, First: w.Name, first: w.Start})
 		}
 		p := &b.Periods[len(b.Periods)-1]
-		p.Windows, p.Last = p.Windows+1, all[i].Name
+		p.Windows, p.Last, p.last = p.Windows+1, w.Name, w.Start
+	}
+	for _, k := range past {
+		i := slices.IndexFunc(b.Periods, func(p periodAnswer) bool { return p.Period == k.Period })
+		if i < 0 {
+			i = len(b.Periods)
+			b.Periods = append(b.Periods, periodAnswer{Period: k.Period, First: k.First, first: k.Starts.UnixMilli(), Last: k.Last, last: k.LastStart.UnixMilli()})
+		}
+		p := &b.Periods[i]
+		p.Archived = k.Windows
+		if k.Starts.UnixMilli() < p.first {
+			p.First = k.First
+		}
+		if k.LastStart.UnixMilli() > p.last {
+			p.Last = k.Last
+		}
 	}
 	return b
 }
@@ -104,7 +166,10 @@ type listedWindow struct {
 	End         string `json:"end"`
 	SecondsLeft int64  `json:"seconds_left"`
 	Current     bool   `json:"current"`
-	Members     *int64 `json:"members"` // null where Redis has lost the window
+	Members     *int64 `json:"members"`            // null where Redis has lost the window
+	Archived    bool   `json:"archived,omitempty"` // Redis doesn't have it, and the archive does
+
+	start int64
 }
 
 type windowsAnswer struct {
@@ -114,6 +179,8 @@ type windowsAnswer struct {
 	Current  *string        `json:"current"`  // null before the first
 	Previous *string        `json:"previous"` // null where there is none
 	Windows  []listedWindow `json:"windows"`  // the latest first
+	// NoArchive: the archive can't be read, so that what is in it alone is missing.
+	NoArchive bool `json:"archive_unavailable,omitempty"`
 }
 
 // listWindows is GET …/windows.
@@ -144,24 +211,63 @@ func (a *api) listWindows(q *request) (*answer, error) {
 			*named.to = &t.Window.Name
 		}
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(w boards.Listed) bool { return w.Period != period })
-	slices.SortFunc(some, func(a, b boards.Listed) int { return cmp.Compare(b.Start, a.Start) })
-	some = some[:min(len(some), int(limit))]
+	live := slices.DeleteFunc(slices.Clone(all), func(w boards.Listed) bool { return w.Period != period })
+	slices.SortFunc(live, func(a, b boards.Listed) int { return cmp.Compare(b.Start, a.Start) })
+	some := live[:min(len(live), int(limit))]
 	members, err := a.Reader.Boards().MembersOf(q.ctx, some)
 	if err != nil {
 		return nil, err
 	}
 	for i, w := range some {
-		l := listedWindow{
-			Window: w.Name, Start: timeMS(w.Start), End: timeMS(w.End), Current: body.Current != nil && *body.Current == w.Name,
-			SecondsLeft: max(0, (w.End-now.UnixMilli()+999)/1000),
-		}
+		l := listedWindow{Window: w.Name, start: w.Start, End: timeMS(w.End), SecondsLeft: secondsLeft(now, w.End)}
 		if members[i] > 0 { // Redis keeps no empty sorted set
 			l.Members = &members[i]
 		}
 		body.Windows = append(body.Windows, l)
 	}
+	if err := a.addArchived(q, &body, live, int(limit), now); err != nil {
+		return nil, err
+	}
+	for i := range body.Windows {
+		l := &body.Windows[i]
+		l.Start, l.Current = timeMS(l.start), body.Current != nil && *body.Current == l.Window
+	}
 	return &answer{body: &body}, nil
+}
+
+// secondsLeft is how long a window lasts still.
+func secondsLeft(now time.Time, end int64) int64 {
+	return max(0, (end-now.UnixMilli()+999)/1000)
+}
+
+// addArchived adds the windows that the archive has and Redis doesn't: the latest of both are in what
+// is shown.
+func (a *api) addArchived(q *request, body *windowsAnswer, live []boards.Listed, limit int, now time.Time) error {
+	var past []store.Window
+	var err error
+	body.NoArchive, err = a.ofArchive(q, func(ctx context.Context) (err error) {
+		past, err = a.Reader.ArchivedWindows(ctx, body.Board, body.Period, store.Place{}, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(live))
+	for _, w := range live {
+		known[w.Name] = true
+	}
+	for i := range past {
+		w := &past[i]
+		if known[w.Name] {
+			continue
+		}
+		body.Windows = append(body.Windows, listedWindow{
+			Window: w.Name, start: w.Start.UnixMilli(), End: timeMS(w.End.UnixMilli()), SecondsLeft: secondsLeft(now, w.End.UnixMilli()), Members: &w.Members, Archived: true,
+		})
+	}
+	slices.SortStableFunc(body.Windows, func(a, b listedWindow) int { return cmp.Compare(b.start, a.start) })
+	body.Windows = body.Windows[:min(len(body.Windows), limit)]
+	return nil
 }
 
 // windowOnly is a window without rows.

@@ -47,6 +47,9 @@ func tagOf(v *reading.View, reached *bool) string {
 		d.number(n)
 	}
 	d.flag(v.Listed)
+	if d.flag(v.Archived); v.Archived {
+		d.number(v.AsOf.UnixMilli())
+	}
 	if d.flag(reached != nil); reached != nil {
 		d.flag(*reached)
 	}

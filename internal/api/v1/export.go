@@ -7,11 +7,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/standings/standings/internal/reading"
@@ -21,14 +18,6 @@ const (
 	exportPage  = 1000
 	exportPause = 30 * time.Second // that a client may take for a page
 )
-
-// exportEnd is the last line of an export as NDJSON: one that lacks it was cut off.
-type exportEnd struct {
-	End    bool         `json:"end"`
-	Rows   int64        `json:"rows"`
-	Window windowAnswer `json:"window"`
-	Trust  trust        `json:"trust"` // of the last page
-}
 
 // exportWindow is GET …/export.
 func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
@@ -52,22 +41,19 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	keeping, revision := a.keeping(q, &v), v.Revision
 	w.Header().Set("Cache-Control", cmp.Or(keeping, "no-store"))
 	out := bufio.NewWriter(w)
-	var lines exporter = &ndjson{json.NewEncoder(out)}
+	lines := NewLines(out, format, false)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if format == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
-		lines = &csvLines{csv.NewWriter(out)}
 	}
 	control, n := http.NewResponseController(w), int64(0)
-	if err := lines.begin(&v); err != nil {
+	if err := lines.Begin(&v); err != nil {
 		return err
 	}
 	for {
 		_ = control.SetWriteDeadline(time.Now().Add(exportPause)) // where there is none there is no limit
-		for i := range v.Standings {
-			if err := lines.row(&v, i); err != nil {
-				return err
-			}
+		if err := lines.Rows(&v); err != nil {
+			return err
 		}
 		n += int64(len(v.Standings))
 		if len(v.Standings) < exportPage {
@@ -77,14 +63,18 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		if err := out.Flush(); err != nil {
 			return err
 		}
+		of := v
 		if v, err = a.page(q, t, reading.Page{Limit: exportPage, After: &after}); err != nil {
 			return err
 		}
 		if keeping != "" && v.Revision != revision { // what has been sent so far may be kept, unless it is cut off
 			return fmt.Errorf("export %s %s %s: its seal was taken back meanwhile", v.Name, v.Window.Period, v.Window.Name)
 		}
+		if err := reading.SameCopy(&of, &v); err != nil {
+			return err
+		}
 	}
-	if err := lines.end(&v, n); err != nil {
+	if err := lines.End(&v, n); err != nil {
 		return err
 	}
 	return out.Flush()
@@ -95,56 +85,4 @@ func (a *api) page(q *request, t reading.Target, p reading.Page) (reading.View, 
 	ctx, cancel := context.WithTimeout(q.ctx, a.Timeout)
 	defer cancel()
 	return a.Reader.Rows(ctx, t, p)
-}
-
-type exporter interface {
-	begin(v *reading.View) error
-	row(v *reading.View, i int) error
-	end(v *reading.View, rows int64) error
-}
-
-type ndjson struct{ *json.Encoder }
-
-func (n *ndjson) begin(*reading.View) error {
-	n.SetEscapeHTML(false)
-	return nil
-}
-
-func (n *ndjson) row(v *reading.View, i int) error {
-	s := row(v, &v.Standings[i], ordinal, 0)
-	return n.Encode(&s)
-}
-
-func (n *ndjson) end(v *reading.View, rows int64) error {
-	return n.Encode(&exportEnd{true, rows, windowOf(v), trustOf(v, nil)})
-}
-
-type csvLines struct{ *csv.Writer }
-
-func (c *csvLines) begin(v *reading.View) error {
-	head := []string{"rank", "member", "name"}
-	if v.Fields.Len() == 0 {
-		head = append(head, "points")
-	}
-	for _, f := range v.Fields.List() {
-		head = append(head, f.Name)
-	}
-	return c.Write(append(head, "reached_at"))
-}
-
-func (c *csvLines) row(v *reading.View, i int) error {
-	st := &v.Standings[i]
-	line := []string{strconv.FormatInt(st.Rank, 10), st.Member, st.Name}
-	if v.Fields.Len() == 0 {
-		line = append(line, strconv.FormatInt(st.Points, 10))
-	}
-	for f := range v.Fields.Len() {
-		line = append(line, strconv.FormatInt(st.Tuple[f], 10))
-	}
-	return c.Write(append(line, timeMS(st.ReachedAt.UnixMilli())))
-}
-
-func (c *csvLines) end(*reading.View, int64) error {
-	c.Flush()
-	return c.Error()
 }

@@ -46,6 +46,7 @@ const (
 	unavailable  = "unavailable"
 	noBans       = "bans-unavailable"
 	tooSlow      = "too-slow"
+	noArchive    = "archive-unavailable"
 )
 
 var titles = map[string]struct {
@@ -65,6 +66,7 @@ var titles = map[string]struct {
 	unavailable:  {http.StatusServiceUnavailable, "Redis can't be read"},
 	noBans:       {http.StatusServiceUnavailable, "The bans topic can't be read or written"},
 	tooSlow:      {http.StatusGatewayTimeout, "Redis was too slow"},
+	noArchive:    {http.StatusServiceUnavailable, "The archive can't be read"},
 }
 
 // problemf is a problem of a kind.
@@ -96,6 +98,8 @@ const mostThere = 10
 func problemOf(err error) *problem {
 	var p *problem
 	var missing *reading.NotFoundError
+	var away *reading.ArchiveError
+	var other *reading.OtherRuleError
 	switch {
 	case errors.As(err, &p):
 		return p
@@ -103,6 +107,12 @@ func problemOf(err error) *problem {
 		p := problemf(notFound, "%s", missing.Error())
 		p.Parameter, p.There = missing.What, missing.There[:min(mostThere, len(missing.There))]
 		return p
+	case errors.As(err, &other):
+		return problemf(badRequest, "%s: this can't be asked of that window", other.Error())
+	case errors.Is(err, reading.ErrArchiveBusy):
+		return problemf(noArchive, "Redis doesn't have the window, and the archive has as many readers as it may have").later()
+	case errors.As(err, &away):
+		return problemf(noArchive, "Redis doesn't have the window, and the archive can't be read; the server's log says why").later()
 	case errors.Is(err, context.DeadlineExceeded):
 		return problemf(tooSlow, "Redis didn't answer in time").later()
 	}

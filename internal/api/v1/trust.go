@@ -91,6 +91,10 @@ type trust struct {
 	Final bool `json:"final"`
 	// Revision is how often it has become final: a reopening takes it back, and the next is one more.
 	Revision int64 `json:"revision,omitempty"`
+	// Archived: it is the archive's copy of a window that Redis doesn't have, taken AsOf: of the final
+	// window, or, without a revision, a backup.
+	Archived bool    `json:"archived,omitempty"`
+	AsOf     *string `json:"as_of,omitempty"`
 	// Lag is how many records don't count yet, as the consumers reported last; null where one
 	// hasn't.
 	Lag        *int64   `json:"lag"`
@@ -119,6 +123,9 @@ func trustOf(v *reading.View, reached *waited) trust {
 	}
 	if reached != nil {
 		t.Reached = new(reached.ok && v.Reached(reached.until))
+	}
+	if v.Archived {
+		t.Archived, t.AsOf = true, new(timeMS(v.AsOf.UnixMilli()))
 	}
 	if t.Ledger == nil {
 		t.Ledger = map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -36,7 +37,14 @@ type watchedReader struct {
 	// What was read last: of a row that is the same the text is, too.
 	standings []ranking.Standing
 	rows      []live.Row
+
+	// A past window doesn't change, or hardly: the archive isn't asked for it each time.
+	past  live.State
+	until time.Time
 }
+
+// pastFor is how long what was read of a past window is shown.
+const pastFor = 5 * time.Second
 
 // changeWindow is what may change of a window while it is shown.
 type changeWindow struct {
@@ -53,6 +61,9 @@ func (r *watchedReader) read(ctx context.Context) (state live.State, err error) 
 			err = problemf(internal, "the server has failed; its log says how")
 		}
 	}()
+	if time.Now().Before(r.until) {
+		return r.past, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	t, err := r.Reader.Target(ctx, r.of.board, r.of.period, r.of.window)
@@ -66,7 +77,10 @@ func (r *watchedReader) read(ctx context.Context) (state live.State, err error) 
 	if p := lostProblem(&v); p != nil {
 		return state, p
 	}
-	return r.state(&v)
+	if state, err = r.state(&v); err == nil && v.Archived {
+		r.past, r.until = state, time.Now().Add(pastFor)
+	}
+	return state, err
 }
 
 func (r *watchedReader) view(ctx context.Context, t reading.Target) (reading.View, error) {

@@ -38,17 +38,21 @@ const Known = 1
 var (
 	// ErrSchemaOlder: the leader has to migrate it first.
 	ErrSchemaOlder = errors.New("its schema is older than this program's, and the leader hasn't migrated it yet")
+	// ErrEmpty is ErrSchemaOlder of an empty database: no copy is in it.
+	ErrEmpty = fmt.Errorf("it is empty: %w", ErrSchemaOlder)
 	// ErrSchemaNewer: this program is too old for it.
 	ErrSchemaNewer = errors.New("its schema is newer than this program's: run the version of standings that migrated it, or a later one")
 )
 
 // Check says whether the schema is the one that this program knows: nil, ErrSchemaOlder (which is
-// also that of an empty database) or ErrSchemaNewer. It writes nothing.
+// also that of an empty database, by ErrEmpty) or ErrSchemaNewer. It writes nothing.
 func (s *Store) Check(ctx context.Context) error {
 	version, err := s.version(ctx)
 	switch {
 	case err != nil:
 		return s.fail(err, "read the schema's version")
+	case version == 0:
+		return s.fail(ErrEmpty, "schema 0")
 	case version < Known:
 		return s.fail(ErrSchemaOlder, fmt.Sprintf("schema %d, not %d", version, Known))
 	case version > Known:

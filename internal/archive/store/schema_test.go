@@ -11,7 +11,7 @@ import (
 func TestOnlyTheSchemaThatThisProgramKnowsIsUsed(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		s := open(t, url)
-		require.ErrorIs(t, s.Check(t.Context()), ErrSchemaOlder)
+		require.ErrorIs(t, s.Check(t.Context()), ErrEmpty)
 		require.ErrorIs(t, s.Check(t.Context()), ErrSchemaOlder, "to check changes nothing")
 		require.NoError(t, s.Migrate(t.Context()))
 		require.NoError(t, s.Check(t.Context()))

@@ -88,11 +88,14 @@ export function trust(t) {
       return ['warn', 'Catching up', (t.lag > 0 ? plural(t.lag, 'event') + ' still ' + (t.lag === 1 ? 'waits' : 'wait') + ' to be counted' + old + '.' : 'Some events don’t count yet.') + nobody]
     case 'incomplete':
       return ['warn', 'Incomplete', 'Some events of this window were gone before they could be counted. Points may be missing for good.' + nobody]
+    case 'backup':
+      return ['warn', 'A backup', 'This is how the board was on ' + moment(t.as_of) + '. What came later isn’t in it.']
     case 'not_counted':
       return ['calm', 'Nothing counted', 'No event has come for this window, or it is too old to be kept.']
     case 'lost':
       return ['bad', 'Lost', 'Redis has lost this board. It has to be rebuilt from the log.']
     case 'whole':
+      if (t.archived) return ['good', 'Final', 'From the archive: nothing can change this window any more.']
       return t.final ? ['good', 'Final', 'All events count, and nothing can change this window any more.'] :
         ['good', 'Whole and current', 'Nothing is missing, and new events count as they come.' + nobody]
   }

@@ -1,0 +1,176 @@
+package archive
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
+
+func TestTheReportsAreDocumented(t *testing.T) {
+	clitest.Documented(t, "archive list", listReport{})
+	clitest.Documented(t, "archive verify", verifyReport{})
+}
+
+// world is a final window in Redis, of 2,500 members in three shards, and its copy.
+type world struct {
+	*clitest.Standings
+	path   string
+	window periods.Window
+}
+
+const week = "2100-W10"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Standings: clitest.StandingsIn(t, 3, 0), path: filepath.Join(t.TempDir(), "archive.db")}
+	w.Environ = append(w.Environ, "STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL=sqlite:"+w.path)
+	var members []ledger.Member
+	for i := range 2500 {
+		members = append(members, clitest.Member(fmt.Sprint("m", i), int64(i/2), "2100-03-09T08:15:30.123Z"))
+	}
+	for from := 0; from < len(members); from += 500 {
+		w.AddTo(t, week, "global", members[from:from+500]...)
+	}
+	var err error
+	w.window, err = w.Reader.Calendar.Named(periods.Weekly, week)
+	require.NoError(t, err)
+	for _, s := range w.Shards { // as its seal does
+		name := "global:weekly:" + week
+		text, err := w.Reader.Client.HGet(t.Context(), s.Keys().Windows(), name).Result()
+		require.NoError(t, err)
+		at := strings.LastIndexByte(text, ' ')
+		sealed := text[:at] + " =1" + text[at:]
+		require.EqualValues(t, 1, ranking.ListedRevision(sealed), sealed)
+		require.NoError(t, w.Reader.Client.HSet(t.Context(), s.Keys().Windows(), name, sealed).Err())
+	}
+	b, err := w.Reader.Boards.Top(t.Context(), "global", w.window, 0, 5000)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.Revision)
+	var rows []store.Row
+	for _, st := range b.Standings {
+		r := store.Row{Rank: st.Rank, Member: st.Member, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+		r.Tuple[0] = st.Points
+		rows = append(rows, r)
+	}
+	s, err := store.Open(t.Context(), "sqlite:"+w.path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.Migrate(t.Context()))
+	for _, revision := range []int64{0, 1} {
+		copied := store.Window{
+			Board: "global", Period: "weekly", Name: week, Start: time.UnixMilli(w.window.Start), End: time.UnixMilli(w.window.End), Revision: revision,
+			AsOf: time.UnixMilli(w.window.End), Zone: "UTC", Tick: b.Tick, Ledger: b.Beside.Ledger, Members: b.Members,
+		}
+		if revision == 0 {
+			copied.Name = "2100-W11"
+		} else {
+			copied.SealedAt = copied.AsOf
+		}
+		writing, err := s.Begin(t.Context(), store.Fence{Token: 1, Owner: "tests"}, copied)
+		require.NoError(t, err)
+		require.NoError(t, writing.Append(t.Context(), rows))
+		require.NoError(t, writing.Finish(t.Context()))
+	}
+	return w
+}
+
+func (w *world) verify(t *testing.T, args ...string) (code int, r verifyReport, stderr string) {
+	t.Helper()
+	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, append([]string{"archive", "verify", "--json"}, args...)...)
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r), "code %d: %s%s", code, stdout, stderr)
+	return code, r, stderr
+}
+
+func TestACopyThatIsWhatRedisShowsIsVerified(t *testing.T) {
+	w := newWorld(t)
+	code, r, stderr := w.verify(t)
+	require.Equal(t, 0, code, stderr)
+	require.EqualValues(t, 2, r.Verified)
+	require.Zero(t, r.Differ)
+	require.Equal(t, same, r.Copies[0].Redis)
+	require.Equal(t, notAsked, r.Copies[1].Redis, "the backup")
+
+	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "archive", "list")
+	require.Equal(t, 0, code, stderr)
+	require.Regexp(t, `global  weekly  2100-W10  1 .* 2,500\nglobal  weekly  2100-W11  backup .* 2,500\n\n2 copies\n`, stdout)
+	code, stdout, _ = clitest.Execute(t, Command, w.Environ, "archive", "list", "--board", "eu")
+	require.Equal(t, 0, code)
+	require.Equal(t, "The archive has no such window.\n", stdout)
+	code, _, stderr = clitest.Execute(t, Command, w.Environ, "archive", "verify", "global", "weekly", "2099-W01")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "the archive has no copy of global weekly 2099-W01")
+
+	// Who is banned by now isn't a difference.
+	require.NoError(t, ranking.BanEach(t.Context(), w.Shards, ranking.Ban{Board: "global", Member: "m1200"}, (*ranking.Store).Ban))
+	code, r, stderr = w.verify(t, "global", "weekly", week)
+	require.Equal(t, 0, code, stderr)
+	require.EqualValues(t, 1, r.Verified)
+	require.EqualValues(t, 1, r.Copies[0].Hidden)
+	require.Equal(t, same, r.Copies[0].Redis)
+}
+
+func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
+	w := newWorld(t)
+	name := "global:weekly:" + week
+	for _, s := range w.Shards {
+		keys := s.Keys()
+		require.NoError(t, w.Reader.Client.ZRem(t.Context(), keys.Listed(name), "m2499").Err())
+		if n, err := w.Reader.Client.ZScore(t.Context(), keys.Listed(name), "m100").Result(); err == nil {
+			require.NoError(t, w.Reader.Client.ZIncrBy(t.Context(), keys.Listed(name), 5-float64(int64(n)), "m100").Err())
+		}
+	}
+	code, r, stderr := w.verify(t)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "1 of 2 copies differ")
+	c := r.Copies[0]
+	require.Equal(t, differs, c.Redis)
+	require.Nil(t, c.Stored)
+	require.EqualValues(t, 3, c.Different, "who is gone, and m100, where they were and where they are")
+	require.Equal(t, difference{"m2499", new(int64(1)), nil}, c.Differences[0])
+	require.Equal(t, "m100", c.Differences[1].Member)
+
+	code, stdout, _ := clitest.Execute(t, Command, w.Environ, "archive", "verify")
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "m2499: rank 1 in the archive, no such row in Redis")
+}
+
+func TestRowsThatHaveChangedInTheArchiveAreFound(t *testing.T) {
+	w := newWorld(t)
+	db, err := sql.Open("sqlite", "file:"+w.path)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `UPDATE standings SET points = points + 1 WHERE rank = 2000`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	code, r, _ := w.verify(t)
+	require.Equal(t, 1, code)
+	require.EqualValues(t, 2, r.Differ)
+	require.Contains(t, *r.Copies[1].Stored, "with checksum")
+}
+
+func TestAnArchiveHasToBeConfigured(t *testing.T) {
+	for _, command := range []string{"list", "verify"} {
+		code, _, stderr := clitest.Execute(t, Command, nil, "archive", command)
+		require.Equal(t, 2, code)
+		require.Contains(t, stderr, "archive.url isn't set")
+	}
+	environ := []string{"STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL=sqlite:" + filepath.Join(t.TempDir(), "a.db")}
+	code, stdout, stderr := clitest.Execute(t, Command, environ, "archive", "list")
+	require.Equal(t, 0, code, stderr)
+	require.True(t, strings.HasPrefix(stdout, "The archive has no such window"), stdout)
+}

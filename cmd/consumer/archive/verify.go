@@ -1,0 +1,169 @@
+package archive
+
+// verify at work.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// verifyReport is the JSON of verify; docs/json.md has its fields.
+type verifyReport struct {
+	Verified int64          `json:"verified"` // copies
+	Differ   int64          `json:"differ"`   // of them
+	Copies   []verifiedCopy `json:"copies"`
+}
+
+type verifiedCopy struct {
+	Board    string `json:"board"`
+	Period   string `json:"period"`
+	Window   string `json:"window"`
+	Revision *int64 `json:"revision"` // null: a backup
+	Members  int64  `json:"members"`
+	// Stored is why what is stored isn't what was written; null where it is.
+	Stored *string `json:"stored"`
+	// Redis is same, differs, absent, other_revision, lost or not_compared.
+	Redis       string       `json:"redis"`
+	Hidden      int64        `json:"hidden"` // members who were banned since
+	Different   int64        `json:"different"`
+	Differences []difference `json:"differences"` // the first of them
+}
+
+func (v *verifiedCopy) wrong() bool { return v.Stored != nil || v.Redis == differs }
+
+func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) error {
+	l, err := p.Configuration()
+	if err != nil {
+		return err
+	}
+	s, err := open(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		defer func() { _ = s.Close() }() // it was only read
+	}
+	r, err := clients.OpenReader(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	found := verifyReport{Copies: []verifiedCopy{}}
+	var done atomic.Int64
+	var shown *terminal.Progress
+	if _, ok := terminal.Width(p.Stderr); ok {
+		shown = terminal.ShowProgress(p.Stderr, "verifying", "copies", 0, done.Load)
+	}
+	err = each(ctx, s, f, 0, func(w *store.Window) error {
+		v, err := verifyCopy(ctx, s, r, w)
+		if errors.Is(err, store.ErrGone) {
+			return nil // a backup was replaced meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		done.Add(1)
+		if found.Verified++; v.wrong() {
+			found.Differ++
+		}
+		found.Copies = append(found.Copies, v)
+		return nil
+	})
+	if shown != nil {
+		shown.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	if f.Name != "" && found.Verified == 0 {
+		return fmt.Errorf("the archive has no copy of %s %s %s", f.Board, f.Period, f.Name)
+	}
+	if asJSON {
+		err = cli.WriteJSON(p.Stdout, &found)
+	} else {
+		err = terminal.Write(p.Stdout, found.text())
+	}
+	if err == nil && found.Differ > 0 {
+		err = fmt.Errorf("%s of %s differ", units.Thousands(found.Differ), copies(found.Verified))
+	}
+	return err
+}
+
+// verifyCopy verifies one. What can't be read is an error, also where it is damaged.
+func verifyCopy(ctx context.Context, s *store.Store, r *clients.Reader, w *store.Window) (verifiedCopy, error) {
+	v := verifiedCopy{Board: w.Board, Period: w.Period, Window: w.Name, Members: w.Members, Redis: notAsked, Differences: []difference{}}
+	if w.Final() {
+		v.Revision = &w.Revision
+	}
+	err := s.Verify(ctx, w.ID)
+	if errors.Is(err, store.ErrDiffers) {
+		v.Stored = new(err.Error())
+	} else if err != nil {
+		return v, err
+	}
+	if _, kept := r.Boards.Layout(w.Board, periodOf(w)); !w.Final() || !kept {
+		return v, nil
+	}
+	c, err := compare(ctx, s, r.Boards, w)
+	if schema, ok := errors.AsType[*ranking.SchemaError](err); ok && schema.Found == "" {
+		c, err = comparison{is: absent}, nil // Redis holds nothing
+	}
+	if err != nil {
+		if errors.Is(err, store.ErrGone) {
+			return v, err
+		}
+		return v, clients.ExplainRedis(ctx, err, r.Config)
+	}
+	v.Redis, v.Hidden, v.Different = c.is, c.hidden, c.different
+	v.Differences = append(v.Differences, c.first...)
+	return v, nil
+}
+
+func (r *verifyReport) text() string {
+	var text strings.Builder
+	for i := range r.Copies {
+		v := &r.Copies[i]
+		if !v.wrong() {
+			continue
+		}
+		fmt.Fprintf(&text, "%s %s %s", terminal.Plain(v.Board), terminal.Plain(v.Period), terminal.Plain(v.Window))
+		if v.Revision != nil {
+			fmt.Fprintf(&text, ", revision %d", *v.Revision)
+		}
+		if v.Stored != nil {
+			text.WriteString(": what is stored isn't what was written: " + terminal.Plain(*v.Stored))
+		}
+		if v.Redis == differs {
+			fmt.Fprintf(&text, ": %s in which Redis differs", units.Plural(v.Different, "row"))
+		}
+		text.WriteString("\n")
+		for _, d := range v.Differences {
+			fmt.Fprintf(&text, "  %s: %s in the archive, %s in Redis\n", terminal.Plain(d.Member), rankText(d.Archive), rankText(d.Redis))
+		}
+	}
+	compared := int64(0)
+	for i := range r.Copies {
+		if r.Copies[i].Redis == same || r.Copies[i].Redis == differs {
+			compared++
+		}
+	}
+	fmt.Fprintf(&text, "%s verified, %s of them compared with Redis; %s differ\n", copies(r.Verified), units.Thousands(compared), units.Thousands(r.Differ))
+	return text.String()
+}
+
+func rankText(rank *int64) string {
+	if rank == nil {
+		return "no such row"
+	}
+	return "rank " + units.Thousands(*rank)
+}

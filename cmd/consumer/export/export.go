@@ -1,0 +1,212 @@
+package export
+
+// The export at work: page after page, so that its memory doesn't grow with a window.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/reading"
+)
+
+// rowsAtOnce is how many rows are read at a time.
+const rowsAtOnce = 1000
+
+// exporter exports.
+type exporter struct {
+	*options
+	reader  *reading.Reader
+	lines   v1.Lines
+	windows int64
+	rows    atomic.Int64
+}
+
+func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options) (err error) {
+	if o.output != "" {
+		if _, err := os.Lstat(o.output); err == nil {
+			return cli.Usagef("--output %s exists already: name another file, or remove it", o.output)
+		}
+	}
+	r, err := clients.OpenReader(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	e := &exporter{options: o}
+	if e.reader, err = clients.NewReading(r); err != nil {
+		return err
+	}
+	out, finish, err := writeTo(p.Stdout, o.output)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = finish(err); err == nil && o.output != "" {
+			fmt.Fprintf(p.Stderr, "exported %s of %s to %s\n", units.Plural(e.rows.Load(), "row"), units.Plural(e.windows, "window"), o.output)
+		}
+	}()
+	e.lines = v1.NewLines(out, o.format, o.window == "")
+	if _, ok := terminal.Width(p.Stderr); ok {
+		if _, both := terminal.Width(p.Stdout); !both || o.output != "" {
+			shown := terminal.ShowProgress(p.Stderr, "exporting", "rows", 0, e.rows.Load)
+			defer shown.Stop()
+		}
+	}
+	if err := e.export(ctx); err != nil {
+		if _, ok := errors.AsType[*reading.NotFoundError](err); ok {
+			return cli.Usagef("%w", err)
+		}
+		var away *reading.ArchiveError
+		if !errors.As(err, &away) && !errors.Is(err, errShown) && !errors.Is(err, reading.ErrOtherCopy) {
+			err = clients.ExplainRedis(ctx, err, cfg)
+		}
+		return fmt.Errorf("%w; the export isn't complete", err)
+	}
+	return nil
+}
+
+// errShown marks what was found out here, and needs no words of Redis's.
+var errShown = errors.New("not exported")
+
+func (e *exporter) export(ctx context.Context) error {
+	if e.window != "" {
+		v, err := e.one(ctx, e.board, e.period, e.window)
+		if err == nil && !v.Listed {
+			err = fmt.Errorf("%w: nothing has been counted in the board %s %s %s, and the archive doesn't have it", errShown, e.board, e.period, v.Window.Name)
+		}
+		return err
+	}
+	live, err := e.reader.Listed(ctx, e.board)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(live))
+	for i := range live {
+		w := &live[i]
+		if e.period != "" && w.Period != e.period {
+			continue
+		}
+		if _, err := e.reader.Period(w.Board, w.Period); err != nil {
+			continue // it isn't configured any more
+		}
+		known[w.Listing()] = true
+		// Its retention may end meanwhile: then it is the archive's, or nothing.
+		if _, err := e.one(ctx, w.Board, w.Period, w.Name); err != nil {
+			return err
+		}
+	}
+	if err := e.archived(ctx, known); err != nil {
+		return err
+	}
+	if e.windows == 0 && !e.all {
+		return fmt.Errorf("%w: the board %s has no such window, in Redis or the archive", errShown, e.board)
+	}
+	return e.lines.Done(e.windows, e.rows.Load())
+}
+
+// archived exports what the archive alone has.
+func (e *exporter) archived(ctx context.Context, known map[string]bool) error {
+	for at := (store.Place{}); ; {
+		some, err := e.reader.ArchivedWindows(ctx, e.board, e.period, at, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			w := &some[i]
+			at = w.Place()
+			if known[w.Board+":"+w.Period+":"+w.Name] {
+				continue
+			}
+			if _, err := e.reader.Period(w.Board, w.Period); err != nil {
+				continue
+			}
+			if _, err := e.one(ctx, w.Board, w.Period, w.Name); err != nil {
+				return err
+			}
+		}
+		if len(some) < rowsAtOnce {
+			return nil
+		}
+	}
+}
+
+// one exports a window. One that isn't there is not begun.
+func (e *exporter) one(ctx context.Context, board, period, window string) (v reading.View, err error) {
+	t, err := e.reader.Target(ctx, board, period, window)
+	if err != nil {
+		return v, err
+	}
+	if v, err = e.reader.Rows(ctx, t, reading.Page{Limit: rowsAtOnce}); err != nil || !v.Listed && v.Lost == "" {
+		return v, err
+	}
+	t = v.Target
+	t.Named = v.Window.Name // also once another one is the current one
+	var n int64
+	if err := e.lines.Begin(&v); err != nil {
+		return v, err
+	}
+	for {
+		if v.Lost != "" {
+			return v, fmt.Errorf("%w: Redis has lost the board %s %s %s (%s): consumer top says what to do", errShown, v.Name, period, v.Window.Name, v.Lost)
+		}
+		if err := e.lines.Rows(&v); err != nil {
+			return v, fmt.Errorf("%w: write the rows: %w", errShown, err)
+		}
+		n += int64(len(v.Standings))
+		e.rows.Add(int64(len(v.Standings)))
+		if len(v.Standings) < rowsAtOnce {
+			break
+		}
+		of, after := v, v.Standings[rowsAtOnce-1].Pivot()
+		if v, err = e.reader.Rows(ctx, t, reading.Page{Limit: rowsAtOnce, After: &after}); err != nil {
+			return v, err
+		}
+		if err := reading.SameCopy(&of, &v); err != nil {
+			return v, err
+		}
+	}
+	e.windows++
+	return v, e.lines.End(&v, n)
+}
+
+// writeTo is what is written to, and finish ends that with the error that it went by: without one a
+// file gets its name, else it is removed.
+func writeTo(stdout io.Writer, output string) (w io.Writer, finish func(error) error, err error) {
+	if output == "" {
+		to := bufio.NewWriterSize(stdout, 64*units.KiB)
+		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+"-*")
+	if err != nil {
+		return nil, nil, cli.Usagef("--output: %w", err)
+	}
+	to := bufio.NewWriterSize(file, 64*units.KiB)
+	return to, func(err error) error {
+		if err == nil {
+			err = to.Flush()
+		}
+		if err == nil {
+			err = file.Sync() // what has its name is on the disk
+		}
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			return os.Rename(file.Name(), output)
+		}
+		return errors.Join(err, os.Remove(file.Name()))
+	}, nil
+}

@@ -1,0 +1,154 @@
+package reading
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/testenv"
+)
+
+// archived is a reader whose archive is opened by open, with a board in Redis.
+func archived(t *testing.T, open func(context.Context) (*store.Store, error), timeout time.Duration, reads int) (*Reader, *fixture) {
+	t.Helper()
+	f := newFixture(t, testenv.Prefix(t), 1, codec.Readable)
+	f.config.Archive = &Archive{Open: open, Timeout: timeout, Reads: reads}
+	f.put(t, "global", []member{{"a", 1, codec.Tuple{7}}})
+	return New(f.config), f
+}
+
+func TestWindowsThatRedisHasNeverTouchTheArchive(t *testing.T) {
+	r, f := archived(t, func(context.Context) (*store.Store, error) {
+		t.Error("the archive was asked")
+		return nil, errors.New("away")
+	}, time.Minute, 4)
+	v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, v.Standings, 1)
+	// Nor does the window that hasn't ended, of a board on which nothing has happened yet.
+	now, err := periods.Calendar{}.At(periods.Weekly, time.Now().UnixMilli())
+	require.NoError(t, err)
+	quiet := f.target("quiet")
+	quiet.Window, quiet.Named = now, now.Name
+	v, err = r.Rows(t.Context(), quiet, Page{Limit: 10})
+	require.NoError(t, err)
+	require.False(t, v.Listed)
+}
+
+func TestAnArchiveThatIsAwayIsAnErrorOfPastWindowsAlone(t *testing.T) {
+	away := errors.New("connection refused")
+	r, f := archived(t, func(context.Context) (*store.Store, error) { return nil, away }, time.Minute, 4)
+	_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
+	var said *ArchiveError
+	require.ErrorAs(t, err, &said)
+	require.ErrorIs(t, err, away)
+	_, err = r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+	require.NoError(t, err)
+}
+
+// A slow archive takes its own readers' time, as much as they have, and then nobody's for a moment.
+func TestASlowArchiveIsWaitedForByFewAndNotForLong(t *testing.T) {
+	var opened atomic.Int64
+	inside := make(chan struct{}, 100)
+	r, f := archived(t, func(ctx context.Context) (*store.Store, error) {
+		opened.Add(1)
+		inside <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, 2*time.Second, 1)
+	began := time.Now()
+	first, second := make(chan error, 1), make(chan error, 1)
+	read := func(to chan error) {
+		_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
+		to <- err
+	}
+	go read(first)
+	<-inside
+	go read(second) // it waits
+	require.Eventually(t, func() bool { r.archive.mu.Lock(); defer r.archive.mu.Unlock(); return r.archive.inside == 2 }, time.Second, time.Millisecond)
+	_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
+	require.ErrorIs(t, err, ErrArchiveBusy, "a third is refused at once")
+	_, err = r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+	require.NoError(t, err, "who reads what Redis has isn't held up")
+	require.Less(t, time.Since(began), time.Second)
+	require.ErrorIs(t, <-first, errSlow)
+	require.Error(t, <-second)
+	was := opened.Load()
+	began = time.Now()
+	_, err = r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
+	require.ErrorIs(t, err, errSlow, "it isn't asked for a moment")
+	require.Less(t, time.Since(began), 500*time.Millisecond)
+	require.Equal(t, was, opened.Load())
+}
+
+func TestAWindowThatIsNowhereIsLookedForOnceAMoment(t *testing.T) {
+	s := openStore(t, sqliteURL(t))
+	var asked atomic.Int64
+	r, f := archived(t, func(context.Context) (*store.Store, error) { asked.Add(1); return s, nil }, time.Minute, 4)
+	for range 50 {
+		v, err := r.Rows(t.Context(), f.target("nowhere"), Page{Limit: 10})
+		require.NoError(t, err)
+		require.False(t, v.Listed)
+	}
+	require.LessOrEqual(t, asked.Load(), int64(5))
+	// A copy that is made then is found once that moment is over.
+	f.put(t, "nowhere", []member{{"a", 1, codec.Tuple{7}}})
+	f.copyTo(t, s, "nowhere", 1)
+	f.remove(t, "nowhere")
+	require.Eventually(t, func() bool {
+		v, err := r.Rows(t.Context(), f.target("nowhere"), Page{Limit: 10})
+		return err == nil && v.Archived && len(v.Standings) == 1
+	}, 10*missingFor, 50*time.Millisecond)
+}
+
+func TestTheNewestCopyIsReadAndABackupSaysThatItIsOne(t *testing.T) {
+	s := openStore(t, sqliteURL(t))
+	r, f := archived(t, func(context.Context) (*store.Store, error) { return s, nil }, time.Minute, 4)
+	for revision, points := range []int64{5, 6, 7} {
+		f.put(t, "global", []member{{"a", 1, codec.Tuple{points}}})
+		f.copyTo(t, s, "global", int64(revision))
+		f.remove(t, "global")
+		v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+		require.NoError(t, err)
+		require.EqualValues(t, revision, v.Revision)
+		require.Equal(t, points, v.Standings[0].Points)
+		require.Equal(t, map[bool]string{true: Backup, false: Whole}[revision == 0], v.State())
+		require.Equal(t, revision > 0, v.Complete())
+	}
+	// It was reopened, and takes events again: Redis has it.
+	f.put(t, "global", []member{{"a", 1, codec.Tuple{8}}})
+	v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+	require.NoError(t, err)
+	require.False(t, v.Archived)
+	require.EqualValues(t, 8, v.Standings[0].Points)
+}
+
+func TestWhatABoardCountsTodayIsntAskedOfAWindowThatCountedOtherThings(t *testing.T) {
+	s := openStore(t, sqliteURL(t))
+	r, f := archived(t, func(context.Context) (*store.Store, error) { return s, nil }, time.Minute, 4)
+	f.put(t, "arena0", []member{{"a", 1, codec.Tuple{7, 1}}})
+	w := f.copyTo(t, s, "arena0", 1)
+	other := w
+	other.Board, other.Members = "global", 0
+	writing, err := s.Begin(t.Context(), leader, other)
+	require.NoError(t, err)
+	require.NoError(t, writing.Finish(t.Context()))
+	f.remove(t, "global")
+	v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, 2, v.Fields.Len(), "the copy's")
+	var said *OtherRuleError
+	_, err = r.Would(t.Context(), f.target("global"), []int64{3}, 0)
+	require.ErrorAs(t, err, &said)
+	_, err = r.Rows(t.Context(), f.target("global"), Page{Limit: 10, Points: &[2]int64{1, 2}})
+	require.ErrorAs(t, err, &said)
+	require.True(t, strings.HasSuffix(err.Error(), "and counts points today"), err)
+}

@@ -1,0 +1,193 @@
+package reading
+
+// What the tests here share: boards in Redis whose standings are written as they are, and an archive
+// that they are copied to row by row.
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
+
+const maxPoints = 1000
+
+// arenas is how many boards there are by a rule of their own: arena0, arena1, …
+const arenas = 6
+
+func isArena(board string) bool { return strings.HasPrefix(board, "arena") }
+
+// fixture is boards of some shards: all by the default rule, but for arenas, with the furthest stage,
+// then the fewest revives.
+type fixture struct {
+	client *redis.Client
+	boards *boards.Boards
+	rule   rules.Rule
+	window periods.Window
+	period Period
+	config Config
+}
+
+func newFixture(t testing.TB, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
+	t.Helper()
+	f := &fixture{client: testenv.RedisClient(t)}
+	var calendar periods.Calendar
+	var err error
+	f.window, err = calendar.At(periods.Weekly, time.Now().Add(-14*24*time.Hour).UnixMilli())
+	require.NoError(t, err)
+	f.period = Period{Rule: periods.BuiltIn(periods.Weekly, calendar), Zone: "UTC"}
+	layout, err := codec.New(kind, periods.Weekly.Length(), maxPoints)
+	require.NoError(t, err)
+	fields, err := codec.NewFields(codec.Field{Name: "stage", Max: 9}, codec.Field{Name: "revives", Max: 9, Fewest: true})
+	require.NoError(t, err)
+	f.rule, err = rules.New(rules.Best, fields)
+	require.NoError(t, err)
+	ruled, err := codec.NewTupleLayout(kind, periods.Weekly.Length(), fields)
+	require.NoError(t, err)
+	own := map[string]*ranking.Ruled{}
+	for i := range arenas {
+		own["arena"+strconv.Itoa(i)] = &ranking.Ruled{Rule: &f.rule, Layouts: map[periods.Period]codec.TupleLayout{periods.Weekly: ruled}}
+	}
+	f.boards = boards.New(ranking.Config{
+		Client: f.client, Prefix: prefix, Shards: of, Cluster: "c1", Timeout: 20 * time.Second,
+		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
+		Boards:  own,
+	})
+	for _, s := range f.boards.Shards() {
+		_, err := s.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(10), Origin: &ledger.Origin{}}})
+		require.NoError(t, err)
+	}
+	byDefault, err := rules.Default(maxPoints)
+	require.NoError(t, err)
+	f.config = Config{
+		Boards: f.boards, Topics: []string{"points"}, Periods: []Period{f.period},
+		Renumber:   func(context.Context) (*boards.Boards, error) { return nil, errors.New("nobody has resharded") },
+		CheckBoard: func(string) error { return nil },
+		Has:        func(string, periods.Period) bool { return true },
+		Rule: func(board string) rules.Rule {
+			if isArena(board) {
+				return f.rule
+			}
+			return byDefault
+		},
+	}
+	return f
+}
+
+func (f *fixture) target(board string) Target {
+	return Target{Board: board, Period: f.period, Window: f.window, Named: f.window.Name}
+}
+
+// member is one with a tuple that was reached so many ticks after the window's start.
+type member struct {
+	id     string
+	ticks  int64
+	values codec.Tuple
+}
+
+// put has Redis hold these members of a board, and no others.
+func (f *fixture) put(t require.TestingT, board string, all []member) {
+	ctx := context.Background()
+	layout, ok := f.boards.Layout(board, periods.Weekly)
+	require.True(t, ok)
+	rule := ""
+	if isArena(board) {
+		rule = f.rule.Text() + " "
+	}
+	w, name := f.window, f.listing(board)
+	listing := strconv.FormatInt(w.Start, 10) + " " + strconv.FormatInt(w.End, 10) + " " + rule + strconv.FormatInt(time.Now().Add(24*time.Hour).UnixMilli(), 10)
+	f.remove(t, board)
+	pipe := f.client.Pipeline()
+	for _, m := range all {
+		score, err := layout.Encode(m.values, layout.Ticks(w.Start, w.End, w.Start+m.ticks*layout.Tick))
+		require.NoError(t, err)
+		keys := f.boards.Shards()[f.boards.Of().Of(xxhash.Sum64String(m.id))].Keys()
+		pipe.ZAdd(ctx, keys.Listed(name), redis.Z{Score: score, Member: m.id})
+		pipe.HSet(ctx, keys.Windows(), name, listing)
+	}
+	_, err := pipe.Exec(ctx)
+	require.NoError(t, err)
+}
+
+// remove has Redis have nothing of a board.
+func (f *fixture) remove(t require.TestingT, board string) {
+	for _, s := range f.boards.Shards() {
+		keys := s.Keys()
+		require.NoError(t, f.client.Del(context.Background(), keys.Listed(f.listing(board))).Err())
+		require.NoError(t, f.client.HDel(context.Background(), keys.Windows(), f.listing(board)).Err())
+	}
+}
+
+func (f *fixture) listing(board string) string { return board + ":weekly:" + f.window.Name }
+
+// leader writes to the archives of these tests.
+var leader = store.Fence{Token: 1, Owner: "tests"}
+
+// copyTo copies what Redis has of a board to an archive, row by row.
+func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revision int64) store.Window {
+	ctx := context.Background()
+	b, err := f.boards.Top(ctx, board, f.window, 0, 100_000)
+	require.NoError(t, err)
+	w := store.Window{
+		Board: board, Period: string(f.window.Period), Name: f.window.Name, Revision: revision,
+		Start: time.UnixMilli(f.window.Start), End: time.UnixMilli(f.window.End), AsOf: time.UnixMilli(f.window.End + 5000),
+		Zone: "UTC", Tick: b.Tick, Ledger: b.Beside.Ledger, Members: b.Members,
+	}
+	if revision > 0 {
+		w.SealedAt = w.AsOf
+	}
+	if b.Fields.Len() > 0 {
+		w.Fields = b.Fields.List()
+	}
+	var rows []store.Row
+	for _, st := range b.Standings {
+		r := store.Row{Rank: st.Rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+		if b.Fields.Len() == 0 {
+			r.Tuple[0] = st.Points
+		}
+		rows = append(rows, r)
+	}
+	writing, err := s.Begin(ctx, leader, w)
+	require.NoError(t, err)
+	require.NoError(t, writing.Append(ctx, rows))
+	require.NoError(t, writing.Finish(ctx))
+	return writing.Window()
+}
+
+// archiveOf is an archive that is there, for a reader.
+func archiveOf(s *store.Store) *Archive {
+	return &Archive{Open: func(context.Context) (*store.Store, error) { return s, nil }, Timeout: 20 * time.Second, Reads: 4}
+}
+
+func openStore(t testing.TB, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Migrate(t.Context()))
+	return s
+}
+
+func sqliteURL(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+}
