@@ -277,3 +277,18 @@ func TestAnArchiveThatWasRestoredIsFilledAgain(t *testing.T) {
 	_, rows = f.archived(1)
 	require.Equal(t, f.shown(), rows)
 }
+
+func TestAWindowThatIsIncompleteIsSoInTheArchive(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		f := newFixture(t, of, "")
+		f.fill(50)
+		for _, s := range f.Shards() {
+			require.NoError(t, f.client.HSet(t.Context(), s.Keys().Origin(), points.String(), ledger.Origin{Offset: 5, Time: f.window.Start + 1}.String()).Err())
+		}
+		f.seal()
+		require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(1)))
+		w, rows := f.archived(1)
+		require.Len(t, rows, 50)
+		require.Equal(t, []string{points.String()}, w.Incomplete)
+	}
+}

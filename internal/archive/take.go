@@ -63,7 +63,7 @@ func (a *Archiver) window(c *boards.Closed, first *ranking.Board) store.Window {
 	return store.Window{
 		Board: c.Board, Period: c.Period, Name: c.Name, Start: time.UnixMilli(c.Start), End: time.UnixMilli(c.End),
 		Revision: c.Revision, AsOf: c.SealedAt, SealedAt: c.SealedAt, Fields: a.Fields(c.Board), Zone: a.Zone(c.Period), Tick: first.Tick,
-		Ledger: c.Ledger, Members: first.Members,
+		Ledger: c.Ledger, Incomplete: first.Incomplete, Members: first.Members,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -35,6 +36,9 @@ type Window struct {
 	Ledger map[string]string
 	// ReopenedWhy is why the revision before was reopened; empty if there was none, or no reason.
 	ReopenedWhy string
+
+	// Incomplete are the partitions of which records of the window were deleted before they could count.
+	Incomplete []string
 
 	Members  int64 // how many rows it has once it is whole
 	Written  int64 // how many it has, from rank 1 on
@@ -97,6 +101,9 @@ func (w *Window) check() error {
 		if !storable(partition) || !storable(position) {
 			return bad("the ledger")
 		}
+	}
+	if !storable(strings.Join(w.Incomplete, "")) {
+		return bad("the incomplete partitions")
 	}
 	if w.Fields != nil {
 		if _, err := codec.NewFields(w.Fields...); err != nil {
@@ -175,17 +182,17 @@ func parseFields(text sql.NullString) ([]codec.Field, error) {
 }
 
 const windowColumns = `id, board, period, name, start_at, end_at, revision, as_of, sealed_at, taken_by, fields, zone, tick_ms,
-	ledger, reopened_why, members, rows_written, checksum, state`
+	ledger, incomplete, reopened_why, members, rows_written, checksum, state`
 
 // scanWindow reads windowColumns.
 func scanWindow(scan func(...any) error) (*Window, error) {
 	var w Window
 	var start, end, asOf, sealed instant
-	var fields, why sql.NullString
+	var fields, why, incomplete sql.NullString
 	var tick int64
 	var counted, sum string
 	if err := scan(&w.ID, &w.Board, &w.Period, &w.Name, &start, &end, &w.Revision, &asOf, &sealed, &w.TakenBy, &fields, &w.Zone,
-		&tick, &counted, &why, &w.Members, &w.Written, &sum, &w.State); err != nil {
+		&tick, &counted, &incomplete, &why, &w.Members, &w.Written, &sum, &w.State); err != nil {
 		return nil, found(err)
 	}
 	w.Start, w.End, w.AsOf, w.SealedAt = start.time(), end.time(), asOf.time(), sealed.time()
@@ -196,6 +203,11 @@ func scanWindow(scan func(...any) error) (*Window, error) {
 	}
 	if err := json.Unmarshal([]byte(counted), &w.Ledger); err != nil {
 		return nil, fmt.Errorf("a window's ledger in the archive: %w", err)
+	}
+	if incomplete.Valid {
+		if err := json.Unmarshal([]byte(incomplete.String), &w.Incomplete); err != nil {
+			return nil, fmt.Errorf("a window's incomplete partitions in the archive: %w", err)
+		}
 	}
 	if w.Checksum, err = parseChecksum(sum); err != nil {
 		return nil, err

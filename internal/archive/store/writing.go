@@ -91,7 +91,14 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window)
 	if err != nil {
 		return w, err
 	}
-	var sealed, why any
+	var sealed, why, incomplete any
+	if len(w.Incomplete) > 0 {
+		text, err := json.Marshal(w.Incomplete)
+		if err != nil {
+			return w, err
+		}
+		incomplete = string(text)
+	}
 	if w.Final() {
 		sealed = s.dialect.at(w.SealedAt.UnixMilli())
 	}
@@ -100,10 +107,10 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window)
 	}
 	w.TakenBy, w.Written, w.Checksum, w.State = f.Token, 0, 0, Unfinished
 	err = tx.QueryRowContext(ctx, `INSERT INTO windows (board, period, name, revision, final, start_at, end_at, as_of, sealed_at,
-			taken_by, fields, zone, tick_ms, ledger, reopened_why, members, state)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'writing') RETURNING id`,
+			taken_by, fields, zone, tick_ms, ledger, incomplete, reopened_why, members, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'writing') RETURNING id`,
 		w.Board, w.Period, w.Name, w.Revision, w.Final(), s.dialect.at(w.Start.UnixMilli()), s.dialect.at(w.End.UnixMilli()),
-		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), why, w.Members).Scan(&w.ID)
+		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), incomplete, why, w.Members).Scan(&w.ID)
 	return w, err
 }
 

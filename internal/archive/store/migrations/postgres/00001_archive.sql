@@ -24,6 +24,7 @@ CREATE TABLE windows (
 	zone         text        NOT NULL,
 	tick_ms      bigint      NOT NULL CHECK (tick_ms > 0), -- reached_at is the first ms of a tick
 	ledger       json        NOT NULL, -- partition -> position, of the seal's instant or the backup's first page
+	incomplete   json,                 -- partitions of which records of the window are missing; null: none
 	sealed_at    timestamptz CHECK ((sealed_at IS NOT NULL) = final),
 	reopened_why text,                 -- why the revision before was reopened
 	members      bigint      NOT NULL CHECK (members >= 0), -- how many rows there are once it is whole

@@ -26,6 +26,7 @@ CREATE TABLE windows (
 	zone         TEXT    NOT NULL,
 	tick_ms      INTEGER NOT NULL CHECK (tick_ms > 0), -- reached_at is the first ms of a tick
 	ledger       TEXT    NOT NULL, -- JSON: partition -> position, of the seal's instant or the backup's first page
+	incomplete   TEXT,             -- JSON: partitions of which records of the window are missing; null: none
 	sealed_at    INTEGER CHECK ((sealed_at IS NOT NULL) = final),
 	reopened_why TEXT,             -- why the revision before was reopened
 	members      INTEGER NOT NULL CHECK (members >= 0), -- how many rows there are once it is whole
