@@ -26,16 +26,16 @@ func (e *sealedError) Error() string {
 	return fmt.Sprintf("%s: %s: final, and nothing counts in it any more", e.field, strings.Join(e.windows, ", "))
 }
 
-// sealedErrors are those of several shards. One doesn't stop the others: mostly a window that is final
+// allSealedError has those of several shards. One doesn't stop the others: mostly a window that is final
 // on one is so on all, and what is learned at once isn't found out by one reading a shard.
 //
 // The shards of a sweep are one goroutine's each: take may be called by several.
-type sealedErrors struct {
+type allSealedError struct {
 	mu  sync.Mutex
 	all []*sealedError
 }
 
-func (s *sealedErrors) Error() string {
+func (s *allSealedError) Error() string {
 	var each []string
 	for _, e := range s.all {
 		each = append(each, e.Error())
@@ -44,7 +44,7 @@ func (s *sealedErrors) Error() string {
 }
 
 // take keeps an error that is one of them, and returns any other.
-func (s *sealedErrors) take(err error) error {
+func (s *allSealedError) take(err error) error {
 	sealed, ok := errors.AsType[*sealedError](err)
 	if !ok {
 		return err
@@ -56,7 +56,7 @@ func (s *sealedErrors) take(err error) error {
 }
 
 // join is nil where there are none.
-func (s *sealedErrors) join() error {
+func (s *allSealedError) join() error {
 	if len(s.all) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *sealedErrors) join() error {
 }
 
 // learn has batches from now on leave the windows out, and returns their names, each once.
-func (s *sealedErrors) learn(known *fold.Sealed) ([]string, error) {
+func (s *allSealedError) learn(known *fold.Sealed) ([]string, error) {
 	var names []string
 	for _, e := range s.all {
 		windows := make([]ledger.Window, len(e.windows))

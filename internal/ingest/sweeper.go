@@ -192,7 +192,7 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		}
 	}()
 	for len(lanes) > 0 {
-		var sealed sealedErrors
+		var sealed allSealedError
 		err := s.each(ctx, lanes, func(ctx context.Context, l *lane) error { return sealed.take(l.sweep(ctx, &s.taken)) })
 		if err = cmp.Or(err, sealed.join()); err != nil {
 			return err

@@ -63,7 +63,7 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		w.pipeline.carried.moved(err)
 		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
-	if sealed, ok := errors.AsType[*sealedErrors](err); ok {
+	if sealed, ok := errors.AsType[*allSealedError](err); ok {
 		var windows []string
 		windows, err = sealed.learn(w.pipeline.sealed)
 		if err == nil {

@@ -27,11 +27,11 @@ func (f *fixture) leads(t testing.TB) (token, till, length int64, owner string) 
 	return number(words[0]), number(words[1]), number(words[2]), words[3]
 }
 
-// setLeader writes the key, as a leader would have, whose lease ends so long from now.
-func (f *fixture) setLeader(t testing.TB, token int64, left, length time.Duration, owner string) {
+// setLeader writes the key, as a leader would have whose lease is a minute long and ends so long from now.
+func (f *fixture) setLeader(t testing.TB, token int64, left time.Duration, owner string) {
 	t.Helper()
 	till := f.client.Time(t.Context()).Val().Add(left).UnixMilli()
-	text := strconv.FormatInt(token, 10) + " " + strconv.FormatInt(till, 10) + " " + strconv.FormatInt(length.Milliseconds(), 10) + " " + owner
+	text := strconv.FormatInt(token, 10) + " " + strconv.FormatInt(till, 10) + " " + strconv.FormatInt(time.Minute.Milliseconds(), 10) + " " + owner
 	require.NoError(t, f.client.Set(t.Context(), LeaderKey(f.prefix), text, 0).Err())
 }
 
@@ -80,9 +80,9 @@ func TestOneLeadsAtATimeAndTokensGrow(t *testing.T) {
 
 func TestALeaseThatHasRunOutIsTheNextOnes(t *testing.T) {
 	f := fixed(t)
-	f.setLeader(t, 7, -time.Millisecond, time.Minute, "a")
+	f.setLeader(t, 7, -time.Millisecond, "a")
 	require.NoError(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), "nobody has taken it")
-	f.setLeader(t, 7, -time.Millisecond, time.Minute, "a")
+	f.setLeader(t, 7, -time.Millisecond, "a")
 	f.mustLead(t, "b", 0, 8)
 	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), ErrNotLeader)
 }
@@ -110,7 +110,7 @@ func TestRedisThatWentBackGivesATokenAgain(t *testing.T) {
 // Of a clock that went back nobody waits longer than a lease.
 func TestALeaseEndsWithinItsLengthWhateverTheClockDid(t *testing.T) {
 	f := fixed(t)
-	f.setLeader(t, 7, 24*time.Hour, time.Minute, "a")
+	f.setLeader(t, 7, 24*time.Hour, "a")
 	_, err := f.store.Lead(t.Context(), "b", 0, time.Hour)
 	leader, ok := errors.AsType[*LeaderError](err)
 	require.True(t, ok, "%v", err)
@@ -123,7 +123,7 @@ func TestALeaseEndsWithinItsLengthWhateverTheClockDid(t *testing.T) {
 	require.NoError(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute))
 
 	// It went forward: a's lease is over before a knows.
-	f.setLeader(t, 7, -time.Hour, time.Minute, "a")
+	f.setLeader(t, 7, -time.Hour, "a")
 	f.mustLead(t, "b", 0, 8)
 	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), ErrNotLeader)
 }
@@ -141,7 +141,7 @@ func TestWhatNoLeaderWritesIsLeftAlone(t *testing.T) {
 		_, err := f.store.Lead(t.Context(), "a", floor, time.Minute)
 		require.ErrorIs(t, err, ErrNoToken)
 	}
-	f.setLeader(t, MaxToken-1, -time.Second, time.Minute, "b")
+	f.setLeader(t, MaxToken-1, -time.Second, "b")
 	f.mustLead(t, "a", 5, MaxToken)
 	_, err := f.store.Lead(t.Context(), "a", 0, time.Minute)
 	require.ErrorIs(t, err, ErrNoToken)

@@ -38,7 +38,7 @@ func sweeps(t *testing.T, settings ...string) (w *world, low, high, hash string)
 	w.earns(t, at(1), low, 1)
 	w.earns(t, at(2), high, 2)
 	w.counts(t)
-	before := w.score(t, "global", high)
+	before := w.score(t, high)
 	w.earns(t, at(3), low, 4)
 	w.earns(t, at(4), high, 8)
 	w.counts(t)
@@ -229,7 +229,7 @@ func TestOfSeveralShardsTheMembersOwnIsMeant(t *testing.T) {
 		w.earns(t, at(i), members[i], 1)
 	}
 	w.counts(t)
-	before := w.score(t, "global", members[1])
+	before := w.score(t, members[1])
 	for i := range 3 {
 		w.earns(t, at(10+i), members[i], 10)
 	}

@@ -60,7 +60,7 @@ func TestWhatSomethingElseWroteDoesNotAgree(t *testing.T) {
 	w := newWorld(t)
 	w.earns(t, at(5), "ann", 25)
 	w.counts(t)
-	old := w.score(t, "global", "ann")
+	old := w.score(t, "ann")
 	w.earns(t, at(6), "ann", 1)
 	w.counts(t)
 	w.explains(t, 0, "global", "ann")

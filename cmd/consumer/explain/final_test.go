@@ -52,7 +52,7 @@ func TestWhatCameAfterAWindowWasFinalIsNoDifference(t *testing.T) {
 		require.Nil(t, r.Redis)
 
 		// What has changed all the same is a difference.
-		putBack := w.score(t, "global", "Kalobi")
+		putBack := w.score(t, "Kalobi")
 		key := w.home(t, "Kalobi").Keys()
 		require.NoError(t, w.redis.ZAdd(t.Context(), key.Listed(theWindow), scored(1.25, "Kalobi")).Err())
 		require.NotNil(t, w.explains(t, 1, "global", "Kalobi").Agree)

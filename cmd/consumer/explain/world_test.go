@@ -136,10 +136,10 @@ func (w *world) home(t *testing.T, member string) *ranking.Store {
 	return all.Shards()[all.Of().Of(xxhash.Sum64String(member))]
 }
 
-// score is what Redis has of a member, and puts it back.
-func (w *world) score(t *testing.T, board, member string) (putBack func()) {
+// score is what Redis has of a member on global, and puts it back.
+func (w *world) score(t *testing.T, member string) (putBack func()) {
 	t.Helper()
-	key := w.home(t, member).Keys().Listed(board + ":weekly:2100-W10")
+	key := w.home(t, member).Keys().Listed("global:weekly:2100-W10")
 	score, err := w.redis.ZScore(t.Context(), key, member).Result()
 	require.NoError(t, err)
 	return func() {

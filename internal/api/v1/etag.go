@@ -10,7 +10,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
 )
@@ -98,10 +97,8 @@ func (d *digest) standing(st *ranking.Standing) {
 	for _, n := range []int64{st.Rank, st.Points, st.ReachedAt.UnixMilli(), int64(math.Float64bits(st.Score)), st.More, st.AtLeast} {
 		d.number(n)
 	}
-	if st.Tuple != (codec.Tuple{}) {
-		for _, n := range st.Tuple {
-			d.number(n)
-		}
+	for _, n := range st.Tuple {
+		d.number(n)
 	}
 	if len(d.own) > 400 {
 		d.flush()

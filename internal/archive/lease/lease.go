@@ -85,10 +85,9 @@ func (l *Lease) Run(ctx context.Context, do func(ctx context.Context, token int6
 		l.Log.Info("this process leads", zap.Int64("token", h.token))
 		err := h.hold(ctx, do)
 		l.leave(ctx, h.token)
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() == nil {
+			l.Log.Warn("this process doesn't lead any more", zap.Int64("token", h.token), zap.Error(err))
 		}
-		l.Log.Warn("this process doesn't lead any more", zap.Int64("token", h.token), zap.Error(err))
 		_ = retry.Sleep(ctx, l.wait(l.Length/3)) // so that another may
 	}
 	return nil

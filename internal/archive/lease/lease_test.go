@@ -332,5 +332,6 @@ func TestALeaseThatIsTooShortIsRefused(t *testing.T) {
 	require.ErrorContains(t, l.Run(t.Context(), nil), "1s at least")
 	l = leaseOf(&fakeRedis{}, "")
 	require.Error(t, l.Run(t.Context(), nil))
-	require.NotEqual(t, NewOwner(), NewOwner())
+	one, other := NewOwner(), NewOwner()
+	require.NotEqual(t, one, other)
 }

@@ -23,7 +23,10 @@ func onBoth(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, testenv.Postgres(t)) })
 }
 
-func sqliteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "archive.db") }
+func sqliteURL(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+}
 
 // onBothMigrated is onBoth with the schema, and the database open.
 func onBothMigrated(t *testing.T, test func(t *testing.T, s *Store, url string)) {

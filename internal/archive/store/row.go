@@ -96,7 +96,7 @@ func parseTuple(text string) (t codec.Tuple, err error) {
 // It finds rows that are missing, repeated, changed or exchanged, by an accident of any kind: two
 // sets of rows have the same sum once in 2^64. It doesn't find what somebody has changed on
 // purpose, who can work it out as well.
-type Checksum uint64
+type Checksum uint64 //nolint:recvcheck // Add changes it, String is for any value
 
 // Add adds a row of a board with so many fields; 0 by the default rule.
 func (c *Checksum) Add(r *Row, fields int) {

@@ -116,7 +116,7 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // instant is a time as a column has it: a timestamptz, Unix ms, or null.
-type instant struct {
+type instant struct { //nolint:recvcheck // Scan changes it, time is for any value
 	ms   int64
 	null bool
 }
