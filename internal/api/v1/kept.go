@@ -3,11 +3,11 @@ package v1
 // How long a browser or a proxy may show an answer without asking again: for the most part not at
 // all. A final window's rows don't change, unless its seal is taken back (consumer reopen), a member
 // is banned, unbanned or erased, or gets another name: whoever keeps the answer sees none of these
-// until its time is over. So the time is bounded, api.final_max_age, and the answer isn't immutable
-// (RFC 8246): a reload asks again.
+// until its time is over. So the time is bounded, api.final_max_age. For so long the answer is immutable (RFC
+// 8246): not even a reload asks again.
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/standings/standings/internal/reading"
@@ -37,7 +37,7 @@ func (a *api) keeping(q *request, v *reading.View) string {
 	case v.Revision < 1, state != reading.Whole && state != reading.Incomplete:
 		return ""
 	case a.Tokens != nil: // for a proxy's other clients it isn't; Vary has the token
-		return "private, max-age=" + strconv.FormatInt(seconds, 10)
+		return fmt.Sprintf("private, max-age=%d, immutable", seconds)
 	}
-	return "public, max-age=" + strconv.FormatInt(seconds, 10)
+	return fmt.Sprintf("public, max-age=%d, immutable", seconds)
 }

@@ -71,7 +71,7 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 			require.False(t, read[windowOnly](f, f.named("")).Trust.Final)
 		}
 		f.sealed(1)
-		every(func(string) string { return "public, max-age=90" })
+		every(func(string) string { return "public, max-age=90, immutable" })
 		is := read[standingsAnswer](f, f.named("/standings?limit=3")).Trust
 		require.True(t, is.Final)
 		require.EqualValues(t, 1, is.Revision)
@@ -81,7 +81,7 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		}
 		next := read[standingsAnswer](f, w("global")+"/standings").Next
 		require.Equal(t, "no-cache", f.get(w("global")+"/standings", "after", *next).header.Get("Cache-Control"))
-		require.Equal(t, "public, max-age=90", f.get(f.named("/standings"), "after", *next).header.Get("Cache-Control"))
+		require.Equal(t, "public, max-age=90, immutable", f.get(f.named("/standings"), "after", *next).header.Get("Cache-Control"))
 		for _, offset := range []string{"points/0@9", "points/0@10"} { // the one counts, and the other doesn't
 			require.Equal(t, "no-cache", f.get(f.named("/standings"), "min_offset", offset, "wait_ms", "0").header.Get("Cache-Control"))
 		}
@@ -92,7 +92,7 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		f.sealed(0)
 		every(otherwise)
 		f.sealed(2)
-		every(func(string) string { return "public, max-age=90" })
+		every(func(string) string { return "public, max-age=90, immutable" })
 		require.EqualValues(t, 2, read[windowOnly](f, f.named("")).Trust.Revision)
 		require.NoError(t, f.client.Del(t.Context(), f.boards.Shards()[0].Keys().Workers()).Err())
 		every(otherwise) // nobody says how far it is: it may be behind
@@ -127,7 +127,7 @@ func TestAnAnswerThatNeedsATokenIsKeptForThatTokenAlone(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer 0123456789abcdef")
 		a := ask(t, f, r)
 		require.Equal(t, http.StatusOK, a.status)
-		require.Equal(t, "private, max-age=3600", a.header.Get("Cache-Control"), path)
+		require.Equal(t, "private, max-age=3600, immutable", a.header.Get("Cache-Control"), path)
 		require.Contains(t, a.header.Values("Vary"), "Authorization")
 	}
 }
@@ -150,7 +150,7 @@ func TestAFinalWindowIsTheSameUntilItIsReopened(t *testing.T) {
 			f.counts(11)
 			a := again(path, tag)
 			require.Equal(t, http.StatusNotModified, a.status, path)
-			require.Equal(t, "public, max-age=3600", a.header.Get("Cache-Control"))
+			require.Equal(t, "public, max-age=3600, immutable", a.header.Get("Cache-Control"))
 			f.sealed(2)
 			require.Equal(t, http.StatusOK, again(path, tag).status, "%s has another revision", path)
 			f.sealed(0)
