@@ -135,7 +135,14 @@ func (s *servers) strike(err error) error {
 		return errors.Join(err, os.RemoveAll(s.dir))
 	}
 	err = fmt.Errorf("%w\nthe log, %s, ends with:\n%s", err, s.logPath(), text)
-	return errors.Join(err, os.Remove(s.environmentPath()), os.Remove(s.configPath()))
+	left, unread := os.ReadDir(s.dir)
+	all := []error{err, unread}
+	for _, file := range left {
+		if path := filepath.Join(s.dir, file.Name()); path != s.logPath() {
+			all = append(all, os.Remove(path))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // openServers starts the servers, for standings in a number of shards.
