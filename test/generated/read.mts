@@ -10,7 +10,7 @@ const window = '/v1/boards/{board}/periods/{period}/windows/{window}'
 const page = await client.GET(`${window}/standings`, { params: { path, query: { limit: 2, ranks: 'competition' } } })
 if (!page.data) throw new Error(page.error?.detail)
 const rows: components['schemas']['Standing'][] = page.data.standings
-const state: 'lost' | 'refilling' | 'behind' | 'incomplete' | 'not_counted' | 'whole' = page.data.trust.state
+const state: 'lost' | 'refilling' | 'behind' | 'incomplete' | 'backup' | 'not_counted' | 'whole' = page.data.trust.state
 console.log(page.data.window.window, state, page.data.next !== null)
 for (const { rank, member, points } of rows) console.log(rank, member, points)
 

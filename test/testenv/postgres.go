@@ -59,8 +59,9 @@ var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if os.Getenv(DemandVariable) == "containers" {
-		d.shared = append(d.shared, Local) // it isn't had in one
+	demand := os.Getenv(DemandVariable)
+	if demand == "containers" || demand == "environment" && os.Getenv(PostgresVariable) == "" {
+		d.shared = append(d.shared, Local) // it isn't had in one, and those who give a Kafka and a Redis needn't have one to give
 	}
 	return choose(context.Background(), []attempt[*PostgresServer]{
 		{Given, givenPostgres},
