@@ -61,7 +61,8 @@ func TestTheQueriesThatAreDocumentedFindWhatTheySay(t *testing.T) {
 			other := map[bool]string{true: ", PostgreSQL", false: ", SQLite"}[strings.HasPrefix(url, "sqlite:")]
 			want, is := found[name]
 			require.True(t, is, name)
-			if strings.HasSuffix(name, other) {
+			tried[name]++
+			if strings.HasSuffix(name, other) { // which the other database is for
 				continue
 			}
 			rows, err := s.read.QueryContext(t.Context(), query)
@@ -73,7 +74,6 @@ func TestTheQueriesThatAreDocumentedFindWhatTheySay(t *testing.T) {
 			require.NoError(t, rows.Err(), name)
 			require.NoError(t, rows.Close())
 			require.Equal(t, want, n, name)
-			tried[name]++
 		}
 	})
 	require.Len(t, tried, len(found))
