@@ -3,13 +3,9 @@ package deadletters
 // consumer dead-letters export at work.
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
@@ -30,7 +26,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 		return err
 	}
 	defer r.close()
-	to, finish, err := exportTo(p.Stdout, out)
+	to, finish, err := cli.Output(p.Stdout, "--out", out)
 	if err != nil {
 		return err
 	}
@@ -73,30 +69,4 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 		fmt.Fprintf(p.Stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
 	}
 	return nil
-}
-
-// exportTo is what is written to, and finish ends that with the error that it went by:
-// without one the file gets its name, else it is removed.
-func exportTo(stdout io.Writer, out string) (w io.Writer, finish func(error) error, err error) {
-	if out == "" {
-		to := bufio.NewWriterSize(stdout, 64*units.KiB)
-		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
-	}
-	file, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*")
-	if err != nil {
-		return nil, nil, cli.Usagef("--out: %w", err)
-	}
-	to := bufio.NewWriterSize(file, 64*units.KiB)
-	return to, func(err error) error {
-		if err == nil {
-			err = to.Flush()
-		}
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-		if err == nil {
-			return os.Rename(file.Name(), out)
-		}
-		return errors.Join(err, os.Remove(file.Name()))
-	}, nil
 }

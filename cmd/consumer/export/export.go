@@ -3,13 +3,10 @@ package export
 // The export at work: page after page, so that its memory doesn't grow with a window.
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/standings/standings/cmd/consumer/cli"
@@ -49,7 +46,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 	if e.reader, err = clients.NewReading(r); err != nil {
 		return err
 	}
-	out, finish, err := writeTo(p.Stdout, o.output)
+	out, finish, err := cli.Output(p.Stdout, "--output", o.output)
 	if err != nil {
 		return err
 	}
@@ -180,33 +177,4 @@ func (e *exporter) one(ctx context.Context, board, period, window string) (v rea
 	}
 	e.windows++
 	return v, e.lines.End(&v, n)
-}
-
-// writeTo is what is written to, and finish ends that with the error that it went by: without one a
-// file gets its name, else it is removed.
-func writeTo(stdout io.Writer, output string) (w io.Writer, finish func(error) error, err error) {
-	if output == "" {
-		to := bufio.NewWriterSize(stdout, 64*units.KiB)
-		return to, func(err error) error { return errors.Join(err, to.Flush()) }, nil
-	}
-	file, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+"-*")
-	if err != nil {
-		return nil, nil, cli.Usagef("--output: %w", err)
-	}
-	to := bufio.NewWriterSize(file, 64*units.KiB)
-	return to, func(err error) error {
-		if err == nil {
-			err = to.Flush()
-		}
-		if err == nil {
-			err = file.Sync() // what has its name is on the disk
-		}
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-		if err == nil {
-			return os.Rename(file.Name(), output)
-		}
-		return errors.Join(err, os.Remove(file.Name()))
-	}, nil
 }
