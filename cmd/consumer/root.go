@@ -13,7 +13,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/configcmd"
 	"github.com/standings/standings/cmd/consumer/deadletters"
-	"github.com/standings/standings/cmd/consumer/demo"
 	"github.com/standings/standings/cmd/consumer/diff"
 	"github.com/standings/standings/cmd/consumer/drop"
 	"github.com/standings/standings/cmd/consumer/explain"
@@ -23,8 +22,10 @@ import (
 	"github.com/standings/standings/cmd/consumer/rebuild"
 	"github.com/standings/standings/cmd/consumer/reopen"
 	"github.com/standings/standings/cmd/consumer/reshard"
+	"github.com/standings/standings/cmd/consumer/restore"
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/serve"
+	"github.com/standings/standings/cmd/consumer/snapshot"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
 	"github.com/standings/standings/cmd/consumer/version"
@@ -37,7 +38,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 	// No template of our own for the version: text/template keeps the linker from
 	// leaving out methods that nobody calls, a quarter of the program.
 	build, _ := version.Build()
-	root := p.Root(build,
+	root := p.Root(build, append(withDemo(p),
 		run.Command(p),
 		serve.Command(p),
 		configcmd.Command(p),
@@ -49,6 +50,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		boards.Command(p),
 		export.Command(p),
 		archive.Command(p),
+		snapshot.Command(p),
 		status.Command(p),
 		deadletters.Command(p),
 		ban.Command(p),
@@ -56,13 +58,13 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		ban.ListCommand(p),
 		ban.EraseCommand(p),
 		rebuild.Command(p),
+		restore.Command(p),
 		reshard.Command(p),
 		reopen.Command(p),
 		diff.Command(p),
 		drop.Command(p),
 		healthcheck.Command(p),
-		demo.Command(p),
 		version.Command(p),
-	)
+	)...)
 	return p.Run(ctx, root, args)
 }

@@ -40,6 +40,11 @@ func TestTheStaticBinary(t *testing.T) {
 		require.Contains(t, string(said), `"version": "v1.2.3-test"`)
 		require.Contains(t, string(said), `"go_version": "go1.`)
 	})
+	t.Run("has no demo", func(t *testing.T) {
+		said, err := exec.CommandContext(t.Context(), binary, "demo").CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(said), `there is no command "demo"`)
+	})
 	t.Run("asks no proxy for a consumer's health", func(t *testing.T) {
 		check := exec.CommandContext(t.Context(), binary, "healthcheck")
 		proxy := httptest.NewServer(http.NotFoundHandler())

@@ -57,6 +57,7 @@ type Progress struct {
 	Rows    int64  // of it that are in the archive
 	Members int64  // how many it has
 	Written int64  // rows that this archiver has written so far, of all windows
+	Taken   int64  // windows that it has
 	// Waiting is how many final windows aren't in the archive yet, that one too; NotFinal how many
 	// take no events any more and aren't final yet.
 	Waiting  int
@@ -121,8 +122,9 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 			final = append(final, c)
 		}
 	}
+	final = a.lacks(ctx, final)
 	var failed []error
-	if err := a.stay(ctx, append(left, final...)); err != nil {
+	if err := Stay(ctx, a.Boards, append(left, final...), "the archive", a.Log); err != nil {
 		failed = append(failed, err)
 	}
 	for i := range final {
@@ -147,6 +149,24 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	}
 	a.done(final)
 	return errors.Join(failed...)
+}
+
+// lacks are those that the archive doesn't have of the very seal, as far as it says so: a leader that is new
+// knows nothing yet, and has none stay that are in. What it can't be asked for is as if it lacked it.
+func (a *Archiver) lacks(ctx context.Context, final []boards.Closed) (lacks []boards.Closed) {
+	for i := range final {
+		c := &final[i]
+		there, err := a.Store.Revision(ctx, c.Board, c.Period, c.Name, c.Revision)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return append(lacks, final[i:]...)
+		}
+		if err == nil && there.SealedAt.UnixMilli() == c.SealedAt.UnixMilli() {
+			a.kept[c.Listing()] = c.Revision
+			continue
+		}
+		lacks = append(lacks, *c)
+	}
+	return lacks
 }
 
 // mostFailed is how many windows a pass fails at before it ends.
@@ -190,27 +210,4 @@ func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
 	clear(a.kept)
 	return a.Store.Take(ctx, f)
-}
-
-// stay has windows stay that expire soon, final or not: they aren't in the archive. Where no process
-// leads for as long as staysWhen a window can expire all the same.
-func (a *Archiver) stay(ctx context.Context, windows []boards.Closed) error {
-	now, err := a.Boards.Now(ctx)
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't archived: %w", err)
-	}
-	var soon []boards.Closed
-	for _, c := range windows {
-		if c.Expires < now.Add(staysWhen).UnixMilli() {
-			soon = append(soon, c)
-		}
-	}
-	n, err := a.Boards.Longer(ctx, soon, now.Add(stays))
-	if n > 0 {
-		a.Log.Warn("windows stay in Redis past their retention: they aren't in the archive yet", zap.Int("windows", len(soon)), zap.String("first", soon[0].Listing()), zap.Time("until", now.Add(stays)))
-	}
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't archived: %w", err)
-	}
-	return nil
 }

@@ -9,18 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/archive/finaltest"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ledger"
 )
 
-const byRule = "best(stage:999,revives:99:fewest)"
-
 func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
-		for _, rule := range []string{"", byRule} {
+		for _, rule := range []string{"", finaltest.ByRule} {
 			t.Run(fmt.Sprint(of, rule), func(t *testing.T) {
 				f := newFixture(t, of, rule)
-				f.fill(125)
+				f.Fill(125)
 				var last Progress
 				a := f.archiver(func(p Progress) { last = p })
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
@@ -28,17 +27,17 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 				require.Zero(t, w.ID, "it isn't final yet")
 				require.Equal(t, Progress{NotFinal: 1}, last)
 
-				f.seal()
+				f.MakeFinal()
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				w, rows := f.archived(1)
-				require.Equal(t, f.shown(), rows)
-				require.Equal(t, Progress{Written: 125}, last)
-				require.Equal(t, f.window.Start, w.Start.UnixMilli())
-				require.Equal(t, f.window.End, w.End.UnixMilli())
+				require.Equal(t, f.Shown(), rows)
+				require.Equal(t, Progress{Written: 125, Taken: 1}, last)
+				require.Equal(t, f.Window.Start, w.Start.UnixMilli())
+				require.Equal(t, f.Window.End, w.End.UnixMilli())
 				require.Equal(t, map[string]string{"points/0": "10"}, w.Ledger)
 				require.WithinDuration(t, time.Now(), w.SealedAt, time.Minute)
 				require.Equal(t, "Europe/Berlin", w.Zone)
-				require.Equal(t, time.Duration(f.layout.Tick)*time.Millisecond, w.Tick)
+				require.Equal(t, time.Duration(f.Layout.Tick)*time.Millisecond, w.Tick)
 				require.Equal(t, rule != "", len(w.Fields) == 2)
 
 				// Nothing is written again, by this process or another.
@@ -54,19 +53,19 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 
 func TestAWindowIsArchivedThoughShardsHaveNobodyOfIt(t *testing.T) {
 	f := newFixture(t, 3, "")
-	f.fill(1)
-	f.seal()
+	f.Fill(1)
+	f.MakeFinal()
 	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(1)))
 	_, rows := f.archived(1)
-	require.Equal(t, f.shown(), rows)
+	require.Equal(t, f.Shown(), rows)
 	require.Len(t, rows, 1)
 }
 
 // Wherever a leader stops, the next one goes on with the rows that are in.
 func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 	f := newFixture(t, 3, "")
-	f.fill(125)
-	f.seal()
+	f.Fill(125)
+	f.MakeFinal()
 	for n := range 5 {
 		ctx, stop := context.WithCancel(t.Context())
 		var written int64
@@ -83,13 +82,13 @@ func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 	}
 	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(9)))
 	_, rows := f.archived(1)
-	require.Equal(t, f.shown(), rows)
+	require.Equal(t, f.Shown(), rows)
 }
 
 func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
 	f := newFixture(t, 1, "")
-	f.fill(125)
-	f.seal()
+	f.Fill(125)
+	f.MakeFinal()
 	other := f.archiver(nil)
 	other.Store = f.open()
 	took := false
@@ -101,21 +100,21 @@ func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
 	}).Pass(t.Context(), fence(1))
 	require.ErrorIs(t, err, store.ErrFenced)
 	_, rows := f.archived(1)
-	require.Equal(t, f.shown(), rows)
+	require.Equal(t, f.Shown(), rows)
 }
 
 func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 	for name, change := range map[string]func(*fixture, string){
-		"a member below is hidden":  func(f *fixture, _ string) { f.hide(f.shown()[100].Member) },
-		"a member above is hidden":  func(f *fixture, _ string) { f.hide(f.shown()[3].Member) },
-		"the window is reopened":    func(f *fixture, _ string) { f.reopen() },
+		"a member below is hidden":  func(f *fixture, _ string) { f.Hide(f.Shown()[100].Member) },
+		"a member above is hidden":  func(f *fixture, _ string) { f.Hide(f.Shown()[3].Member) },
+		"the window is reopened":    func(f *fixture, _ string) { f.Reopen() },
 		"a shard has lost it":       func(f *fixture, _ string) { f.lose() },
-		"and the leader is another": func(f *fixture, _ string) { f.hide(f.shown()[3].Member) },
+		"and the leader is another": func(f *fixture, _ string) { f.Hide(f.Shown()[3].Member) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 3, "")
-			f.fill(125)
-			f.seal()
+			f.Fill(125)
+			f.MakeFinal()
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			done := false
@@ -135,7 +134,7 @@ func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 			switch name {
 			case "the window is reopened":
 				require.Zero(t, w.ID)
-				f.seal()
+				f.MakeFinal()
 			case "a shard has lost it":
 				require.Zero(t, w.ID)
 				return // until it is rebuilt
@@ -151,26 +150,26 @@ func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 				revision = 2
 			}
 			_, rows := f.archived(revision)
-			require.Equal(t, f.shown(), rows)
+			require.Equal(t, f.Shown(), rows)
 		})
 	}
 }
 
 func TestRevisionsStayBesideEachOther(t *testing.T) {
 	f := newFixture(t, 3, "")
-	f.fill(50)
-	f.seal()
+	f.Fill(50)
+	f.MakeFinal()
 	a := f.archiver(nil)
 	require.NoError(t, a.Pass(t.Context(), fence(1)))
-	before := f.shown()
-	f.reopen()
-	f.hide(before[0].Member)
-	f.seal()
+	before := f.Shown()
+	f.Reopen()
+	f.Hide(before[0].Member)
+	f.MakeFinal()
 	require.NoError(t, a.Pass(t.Context(), fence(1)))
 	_, first := f.archived(1)
 	_, second := f.archived(2)
 	require.Equal(t, before, first)
-	require.Equal(t, f.shown(), second)
+	require.Equal(t, f.Shown(), second)
 }
 
 // Redis went back to before the seal, and the window was sealed again.
@@ -179,33 +178,33 @@ func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
 		for _, same := range []bool{true, false} {
 			t.Run(fmt.Sprint(of, same), func(t *testing.T) {
 				f := newFixture(t, of, "")
-				f.fill(50)
-				f.seal()
+				f.Fill(50)
+				f.MakeFinal()
 				a := f.archiver(nil)
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				before := f.shown()
-				f.unsealInSilence()
+				before := f.Shown()
+				f.GoBack()
 				if !same {
-					f.hide(before[7].Member)
+					f.Hide(before[7].Member)
 				}
-				f.seal()
+				f.MakeFinal()
 				a = f.archiver(nil) // after a restart: one that goes on knows of the revision
 				require.NoError(t, a.Pass(t.Context(), fence(2)))
 				_, rows := f.archived(1)
 				require.Equal(t, before, rows)
-				due, err := f.Due(t.Context(), time.Now(), time.Now(), always, 0)
+				due, err := f.Due(t.Context(), time.Now(), time.Now(), finaltest.Always, 0)
 				require.NoError(t, err)
 				if same {
 					require.Empty(t, due)
 					return
 				}
 				require.Len(t, due, 1)
-				f.seal()
+				f.MakeFinal()
 				require.NoError(t, a.Pass(t.Context(), fence(2)))
 				_, rows = f.archived(1)
 				require.Equal(t, before, rows)
 				_, rows = f.archived(2)
-				require.Equal(t, f.shown(), rows)
+				require.Equal(t, f.Shown(), rows)
 			})
 		}
 	}
@@ -215,29 +214,32 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 	for _, final := range []bool{true, false} {
 		t.Run(fmt.Sprint(final), func(t *testing.T) {
 			f := newFixture(t, 3, "")
-			f.fill(50)
+			f.Fill(50)
 			if final {
-				f.seal()
+				f.MakeFinal()
 			}
-			was := f.expires()
+			was := f.Expires()
 			a := f.archiver(nil)
 			away := f.open()
 			require.NoError(t, away.Close())
 			a.Store = away
 			require.Error(t, a.Pass(t.Context(), fence(1)))
-			require.Equal(t, was, f.expires(), "there is time")
+			require.Equal(t, was, f.Expires(), "there is time")
 			soon := time.Now().Add(time.Hour)
-			f.expire(soon)
+			f.Expire(soon)
 			require.Error(t, a.Pass(t.Context(), fence(1)))
-			require.WithinDuration(t, time.Now().Add(stays), f.expires(), time.Minute)
+			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute)
 
 			if final { // once it is in, it goes when it was to go
-				f.expire(soon)
+				f.Expire(soon)
 				a.Store = f.archive
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				f.expire(soon)
+				f.Expire(soon)
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				require.WithinDuration(t, soon, f.expires(), time.Second)
+				require.WithinDuration(t, soon, f.Expires(), time.Second)
+
+				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)), "the next leader, which has taken none")
+				require.WithinDuration(t, soon, f.Expires(), time.Second)
 			}
 		})
 	}
@@ -245,8 +247,8 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 
 func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {
 	f := newFixture(t, 1, "")
-	f.fill(5)
-	f.seal()
+	f.Fill(5)
+	f.MakeFinal()
 	var last Progress
 	a := f.archiver(func(p Progress) { last = p })
 	a.Store = f.open()
@@ -258,12 +260,12 @@ func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {
 
 func TestAnArchiveThatWasRestoredIsFilledAgain(t *testing.T) {
 	f := newFixture(t, 1, "")
-	f.fill(50)
+	f.Fill(50)
 	a := f.archiver(nil)
 	require.NoError(t, a.Pass(t.Context(), fence(1)), "a backup is made now")
 	backup, err := os.ReadFile(f.path)
 	require.NoError(t, err)
-	f.seal()
+	f.MakeFinal()
 	require.NoError(t, a.Pass(t.Context(), fence(2)))
 	_, rows := f.archived(1)
 	require.Len(t, rows, 50)
@@ -275,20 +277,26 @@ func TestAnArchiveThatWasRestoredIsFilledAgain(t *testing.T) {
 	a.Store = f.archive
 	require.NoError(t, a.Pass(t.Context(), fence(2)))
 	_, rows = f.archived(1)
-	require.Equal(t, f.shown(), rows)
+	require.Equal(t, f.Shown(), rows)
 }
 
 func TestAWindowThatIsIncompleteIsSoInTheArchive(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		f := newFixture(t, of, "")
-		f.fill(50)
+		f.Fill(50)
 		for _, s := range f.Shards() {
-			require.NoError(t, f.client.HSet(t.Context(), s.Keys().Origin(), points.String(), ledger.Origin{Offset: 5, Time: f.window.Start + 1}.String()).Err())
+			require.NoError(t, f.Redis.HSet(t.Context(), s.Keys().Origin(), finaltest.Points.String(), ledger.Origin{Offset: 5, Time: f.Window.Start + 1}.String()).Err())
 		}
-		f.seal()
+		f.MakeFinal()
 		require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(1)))
 		w, rows := f.archived(1)
 		require.Len(t, rows, 50)
-		require.Equal(t, []string{points.String()}, w.Incomplete)
+		require.Equal(t, []string{finaltest.Points.String()}, w.Incomplete)
 	}
+}
+
+// lose is what an operator's DEL does.
+func (f *fixture) lose() {
+	f.t.Helper()
+	require.NoError(f.t, f.Redis.Del(f.t.Context(), f.Shards()[1].Keys().Listed(f.Listed())).Err())
 }

@@ -44,6 +44,7 @@ func (a *Archiver) archive(ctx context.Context, f store.Fence, c *boards.Closed)
 		return a.drop(ctx, w, err)
 	}
 	a.kept[c.Listing()] = c.Revision
+	a.progress.Taken++
 	a.Log.Info("a final window is in the archive", zap.String("window", c.Listing()), zap.Int64("revision", c.Revision),
 		zap.Int64("members", w.Written()), zap.Stringer("checksum", w.Window().Checksum), zap.Duration("took", time.Since(began)))
 	return nil
@@ -62,8 +63,8 @@ func (a *Archiver) drop(ctx context.Context, w *store.Writing, err error) error 
 func (a *Archiver) window(c *boards.Closed, first *ranking.Board) store.Window {
 	return store.Window{
 		Board: c.Board, Period: c.Period, Name: c.Name, Start: time.UnixMilli(c.Start), End: time.UnixMilli(c.End),
-		Revision: c.Revision, AsOf: c.SealedAt, SealedAt: c.SealedAt, Fields: a.Fields(c.Board), Zone: a.Zone(c.Period), Tick: first.Tick,
-		Ledger: c.Ledger, Incomplete: first.Incomplete, Members: first.Members,
+		Revision: c.Revision, AsOf: c.SealedAt, SealedAt: c.SealedAt, Fields: a.Fields(c.Board), Zone: a.Zone(c.Period), Tick: first.Tick, MaxPoints: a.mostPoints(c.Board, c.Period),
+		Ledger: c.Ledger, ReopenedWhy: c.ReopenedWhy, Incomplete: first.Incomplete, Members: first.Members,
 	}
 }
 
@@ -184,11 +185,7 @@ func (a *Archiver) compare(ctx context.Context, c *boards.Closed, there store.Wi
 		a.kept[c.Listing()] = c.Revision
 		return nil
 	}
-	now, err := a.Boards.Now(ctx)
-	if err == nil {
-		_, err = a.Boards.Unseal(ctx, c.Window, now, fmt.Sprintf("the archive has other standings as revision %d", c.Revision))
-	}
-	if err != nil && !errors.Is(err, ranking.ErrNotFinal) {
+	if err := Unseal(ctx, a.Boards, c, fmt.Sprintf("the archive has other standings as revision %d", c.Revision)); err != nil {
 		return fmt.Errorf("take back the seal of %s, whose revision %d the archive has with other standings: %w", c.Listing(), c.Revision, err)
 	}
 	a.Log.Warn("a window that was sealed again has other standings than the archive: it is sealed as the next revision, and both stay",

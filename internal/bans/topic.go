@@ -82,26 +82,10 @@ func CheckTopic(topic string, partitions int, settings kafkaconn.TopicSettings) 
 }
 
 func create(ctx context.Context, client *kafka.Client, topic, source string) error {
-	t := kafka.TopicConfig{Topic: topic, NumPartitions: 1, ReplicationFactor: -1,
-		ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}}
-	// What isn't reported is the cluster's default, as for the source.
-	if settings, err := kafkaconn.ReadTopicSettings(ctx, client, source); err == nil && settings["min.insync.replicas"] != "" {
-		t.ConfigEntries = append(t.ConfigEntries, kafka.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: settings["min.insync.replicas"]})
+	if err := kafkaconn.CreateCompacted(ctx, client, topic, 1, source, "create the topic with one partition and cleanup.policy=compact"); err != nil {
+		return err
 	}
-	calling, cancel := context.WithTimeout(ctx, client.Timeout)
-	defer cancel()
-	r, err := client.CreateTopics(calling, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{t}})
-	if err == nil {
-		err = r.Errors[topic]
-	}
-	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed) {
-		return &kafkaconn.RightsError{Missing: []kafkaconn.Right{{Operation: kafka.ACLOperationTypeCreate, Topic: topic,
-			For: "as it doesn't exist: grant it, or create the topic with one partition and cleanup.policy=compact"}}}
-	}
-	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) { // someone else was faster
-		return fmt.Errorf("create the bans topic %s (or create it yourself: one partition, cleanup.policy=compact): %w", topic, err)
-	}
-	_, err = waitFor(ctx, client, topic)
+	_, err := waitFor(ctx, client, topic)
 	return err
 }
 

@@ -125,7 +125,9 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	case ledger.Moved:
 		return &movedError{field, p.Expected, got.Found}
 	case ledger.Sealed:
-		return &sealedError{field, a.number, p.Expected.From, got.Windows}
+		return &sealedError{field: field, shard: a.number, from: p.Expected.From, windows: got.Windows}
+	case ledger.Unsealed:
+		return &sealedError{field: field, shard: a.number, open: true, windows: got.Windows}
 	case ledger.OtherSchema:
 		if err := a.standings.CheckSchema(got.Found); err != nil {
 			return &health.Halt{Reason: health.HaltSchema, What: fmt.Sprintf("%s: %v", field, err), Remedy: "see there"}

@@ -4,8 +4,6 @@ package ingest
 // no more.
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,30 +73,6 @@ func New(c Config) *Consumer {
 		membership:  newMembership(),
 		deadLetters: &deadletter.Topics{Client: client, Log: c.Log},
 	}
-}
-
-// Sealed are the windows that were found to be final on a shard, each once, in order.
-func (c *Consumer) Sealed(shard int) []ledger.Window {
-	known := map[ledger.Window]bool{}
-	for _, w := range c.running() {
-		for _, window := range w.pipeline.sealed.Windows(shard) {
-			known[window] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(known), ledger.Window.Compare)
-}
-
-// Unsealed says that windows aren't final on a shard any more.
-func (c *Consumer) Unsealed(shard int, windows []ledger.Window) {
-	for _, w := range c.running() {
-		w.pipeline.sealed.Remove(shard, windows...)
-	}
-}
-
-func (c *Consumer) running() []*worker {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.workers)
 }
 
 // Reconnected notes that a new connection to the standings was made: what is

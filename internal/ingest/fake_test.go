@@ -168,6 +168,15 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 	if len(sealed) > 0 {
 		return ledger.Answer{Outcome: ledger.Sealed, Windows: sealed}
 	}
+	var unsealed []string
+	for _, name := range p.Without {
+		if !f.sealed[name] {
+			unsealed = append(unsealed, name)
+		}
+	}
+	if len(unsealed) > 0 {
+		return ledger.Answer{Outcome: ledger.Unsealed, Windows: unsealed}
+	}
 	met, over := map[string]bool{}, map[string]bool{}
 	beyond, room := map[string]bool{}, f.windows-len(f.boards)
 	for _, w := range p.Windows {

@@ -64,10 +64,15 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
 	}
 	if sealed, ok := errors.AsType[*allSealedError](err); ok {
-		var windows []string
-		windows, err = sealed.learn(w.pipeline.sealed)
+		var final, open []string
+		final, open, err = sealed.learn(w.pipeline.sealed)
 		if err == nil {
-			w.log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", windows))
+			if len(final) > 0 {
+				w.log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", final))
+			}
+			if len(open) > 0 {
+				w.log.Info("windows that were final take events again", zap.Strings("windows", open))
+			}
 			return retry.Sleep(ctx, 10*time.Millisecond) == nil
 		}
 	}

@@ -20,17 +20,21 @@ import (
 // Right is one that this program can use. The right to Describe comes with any of
 // the others but DescribeConfigs.
 type Right struct {
-	Operation kafka.ACLOperationType
-	Topic     string // the topic, or else
-	Group     string // the group
-	For       string // what isn't possible without it: "to read events"
-	Optional  bool   // the consumer works without it
+	Operation     kafka.ACLOperationType
+	Topic         string // the topic, or else
+	TransactionID string // the transactional id, which only Write is looked up of, or else
+	Group         string // the group
+	For           string // what isn't possible without it: "to read events"
+	Optional      bool   // the consumer works without it
 }
 
 // Resource is what the right is about: "topic points".
 func (r Right) Resource() string {
-	if r.Topic != "" {
+	switch {
+	case r.Topic != "":
 		return "topic " + r.Topic
+	case r.TransactionID != "":
+		return "transactional-id " + r.TransactionID
 	}
 	return "group " + r.Group
 }
@@ -78,11 +82,14 @@ func required(missing []Right) error {
 // that doesn't exist, and brokers before Kafka 2.3.
 func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([]Right, error) {
 	var topics []string
-	groups := map[string]int32{}
+	groups, transactions := map[string]int32{}, map[string]int32{}
 	for _, r := range rights {
-		if r.Topic != "" {
+		switch {
+		case r.Topic != "":
 			topics = append(topics, r.Topic)
-		} else {
+		case r.TransactionID != "":
+			transactions[r.TransactionID] = 0
+		default:
 			groups[r.Group] = 0
 		}
 	}
@@ -90,19 +97,28 @@ func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([
 	if err != nil {
 		return nil, err
 	}
-	for g := range groups {
-		err := RetryTransient(ctx, client, func() (err error) {
-			groups[g], err = groupRights(ctx, client, g)
-			return err
-		})
-		if err != nil {
-			return nil, err
+	for _, query := range []struct {
+		of     map[string]int32
+		rights func(context.Context, *kafka.Client, string) (int32, error)
+	}{{groups, groupRights}, {transactions, transactionRights}} {
+		for name := range query.of {
+			err := RetryTransient(ctx, client, func() (err error) {
+				query.of[name], err = query.rights(ctx, client, name)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	var missing []Right
 	for _, r := range rights {
 		bits := granted[r.Topic]
-		if r.Topic == "" {
+		switch {
+		case r.Topic != "":
+		case r.TransactionID != "":
+			bits = transactions[r.TransactionID]
+		default:
 			bits = groups[r.Group]
 		}
 		if bits&(1<<r.Operation) == 0 {

@@ -22,6 +22,9 @@ func someone(t *testing.T, granted ...Right) *kafka.Client {
 		if r.Topic == "" {
 			a.Resource, a.Name = kmsg.ACLResourceTypeGroup, r.Group
 		}
+		if r.TransactionID != "" {
+			a.Resource, a.Name = kmsg.ACLResourceTypeTransactionalId, r.TransactionID
+		}
 		acls = append(acls, a)
 	}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "points", "points.dlq", "more", "more.dlq"),
@@ -105,4 +108,24 @@ func TestWhatABrokerDoesNotTellIsNotMissingRights(t *testing.T) {
 	}
 	onlyDescribe := int32(1 << kafka.ACLOperationTypeDescribe)
 	require.Equal(t, onlyDescribe, reported(onlyDescribe))
+}
+
+func TestTheRightToWriteATransactionalIdIsLookedUpAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	write := Right{Operation: kafka.ACLOperationTypeWrite, TransactionID: "standings.lb.final", For: "to publish"}
+	describe := Right{Operation: kafka.ACLOperationTypeDescribe, TransactionID: "standings.lb.final"}
+	for _, granted := range [][]Right{nil, {describe}} {
+		err := CheckRights(t.Context(), someone(t, granted...), write)
+		require.EqualError(t, err, "Kafka's ACLs: no right to Write transactional-id standings.lb.final, which is needed to publish")
+		require.Equal(t, "--operation Write --transactional-id standings.lb.final", write.Grant())
+	}
+	client := someone(t, write)
+	began, err := client.InitProducerID(t.Context(), &kafka.InitProducerIDRequest{TransactionalID: write.TransactionID, TransactionTimeoutMs: 60_000, ProducerID: -1, ProducerEpoch: -1})
+	require.NoError(t, err)
+	require.NoError(t, began.Error)
+	require.NoError(t, CheckRights(t.Context(), client, write))
+	next, err := client.InitProducerID(t.Context(), &kafka.InitProducerIDRequest{TransactionalID: write.TransactionID, TransactionTimeoutMs: 60_000,
+		ProducerID: began.Producer.ProducerID, ProducerEpoch: began.Producer.ProducerEpoch})
+	require.NoError(t, err)
+	require.NoError(t, next.Error, "a producer whose epoch was raised meanwhile would be fenced")
 }

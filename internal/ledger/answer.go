@@ -29,11 +29,13 @@ const (
 	OtherRule
 	// Sealed: windows (Windows) are final, and the piece has changes for them.
 	Sealed
+	// Unsealed: windows (Windows) aren't final, and the piece leaves them out as if they were.
+	Unsealed
 	// Fits: what a check answers where Apply would answer Applied.
 	Fits
 )
 
-var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "other rule", "sealed", "fits"}
+var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema", "lost", "unlisted", "other bounds", "foreign score", "other rule", "sealed", "unsealed", "fits"}
 
 func (o Outcome) String() string { return outcomes[o] }
 

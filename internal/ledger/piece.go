@@ -61,7 +61,10 @@ type Piece struct {
 	Next      Position
 	Windows   []Window
 	Groups    []Group
-	Note      *Note // to be written in the same call; nil if it is there
+	// Without are windows that events of the batch would count in, of members of the shard, and that
+	// are left out since they are final: by their names in the listing. Where one isn't, nothing is added.
+	Without []string
+	Note    *Note // to be written in the same call; nil if it is there
 }
 
 // Width is the number of member-windows: what a call costs.

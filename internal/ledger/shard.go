@@ -34,3 +34,13 @@ func (n Shards) CanBeAt(shard int, at Position) bool {
 	end := n.From(shard + 1)
 	return !at.Sweeping() || at.Hash > n.From(shard) && (end == 0 || at.Hash < end)
 }
+
+// Overlapping are the shards of n that have members of a shard of others.
+func (n Shards) Overlapping(shard int, of Shards) (all []int) {
+	for i := range int(n) {
+		if i*int(of) < (shard+1)*int(n) && (i+1)*int(of) > shard*int(n) {
+			all = append(all, i)
+		}
+	}
+	return all
+}

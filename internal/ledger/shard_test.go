@@ -42,6 +42,20 @@ func TestTheRangesOfShardsMeet(t *testing.T) {
 	}
 }
 
+func TestShardsOverlapThatHaveAMemberInCommon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, of := Shards(rapid.IntRange(1, MaxShards).Draw(t, "shards")), Shards(rapid.IntRange(1, MaxShards).Draw(t, "others"))
+		shard := rapid.IntRange(0, int(of)-1).Draw(t, "shard")
+		low, high := of.From(shard), of.From(shard+1)-1
+		all := n.Overlapping(shard, of)
+		require.Equal(t, n.Of(low), all[0])
+		require.Equal(t, n.Of(high), all[len(all)-1])
+		for i := range all {
+			require.Equal(t, all[0]+i, all[i])
+		}
+	})
+}
+
 func TestOneShardOfAllCanBeAtAHashOfASweepAndNoneAtTheLowestOfOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := Shards(rapid.IntRange(1, MaxShards).Draw(t, "shards"))

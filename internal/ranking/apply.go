@@ -122,7 +122,10 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 		e.args, beside = append(e.args, s.keys.Names()), strings.TrimPrefix(beside+" names", " ")
 	}
 	keys = len(e.args) - head
-	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, beside)
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, beside, len(p.Without))
+	for _, name := range p.Without {
+		e.args = append(e.args, name)
+	}
 	if noted {
 		e.args = append(e.args, p.Note.Rules.String(), p.Note.Text)
 	}
@@ -232,7 +235,7 @@ var outcomes = map[string]ledger.Outcome{
 	"applied": ledger.Applied, "moved": ledger.Moved, "held": ledger.Held, "refused": ledger.Refusing,
 	"schema": ledger.OtherSchema, "lost": ledger.Lost, "unlisted": ledger.Unlisted,
 	"bounds": ledger.OtherBounds, "foreign": ledger.Foreign, "fits": ledger.Fits,
-	"rule": ledger.OtherRule, "sealed": ledger.Sealed,
+	"rule": ledger.OtherRule, "sealed": ledger.Sealed, "unsealed": ledger.Unsealed,
 }
 
 var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limit": ledger.WindowLimit}
@@ -261,9 +264,9 @@ func answer(reply []any) (ledger.Answer, error) {
 		a.Window, a.Members = rest[0], rest[1:2]
 	case ledger.Lost, ledger.Unlisted:
 		a.Window = rest[0]
-	case ledger.Sealed:
+	case ledger.Sealed, ledger.Unsealed:
 		if len(words) == 1 {
-			return ledger.Answer{}, Faultf("an unexpected reply: sealed, and no window")
+			return ledger.Answer{}, Faultf("an unexpected reply: %s, and no window", words[0])
 		}
 		a.Windows = words[1:]
 	case ledger.Refusing:

@@ -94,6 +94,9 @@ func (d *dice) piece(t testing.TB) ledger.Piece {
 			p.Next.Rules = p.Note.Rules
 		}
 	}
+	for range d.below(3) {
+		p.Without = append(p.Without, string(d.bytes(d.below(9))))
+	}
 	return p
 }
 
@@ -171,6 +174,9 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 		if beside == what {
 			keys = keys[:len(keys)-len(strings.Fields(what))]
 		}
+	}
+	for range number() {
+		p.Without = append(p.Without, take())
 	}
 	if strings.HasPrefix(beside, "rules") {
 		by, bad := ledger.ParseFingerprint(take())

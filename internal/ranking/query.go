@@ -185,7 +185,7 @@ func scoreText(score float64) string {
 }
 
 // pivotText is scoreText of a place that a script compares scores with. No score is at the ends of
-// what a double holds, and tonumber reads those everywhere, as it doesn't the infinities.
+// what a double holds, and every Lua reads those, as it needn't the infinities.
 func pivotText(score float64) string {
 	return scoreText(max(-math.MaxFloat64, min(math.MaxFloat64, score)))
 }

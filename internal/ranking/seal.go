@@ -169,6 +169,8 @@ type SealRecord struct {
 	At       time.Time // when it was sealed, by the shard's clock
 	// Reopened: the seal was taken back, and until that time nothing is to seal it by itself.
 	Reopened time.Time
+	// Why a seal was taken back: this one, or else that of the revision before; empty where none was.
+	Why string
 }
 
 // Next is the revision that a seal now is.
@@ -188,30 +190,49 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 			return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, err)
 		}
 		for i, text := range texts {
-			words := strings.Fields(text)
-			if len(words) < 2 {
+			if text == "" {
 				continue
 			}
-			var r SealRecord
-			if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
-			}
-			us, err := strconv.ParseInt(words[1], 10, 64)
+			r, err := parseSealRecord(text)
 			if err != nil {
 				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
-			}
-			r.At = time.UnixMicro(us)
-			if len(words) > 3 {
-				ms, err := strconv.ParseInt(words[3], 10, 64)
-				if err != nil {
-					return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
-				}
-				r.Reopened = time.UnixMilli(ms)
 			}
 			all[names[i]] = r
 		}
 	}
 	return all, nil
+}
+
+// parseSealRecord reads what seal.lua, unseal.lua and swap.lua write.
+func parseSealRecord(text string) (r SealRecord, err error) {
+	words := strings.SplitN(text, " ", 4) // revision, instant, and after why, or reopened, until when and why
+	if len(words) < 2 {
+		return r, errors.New("it is too short")
+	}
+	if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+		return r, err
+	}
+	us, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		return r, err
+	}
+	r.At = time.UnixMicro(us)
+	switch {
+	case len(words) == 2:
+		return r, nil
+	case len(words) < 4 || words[2] != "reopened" && words[2] != "after":
+		return r, fmt.Errorf("an unknown %q", words[2])
+	case words[2] == "after":
+		r.Why = words[3]
+		return r, nil
+	}
+	until, why, _ := strings.Cut(words[3], " ")
+	ms, err := strconv.ParseInt(until, 10, 64)
+	if err != nil {
+		return r, err
+	}
+	r.Reopened, r.Why = time.UnixMilli(ms), why
+	return r, nil
 }
 
 // SealLedgers are the ledgers as of which windows were sealed, by the times of their records; of
@@ -256,23 +277,6 @@ func (s *Store) fields(ctx context.Context, key string, names []string) ([]strin
 	all := make([]string, len(reply))
 	for i, v := range reply {
 		all[i], _ = v.(string)
-	}
-	return all, nil
-}
-
-// StillFinal reports which of some windows, by their names in the listing, are final on the shard.
-func (s *Store) StillFinal(ctx context.Context, windows []string) (map[string]bool, error) {
-	all := map[string]bool{}
-	for names := range slices.Chunk(windows, listedAtOnce) {
-		texts, err := s.fields(ctx, s.keys.Windows(), names)
-		if err != nil {
-			return nil, fmt.Errorf("read the windows listed under %q: %w", s.prefix, err)
-		}
-		for i, text := range texts {
-			if ListedRevision(text) > 0 {
-				all[names[i]] = true
-			}
-		}
 	}
 	return all, nil
 }

@@ -247,3 +247,75 @@ func TestWhatIsBehindIsNamed(t *testing.T) {
 	require.ErrorAs(t, err, &behind)
 	require.Equal(t, BehindError{f.piece.Partition.String(), "10", 480}, *behind)
 }
+
+// A worker that has learned that a window is final leaves it out, and says so: what isn't final, or isn't
+// any more, has to be in the piece.
+func TestAPieceThatLeavesOutWhatIsntFinalIsRefused(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	week := f.piece.Windows[0].Listing()
+	f.mustSeal(t, 1)
+	rest := f.newPiece()
+	rest.Windows = rest.Windows[1:]
+	rest.Groups = []ledger.Group{{Windows: []int{0, 1}, Members: []ledger.Member{f.member("a", 1)}}}
+	for _, without := range [][]string{{"global:weekly:1999-W01"}, {week, "eu:" + strings.TrimPrefix(week, "global:")}} {
+		f.piece = rest
+		f.piece.Expected, f.piece.Next, f.piece.Without = ledger.At(f.next), ledger.At(f.next+10), without
+		want := ledger.Answer{Outcome: ledger.Unsealed, Windows: without[len(without)-1:]}
+		f.unchanged(t, func() {
+			require.Equal(t, want, f.apply(t))
+			require.Equal(t, want, f.check(t))
+		})
+	}
+	f.piece.Without = []string{week}
+	f.mustApply(t)
+	_, err := f.store.Unseal(t.Context(), week, time.Now(), "a test")
+	require.NoError(t, err)
+	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Unsealed, Windows: []string{week}}, f.apply(t))
+}
+
+func TestWhyAWindowWasReopenedIsKeptWithItsNextRevision(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	f.mustSeal(t, 1)
+	name := f.piece.Windows[0].Listing()
+	record := func() SealRecord {
+		t.Helper()
+		all, err := f.store.SealRecords(t.Context(), []string{name})
+		require.NoError(t, err)
+		return all[name]
+	}
+	require.Empty(t, record().Why)
+
+	const why = "case 12: after 3 days, reopened 1700000000000 by hand"
+	_, err := f.store.Unseal(t.Context(), name, time.UnixMilli(1_700_000_000_000), why)
+	require.NoError(t, err)
+	require.Equal(t, why, record().Why)
+	require.Equal(t, int64(1_700_000_000_000), record().Reopened.UnixMilli())
+	seal, err := f.store.SealOf(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, why, seal.Reopened)
+
+	f.mustSeal(t, 2)
+	require.Equal(t, why, record().Why)
+	require.Zero(t, record().Reopened)
+	require.Equal(t, int64(2), record().Next())
+	seal, err = f.store.SealOf(t.Context(), name)
+	require.NoError(t, err)
+	require.True(t, seal.Final)
+	require.Empty(t, seal.Reopened, "it is final now")
+	require.NotEmpty(t, seal.Ledger)
+
+	// A seal that died before its last write is of the same revision, and for the same reason.
+	w := f.sealing(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Replace(w.Listing, "=2 ", "", 1)).Err())
+	f.mustSeal(t, 2)
+	require.Equal(t, why, record().Why)
+
+	// The reason of the next is its own, none too.
+	_, err = f.store.Unseal(t.Context(), name, time.Now(), "")
+	require.NoError(t, err)
+	f.mustSeal(t, 3)
+	require.Empty(t, record().Why)
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -39,24 +38,21 @@ func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error
 	if err != nil {
 		return seal, err
 	}
-	words := strings.SplitN(record[0], " ", 5) // revision, instant, and of one that was reopened: reopened, until, why
-	if len(words) < 2 {
+	if record[0] == "" {
 		return seal, nil
 	}
-	if !seal.Final {
-		if seal.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-			return seal, Faultf("%q is no record of the final window %s", clip(record[0]), window)
-		}
-		if len(words) == 5 {
-			seal.Reopened = words[4]
-		}
-		return seal, nil
-	}
-	us, err := strconv.ParseInt(words[1], 10, 64)
+	kept, err := parseSealRecord(record[0])
 	if err != nil {
 		return seal, Faultf("%q is no record of the final window %s", clip(record[0]), window)
 	}
-	text, err := s.fields(ctx, s.keys.Final(), []string{sealedLedger + words[1]})
+	if !seal.Final {
+		seal.Revision = kept.Revision
+		if !kept.Reopened.IsZero() {
+			seal.Reopened = kept.Why
+		}
+		return seal, nil
+	}
+	text, err := s.fields(ctx, s.keys.Final(), []string{sealedLedger + strconv.FormatInt(kept.At.UnixMicro(), 10)})
 	if err != nil || text[0] == "" {
 		return seal, err
 	}
@@ -64,7 +60,7 @@ func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error
 	if err := json.Unmarshal([]byte(text[0]), &pairs); err != nil || len(pairs)%2 > 0 {
 		return seal, Faultf("%q is no ledger of the final window %s", clip(text[0]), window)
 	}
-	seal.At, seal.Ledger = time.UnixMicro(us), map[string]string{}
+	seal.At, seal.Ledger = kept.At, map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		seal.Ledger[pairs[i]] = pairs[i+1]
 	}

@@ -8,7 +8,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,10 @@ type Instant struct {
 	Rules   map[string]string // of a partition the fingerprint of its rules, where that is noted
 	bans    string            // their version; empty where nobody is banned
 }
+
+// Bans are the version of the bans at that instant: as long as it is the same, nobody was hidden or shown.
+// It is empty where nobody is banned.
+func (in *Instant) Bans() string { return in.bans }
 
 // SnapshotPage is some members of a window, as of one instant.
 type SnapshotPage struct {
@@ -61,6 +67,7 @@ type Snapshot struct {
 
 	settled   string // the version of bans that moves nobody
 	isSettled bool
+	gone      map[string]string // windows that were gone when they were to be read, and how they were listed
 }
 
 // Errors of a snapshot: what was read is of no use.
@@ -80,8 +87,11 @@ var snapshotRows = 500 // tests have less
 // BeginSnapshot begins a snapshot, which is lost if nothing is read for as long as lease. Besides
 // those of a snapshot, errors are ErrRebuilding, *SchemaError, and one that is ledger.ErrTorn.
 func (s *Store) BeginSnapshot(ctx context.Context, lease time.Duration) (*Snapshot, error) {
-	sn := &Snapshot{store: s, token: strings.ToLower(rand.Text()), lease: lease}
+	sn := &Snapshot{store: s, token: strings.ToLower(rand.Text()), lease: lease, gone: map[string]string{}}
 	begin, _, err := sn.call(ctx, nil, "begin")
+	if s.fits(err) { // a reader's
+		begin, _, err = sn.call(ctx, nil, "begin")
+	}
 	if err == nil && len(begin.Ledger) == 0 {
 		err = Faultf("it has no ledger: nothing was ever counted, or Redis was lost")
 	}
@@ -127,6 +137,14 @@ func (sn *Snapshot) beside(ctx context.Context, b *Beside) (err error) {
 	if b.Dropped, err = s.hash(ctx, s.keys.Dropped()); err != nil {
 		return err
 	}
+	var listed []string
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(sn.gone)), listedAtOnce) {
+		texts, err := s.fields(ctx, s.keys.Windows(), some)
+		if err != nil {
+			return err
+		}
+		listed = append(listed, texts...)
+	}
 	if b.Final, err = s.hash(ctx, s.keys.Final()); err != nil {
 		return err
 	}
@@ -138,12 +156,33 @@ func (sn *Snapshot) beside(ctx context.Context, b *Beside) (err error) {
 		return err
 	}
 	b.Instant = *at
+	if err := sn.areGone(b, listed); err != nil {
+		return err
+	}
 	for field := range b.Texts {
 		if _, err := ledger.ParseFingerprint(field); err != nil {
 			delete(b.Texts, field) // by which rules a partition is counted
 		}
 	}
 	return nil
+}
+
+// areGone makes sure that what was gone when it was to be read is so for good: it was dropped, or is over.
+// Redis may have gone back to before a drop, and after the token was set; or it has lost its listing.
+func (sn *Snapshot) areGone(b *Beside, listed []string) error {
+	for i, name := range slices.Sorted(maps.Keys(sn.gone)) {
+		_, dropped := b.Dropped[name]
+		if !dropped && (listed[i] != "" || !isOver(sn.gone[name], b.Now)) {
+			return fmt.Errorf("%s was gone, and is neither dropped nor over: %w", name, ErrSnapshotLost)
+		}
+	}
+	return nil
+}
+
+// isOver reports whether a window's retention is over, by its listing.
+func isOver(listing string, now int64) bool {
+	expires, err := strconv.ParseInt(listing[strings.LastIndexByte(listing, ' ')+1:], 10, 64)
+	return err == nil && expires <= now
 }
 
 // Close lets another snapshot begin; where it fails, that is so once the lease is over.
@@ -157,6 +196,7 @@ type scanAt struct{ window, set, cursor string }
 // scanned is what was read.
 type scannedPage struct {
 	listing string
+	record  string // among the final windows; empty where it was never sealed
 	next    string // 0 at the end
 	rows    []SnapshotRow
 }
@@ -167,17 +207,22 @@ var errGone = errors.New("it isn't listed any more, or is over")
 func (sn *Snapshot) call(ctx context.Context, at *scanAt, what string) (*Instant, *scannedPage, error) {
 	s, k := sn.store, sn.store.keys
 	keys := []string{k.Snapshot(), k.Ledger(), k.Schema(), k.Rebuild(), k.Origin(), s.rules, k.Banned(), k.Windows()}
-	args := []any{sn.token, sn.lease.Milliseconds(), s.schema, what}
+	args := []any{sn.token, sn.lease.Milliseconds(), *s.readAs.Load(), what}
 	if at != nil {
 		shown, hidden := k.Both(at.window)
-		keys, args = append(keys, shown, hidden), append(args, at.window, at.cursor, snapshotRows)
+		keys, args = append(keys, shown, hidden, k.Final()), append(args, at.window, at.cursor, snapshotRows)
 	}
 	reply, err := s.Call(ctx, lua.Snapshot, keys, args...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(reply) >= 6 && reply[0] == "read" && (len(reply) == 9) == (at != nil) {
+	if len(reply) >= 6 && reply[0] == "read" && (len(reply) == 10) == (at != nil) {
 		instant, err := readInstant(reply)
+		for field := range sn.Begin.Ledger {
+			if err == nil && instant.Ledger[field] == "" {
+				err = Faultf("%s has no position any more: Redis has lost the ledger, or a part of it", field)
+			}
+		}
 		if err != nil || at == nil {
 			return instant, nil, err
 		}
@@ -245,11 +290,12 @@ func readInstant(reply []any) (in *Instant, err error) {
 
 func readPage(reply []any) (*scannedPage, error) {
 	page := &scannedPage{}
-	var ok [2]bool
+	var ok [3]bool
 	page.listing, ok[0] = reply[0].(string)
-	page.next, ok[1] = reply[1].(string)
-	rows, err := list(reply[2])
-	if err != nil || !ok[0] || !ok[1] || len(rows)%2 != 0 {
+	page.record, ok[1] = reply[1].(string)
+	page.next, ok[2] = reply[2].(string)
+	rows, err := list(reply[3])
+	if err != nil || ok != [3]bool{true, true, true} || len(rows)%2 != 0 {
 		return nil, Unexpected(lua.Snapshot, reply)
 	}
 	page.rows = make([]SnapshotRow, 0, len(rows)/2)

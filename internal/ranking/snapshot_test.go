@@ -317,6 +317,21 @@ func TestAWindowIsReadOnceABanThatHasBegunIsCarriedOut(t *testing.T) {
 }
 
 func TestAWindowThatIsSealedWhileItIsReadIsBegunAnew(t *testing.T) {
+	for name, does := range map[string]func(t *testing.T, l *snapLog, p *SnapshotPage){
+		"sealed": func(t *testing.T, l *snapLog, p *SnapshotPage) {
+			words := strings.Fields(p.Listing)
+			l.list(t, p.Window, strings.Join(slices.Insert(words, len(words)-1, "=1"), " "))
+		},
+		"sealed, and reopened": func(t *testing.T, l *snapLog, p *SnapshotPage) { // it is listed as it was
+			require.NoError(t, l.client.HSet(t.Context(), l.store.keys.Final(), p.Window, "1 1700000000000000 reopened 1700000000000 x").Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) { isBegunAnew(t, does) })
+	}
+}
+
+func isBegunAnew(t *testing.T, meanwhile func(t *testing.T, l *snapLog, p *SnapshotPage)) {
+	t.Helper()
 	smallPages(t, 10)
 	l := newSnapLog(t, fixed(t), 600, 3000)
 	for !l.done() {
@@ -338,8 +353,7 @@ func TestAWindowThatIsSealedWhileItIsReadIsBegunAnew(t *testing.T) {
 			rows[r.Member] = true
 		}
 		if n++; n == 5 {
-			words := strings.Fields(p.Listing)
-			l.list(t, p.Window, strings.Join(slices.Insert(words, len(words)-1, "=1"), " "))
+			meanwhile(t, l, p)
 		}
 	}
 	require.Len(t, rows, len(l.want()))
@@ -372,6 +386,48 @@ func TestAWindowThatIsDroppedWhileItIsReadIsGone(t *testing.T) {
 	b, err := sn.End(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, b.Dropped, gone)
+}
+
+// A window was read as gone, since it was dropped, and Redis went back to before that: it is there again, and
+// on no page. Likewise where the listing itself was evicted.
+func TestASnapshotThatLacksAWindowThatWasNeitherDroppedNorIsOverIsNoWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile, then func(t *testing.T, l *snapLog, window, listing string)
+	}{
+		"Redis went back to before it was dropped": {
+			func(t *testing.T, l *snapLog, window, _ string) {
+				require.NoError(t, l.client.HDel(t.Context(), l.store.keys.Windows(), window).Err())
+				require.NoError(t, l.client.HSet(t.Context(), l.store.keys.Dropped(), window, "4102444800000").Err())
+			},
+			func(t *testing.T, l *snapLog, window, listing string) {
+				require.NoError(t, l.client.HSet(t.Context(), l.store.keys.Windows(), window, listing).Err())
+				l.del(t, l.store.keys.Dropped())
+			},
+		},
+		"the listing is lost": {
+			func(t *testing.T, l *snapLog, _, _ string) { l.del(t, l.store.keys.Windows()) },
+			func(*testing.T, *snapLog, string, string) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSnapLog(t, fixed(t), 20, 100)
+			l.step(t)
+			listed := l.client.HGetAll(t.Context(), l.store.keys.Windows()).Val()
+			last := slices.Max(slices.Collect(maps.Keys(listed)))
+			sn, err := l.store.BeginSnapshot(t.Context(), time.Minute)
+			require.NoError(t, err)
+			_, err = pagesUntil(t, sn, func(n int) {
+				if n == 1 {
+					c.meanwhile(t, l, last, listed[last])
+				}
+			})
+			require.NoError(t, err)
+			c.then(t, l, last, listed[last])
+			_, err = sn.End(t.Context())
+			require.ErrorIs(t, err, ErrSnapshotLost)
+			require.ErrorContains(t, err, " was gone, and is neither dropped nor over")
+		})
+	}
 }
 
 // pagesUntil reads pages until an error.
@@ -423,6 +479,10 @@ func TestWhatEndsASnapshot(t *testing.T) {
 				require.NoError(t, l.client.HSet(t.Context(), l.store.keys.Ledger(), "events/3", "torn:1").Err())
 			},
 			func(t *testing.T, err error) { require.ErrorIs(t, err, ledger.ErrTorn) },
+		},
+		"a ledger that is lost": {
+			func(t *testing.T, l *snapLog) { l.del(t, l.store.keys.Ledger()) },
+			func(t *testing.T, err error) { require.ErrorContains(t, err, "events/3 has no position any more") },
 		},
 		"a window whose key is gone": {
 			func(t *testing.T, l *snapLog) { l.del(t, l.key(0)); l.del(t, l.key(1)); l.del(t, l.key(2)) },

@@ -29,8 +29,8 @@ var (
 //
 // A window's two sets are read one after the other, and a ban moves standings from one to the other.
 // So a window is begun anew if bans changed while it was read, and isn't begun while one is being
-// carried out. It is also begun anew where it was sealed meanwhile: from then on positions go on,
-// and it doesn't.
+// carried out. It is also begun anew where it was sealed or reopened meanwhile, or both: while it is
+// final positions go on, and it doesn't.
 func (sn *Snapshot) Pages(ctx context.Context, pause time.Duration) iter.Seq2[*SnapshotPage, error] {
 	return func(yield func(*SnapshotPage, error) bool) {
 		listed, err := sn.store.ListingsBy(ctx, pause)
@@ -45,7 +45,11 @@ func (sn *Snapshot) Pages(ctx context.Context, pause time.Duration) iter.Seq2[*S
 			return retry.Sleep(ctx, pause)
 		}
 		for _, name := range slices.Sorted(maps.Keys(listed)) {
-			if err := sn.window(ctx, name, each); errors.Is(err, errEnough) {
+			gone, err := sn.window(ctx, name, each)
+			if gone {
+				sn.gone[name] = listed[name]
+			}
+			if errors.Is(err, errEnough) {
 				return
 			} else if err != nil {
 				yield(nil, fmt.Errorf("read %s of %q for a snapshot: %w", name, sn.store.prefix, err))
@@ -55,26 +59,32 @@ func (sn *Snapshot) Pages(ctx context.Context, pause time.Duration) iter.Seq2[*S
 	}
 }
 
-// window reads a window until what was read of it fits together.
-func (sn *Snapshot) window(ctx context.Context, name string, each func(*SnapshotPage) error) error {
+// window reads a window until what was read of it fits together, or it is gone.
+func (sn *Snapshot) window(ctx context.Context, name string, each func(*SnapshotPage) error) (gone bool, err error) {
+	return sn.try(ctx, &snapshotWindow{name: name, each: each})
+}
+
+// try is one try after another.
+func (sn *Snapshot) try(ctx context.Context, wanted *snapshotWindow) (gone bool, err error) {
 	pauses, begun := anew.Start(), false
 	for {
-		w := &snapshotWindow{Snapshot: sn, name: name, each: each}
+		w := *wanted
+		w.Snapshot = sn
 		err := w.read(ctx)
 		begun = begun || w.passed
 		switch {
 		case errors.Is(err, errGone):
 			if !begun {
-				return nil
+				return true, nil
 			}
-			return each(&SnapshotPage{Window: name, Gone: true})
+			return true, w.each(&SnapshotPage{Window: w.name, Gone: true})
 		case !errors.Is(err, errAnew):
-			return err
+			return false, err
 		}
 		if err := pauses.Next(ctx); errors.Is(err, retry.ErrPatience) {
-			return ErrUnsettled
+			return false, ErrUnsettled
 		} else if err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -83,12 +93,15 @@ func (sn *Snapshot) window(ctx context.Context, name string, each func(*Snapshot
 type snapshotWindow struct {
 	*Snapshot
 
-	name  string
-	each  func(*SnapshotPage) error
-	begun bool // a page was passed on since it was begun
+	name string
+	each func(*SnapshotPage) error
+	// shownOnly: who is hidden isn't wanted.
+	shownOnly bool
+	begun     bool // a page was passed on since it was begun
 	// passed: one was at all.
 	passed bool
 	core   string // its listing, but for which sets it has
+	record string // of its seal
 	bans   string
 }
 
@@ -105,8 +118,8 @@ func (w *snapshotWindow) read(ctx context.Context) error {
 	if _, _, err := ParseListing(w.name, page.listing); err != nil {
 		return err
 	}
-	w.bans, w.core = at.bans, bareListing(page.listing)
-	hides := at.bans != "" || bareListing(page.listing) != page.listing
+	w.bans, w.core, w.record = at.bans, bareListing(page.listing), page.record
+	hides := !w.shownOnly && (at.bans != "" || bareListing(page.listing) != page.listing)
 	if !hides && page.next == "0" {
 		return w.pass(at, page, false)
 	}
@@ -139,7 +152,8 @@ func (w *snapshotWindow) scan(ctx context.Context, set string) error {
 
 // pass passes a page on that fits to the ones before.
 func (w *snapshotWindow) pass(at *Instant, page *scannedPage, hidden bool) error {
-	if at.bans != w.bans || bareListing(page.listing) != w.core {
+	sealed := bareListing(page.listing) != w.core || page.record != w.record // or reopened, or both
+	if at.bans != w.bans || sealed {
 		return errAnew
 	}
 	first := !w.begun

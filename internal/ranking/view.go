@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -158,15 +157,7 @@ func (v *View) Sibling(shards ledger.Shards) []*Store {
 
 // SchemaFor is the view's schema for another number of shards.
 func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
-	text := map[string]any{}
-	d := json.NewDecoder(strings.NewReader(v.Schema))
-	d.UseNumber()
-	if err := d.Decode(&text); err != nil {
-		return "", Faultf("%q is no schema", clip(v.Schema))
-	}
-	text["shards"] = int(shards)
-	schema, err := json.Marshal(text)
-	return string(schema), err
+	return SchemaOn(v.Schema, shards)
 }
 
 // shard is a store that knows nothing of how scores are written.

@@ -26,6 +26,24 @@ type Archive struct {
 	Timeout time.Duration
 	// Reads is how many there are at a time; as many wait.
 	Reads int
+	// Observe, where there is one, is called after each read, with what came of it and how long it took, with
+	// what it waited for others.
+	Observe func(result string, took time.Duration)
+}
+
+// What comes of a read of the archive.
+const (
+	ReadFound     = "found"
+	ReadNotFound  = "not_found"
+	ReadFailed    = "failed"    // it is away, or couldn't answer
+	ReadSlow      = "slow"      // it didn't answer in time
+	ReadRefused   = "refused"   // as many read it, and wait, as may
+	ReadAbandoned = "abandoned" // who asked has gone
+)
+
+// ReadResults are all of them.
+func ReadResults() []string {
+	return []string{ReadFound, ReadNotFound, ReadFailed, ReadSlow, ReadRefused, ReadAbandoned}
 }
 
 // ArchiveError says that a window which Redis doesn't have may be in the archive, and that this
@@ -49,6 +67,10 @@ const (
 	// requests for one that is nowhere isn't one of queries. A copy that is made meanwhile is of a
 	// window that Redis still has, as a rule.
 	missingFor = time.Second
+	// Of a window that isn't over, and that Redis doesn't list, the archive has a backup at most, where Redis
+	// was lost: it isn't waited for longer than liveLimit, nor asked again within liveMissingFor.
+	liveLimit      = time.Second
+	liveMissingFor = 10 * time.Second
 	// mostMissing is how many windows that is remembered of.
 	mostMissing = 4096
 	// awayFor is how long nobody asks an archive that has kept somebody waiting in vain.
@@ -108,11 +130,12 @@ func (a *archive) goOut() {
 	a.inside--
 }
 
-// use calls do with the archive, within the time that a read has. What goes wrong is an
+// use calls do with the archive, within the time that a read has, or less. What goes wrong is an
 // *ArchiveError, but that there is no such thing, and what the one who reads has ended.
-func (a *archive) use(ctx context.Context, do func(context.Context, *store.Store) error) error {
+func (a *archive) use(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) (result error) {
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer func() { a.observe(ctx, result, time.Since(began)) }()
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	leave, err := a.enter(limited)
 	if err == nil {
@@ -135,12 +158,32 @@ func (a *archive) use(ctx context.Context, do func(context.Context, *store.Store
 	}
 	if limited.Err() != nil {
 		// What it says itself of that depends on the driver.
-		err = fmt.Errorf("%w, within %v: %w", errSlow, a.Timeout, err)
+		err = fmt.Errorf("%w, within %v: %w", errSlow, limit, err)
 		if time.Since(began) >= a.Timeout/2 {
 			a.isAway(err)
 		}
 	}
 	return &ArchiveError{err}
+}
+
+func (a *archive) observe(ctx context.Context, err error, took time.Duration) {
+	if a.Observe == nil {
+		return
+	}
+	result := ReadFound // also where what was asked for can't be
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		result = ReadNotFound
+	case errors.Is(ctx.Err(), context.Canceled):
+		result = ReadAbandoned
+	case errors.Is(err, ErrArchiveBusy):
+		result = ReadRefused
+	case errors.Is(err, errSlow):
+		result = ReadSlow
+	case archiveFailed(err):
+		result = ReadFailed
+	}
+	a.Observe(result, took)
 }
 
 func (a *archive) isAway(err error) {
@@ -166,13 +209,13 @@ func (a *archive) isMissing(name string) bool {
 	return ok
 }
 
-func (a *archive) miss(name string) {
+func (a *archive) miss(name string, d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.missing) >= mostMissing {
 		clear(a.missing)
 	}
-	a.missing[name] = time.Now().Add(missingFor)
+	a.missing[name] = time.Now().Add(d)
 }
 
 // ErrOtherCopy says that what is read page by page isn't the same any more: Redis has dropped the

@@ -33,14 +33,98 @@ func TestWindowsThatRedisHasNeverTouchTheArchive(t *testing.T) {
 	v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, v.Standings, 1)
-	// Nor does the window that hasn't ended, of a board on which nothing has happened yet.
+}
+
+// live is a target of the week that hasn't ended.
+func (f *fixture) live(t *testing.T, board string) Target {
+	t.Helper()
 	now, err := periods.Calendar{}.At(periods.Weekly, time.Now().UnixMilli())
 	require.NoError(t, err)
-	quiet := f.target("quiet")
-	quiet.Window, quiet.Named = now, now.Name
-	v, err = r.Rows(t.Context(), quiet, Page{Limit: 10})
+	target := f.target(board)
+	target.Window, target.Named = now, now.Name
+	return target
+}
+
+// That nothing has happened on a board yet is Redis's to say, whatever becomes of the archive.
+func TestAQuietBoardIsReadWithAnArchiveThatIsAwayOrSlow(t *testing.T) {
+	for name, open := range map[string]func(context.Context) (*store.Store, error){
+		"away": func(context.Context) (*store.Store, error) { return nil, errors.New("connection refused") },
+		"slow": func(ctx context.Context) (*store.Store, error) { <-ctx.Done(); return nil, ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var opened atomic.Int64
+			r, f := archived(t, func(ctx context.Context) (*store.Store, error) { opened.Add(1); return open(ctx) }, time.Minute, 4)
+			began := time.Now()
+			for range 20 {
+				v, err := r.Rows(t.Context(), f.live(t, "quiet"), Page{Limit: 10})
+				require.NoError(t, err)
+				require.False(t, v.Listed)
+			}
+			require.Less(t, time.Since(began), 3*liveLimit)
+			require.EqualValues(t, 1, opened.Load(), "it isn't asked again soon")
+		})
+	}
+}
+
+// Redis was lost, and what the log has left says nothing of a window: its backup does, and says what it is.
+func TestABackupIsReadWhereRedisDoesntListAWindowThatIsntOver(t *testing.T) {
+	s := openStore(t, sqliteURL(t))
+	results := map[string]int{}
+	_, f := archived(t, func(context.Context) (*store.Store, error) { return s, nil }, time.Minute, 4)
+	f.config.Archive.Observe = func(result string, _ time.Duration) { results[result]++ }
+	r := New(f.config)
+	target := f.live(t, "lost")
+	f.window = target.Window
+	f.put(t, "lost", []member{{"a", 1, codec.Tuple{7}}, {"b", 1, codec.Tuple{5}}})
+	v, err := r.Rows(t.Context(), target, Page{Limit: 10})
 	require.NoError(t, err)
-	require.False(t, v.Listed)
+	require.False(t, v.Archived, "Redis has it")
+	w := f.copyTo(t, s, "lost", 0)
+	f.remove(t, "lost")
+	v, err = r.Rows(t.Context(), target, Page{Limit: 10})
+	require.NoError(t, err)
+	require.True(t, v.Archived)
+	require.Equal(t, Backup, v.State())
+	require.False(t, v.Complete())
+	require.Zero(t, v.Revision)
+	require.True(t, v.AsOf.Equal(w.AsOf))
+	require.Len(t, v.Standings, 2)
+	v, err = r.Around(t.Context(), target, "b", 0, false)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, v.Standings[0].Rank)
+
+	// The first event that counts has Redis list it again, and answer.
+	f.put(t, "lost", []member{{"c", 1, codec.Tuple{1}}})
+	v, err = r.Rows(t.Context(), target, Page{Limit: 10})
+	require.NoError(t, err)
+	require.False(t, v.Archived)
+	require.Len(t, v.Standings, 1)
+	_, err = r.Rows(t.Context(), f.live(t, "quiet"), Page{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{ReadFound: 2, ReadNotFound: 1}, results)
+}
+
+// What a member could have in a window is the window's, and not today's.
+func TestPointsBeyondTodaysLimitAreFoundInAWindowThatHadThem(t *testing.T) {
+	for _, most := range []int64{0, 50_000_000} {
+		s := openStore(t, sqliteURL(t))
+		r, f := archived(t, func(context.Context) (*store.Store, error) { return s, nil }, time.Minute, 4)
+		f.put(t, "global", []member{{"a", 1, codec.Tuple{7}}})
+		w := f.copyTo(t, s, "global", 1)
+		w.Revision, w.MaxPoints, w.Members = 2, most, 2
+		writing, err := s.Begin(t.Context(), leader, w)
+		require.NoError(t, err)
+		require.NoError(t, writing.Append(t.Context(), []store.Row{
+			{Rank: 1, Member: "many", Tuple: codec.Tuple{40_000_000}, Score: 4e7, ReachedAt: f.window.Start},
+			{Rank: 2, Member: "few", Tuple: codec.Tuple{30_000_000}, Score: 3e7, ReachedAt: f.window.Start},
+		}))
+		require.NoError(t, writing.Finish(t.Context()))
+		f.remove(t, "global")
+		v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10, Points: &[2]int64{35_000_000, 60_000_000}})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, v.InRange)
+		require.Equal(t, "many", v.Standings[0].Member)
+	}
 }
 
 func TestAnArchiveThatIsAwayIsAnErrorOfPastWindowsAlone(t *testing.T) {
@@ -63,8 +147,7 @@ func TestASlowArchiveIsWaitedForByFewAndNotForLong(t *testing.T) {
 		inside <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}, 2*time.Second, 1)
-	began := time.Now()
+	}, 5*time.Second, 1)
 	first, second := make(chan error, 1), make(chan error, 1)
 	read := func(to chan error) {
 		_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
@@ -73,19 +156,17 @@ func TestASlowArchiveIsWaitedForByFewAndNotForLong(t *testing.T) {
 	go read(first)
 	<-inside
 	go read(second) // it waits
-	require.Eventually(t, func() bool { r.archive.mu.Lock(); defer r.archive.mu.Unlock(); return r.archive.inside == 2 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { r.archive.mu.Lock(); defer r.archive.mu.Unlock(); return r.archive.inside == 2 }, 5*time.Second, time.Millisecond)
 	_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
 	require.ErrorIs(t, err, ErrArchiveBusy, "a third is refused at once")
 	_, err = r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
 	require.NoError(t, err, "who reads what Redis has isn't held up")
-	require.Less(t, time.Since(began), time.Second)
+	require.Empty(t, first, "the archive is waited for still")
 	require.ErrorIs(t, <-first, errSlow)
 	require.Error(t, <-second)
 	was := opened.Load()
-	began = time.Now()
 	_, err = r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
 	require.ErrorIs(t, err, errSlow, "it isn't asked for a moment")
-	require.Less(t, time.Since(began), 500*time.Millisecond)
 	require.Equal(t, was, opened.Load())
 }
 

@@ -42,8 +42,12 @@ func (r *Reader) fromArchive(ctx context.Context, t Target, was *ranking.Board, 
 	if r.archive.isMissing(name) {
 		return View{}, store.ErrNotFound
 	}
+	limit, missing := r.archive.Timeout, missingFor
+	if isLive(was, t.Window) {
+		limit, missing = min(limit, liveLimit), liveMissingFor
+	}
 	var v View
-	err := r.archive.use(ctx, func(ctx context.Context, s *store.Store) (err error) {
+	err := r.archive.use(ctx, limit, func(ctx context.Context, s *store.Store) (err error) {
 		for tries := 1; ; tries++ {
 			c := copied{ctx: ctx, store: s, today: r.Fields(t.Board), layout: layout}
 			if c.window, err = s.Window(ctx, t.Board, string(t.Window.Period), t.Window.Name); err != nil {
@@ -61,8 +65,8 @@ func (r *Reader) fromArchive(ctx context.Context, t Target, was *ranking.Board, 
 			return err
 		}
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		r.archive.miss(name)
+	if errors.Is(err, store.ErrNotFound) || isLive(was, t.Window) && archiveFailed(err) {
+		r.archive.miss(name, missing)
 	}
 	return v, err
 }
@@ -229,13 +233,17 @@ func (c *copied) inRange(p Page) error {
 	return c.rows(c.board.Place, min(c.board.Place+int64(p.Limit), ends[0].AtLeast), p.Ties)
 }
 
-// capped are points within what the board can have today: those past it are at its end, as of a
-// window that is in Redis.
+// capped are points within what a member could have in the window: those past it are at its end, as of a
+// window that is in Redis. A copy that doesn't say how many that were has any.
 func (c *copied) capped(points int64) int64 {
-	if most := c.layout.Packing.Fields.At(0).Max; c.layout.Packing.Fields.Len() > 0 {
-		return max(-most, min(most, points))
+	most := c.window.MaxPoints
+	if c.window.Fields != nil {
+		most = c.window.Fields[0].Max
 	}
-	return points
+	if most == 0 {
+		return points
+	}
+	return max(-most, min(most, points))
 }
 
 // around reads a member's row and n above and below it, or with full as many also at an end.
@@ -306,7 +314,7 @@ func (c *copied) would(tuple codec.Tuple, n int) error {
 		return &askedError{fmt.Errorf("%w: %v", ErrRange, c.board.Fields)}
 	}
 	if c.board.Fields.Len() == 0 {
-		if _, _, err := c.layout.Bounds(tuple); err != nil { // a copy doesn't say how many there can be
+		if _, _, err := c.layout.Bounds(tuple); err != nil { // of today: Redis was read first
 			return &askedError{err}
 		}
 	}

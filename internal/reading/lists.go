@@ -35,7 +35,7 @@ func (r *Reader) Archived(ctx context.Context) ([]store.Kept, error) {
 		return last.all, nil
 	}
 	var all []store.Kept
-	err := a.use(ctx, func(ctx context.Context, s *store.Store) (err error) {
+	err := a.use(ctx, a.Timeout, func(ctx context.Context, s *store.Store) (err error) {
 		all, err = s.Kept(ctx)
 		return err
 	})
@@ -59,7 +59,7 @@ func (r *Reader) ArchivedWindows(ctx context.Context, board, period string, afte
 		return nil, nil
 	}
 	var all []store.Window
-	err := r.archive.use(ctx, func(ctx context.Context, s *store.Store) (err error) {
+	err := r.archive.use(ctx, r.archive.Timeout, func(ctx context.Context, s *store.Store) (err error) {
 		all, err = s.Windows(ctx, store.Filter{Board: board, Period: period, Newest: true}, after, limit)
 		return err
 	})

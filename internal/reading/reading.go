@@ -6,7 +6,7 @@
 //	                                      that is all there is
 //
 // A window that Redis doesn't list is read from the archive, where there is one: its newest copy, by
-// the same reads.
+// the same reads. Of one that isn't over that is a backup, and an archive that can't be read is no error.
 //
 // Every read of a shard is one script call, in which the schema is compared; over several shards
 // each is read as of a moment of its own. A reshard that has switched over is followed.
@@ -144,11 +144,13 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 		}
 		layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
 		v := View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}
-		if r.archive != nil && isPast(&b, t.Window) {
+		if r.archive != nil && !b.Listed && b.Lost == "" {
 			copied, err := r.fromArchive(ctx, t, &b, layout, from)
-			if err == nil {
+			switch {
+			case err == nil:
 				v = copied
-			} else if !errors.Is(err, store.ErrNotFound) {
+			case errors.Is(err, store.ErrNotFound) || ctx.Err() == nil && isLive(&b, t.Window) && archiveFailed(err):
+			default:
 				return View{}, err
 			}
 		}
@@ -156,11 +158,16 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 	}
 }
 
-// isPast reports whether a window may be in the archive and isn't in Redis: never counted, or no
-// longer kept. Of one that isn't over there is a backup at most, which is looked for where Redis holds
-// nothing at all: that a board is quiet, or is being refilled, is Redis's to say.
-func isPast(b *ranking.Board, w periods.Window) bool {
-	return !b.Listed && b.Lost == "" && (b.Beside.Schema == "" || w.End <= b.Beside.Read().UnixMilli())
+// isLive reports whether a window isn't over that Redis doesn't list: most often nothing has happened in it
+// yet. What Redis says of it is an answer, so an archive that is away, or slow, doesn't keep anybody from
+// that. Where Redis holds nothing at all, nothing was ever counted or Redis was lost: only the archive knows.
+func isLive(b *ranking.Board, w periods.Window) bool {
+	return b.Beside.Schema != "" && w.End > b.Beside.Read().UnixMilli()
+}
+
+func archiveFailed(err error) bool {
+	_, ok := errors.AsType[*ArchiveError](err)
+	return ok
 }
 
 // mostTries is how often a read is done once more.

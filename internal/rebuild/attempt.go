@@ -23,6 +23,9 @@ type attempt struct {
 	reads  *ingest.Replay
 	parts  []*part // one a shard
 	result *Result
+
+	target map[string]int64 // of a restore, to where partitions are read where nothing is live
+	onto   *ingest.Onto     // likewise, what the replay finds
 }
 
 func (j *Job) attempt(ctx context.Context, result *Result, run time.Time, try int) error {
@@ -93,7 +96,7 @@ func (a *attempt) states(ctx context.Context) ([]ledger.State, error) {
 		}
 		return p.live.CheckSchema(states[p.shard].Schema)
 	})
-	if err == nil && !slices.ContainsFunc(states, func(s ledger.State) bool { return len(s.Ledger) > 0 || s.Windows > 0 }) {
+	if err == nil && a.Restore == nil && !slices.ContainsFunc(states, func(s ledger.State) bool { return len(s.Ledger) > 0 || s.Windows > 0 }) {
 		err = ErrNothing
 	}
 	return states, err
@@ -110,11 +113,18 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 		return err
 	}
 	for _, p := range a.parts {
-		if p.reads = a.reads; p.result.done {
+		if p.reads, p.all = a.reads, a; p.result.done {
 			a.reads.Leave(p.shard)
 		}
 	}
-	if err := a.begin(ctx, live); err != nil {
+	if a.Restore != nil {
+		if err := a.restore(ctx, live); err != nil {
+			return err
+		}
+		if err := a.beginRestored(ctx, live); err != nil {
+			return err
+		}
+	} else if err := a.begin(ctx, live); err != nil {
 		return err
 	}
 	if err := a.plan(ctx); err != nil {
@@ -127,7 +137,7 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 	if len(plan.Refused) > 0 {
 		return &shadow.RefusedError{Reasons: plan.Refused}
 	}
-	if a.idle() && len(a.Choice.Boards) == 0 {
+	if a.Restore == nil && a.idle() && len(a.Choice.Boards) == 0 {
 		return nil
 	}
 	if unknown := plan.unknown(a.Choice.Boards); len(unknown) > 0 {

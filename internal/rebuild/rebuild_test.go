@@ -352,6 +352,7 @@ func TestAKafkaThatIsAwayAsAPartitionIsTakenInIsWaitedFor(t *testing.T) {
 }
 
 func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
+	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
 		var plans, kept, asked atomic.Int64 // the lease is renewed beside, and by way of the hook

@@ -177,6 +177,7 @@ func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
 }
 
 func TestADryRunSaysHowLongIngestionReallyWasHeld(t *testing.T) {
+	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
 		p.job.DryRun, p.job.Compare, p.job.List = true, true, 10

@@ -3,6 +3,7 @@
 //	the clocks of every shard, and the replica's own, are past a window's end and lateness ─▶ due
 //	then the logs' ends are looked up                                                        ─▶ what has to count before
 //	each shard seals it in a script that compares its ledger with them
+//	  where that isn't there yet, it is compared with the same ends at the next look
 //
 // Nothing is decided here that the script doesn't compare, but for the replica's own clock: so two
 // replicas may do it at once, and one that is paused in between does no harm.
@@ -15,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -49,6 +51,14 @@ type Sealer struct {
 	Log      *zap.Logger
 
 	apart retry.LogLimit
+	waits waiting
+}
+
+// waiting are windows that were due at a look, and where the logs ended then, which the ledger hadn't come
+// to. By the ends of each new look they would wait for ever while events come all the time.
+type waiting struct {
+	windows map[boards.DueID]bool
+	before  map[ledger.Partition]int64
 }
 
 // Result is what came of a call.
@@ -74,8 +84,16 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{Due: len(due)}, err
 	}
+	all := len(due)
+	due, before = s.waits.first(due, before)
 	sealed, err := s.Boards.Seal(ctx, before, due)
-	r := Result{Due: len(due) - len(sealed.Final), Final: sealed.Final}
+	switch {
+	case err == nil:
+		s.waits = waiting{}
+	case errors.Is(err, ranking.ErrBehind):
+		s.waits.add(due, before)
+	}
+	r := Result{Due: all - len(sealed.Final), Final: sealed.Final}
 	if n := len(sealed.Final); n > 0 {
 		s.Log.Info("windows are final", zap.Int("windows", n), zap.Strings("first", sealed.Final[:min(n, mostNamed)]))
 	}
@@ -87,6 +105,29 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 		}
 	}
 	return r, err
+}
+
+// first are the windows to be sealed now, and by which ends: those that wait, by the ends of then, before any
+// others. What has come since is late for them. A log may end before it did: then it has lost its end.
+func (w *waiting) first(due []boards.Due, ends map[ledger.Partition]int64) ([]boards.Due, map[ledger.Partition]int64) {
+	waited := slices.DeleteFunc(slices.Clone(due), func(d boards.Due) bool { return !w.windows[d.ID()] })
+	if len(waited) == 0 {
+		return due, ends
+	}
+	before := map[ledger.Partition]int64{}
+	for partition, end := range ends {
+		if was, found := w.before[partition]; found { // another was added since
+			before[partition] = min(was, end)
+		}
+	}
+	return waited, before
+}
+
+func (w *waiting) add(due []boards.Due, before map[ledger.Partition]int64) {
+	w.windows, w.before = map[boards.DueID]bool{}, before
+	for _, d := range due {
+		w.windows[d.ID()] = true
+	}
 }
 
 // compare logs where the replica's own clock differs from those of the shards, of which the first is

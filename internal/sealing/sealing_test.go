@@ -69,6 +69,35 @@ func (p *place) seal(t *testing.T) Result {
 	return r
 }
 
+func (p *place) publish(t *testing.T, records int) {
+	t.Helper()
+	client := testenv.Kafka(t).Client(t)
+	for range records {
+		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: p.Topics[0], Value: []byte("{}")}).FirstErr())
+	}
+}
+
+// has puts a member into a window, at the place's second offset.
+func (p *place) has(t *testing.T, w ledger.Window) {
+	t.Helper()
+	for _, s := range p.Boards.Shards() {
+		a, _, err := s.Apply(t.Context(), &ledger.Piece{Partition: ledger.Partition{Topic: p.Topics[0]}, Expected: ledger.At(2), Next: ledger.At(3), Windows: []ledger.Window{w},
+			Groups: []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{{ID: []byte("m"), Points: 5, Time: w.Start}}}}})
+		require.NoError(t, err)
+		require.Equal(t, ledger.Applied, a.Outcome)
+	}
+}
+
+// reaches has the ledger go from an offset to another.
+func (p *place) reaches(t *testing.T, from, to int64) {
+	t.Helper()
+	for _, s := range p.Boards.Shards() {
+		a, _, err := s.Apply(t.Context(), &ledger.Piece{Partition: ledger.Partition{Topic: p.Topics[0]}, Expected: ledger.At(from), Next: ledger.At(to)})
+		require.NoError(t, err)
+		require.Equal(t, ledger.Applied, a.Outcome)
+	}
+}
+
 func (p *place) warned() int { return p.logs.FilterLevelExact(zapcore.WarnLevel).Len() }
 
 // A Redis whose clock has jumped ahead is, to a replica whose own is right, one that is ahead of it.
@@ -103,35 +132,57 @@ func TestAReplicaWhoseClockIsAheadSealsNothingThatRedisTakesEventsFor(t *testing
 
 func TestAWindowIsDueUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	p := newPlace(t, 1, 2)
-	client := testenv.Kafka(t).Client(t)
-	for range 3 {
-		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: p.Topics[0], Value: []byte("{}")}).FirstErr())
-	}
+	p.publish(t, 3)
 	r := p.seal(t)
 	require.Equal(t, 1, r.Due)
 	require.Empty(t, r.Final)
 	require.ErrorIs(t, r.Passes, ranking.ErrBehind)
 }
 
-// known are the windows that a consumer knows of each shard.
-type known map[int][]ledger.Window
-
-func (k known) Sealed(shard int) []ledger.Window { return k[shard] }
-func (k known) Unsealed(shard int, windows []ledger.Window) {
-	if len(windows) > 0 {
-		delete(k, shard)
+// While events come all the time the ledger is never where the logs end at the moment.
+func TestAWindowIsSealedWhileEventsComeAllTheTime(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		p := newPlace(t, of, 2)
+		p.publish(t, 4)
+		for at := int64(2); at < 4; at++ {
+			r := p.seal(t)
+			require.Equal(t, 1, r.Due)
+			require.ErrorContains(t, r.Passes, "was to be at 4")
+			p.publish(t, 3)
+			p.reaches(t, at, at+1)
+		}
+		require.Equal(t, Result{Final: []string{p.window.Listing()}}, p.seal(t), "all counts that was there when it was due")
 	}
 }
 
-func TestWhatIsReopenedOnAShardIsForgottenOfThatShard(t *testing.T) {
-	p := newPlace(t, 3, 10)
-	p.seal(t)
-	k := known{0: {p.window}, 1: {p.window}}
-	require.NoError(t, Reopened(t.Context(), p.Boards, k, p.Log))
-	require.Len(t, k, 2)
-	_, err := p.Boards.Shards()[1].Unseal(t.Context(), p.window.Listing(), time.Now(), "a test")
-	require.NoError(t, err)
-	require.NoError(t, Reopened(t.Context(), p.Boards, k, p.Log))
-	require.Equal(t, known{0: {p.window}}, k)
-	require.Equal(t, 1, p.logs.FilterMessage("windows that were final take events again").Len())
+func TestAWindowThatIsDueLaterIsSealedByTheEndsOfThen(t *testing.T) {
+	p := newPlace(t, 1, 2)
+	later := ledger.Window{Board: "eu", Period: "weekly", Name: p.window.Name, Start: p.window.Start, End: p.window.End}
+	p.has(t, later)
+	lateness := map[string]time.Duration{"eu": 40 * 24 * time.Hour}
+	p.Lateness = func(w ledger.Window) (time.Duration, bool) { return lateness[w.Board], true }
+	p.publish(t, 4)
+	require.ErrorContains(t, p.seal(t).Passes, "was to be at 4")
+
+	lateness["eu"] = 0
+	p.publish(t, 3)
+	require.ErrorContains(t, p.seal(t).Passes, "was to be at 4", "the first is waited for")
+	p.reaches(t, 3, 4)
+	require.Equal(t, Result{Due: 1, Final: []string{p.window.Listing()}}, p.seal(t))
+	require.ErrorContains(t, p.seal(t).Passes, "was to be at 7")
+	p.publish(t, 3)
+	p.reaches(t, 4, 7)
+	require.Equal(t, Result{Final: []string{later.Listing()}}, p.seal(t))
+}
+
+// A log that has lost its end needn't get there again.
+func TestAWindowWaitsNoLongerForWhatALogHasLost(t *testing.T) {
+	p := newPlace(t, 1, 2)
+	p.publish(t, 3)
+	require.ErrorContains(t, p.seal(t).Passes, "was to be at 3")
+	p.waits.before[ledger.Partition{Topic: p.Topics[0]}] = 9
+	p.waits.before[ledger.Partition{Topic: p.Topics[0], Number: 5}] = 1
+	require.ErrorContains(t, p.seal(t).Passes, "was to be at 3")
+	p.reaches(t, 2, 3)
+	require.Equal(t, Result{Final: []string{p.window.Listing()}}, p.seal(t))
 }

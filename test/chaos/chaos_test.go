@@ -11,8 +11,9 @@
 // (hollow_test.go).
 //
 // The seed repeats the plan: which faults come in which order and together, and how long
-// each lasts, but for rebuilds that wait for another's lock. It doesn't repeat the moments
-// at which they meet, nor whom each hits.
+// each lasts, but for rebuilds that wait for another's lock, and faults that wait until the
+// log may be cut (faultsrestore_test.go). It doesn't repeat the moments at which they meet,
+// nor whom each hits.
 package chaos
 
 import (
@@ -51,6 +52,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 func TestMain(m *testing.M) {
 	flag.Parse()
 	redis.SetLogger(silent{})
+	harness.UseClocks()
 	harness.Main(m)
 }
 
@@ -62,7 +64,7 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 	report := &Report{
 		Seed: *seed, Seconds: duration.Seconds(),
 		Machine:  fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH),
-		Consumer: "the consumer built from here",
+		Consumer: builtHere,
 	}
 	if path := os.Getenv(harness.BinaryVariable); path != "" {
 		report.Consumer = "the consumer that " + harness.BinaryVariable + " names"
@@ -123,7 +125,7 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 		return
 	}
 	w.disturbed.Add(1)
-	w.began = time.Now()
+	w.began, w.lasts = time.Now(), d
 	var deck deck
 	for round := 1; time.Since(w.began) < d; round++ {
 		if !w.round(m, plan, round, deck.next(w, plan)) || w.t.Failed() {
@@ -134,19 +136,19 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 
 // deck is which kinds of faults come next. Each comes once before any comes again, but
 // for those of rebuilds where a lock that a killed one has left would have them refused:
-// they come as soon as it is gone.
+// they come as soon as it is gone. So do those for which the log has to be whole, or may be cut by now.
 type deck []fault
 
 func (d *deck) next(w *world, plan *rand.Rand) fault {
 	for deadline := time.Now().Add(outlives); ; {
 		locked := time.Now().Before(deadline) && w.lock(w.t.Context())
-		i := slices.IndexFunc(*d, func(f fault) bool { return !locked || f.group != ofRebuilds })
+		i := slices.IndexFunc(*d, func(f fault) bool { return (!locked || f.group != ofRebuilds) && w.may(f) })
 		if i >= 0 {
 			next := (*d)[i]
 			*d = slices.Delete(*d, i, i+1)
 			return next
 		}
-		more := slices.DeleteFunc(of(w.mode, *only), func(f fault) bool {
+		more := slices.DeleteFunc(w.of(), func(f fault) bool {
 			return slices.ContainsFunc(*d, func(g fault) bool { return f.kind == g.kind })
 		})
 		if len(more) == 0 { // nothing else was asked for
@@ -169,8 +171,8 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 		w.store.keep(w.t.Context(), w.place)
 	}
 	together := []fault{first}
-	others := of(w.mode, *only)
-	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) &&
+	others := w.of()
+	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) && w.may(second) &&
 		(second.group != ofRebuilds || !w.lock(w.t.Context())) {
 		together = append(together, second)
 	}

@@ -63,6 +63,12 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	case 4:
 		return cloudEvent(r, partition, value)
 	}
+	if r.IntN(8) == 0 { // of seasons: some of these are read after the end of one, and came before it
+		value["board"], value["occurred_at"] = []string{seasonBoard, "global"}, now.Add(-time.Duration(r.IntN(30_000))*time.Millisecond).UnixMilli()
+		record := harness.Record(partition, asJSON(value))
+		record.Timestamp = record.Timestamp.Add(-time.Duration(r.IntN(60_000)) * time.Millisecond)
+		return record
+	}
 	if ruled {
 		return harness.RuledEvent(r, partition, value["user_id"].(string), value)
 	}

@@ -20,9 +20,13 @@ type fault struct {
 	kind  string
 	group string   // two faults of one group aren't on at once
 	modes []string // none: all
-	apart string   // a group whose faults aren't on at once either
-	calm  bool     // nothing is wrong while it is on: no read may be refused
-	do    func(w *world, r *rand.Rand) (effect func() string, err error)
+	apart []string // groups whose faults aren't on at once either
+	// archive is the kind of archive that it takes; none: all.
+	archive string
+	calm    bool // nothing is wrong while it is on: no read may be refused
+	whole   bool // it takes a log that nothing was deleted from
+	cuts    bool // it deletes what is old from the log
+	do      func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 
 // The groups.
@@ -32,6 +36,7 @@ const (
 	ofKafka     = "kafka"
 	ofRebuilds  = "rebuilds"
 	ofBans      = "bans"
+	ofArchive   = "archive"
 )
 
 var faults = slices.Concat([]fault{
@@ -40,11 +45,11 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults)
+}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, restoreFaults, banFaults, leaderFaults, archiveFaults)
 
 // beside reports whether two faults may be on at once.
 func (f fault) beside(g fault) bool {
-	return f.group != g.group && f.apart != g.group && g.apart != f.group
+	return f.group != g.group && !slices.Contains(f.apart, g.group) && !slices.Contains(g.apart, f.group)
 }
 
 // of are the faults of a mode whose kinds an expression fits.
@@ -53,6 +58,11 @@ func of(mode, kinds string) []fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
 		return len(f.modes) > 0 && !slices.Contains(f.modes, mode) || !asked.MatchString(f.kind)
 	})
+}
+
+// of are the faults that there are in a world.
+func (w *world) of() []fault {
+	return slices.DeleteFunc(of(w.mode, *only), func(f fault) bool { return !w.archive.is(f.archive) })
 }
 
 // chosen are the modes of a list that have faults of these kinds. The others are left out,

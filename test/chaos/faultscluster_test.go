@@ -23,7 +23,7 @@ var clusterFaults = []fault{
 	{kind: "cluster: FLUSHALL of a master", group: ofRedis, modes: []string{cluster}, do: flushMaster},
 	{kind: "cluster: a slot moves", group: ofRedis, modes: []string{cluster}, do: moveSlots},
 	{kind: "cluster: a slot stops half way, then moves", group: ofRedis, modes: []string{cluster}, do: moveHalf},
-	{kind: "cluster: a master dies with a slot half way, fixed, rebuilt", group: ofRebuilds, apart: ofRedis, modes: []string{cluster}, do: dieHalfWay},
+	{kind: "cluster: a master dies with a slot half way, fixed, rebuilt", group: ofRebuilds, apart: []string{ofRedis}, modes: []string{cluster}, do: dieHalfWay},
 }
 
 // pair is a master, of a cluster in which a failover is possible, and its replica.

@@ -24,7 +24,7 @@ import (
 const many = 10
 
 // hollow is what a run lacks whose difference from the oracle is to mean anything: events, repeats,
-// standings, hidden ones, faults, and of each kind that was tried often as many that took effect as not.
+// standings, hidden ones, clocks that are apart, faults, and of each kind that was tried often as many that took effect as not.
 func (r *Report) hollow() []string {
 	var lacks []string
 	if len(r.Modes) == 0 {
@@ -43,6 +43,12 @@ func (r *Report) hollow() []string {
 		if m.Hidden == 0 {
 			lacks = append(lacks, m.Mode+": no banned member's standing was compared")
 		}
+		if m.Final == 0 {
+			lacks = append(lacks, m.Mode+": no final window was compared with the archive")
+		}
+		if r.Consumer == builtHere && min(m.Clocks.Behind, m.Clocks.Ahead) < 1 {
+			lacks = append(lacks, m.Mode+": no consumer's clock was behind, or none ahead")
+		}
 		if !slices.ContainsFunc(m.Faults, func(f FaultReport) bool { return f.TookEffect > 0 }) {
 			lacks = append(lacks, m.Mode+": no fault took effect")
 		}
@@ -57,8 +63,8 @@ func (r *Report) hollow() []string {
 
 // full is a run that lacks nothing.
 func full() *Report {
-	return &Report{Modes: []ModeReport{{
-		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1,
+	return &Report{Consumer: builtHere, Modes: []ModeReport{{
+		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1, Final: 1, Clocks: Clocks{Behind: 60, Ahead: 60},
 		Faults: []FaultReport{{Kind: rebuildEnds, Tried: many, TookEffect: many / 2}},
 	}}}
 }
@@ -78,6 +84,8 @@ func TestARunInWhichNothingHappenedFails(t *testing.T) {
 		"no standings":    {func(r *Report) { r.Modes[0].Standings = 0 }, "plain: no standing was compared"},
 		"no repeats":      {func(r *Report) { r.Modes[0].Events.Repeats = 0 }, "plain: no event was a repeat"},
 		"nobody hidden":   {func(r *Report) { r.Modes[0].Hidden = 0 }, "plain: no banned member's standing was compared"},
+		"nothing final":   {func(r *Report) { r.Modes[0].Final = 0 }, "plain: no final window was compared with the archive"},
+		"right clocks":    {func(r *Report) { r.Modes[0].Clocks.Behind = 0 }, "plain: no consumer's clock was behind, or none ahead"},
 		"no faults":       {func(r *Report) { r.Modes[0].Faults = nil }, "plain: no fault took effect"},
 		"faults in vain":  {func(r *Report) { r.Modes[0].Faults[0].TookEffect = 0 }, "plain: no fault took effect"},
 		"a kind often so": {func(r *Report) { r.Modes[0].Faults[0].TookEffect-- }, "rebuild: to its end: of 10 tries only 4 took effect"},

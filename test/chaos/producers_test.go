@@ -33,6 +33,7 @@ const (
 type receipt struct {
 	value uint64 // its hash
 	fate  fate
+	by    time.Time // when it was in the log at the latest
 }
 
 // published is what all producers know.
@@ -49,10 +50,10 @@ func newPublished() *published {
 	return &published{seed: maphash.MakeSeed(), receipts: map[oracle.At]receipt{}}
 }
 
-func (p *published) note(r *kgo.Record, f fate) {
+func (p *published) note(r *kgo.Record, f fate, by time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.receipts[oracle.At{Partition: int(r.Partition), Offset: r.Offset}] = receipt{maphash.Bytes(p.seed, r.Value), f}
+	p.receipts[oracle.At{Partition: int(r.Partition), Offset: r.Offset}] = receipt{maphash.Bytes(p.seed, r.Value), f, by}
 }
 
 func (p *published) give(n int) {
@@ -169,7 +170,7 @@ func (p *producers) plain(t *testing.T, r *rand.Rand) {
 					p.published.loseTrack(1)
 					return
 				}
-				p.published.note(record, committed)
+				p.published.note(record, committed, time.Now())
 			})
 		}
 	}
@@ -218,6 +219,7 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 	}
 	p.published.give(len(records))
 	results := client.ProduceSync(ctx, records...)
+	by := time.Now()
 	p.rest(open)
 	failed := results.FirstErr() != nil
 	err := client.EndTransaction(ctx, kgo.TransactionEndTry(commit && !failed))
@@ -226,11 +228,11 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 		case result.Err != nil:
 			p.published.loseTrack(1)
 		case err != nil:
-			p.published.note(result.Record, unknown)
+			p.published.note(result.Record, unknown, by)
 		case commit && !failed:
-			p.published.note(result.Record, committed)
+			p.published.note(result.Record, committed, by)
 		default:
-			p.published.note(result.Record, aborted)
+			p.published.note(result.Record, aborted, by)
 		}
 	}
 	return err == nil && !failed

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// builtHere is the consumer whose clocks are apart.
+const builtHere = "the consumer built from here"
+
 // Report is of a whole run.
 type Report struct {
 	Seed     uint64       `json:"seed"`
@@ -34,12 +37,16 @@ type ModeReport struct {
 	// ended by themselves.
 	Consumers   int            `json:"consumers"`
 	Ended       []string       `json:"ended"`
+	Clocks      Clocks         `json:"clocks"`
 	Halts       map[string]int `json:"halts"` // by reason: all were overcome, if there is no difference
 	Rebalances  int            `json:"rebalances"`
 	Sweeps      int            `json:"sweeps_resumed"`
 	Boards      int            `json:"boards"` // compared
 	Standings   int            `json:"standings"`
-	Hidden      int            `json:"hidden"` // standings of banned members, compared too
+	Hidden      int            `json:"hidden"`          // standings of banned members, compared too
+	Final       int            `json:"final"`           // windows, compared with the archive too
+	Meanwhile   int            `json:"final_meanwhile"` // of those, while events came and things went wrong
+	Archive     string         `json:"archive"`
 	Letters     int            `json:"dead_letters"`
 	Differences []string       `json:"differences"`
 	// Wrong is what failed and isn't about what there was at the end: a recovery or a
@@ -98,6 +105,12 @@ type Events struct {
 	Late      int `json:"late"`
 	Empty     int `json:"empty"` // tombstones
 	Repeats   int `json:"repeats"`
+}
+
+// Clocks are how far those of consumers were from the right time, at most.
+type Clocks struct {
+	Behind float64 `json:"behind_seconds"`
+	Ahead  float64 `json:"ahead_seconds"`
 }
 
 // Reads are those of boards.
@@ -190,12 +203,16 @@ func (r *Report) write(w io.Writer) {
 	row("  too slow without one", func(m ModeReport) any { return m.Reads.TooSlow })
 	row("consumers started", func(m ModeReport) any { return m.Consumers })
 	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
+	row("  clocks behind and ahead, at most", func(m ModeReport) any { return fmt.Sprintf("%.0f s, %.0f s", m.Clocks.Behind, m.Clocks.Ahead) })
 	row("generations", func(m ModeReport) any { return m.Rebalances })
 	row("sweeps gone on with", func(m ModeReport) any { return m.Sweeps })
 	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
 	row("boards compared", func(m ModeReport) any { return m.Boards })
 	row("  standings in them", func(m ModeReport) any { return m.Standings })
 	row("  hidden ones beside them", func(m ModeReport) any { return m.Hidden })
+	row("  windows that are final, and archived", func(m ModeReport) any { return m.Final })
+	row("  final while events came", func(m ModeReport) any { return m.Meanwhile })
+	row("  the archive", func(m ModeReport) any { return m.Archive })
 	row("dead letters", func(m ModeReport) any { return m.Letters })
 	row("difference from the oracle", func(m ModeReport) any {
 		if len(m.Differences) == 0 {

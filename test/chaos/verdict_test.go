@@ -52,12 +52,15 @@ func differences(t testing.TB, check func(testing.TB)) []string {
 
 // judge compares, and completes the report.
 func (w *world) judge(m *ModeReport) {
-	w.producers.end()
-	m.Events = w.producers.published.sum()
 	found := func(check func(testing.TB)) {
 		m.Differences = append(m.Differences, differences(w.t, check)...)
 	}
+	found(func(t testing.TB) { w.meanwhile(t, m) })
+	w.producers.end()
+	m.Events = w.producers.published.sum()
 	found(w.settle)
+	found(func(t testing.TB) { w.place.AwaitCaughtUp(t, settledWithin) })
+	found(func(t testing.TB) { w.finish(t, m) })
 	found(func(t testing.TB) { w.replay(t, m) })
 	found(func(t testing.TB) { w.place.AwaitCaughtUp(t, settledWithin) })
 	// Who is told to end between two generations has none to commit by: a last takeover
@@ -105,12 +108,13 @@ func (w *world) settle(t testing.TB) {
 
 // replay gives the oracle what Kafka holds, read by another client than the consumer's,
 // and sees that it is what producers were told: all that was committed is there, as it
-// was sent, and nothing that was aborted.
+// was sent, and nothing that was aborted. What a fault has deleted from it was read before that.
 func (w *world) replay(t testing.TB, m *ModeReport) {
 	t.Helper()
 	p := w.producers.published
 	seen := map[oracle.At]bool{}
-	w.place.EachRecord(t, w.place.Topic, func(r *kgo.Record) {
+	sealed := w.newEarly(t)
+	each := func(r *kgo.Record) {
 		w.place.Expect(t, r)
 		m.Events.InLog++
 		at := oracle.At{Partition: int(r.Partition), Offset: r.Offset}
@@ -121,13 +125,20 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 			t.Errorf("Kafka shows the record at %v, whose transaction was aborted", at)
 		case known && given.value != maphash.Bytes(p.seed, r.Value):
 			t.Errorf("Kafka shows another record at %v than was published", at)
+		case known:
+			sealed.see(r, given.by)
 		}
-	})
+	}
+	for _, r := range w.deleted {
+		each(r)
+	}
+	w.place.EachRecord(t, w.place.Topic, each)
 	for at, given := range p.receipts {
 		if given.fate == committed && !seen[at] {
 			t.Errorf("Kafka has lost the record at %v, which it acknowledged", at)
 		}
 	}
+	sealed.report(t)
 	counts := w.place.Oracle(t).Counts()
 	m.Events.Bad, m.Events.Late, m.Events.Empty = int(counts.DeadLettered()), int(counts.Late), int(counts.Skipped)
 	m.Events.Repeats = int(counts.Duplicates)
@@ -149,6 +160,8 @@ func (w *world) accounted(t testing.TB) {
 // sum completes the report by what consumers said and what there is.
 func (w *world) sum(m *ModeReport) {
 	m.Consumers = len(w.place.Consumers())
+	m.Clocks = w.apart()
+	m.Archive = w.archive.String()
 	w.mu.Lock()
 	m.Ended = append([]string{}, w.ended...)
 	w.mu.Unlock()

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/testenv"
 )
@@ -26,6 +28,7 @@ const (
 	mostPartitions  = 8
 	sessionTimeout  = 3 * time.Second
 	recoveredWithin = 3 * time.Minute
+	starting        = 10 * time.Second // a world
 )
 
 // quick are settings under which what is lost is found soon, and which have a batch
@@ -43,11 +46,14 @@ type world struct {
 	kafka     *testenv.KafkaServer
 	toKafka   *network
 	store     *store
+	archive   archive
+	clocks    *clocks
 	producers *producers
 	readers   *readers
 	stale     *staleness
 	slots     []*slot
 	began     time.Time
+	lasts     time.Duration // how long things go wrong
 
 	// disturbed counts how often something has gone wrong or been recovered from: odd
 	// while it is wrong, and until the first events count, since Redis is empty until
@@ -62,6 +68,12 @@ type world struct {
 	// faults of bans aren't on at once, so one goroutine has them at a time.
 	orders map[string]order
 
+	// deleted are the committed records that are gone from the log by a fault: one at a time is on that
+	// deletes some.
+	deleted []*kgo.Record
+	// restoreTook is how long the last restore took, ms.
+	restoreTook atomic.Int64
+
 	mu         sync.Mutex
 	partitions int
 	ended      []string // consumers that ended by themselves, and how
@@ -69,6 +81,7 @@ type world struct {
 
 // slot is where one consumer runs; when it ends, another one follows.
 type slot struct {
+	number   int
 	mu       sync.Mutex
 	consumer *harness.Consumer
 	held     bool // a fault has it
@@ -79,17 +92,24 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
 	w.rebuildTook.Store(300) // of a log that has just begun
+	w.restoreTook.Store(2000)
 	w.disturbed.Store(1)
+	w.archive = newArchive(t, mode, seed)
+	if len(w.of()) == 0 {
+		testenv.NotRun(t, "no fault that was asked for takes this archive: "+w.archive.String())
+	}
 	w.startKafka(t)
+	harness.Binary(t) // what takes long is done before seasons begin
 	w.store = newStore(t, mode, seed)
 	w.place = harness.New(t, harness.Options{
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
-		Settings: with(quick, seasonal(), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
+		Settings: with(quick, seasonal(w.archive), snapshots(t), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
 	})
 	w.place.Settings["kafka.bans_topic"] = w.place.Topic + ".bans"
 	w.banFirst(t)
-	for range consumers {
-		w.slots = append(w.slots, &slot{consumer: w.place.Start(t)})
+	w.clocks = newClocks(seed)
+	for number := range consumers {
+		w.slots = append(w.slots, &slot{number: number, consumer: w.start(number)})
 	}
 	w.watch(t)
 	w.producers = startProducers(t, w.place, seed, partitions)
@@ -99,13 +119,13 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 }
 
 // seasonal are boards by several rules, repeats, and a season that ends in the middle of what goes wrong.
-// What begins before it is early where a board has no other period.
-func seasonal() map[string]string {
-	const starting = 10 * time.Second // a world
+// What begins before it is early where a board has no other period. Windows become final, into an archive.
+func seasonal(a archive) map[string]string {
 	now, lasts := time.Now(), *duration/time.Duration(strings.Count(*modes, ",")+1)
 	settings := harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
 	settings["event.duplicates"] = strconv.Itoa(duplicates)
-	return settings
+	settings["boards"] = withSeasons(settings["boards"])
+	return with(settings, finals(a, lasts))
 }
 
 // startKafka starts a Kafka with a second listener, which is behind a network.
@@ -148,7 +168,7 @@ func (w *world) restart(s *slot) {
 	w.mu.Lock()
 	w.ended = append(w.ended, fmt.Sprintf("consumer %d: %s", s.consumer.Number, s.consumer.Log.Tail(2)))
 	w.mu.Unlock()
-	s.consumer = w.place.Start(w.t)
+	s.consumer = w.start(s.number)
 }
 
 // take gives a fault a consumer that no other has, which has partitions if one has. nil:
@@ -194,7 +214,7 @@ func (w *world) giveBack(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.consumer.Running() {
-		s.consumer = w.place.Start(w.t)
+		s.consumer = w.start(s.number)
 	}
 	s.held = false
 }

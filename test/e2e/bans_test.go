@@ -98,7 +98,8 @@ func equalsOracle(t *testing.T, place *harness.Place, banned func(board, member 
 }
 
 func TestABannedMemberIsGoneAtOnceAndComesBackWithAllThatWasEarned(t *testing.T) {
-	for _, shards := range []string{"1", "5"} {
+	t.Parallel()
+	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards+" shards", func(t *testing.T) {
 			t.Parallel()
 			place := banning(t, map[string]string{"redis.shards": shards})
@@ -262,6 +263,7 @@ func TestATopicThatLosesBansIsRefused(t *testing.T) {
 // Nothing is applied before it is known who is banned: while the topic can't be read, or can't be
 // made, a consumer that starts says so and waits, and goes on by itself.
 func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		banned bool   // the topic is there, with a ban
 		says   string // of why it waits, once it has looked
@@ -392,7 +394,8 @@ func TestAMemberIsBannedByTheAPI(t *testing.T) {
 
 // A rebuild folds the log again, in which the banned members' events are as good as any.
 func TestARebuildForgetsNoBan(t *testing.T) {
-	for _, shards := range []string{"1", "5"} {
+	t.Parallel()
+	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards+" shards", func(t *testing.T) {
 			t.Parallel()
 			place := banning(t, map[string]string{"redis.shards": shards})

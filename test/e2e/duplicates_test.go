@@ -67,7 +67,7 @@ func ruled(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 func TestRepeatsCountOnceThroughKillsAndARebuild(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	for _, shards := range []string{"1", "5"} {
+	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards, func(t *testing.T) {
 			settings := harness.Ruled(time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
 			maps.Copy(settings, map[string]string{

@@ -16,7 +16,7 @@ import (
 
 func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 	t.Parallel()
-	for _, shards := range []string{"1", "5"} {
+	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards+" shards", func(t *testing.T) {
 			t.Parallel()
 			place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"seal": "true", "lateness": "1h", "redis.shards": shards}})
@@ -84,8 +84,8 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 			if !strings.Contains(out, "revision 1, isn't final any more") {
 				t.Errorf("reopen says %q", out)
 			}
-			consumer.Log.Await(t, within, "windows that were final take events again")
 			place.Publish(t, earned(140, 160, then)...)
+			consumer.Log.Await(t, within, "windows that were final take events again")
 			place.AwaitCaughtUp(t, within)
 			place.Command(t, "rebuild", "--from", "earliest")
 			place.AwaitCaughtUp(t, within)

@@ -19,7 +19,7 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 	testenv.Slow(t)
 	// By itself: who finds Redis slow sends it small pieces, and beside other tests it may be
 	// a minute behind at the end.
-	for _, shards := range []string{"1", "5"} {
+	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards+" shards", func(t *testing.T) { endsInOrder(t, shards) })
 	}
 }

@@ -34,8 +34,14 @@ func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
 	for _, s := range settings {
 		maps.Copy(all, s)
 	}
+	return p.start(t, all)
+}
+
+// start starts a consumer with these settings, and variables of the environment besides.
+func (p *Place) start(t testing.TB, settings map[string]string, variables ...string) *Consumer {
+	t.Helper()
 	cmd := exec.Command(Binary(t), "run")
-	cmd.Env = p.Environment(all)
+	cmd.Env = append(p.Environment(settings), variables...)
 	c := &Consumer{Log: newLog()}
 	cmd.Stdout, cmd.Stderr = c.Log, c.Log
 	cmd.WaitDelay = 5 * time.Second

@@ -64,6 +64,9 @@ type Place struct {
 	Settings map[string]string
 	// Banned are those who have to be hidden, as Bans has them; a test sets it.
 	Banned map[string]bool
+	// NamedFrom is, by partition, where the records begin whose names have to be there: those of older ones
+	// may be gone, with a Redis that was lost. A test sets it.
+	NamedFrom map[int]int64
 
 	client *kgo.Client
 	admin  *kadm.Client
@@ -78,6 +81,7 @@ type Place struct {
 
 	mu        sync.Mutex
 	expected  *oracle.Oracle
+	seals     seals // nil: none were read
 	bad       map[oracle.At]Published
 	published []Published
 	consumers []*Consumer
@@ -136,7 +140,7 @@ func (p *Place) clean(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic(), p.Topic+".bans")
+	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic(), p.Topic+".bans", p.Topic+".final", p.Topic+".final.done")
 	_ = p.eachKey(ctx, func(key string) { _ = p.redis.Unlink(ctx, key).Err() })
 }
 

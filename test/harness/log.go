@@ -20,6 +20,7 @@ type Log struct {
 	rest  []byte
 	lines []string
 	all   []Line
+	ahead time.Duration
 }
 
 // Line is a line of the log that is JSON.
@@ -55,7 +56,28 @@ func (l *Log) line(text []byte) {
 	line := Line{Fields: fields}
 	line.Level, _ = fields["level"].(string)
 	line.Message, _ = fields["msg"].(string)
+	if len(l.all) == 0 {
+		l.ahead = ahead(fields)
+	}
 	l.all = append(l.all, line)
+}
+
+// ahead is by how much the clock of who wrote a line just now is ahead.
+func ahead(fields map[string]any) time.Duration {
+	text, _ := fields["ts"].(string)
+	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", text)
+	if err != nil {
+		return 0
+	}
+	return time.Until(at)
+}
+
+// Ahead is by how much the process's clock is ahead, by the time of its first line; less than nothing:
+// behind.
+func (l *Log) Ahead() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ahead
 }
 
 // Lines are those that are JSON, so far.

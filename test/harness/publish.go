@@ -140,7 +140,9 @@ func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
 			Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers, Overflow: overflow,
 			WithoutValue: r.Context != nil && r.Context.Value(withoutValue{}) != nil,
 		}
-		bad := o.Add(q.asRecord()) != ""
+		record := q.asRecord()
+		record.Without = p.without(oracle.At{Partition: q.Partition, Offset: q.Offset}, q.Value)
+		bad := o.Add(record) != ""
 		p.mu.Lock()
 		if bad {
 			p.bad[oracle.At{Partition: q.Partition, Offset: q.Offset}] = q

@@ -39,6 +39,15 @@ func ShardsByTurns(t testing.TB) string {
 	return n
 }
 
+// OneAndFive are one shard and five, for a test of both; a short run has one of them, by turns.
+func OneAndFive(t testing.TB) []string {
+	t.Helper()
+	if testing.Short() {
+		return []string{ShardsByTurns(t)}
+	}
+	return []string{"1", "5"}
+}
+
 // Shards is how many shards the place has.
 func (p *Place) Shards() int {
 	n, err := strconv.Atoi(cmp.Or(p.Settings["redis.shards"], "1"))

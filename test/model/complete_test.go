@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -54,11 +53,7 @@ func TestAWindowShownAsCompleteIsWhateverHappens(t *testing.T) {
 	for _, l := range logs {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			f, v := search(l.space())
-			if v != nil {
-				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
-			}
-			t.Log(f)
+			holds(t, l.space())
 		})
 	}
 }
@@ -84,15 +79,9 @@ func TestEveryBrokenRuleOfCompleteIsCaught(t *testing.T) {
 	} {
 		t.Run(string(variant), func(t *testing.T) {
 			l.variant = variant
-			f, v := search(l.space())
-			if v == nil {
-				t.Fatalf("nobody notices that %s: %v", variant, f)
-			}
-			t.Logf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			fails(t, l.space())
 			l.variant = ""
-			if _, v := search(l.space()); v != nil {
-				t.Fatalf("the protocol itself fails there: %s\n  %s", v.what, strings.Join(v.story, "\n  "))
-			}
+			holds(t, l.space())
 		})
 	}
 }

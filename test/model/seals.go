@@ -16,13 +16,13 @@ type sealFaults struct{ crash, rollback, reopen int8 }
 type sealRule string
 
 const (
-	endBeforeDue    sealRule = "the log's end is looked up before the window is due"
-	ledgerUnread    sealRule = "a seal doesn't compare the ledger"
-	oneForAll       sealRule = "what is final on one shard is left out on all"
-	sealIgnored     sealRule = "a piece is added to what is final"
-	offsetForgotten sealRule = "a worker leaves out what was before the seal, too"
-	oneShardSealed  sealRule = "a window is taken for final once one shard has it sealed"
-	reopenUnnoted   sealRule = "nobody notes that a seal was taken back"
+	endBeforeDue   sealRule = "the log's end is looked up before the window is due"
+	ledgerUnread   sealRule = "a seal doesn't compare the ledger"
+	oneForAll      sealRule = "what is final on one shard is left out on all"
+	sealIgnored    sealRule = "a piece is added to what is final"
+	leftOutUnread  sealRule = "a piece isn't compared for what it leaves out"
+	oneShardSealed sealRule = "a window is taken for final once one shard has it sealed"
+	reopenUnnoted  sealRule = "nobody notes that a seal was taken back"
 )
 
 // sealShard is all that one master holds of the window, so all that goes back in time with it.
@@ -43,6 +43,7 @@ type sealCall struct {
 	on             bool
 	expected, next int8
 	events         set
+	without        bool // it leaves the window out for some event
 }
 
 // sealPhase is where the sealer is; it may be paused in any for as long as it likes.
@@ -60,17 +61,17 @@ type sealState struct {
 	olderOf int8      // which; -1: none
 	log     int8      // events that are in the log
 	closed  int8      // how many were as the window took nothing any more; -1: it takes events
-	known   [2]int8   // from which offset the worker leaves the window out, by shard; -1: it doesn't
+	known   [2]bool   // the worker leaves the window out, by shard
 	calls   [2]sealCall
 	phase   sealPhase
 	end     int8 // as the sealer knows it
-	undone  bool // a seal was taken back, or lost
+	undone  bool // a seal was taken back
 	faults  sealFaults
 }
 
 func (w *seals) space() space[sealState] {
 	return space[sealState]{
-		begin: sealState{olderOf: -1, closed: -1, known: [2]int8{-1, -1}, end: -1, faults: w.faults},
+		begin: sealState{olderOf: -1, closed: -1, end: -1, faults: w.faults},
 		next: func(s sealState, telling bool, emit func(sealState, string)) {
 			w.telling = telling
 			w.world(s, emit)
@@ -103,7 +104,7 @@ func (w *seals) world(s sealState, emit func(sealState, string)) {
 	if s.faults.crash > 0 { // what it has sent may still come
 		n := s
 		n.faults.crash--
-		n.known = [2]int8{-1, -1}
+		n.known = [2]bool{}
 		n.phase, n.end = sealerIdle, -1
 		emit(n, w.say("the process crashes: who takes over knows nothing"))
 	}
@@ -158,14 +159,18 @@ func (sh *sealShard) next() int8 {
 	return sh.revision
 }
 
-// worker sends a piece to a shard, learns by its answer, and looks whether what it knows is so still.
+// worker sends a piece to a shard, and learns by its answer.
 func (w *seals) worker(s sealState, i int, emit func(sealState, string)) {
 	sh := s.shards[i]
 	if c := s.calls[i]; !c.on {
 		for to := sh.ledger + 1; to <= s.log; to++ {
 			c := sealCall{on: true, expected: sh.ledger, next: to}
 			for e := sh.ledger; e < to; e++ {
-				if int(w.members[e]) == i && !w.leaves(&s, i, e) {
+				switch {
+				case int(w.members[e]) != i:
+				case s.known[i] || w.variant == oneForAll && s.known[1-i]:
+					c.without = true
+				default:
 					c.events |= 1 << e
 				}
 			}
@@ -179,33 +184,18 @@ func (w *seals) worker(s sealState, i int, emit func(sealState, string)) {
 		switch {
 		case sh.ledger != c.expected:
 			emit(n, w.say("shard %d refuses it: its ledger is at %d", i, sh.ledger))
+		case !sh.final && c.without && w.variant != leftOutUnread:
+			n.known[i] = false
+			emit(n, w.say("shard %d refuses it: the window that it leaves out isn't final", i))
 		case sh.final && c.events != 0 && w.variant != sealIgnored:
-			from := c.expected
-			if was := s.known[i]; was >= 0 {
-				from = min(from, was)
-			}
-			n.known[i] = from
-			emit(n, w.say("shard %d refuses it: the window is final, from %d on for all that the worker knows", i, from))
+			n.known[i] = true
+			emit(n, w.say("shard %d refuses it: the window is final", i))
 		default:
 			n.shards[i].ledger = c.next
 			n.shards[i].window |= c.events
 			emit(n, w.say("shard %d adds it, its ledger is at %d", i, c.next))
 		}
 	}
-	if s.known[i] >= 0 && !sh.final {
-		n := s
-		n.known[i] = -1
-		emit(n, w.say("the worker finds that the window isn't final on shard %d", i))
-	}
-}
-
-// leaves reports whether the worker leaves the window out for an event of a shard.
-func (w *seals) leaves(s *sealState, shard int, event int8) bool {
-	from := s.known[shard]
-	if other := s.known[1-shard]; w.variant == oneForAll && from < 0 {
-		from = other
-	}
-	return from >= 0 && (event >= from || w.variant == offsetForgotten)
 }
 
 // master is what happens to what a shard holds: its seal is taken back, it is saved, it goes back.
@@ -226,7 +216,7 @@ func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
 	if s.faults.rollback > 0 && s.olderOf == int8(i) && s.older != sh {
 		n := s
 		n.faults.rollback--
-		n.shards[i], n.older, n.olderOf, n.undone = s.older, sealShard{}, -1, true
+		n.shards[i], n.older, n.olderOf = s.older, sealShard{}, -1
 		emit(n, w.say("the master of shard %d goes back", i))
 	}
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -30,11 +29,7 @@ func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel()
-			f, v := search(w.space())
-			if v != nil {
-				t.Fatalf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
-			}
-			t.Log(f)
+			holds(t, w.space())
 		})
 	}
 }
@@ -66,15 +61,9 @@ func TestEveryBrokenRuleOfShardsIsCaught(t *testing.T) {
 	} {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant
-			f, v := search(w.space())
-			if v == nil {
-				t.Fatalf("nobody notices that %s: %v", variant, f)
-			}
-			t.Logf("%s, after %d states:\n  %s", v.what, v.after, strings.Join(v.story, "\n  "))
+			fails(t, w.space())
 			w.variant = ""
-			if _, v := search(w.space()); v != nil {
-				t.Fatalf("the protocol itself fails there: %s\n  %s", v.what, strings.Join(v.story, "\n  "))
-			}
+			holds(t, w.space())
 		})
 	}
 }

@@ -113,10 +113,11 @@ type board struct {
 	window *window
 }
 
-// name is what a user is called, by an event at a time, Unix ms.
+// name is what a user is called, by an event at a time, Unix ms, whose record is at an offset.
 type name struct {
 	time int64
 	text string
+	at   At
 }
 
 func later(a, b name) name {
@@ -193,7 +194,7 @@ func (o *Oracle) now(r Record) (reason string) {
 			if o.names[e.user] == nil {
 				o.names[e.user] = map[int64]name{}
 			}
-			o.names[e.user][until] = later(o.names[e.user][until], name{e.time, e.name})
+			o.names[e.user][until] = later(o.names[e.user][until], name{e.time, e.name, At{r.Partition, r.Offset}})
 		}
 	case early:
 		o.counts.Early++

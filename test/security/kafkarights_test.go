@@ -20,13 +20,13 @@ import (
 // right is one line of the document's.
 type right struct {
 	operation string // Read
-	kind      string // topic or group
+	kind      string // topic, group or transactional-id
 	name      string // points, points.dlq or standings
 }
 
 func (r right) String() string { return fmt.Sprintf("%s %s %s", r.operation, r.kind, r.name) }
 
-var grant = regexp.MustCompile(`--operation (\w+) --(topic|group) (\S+)`)
+var grant = regexp.MustCompile(`--operation (\w+) --(topic|group|transactional-id) (\S+)`)
 
 // leastRights are those of the document's commands between two marks.
 func leastRights(t *testing.T, of string) []right {
@@ -58,6 +58,10 @@ func (r right) here(place *harness.Place) right {
 		r.name = place.DeadLetterTopic()
 	case r.kind == "topic" && r.name == "points.bans":
 		r.name = place.Topic + ".bans"
+	case r.kind == "topic" && strings.HasPrefix(r.name, "points.final"):
+		r.name = place.Topic + strings.TrimPrefix(r.name, "points")
+	case r.kind == "transactional-id" && r.name == "standings.lb.final":
+		r.name = place.Group + "." + place.Prefix + ".final"
 	default:
 		panic("no such thing as " + r.String())
 	}
@@ -71,8 +75,11 @@ func (r right) acl(t *testing.T) *kadm.ACLBuilder {
 		t.Fatal(err)
 	}
 	b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Operations(operation).Allow("User:" + limited).AllowHosts()
-	if r.kind == "group" {
+	switch r.kind {
+	case "group":
 		return b.Groups(r.name)
+	case "transactional-id":
+		return b.TransactionalIDs(r.name)
 	}
 	return b.Topics(r.name)
 }

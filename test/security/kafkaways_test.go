@@ -33,6 +33,7 @@ func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 		t.Run("to heed bans, Read is enough and needed", s.toHeedBansTakesRead)
 		t.Run("to ban, Read and Write are enough and needed", s.toBanTakesReadAndWrite)
 		t.Run("to list bans, Read is enough and needed", s.toListBansTakesRead)
+		t.Run("to publish final windows, Write, and Read of what is published, are enough and needed", s.toPublishFinalWindowsTakesWrite)
 		t.Run("dead-letter topics are made by those who may", s.deadLetterTopicsAreMade)
 		t.Run("a right that is taken away and given back", s.aRightComesAndGoes)
 		t.Run("a group that is taken away", s.aGroupIsTakenAway)

@@ -12,7 +12,7 @@ func TestWhoIsBannedIsHiddenAndNobodyElseAndNothingIsLost(t *testing.T) {
 		t.Skip("one world is lived alone")
 	}
 	n := 40
-	if !testing.Short() {
+	if many() {
 		n = 100
 	}
 	all := newReport()

@@ -111,7 +111,6 @@ func (w *world) check() {
 	for _, l := range w.kafka.letters {
 		lettered[oracle.At{Partition: l.partition, Offset: l.offset}] = l.reason
 	}
-	w.settleDoubts()
 	refused := w.refusedPoints(lettered)
 	for _, sh := range w.shards {
 		sh.check(refused)
@@ -334,7 +333,7 @@ func (w *world) checkAccounts(o referee) {
 // disturbed reports whether something made events be read again after they counted, or
 // never.
 func (w *world) disturbed() bool {
-	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure} {
+	for _, kind := range []string{rollback, backAfter, restarts, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, "apply answers sealed"} {
 		if w.counts[kind] > 0 {
 			return true
 		}

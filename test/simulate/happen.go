@@ -95,11 +95,7 @@ func (w *world) happen(f fault) bool {
 			return false
 		}
 		if !w.anythingCounts() { // it would say so, and end
-			const until = 200
-			if f.at = w.step + 10; f.at < until {
-				w.events = append(w.events, f)
-			}
-			return false
+			return w.putsOff(f, 200)
 		}
 		w.rebuild(w.another(f.n))
 	case configure:
@@ -126,12 +122,33 @@ func (w *world) happen(f fault) bool {
 		return w.closes(f.n)
 	case reopens:
 		return w.reopens(f.n)
+	case snaps:
+		if !w.anythingCounts() || !w.allCounted() && w.step < 150 {
+			return w.putsOff(f, 350)
+		}
+		w.takesSnapshot(f.n)
+		return false // it counts once it has come to its end
+	case losesAll:
+		return w.losesAll(f)
+	case restores:
+		w.restoresAgain(f.n)
+		return false
+	case lulls:
+		return w.pauses(f.n)
 	case bansMember, unbans, erases, bansAway:
 		return w.happensToBans(f)
 	default:
 		return w.happenToRedis(f)
 	}
 	return true
+}
+
+// putsOff has a fault happen later, unless it is late by then.
+func (w *world) putsOff(f fault, until int) bool {
+	if f.at = w.step + 10; f.at < until {
+		w.events = append(w.events, f)
+	}
+	return false
 }
 
 func (w *world) endTransactions(n int) bool {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -31,9 +32,11 @@ const topic = "points" // the first; the others are of topics.go
 
 // brokers are the cluster.
 type brokers struct {
-	partitions []*partition // of all topics
-	absent     string       // a topic that isn't there yet
-	letters    []letter     // of all dead-letter topics
+	// Of all topics. The world alone adds some; what a process asks for is looked up by the process.
+	adding     sync.RWMutex
+	partitions []*partition
+	absent     string   // a topic that isn't there yet
+	letters    []letter // of all dead-letter topics
 	committed  map[int]int64
 	trails     map[int]string // with what is committed
 	hindrance  hindrance      // of fetches

@@ -131,7 +131,7 @@ func TestBoardsArentShownAsWholeWhileOneOfTwoTopicsHasntBegunAgain(t *testing.T)
 // Boards by the ten thousand, under all faults: as worlds of many seeds have them.
 func TestWhateverHappensToBoardsByTheTenThousand(t *testing.T) {
 	worlds := int64(3)
-	if testing.Short() {
+	if !many() {
 		worlds = 1
 	}
 	for i := range worlds {

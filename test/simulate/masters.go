@@ -47,6 +47,10 @@ func (w *world) happenToRedis(f fault) bool {
 			return false
 		}
 		w.tellf("%s forgets its scripts", m.named())
+	case restarts:
+		w.restarts(f.n)
+	case backAfter:
+		return w.goesBackAfter(f.n)
 	case masterAway, masterSlow, masterFull:
 		return w.ail(f)
 	case reunite:
@@ -78,7 +82,10 @@ func (w *world) goesBack(n int) bool {
 }
 
 func (m *master) goesBack(n int) bool {
-	h := m.histories[n%len(m.histories)]
+	return m.goesBackTo(m.histories[n%len(m.histories)], n)
+}
+
+func (m *master) goesBackTo(h history, n int) bool {
 	now, was := m.redis.Dump(), m.ledgers().String()
 	m.restore(h)
 	for _, sh := range m.shards {
@@ -86,6 +93,10 @@ func (m *master) goesBack(n int) bool {
 	}
 	if m.redis.Dump() == now {
 		return false
+	}
+	m.snapshotsUnderWay(func(s *snapping) { s.wentBack = true })
+	if m.w.isRestored() {
+		m.w.count(restoreBack)
 	}
 	m.w.tellf("%s goes back %.1f s: the ledger is %s", m.named(), time.Since(h.at).Seconds(), m.ledgers())
 	m.reconnects(n)
@@ -192,9 +203,12 @@ func (w *world) living() (n int) {
 }
 
 // reconnects cuts everybody's connections to a master, as a failover does; a dump that was
-// restored in place does not.
+// restored in place does not, and behind a proxy nobody sees that another process has taken over.
 func (m *master) reconnects(n int) {
 	if n>>8&1 == 1 {
+		if n>>9&1 == 1 { // but for what stands between
+			m.restarts()
+		}
 		return
 	}
 	for _, c := range m.w.calls {
@@ -202,6 +216,7 @@ func (m *master) reconnects(n int) {
 			c.reply(redissim.Answer{Cut: true}, nil)
 		}
 	}
+	m.restarts()
 	m.redis.Cut("")
 	if n>>9&1 == 1 {
 		m.refusing.Store(time.Now().Add(time.Duration(n>>10%4000) * time.Millisecond).UnixNano())
@@ -209,13 +224,21 @@ func (m *master) reconnects(n int) {
 	}
 }
 
-// refuseDial is asked before a connection to the master opens.
+func (m *master) restarts() {
+	m.redis.Restart()
+	m.processes++
+}
+
+// refuseDial is asked before a connection to the master opens. A refusal takes some time, never the same: a
+// client that is refused dials again a second later, and whoever called at a tick, as the worker that
+// reports does, calls again then, too.
 func (m *master) refuseDial(string) error {
-	if time.Now().UnixNano() < m.refusing.Load() {
-		m.w.refusals.Add(1)
-		return syscall.ECONNREFUSED
+	if time.Now().UnixNano() >= m.refusing.Load() {
+		return nil
 	}
-	return nil
+	n := m.w.refusals.Add(1)
+	time.Sleep(latency + time.Duration(n*7919%9973))
+	return syscall.ECONNREFUSED
 }
 
 // atEnds reports whether every ledger stands at its log's end.

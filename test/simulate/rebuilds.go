@@ -58,7 +58,7 @@ const firstRebuild = 101
 
 // visitor is somebody who comes for one thing.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), snap: &snapping{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)
@@ -87,6 +87,13 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		c.kind = c.from.errand
 	}
 	name := command.Name()
+	if len(c.shard.on.shards) > 1 {
+		key := command.Args[min(1, len(command.Args)-1)]
+		if strings.HasSuffix(name, ".lua") {
+			key = keys(command.Args)[0]
+		}
+		c.shard = c.shard.on.has(key)
+	}
 	switch name {
 	case "apply.lua":
 		field, expected, next := piece(command.Args)
@@ -96,18 +103,26 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		c.kind, c.what = "swap", "swap the boards"
 	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "HSCAN", "ZRANGE":
 		c.what, c.writes = name, false
+	case "load.lua":
+		c.kind, c.what = "load", fmt.Sprint("shadow: load ", arguments(command.Args)[:4])
 	default:
-		c.what = name
+		if c.what = name; name == "start.lua" && c.from.restores != nil {
+			c.kind = "loaded"
+		}
 	}
+	c.what += c.shard.named()
 }
 
 // swapped notes a swap: a state that Redis may go back to.
 func (w *world) swapped(c *call, r redissim.Result) {
-	sh, by := w.shards[0], c.from
+	sh, by := c.shard, c.from
 	if r.Torn() {
-		sh.on.damaged = true
+		sh.on.damaged, sh.half = true, true
 		sh.tears()
-		w.tellf("the swap dies midway: the ledger is %s now", w.ledgers())
+		if by.restores != nil {
+			sh.known = nil // boards are there in part, by a ledger that says so, and not that it is filled again
+		}
+		w.tellf("the swap dies midway%s: the ledger is %s now", sh.named(), w.ledgers())
 		return
 	}
 	list, _ := r.Reply.([]any)
@@ -115,14 +130,16 @@ func (w *world) swapped(c *call, r redissim.Result) {
 		return
 	}
 	w.count(fmt.Sprint("swap answers ", list[0]))
-	w.tellf("the boards are swapped: %s; the ledger is %s", short(r.Reply), w.ledgers())
+	w.tellf("the boards are swapped%s: %s; the ledger is %s", sh.named(), short(r.Reply), w.ledgers())
 	if list[0] == "swapped" {
-		sh.on.whole() // whatever it was, it is settled
+		sh.settles() // whatever it was, it is settled
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
 		sh.rebuiltBy(by)
 		sh.rebuiltFinal(c)
+		sh.restoredBy(by)
+		sh.on.snapshotsUnderWay(func(s *snapping) { s.swapped = true })
 		sh.on.keep()
 		sh.looks(c)
 	}
@@ -149,6 +166,10 @@ func (w *world) rebuildsEnded() bool {
 		r.told = true
 		switch busy := (*shadow.BusyError)(nil); {
 		case r.dead:
+		case r.restores != nil:
+			w.restoreEnded(r)
+		case r.errand == snaps:
+			w.returnsTaken(r)
 		case r.errand != "":
 			w.returns(r)
 		case r.err == nil && r.result.Swapped:

@@ -102,7 +102,11 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 		if name == "unseal.lua" {
 			c.shard = m.has(keys(command.Args)[0])
 		}
-		c.ofRebuild(command)
+		if c.command = command; p.errand == snaps {
+			c.ofSnapshot(m)
+		} else {
+			c.ofRebuild(command)
+		}
 		return w.parked(c, command)
 	}
 	switch name := command.Name(); name {

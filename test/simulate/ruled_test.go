@@ -29,7 +29,7 @@ func lived(t *testing.T, from int64, n int) *report {
 
 func TestBoardsBySeveralRulesEndAsTheOracleSaysWhateverHappens(t *testing.T) {
 	n := 100
-	if !testing.Short() {
+	if many() {
 		n = 150
 	}
 	r := lived(t, ruledFrom, n)
@@ -39,7 +39,7 @@ func TestBoardsBySeveralRulesEndAsTheOracleSaysWhateverHappens(t *testing.T) {
 
 func TestARecordCountsByTheRulesThatItsSweepWasBegunByWhateverHappens(t *testing.T) {
 	n := 100
-	if !testing.Short() {
+	if many() {
 		n = 150
 	}
 	r := lived(t, booksFrom, n)

@@ -14,17 +14,14 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/test/oracle"
 )
 
 // sealedOf is what is known of a shard's final windows. It goes back with the shard.
 type sealedOf struct {
-	final map[string]*finalWindow // by their names in the listing
-	was   map[string]bool         // that were final and aren't any more, and their revisions
-	// refused are pieces that came while a window was final, and unsure those that came from somebody
-	// who may have believed so.
-	refused, unsure map[string][]span
-	revisions       map[string]int64
+	final     map[string]*finalWindow // by their names in the listing
+	was       map[string]bool         // that were final and aren't any more, and their revisions
+	refused   map[string][]span       // pieces that came while a window was final
+	revisions map[string]int64
 }
 
 // finalWindow never changes.
@@ -41,16 +38,13 @@ type span struct {
 }
 
 func newSealedOf() sealedOf {
-	return sealedOf{map[string]*finalWindow{}, map[string]bool{}, map[string][]span{}, map[string][]span{}, map[string]int64{}}
+	return sealedOf{map[string]*finalWindow{}, map[string]bool{}, map[string][]span{}, map[string]int64{}}
 }
 
 func (s *sealedOf) clone() sealedOf {
-	c := sealedOf{maps.Clone(s.final), maps.Clone(s.was), map[string][]span{}, map[string][]span{}, maps.Clone(s.revisions)}
+	c := sealedOf{maps.Clone(s.final), maps.Clone(s.was), map[string][]span{}, maps.Clone(s.revisions)}
 	for name, all := range s.refused {
 		c.refused[name] = slices.Clip(all)
-	}
-	for name, all := range s.unsure {
-		c.unsure[name] = slices.Clip(all)
 	}
 	return c
 }
@@ -75,11 +69,6 @@ func (sh *shard) passes(c *call) {
 	for name := range sh.sealed.final {
 		sh.sealed.refused[name] = append(sh.sealed.refused[name], one)
 	}
-	for name := range sh.w.final.until {
-		if sh.sealed.final[name] == nil && c.from.believes(sh, name) {
-			sh.sealed.unsure[name] = append(sh.sealed.unsure[name], one)
-		}
-	}
 }
 
 // finals holds what is true of final windows after a call.
@@ -87,8 +76,8 @@ func (w *world) finals(c *call) {
 	if !w.setup.Seal || c.shard == nil || w.failed != "" {
 		return
 	}
-	if w.final.until == nil {
-		w.final.until = map[string]time.Time{}
+	if w.final.ever == nil {
+		w.final.ever = map[string]bool{}
 	}
 	for _, sh := range c.shard.on.shards {
 		sh.finalAfter(c)
@@ -136,7 +125,7 @@ func (sh *shard) finalAfter(c *call) {
 		if w.over(listed[name]) {
 			continue
 		}
-		w.final.until[name], sh.until[name] = time.Now(), time.Now()
+		w.final.ever[name] = true
 		if !sh.on.damaged {
 			sh.unchanged(c, name)
 		}
@@ -163,7 +152,7 @@ func (sh *shard) unchanged(c *call, name string) {
 	}
 }
 
-func hasKey(all map[string]uint64, key string) bool { _, ok := all[key]; return ok }
+func hasKey[V any](all map[string]V, key string) bool { _, ok := all[key]; return ok }
 
 // withHidden are the members of a window on the shard, shown or hidden.
 func (sh *shard) withHidden(name string) map[string]uint64 {
@@ -205,22 +194,14 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	}
 	w.tellf("%s is final%s, revision %d", name, sh.named(), revision)
 	w.count(sealed)
+	w.comesLate(name)
 	if before := sh.sealed.revisions[name]; before > 0 {
 		w.count(sealedAgain)
 		if revision <= before {
 			w.failf("a window that was reopened is final as revision %d, and was as %d: %s%s", revision, before, name, sh.named())
 		}
-	} else if _, ever := w.final.until[name]; ever && len(w.shards) == 1 {
+	} else if w.final.ever[name] && len(w.shards) == 1 {
 		w.count(sealedAfresh)
-	}
-	if sh.sealedAt[name] == nil {
-		sh.sealedAt[name] = map[int]int64{}
-	}
-	for p, text := range ledgers {
-		from, _, _ := parse(text)
-		if was, ever := sh.sealedAt[name][p]; !ever || from < was {
-			sh.sealedAt[name][p] = from
-		}
 	}
 	sh.sealed.final[name] = &finalWindow{revision, sh.withHidden(name)}
 	sh.sealed.revisions[name] = revision
@@ -234,7 +215,7 @@ func (sh *shard) keepsLedger(name string, revision int64) {
 	records := sh.hash("final")
 	words := strings.Fields(records[name])
 	var kept []string
-	if len(words) != 2 || words[0] != strconv.FormatInt(revision, 10) || json.Unmarshal([]byte(records["@"+words[1]]), &kept) != nil {
+	if len(words) < 2 || words[0] != strconv.FormatInt(revision, 10) || json.Unmarshal([]byte(records["@"+words[1]]), &kept) != nil {
 		sh.w.failf("a window is final, revision %d, and its record is %q%s: %s", revision, records[name], sh.named(), name)
 		return
 	}
@@ -259,7 +240,6 @@ func (sh *shard) rebuiltFinal(c *call) {
 	for i := 0; i+3 < len(all); i += 4 {
 		name := strings.TrimPrefix(all[i], sh.tag)
 		delete(sh.sealed.refused, name)
-		delete(sh.sealed.unsure, name)
 		if sh.sealed.final[name] == nil {
 			continue
 		}
@@ -321,7 +301,7 @@ func (w *world) without(partition int, r *stored) map[string]bool {
 		return nil
 	}
 	hash, sh := hashOf(user), w.shardOf(user)
-	all := maps.Clone(w.doubts[oracle.At{Partition: partition, Offset: r.offset}])
+	var all map[string]bool
 	for name, spans := range sh.sealed.refused {
 		if slices.ContainsFunc(spans, func(s span) bool { return s.has(partition, r, hash) }) {
 			if all == nil {
@@ -331,76 +311,6 @@ func (w *world) without(partition int, r *stored) map[string]bool {
 		}
 	}
 	return all
-}
-
-// settleDoubts finds which events didn't count in a window that wasn't final, as who folded them
-// believed it was. Some choice has to fit the standings.
-func (w *world) settleDoubts() {
-	w.doubts = map[oracle.At]map[string]bool{}
-	for _, sh := range w.shards {
-		for _, name := range slices.Sorted(maps.Keys(sh.sealed.unsure)) {
-			sh.settles(name, sh.sealed.unsure[name])
-		}
-	}
-}
-
-func (sh *shard) settles(name string, spans []span) {
-	w := sh.w
-	type one struct {
-		partition int
-		r         *stored
-	}
-	unsure, all := map[string][]one{}, map[string][]one{}
-	for _, p := range w.kafka.partitions {
-		p.visible(sh.starts[p.id], func(r *stored) {
-			if !sh.of(r) || !sh.counts(p.id, r) {
-				return
-			}
-			user, _ := userOf(r.value)
-			all[user] = append(all[user], one{p.id, r})
-			if r.offset < sh.sealedAt[name][p.id] {
-				return // whoever believes it takes this for what was before the seal
-			}
-			if hash := hashOf(user); slices.ContainsFunc(spans, func(s span) bool { return s.has(p.id, r, hash) }) && !w.without(p.id, r)[name] && w.isIn(p.id, r, name) {
-				unsure[user] = append(unsure[user], one{p.id, r})
-			}
-		})
-	}
-	is := sh.withHidden(name)
-	for _, user := range slices.Sorted(maps.Keys(unsure)) {
-		some := unsure[user]
-		w.counts[unsureFinal] += len(some)
-		if len(some) > 12 {
-			w.failf("of too many events nobody can say whether they are in %s: %d of %q", name, len(some), user)
-			return
-		}
-		for choice := range 1 << len(some) {
-			o := w.oracle()
-			for _, e := range all[user] {
-				record := recordOf(e.partition, e.r, false)
-				record.Without = w.without(e.partition, e.r)
-				for i := range some {
-					if some[i] == e && choice>>i&1 == 1 {
-						record.Without = map[string]bool{name: true}
-					}
-				}
-				o.Add(record)
-			}
-			want, err := o.Expected(w.now())
-			if score, there := want.Boards[name][user]; err == nil && there == hasKey(is, user) && score == is[user] {
-				for i, e := range some {
-					if choice>>i&1 == 1 {
-						at := oracle.At{Partition: e.partition, Offset: e.r.offset}
-						if w.doubts[at] == nil {
-							w.doubts[at] = map[string]bool{}
-						}
-						w.doubts[at][name] = true
-					}
-				}
-				break
-			}
-		}
-	}
 }
 
 // isIn reports whether a record is one of a window's.

@@ -31,7 +31,6 @@ const (
 	refusedFinal  = "an event that a final window refused"
 	lateForAll    = "an event that all of its windows refused, final"
 	apartFinal    = "a window is final on one shard, and not on another"
-	unsureFinal   = "an event of which a process may have believed that its window is final"
 	sealedAfresh  = "a window is sealed in a Redis that went back to before"
 	rebuiltLost   = "a final window that was lost is rebuilt as an open one"
 	lostReopening = "a shard went back to before a window was reopened"
@@ -86,9 +85,9 @@ func (p *plan) seals() {
 
 // finality is what is known of clocks and of windows that ever were final, whatever became of Redis.
 type finality struct {
-	ahead   time.Duration        // of the machines' clocks: closes moves them with Redis's
-	highest int64                // what reached has ever returned
-	until   map[string]time.Time // by a window's name: when it was final last on some shard
+	ahead   time.Duration   // of the machines' clocks: closes moves them with Redis's
+	highest int64           // what reached has ever returned
+	ever    map[string]bool // by a window's name: it was final on some shard
 }
 
 // reached is how far the clocks of Redis and of some process have come, ms: before this is past a
@@ -187,11 +186,7 @@ func aboutSeal(args []string) string {
 	return fmt.Sprintf("seal %d windows", (len(keys(args))-6)/2)
 }
 
-// looked is a look at which windows are final still.
-type looked struct{ from, to time.Time }
-
-// seals has a process seal windows, and learn which were reopened, until it ends; what is returned
-// waits for that.
+// seals has a process seal windows until it ends; what is returned waits for that.
 func (p *process) seals() (wait func()) {
 	s := p.w.setup
 	if !s.Seal || p.id >= firstRebuild {
@@ -207,39 +202,20 @@ func (p *process) seals() (wait func()) {
 		},
 	}
 	var beside sync.WaitGroup
-	every := func(d time.Duration, do func() error) {
-		beside.Go(func() {
-			for {
-				select {
-				case <-time.After(d + time.Duration(p.id)*1_299_709*time.Nanosecond):
-					if err := do(); err != nil && p.Err() == nil {
-						p.w.notef("process %d: %v", p.id, err)
-					}
-				case <-p.Done():
-					return
+	beside.Go(func() {
+		for {
+			select {
+			case <-time.After(s.SealEvery + time.Duration(p.id)*1_299_709*time.Nanosecond):
+				if _, err := sealer.Seal(p.ending); err != nil && p.Err() == nil {
+					p.w.notef("process %d: %v", p.id, err)
 				}
+			case <-p.Done():
+				return
 			}
-		})
-	}
-	every(s.SealEvery, func() error {
-		_, err := sealer.Seal(p.ending)
-		return err
-	})
-	every(unsealedEvery, func() error {
-		from := time.Now()
-		err := sealing.Reopened(p.ending, all, p.consumer, log)
-		if err == nil {
-			p.w.mu.Lock()
-			p.learned = append(p.learned, looked{from, time.Now()})
-			p.w.mu.Unlock()
 		}
-		return err
 	})
 	return beside.Wait
 }
-
-// unsealedEvery is how often a process looks which windows are final still.
-const unsealedEvery = 3*time.Second + 17*time.Millisecond
 
 // owned is the process's own clock, for itself.
 func (p *process) owned() time.Time {
@@ -254,20 +230,6 @@ func (p *process) boards() *boards.Boards {
 		all = append(all, p.store(sh))
 	}
 	return boards.Together(all)
-}
-
-// believes reports whether a process may believe that a window is final on a shard where it isn't: it
-// was there when the window was, and hasn't looked since, or has only just, and what it folded before isn't in yet.
-func (p *process) believes(sh *shard, name string) bool {
-	const folded = 6 * time.Second
-	was, ever := sh.until[name]
-	if !ever || p.started.After(was) {
-		return false
-	}
-	was = p.w.final.until[name] // of those that are final on another shard it forgets none
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	return !slices.ContainsFunc(p.learned, func(l looked) bool { return l.from.After(was) && time.Since(l.to) > folded })
 }
 
 // reopens has somebody take the seal of a window back, for a while.
@@ -287,6 +249,11 @@ func (w *world) reopens(n int) bool {
 		return false
 	}
 	name := all[n%len(all)]
+	for _, r := range w.rebuilds { // which is read at the moment
+		if r.errand == snaps && !r.told && !r.dead && slices.Contains(all, r.snap.reading) {
+			name = r.snap.reading
+		}
+	}
 	parts := strings.SplitN(name, ":", 3)
 	until := w.now().Add(time.Duration(n>>4%3) * 5 * time.Second)
 	w.tellf("%s is to be reopened, until %.1f s by Redis's clock", name, until.Sub(w.now()).Seconds())

@@ -10,7 +10,7 @@ import (
 
 func TestAFinalWindowIsWhatItsSealsLedgerSaysWhateverHappens(t *testing.T) {
 	n := 100
-	if !testing.Short() {
+	if many() {
 		n = 300
 	}
 	r := lived(t, sealsFrom, n)

@@ -34,6 +34,7 @@ type master struct {
 	histories []history
 	damaged   bool         // it is in a state that only an operator can mend
 	refusing  atomic.Int64 // until when it takes no connections, Unix ns
+	processes uint64       // that were its
 	changed   time.Time    // when it went back last, or lost something
 	outage    outage
 }
@@ -46,16 +47,15 @@ type shard struct {
 	tag    string // what its keys begin with
 
 	inside
-	since    map[int]ledger.Origin    // origins, as they stood last
-	furthest map[int]int64            // where partitions ever stood
-	moved    map[int]int64            // where pieces ever brought them
-	began    map[int]int64            // the highest offsets at which they ever began, or went on behind a gap
-	counted  map[string]bool          // by topic: some event has
-	torn     map[string]bool          // ledgers, by field
-	evicted  map[string]bool          // keys
-	sealedAt map[string]map[int]int64 // by a window's name, and partition: the lowest ledger of its seals
-	until    map[string]time.Time     // by a window's name: when it was final last
-	known    map[int]int64            // how far partitions were when it was lost
+	since    map[int]ledger.Origin // origins, as they stood last
+	furthest map[int]int64         // where partitions ever stood
+	moved    map[int]int64         // where pieces ever brought them
+	began    map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
+	counted  map[string]bool       // by topic: some event has
+	torn     map[string]bool       // ledgers, by field
+	evicted  map[string]bool       // keys
+	known    map[int]int64         // how far partitions were when it was lost
+	half     bool                  // a swap died midway
 }
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
@@ -66,6 +66,7 @@ type inside struct {
 	books   map[int][]counted // by partition: which records count by which configuration
 	aligned map[banned]bool   // who was hidden and has to stay so
 	sealed  sealedOf
+	back    bool // it was restored from a snapshot
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -92,12 +93,13 @@ func (w *world) build() {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
 			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
-			torn: map[string]bool{}, evicted: map[string]bool{}, until: map[string]time.Time{}, sealedAt: map[string]map[int]int64{},
+			torn: map[string]bool{}, evicted: map[string]bool{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
 		w.shards = append(w.shards, sh)
 	}
 	for _, m := range w.masters {
+		m.redis.ScansPages(w.setup.PageMembers)
 		m.histories = []history{m.snapshot()}
 	}
 }
@@ -243,7 +245,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone()}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone(), in.back}
 }
 
 func (m *master) snapshot() history {
@@ -270,6 +272,17 @@ func (m *master) whole() {
 	for _, sh := range m.shards {
 		clear(sh.torn)
 		clear(sh.evicted)
+		sh.half = false
+	}
+}
+
+// settles notes that nothing of a shard is torn or evicted any more.
+func (sh *shard) settles() {
+	clear(sh.torn)
+	clear(sh.evicted)
+	sh.half = false
+	if !slices.ContainsFunc(sh.on.shards, func(o *shard) bool { return o.half || len(o.torn)+len(o.evicted) > 0 }) {
+		sh.on.whole()
 	}
 }
 

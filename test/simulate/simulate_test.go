@@ -34,6 +34,10 @@ var (
 // shuffled says that goroutines run in any order.
 var shuffled bool
 
+// many says that as many worlds are to be lived as are worth it: a tenth as many with the race detector,
+// which takes ten times as long for each, and make simulate lives the very same ones without it.
+func many() bool { return !testing.Short() && !shuffled }
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	redis.SetLogger(quiet{})
@@ -119,7 +123,7 @@ func TestRepeatsCountOnceWhateverHappens(t *testing.T) {
 		return
 	}
 	n := 150
-	if !testing.Short() && !shuffled { // make simulate lives as many worlds, and they are the same
+	if many() {
 		n = crowdEvery - 1 // the next would be of as many boards as others have events
 	}
 	all := spread(t, repeatsFrom+1, n, n/6)

@@ -57,6 +57,8 @@ func (p *partition) field() string { return fmt.Sprintf("%s/%d", p.topic, p.numb
 // add adds a partition to a topic.
 func (k *brokers) add(of string) *partition {
 	p := &partition{id: len(k.partitions), topic: of, number: k.size(of)}
+	k.adding.Lock()
+	defer k.adding.Unlock()
 	k.partitions = append(k.partitions, p)
 	return p
 }
@@ -73,6 +75,8 @@ func (k *brokers) size(of string) (n int) {
 
 // partition is one of a topic; nil is that there is none.
 func (k *brokers) partition(of string, number int32) *partition {
+	k.adding.RLock()
+	defer k.adding.RUnlock()
 	for _, p := range k.partitions {
 		if p.topic == of && p.number == int(number) {
 			return p

@@ -54,6 +54,13 @@ func LocalPostgres(t testing.TB, settings ...string) *PostgresServer {
 	return p
 }
 
+// PostgresHere is nil where LocalPostgres finds a PostgreSQL, and otherwise says why not: for a test that
+// goes on without.
+func PostgresHere() error {
+	_, err := findPostgres()
+	return err
+}
+
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
 	d, err := demanded()
 	if err != nil {
@@ -147,6 +154,14 @@ func (p *PostgresServer) Kill() {
 	case <-time.After(postgresStart):
 		p.test.Fatal("PostgreSQL doesn't end")
 	}
+}
+
+// KillAlone ends the server by kill -9, and not its sessions: they end once they notice, and may commit
+// meanwhile.
+func (p *PostgresServer) KillAlone() {
+	process := p.own().process
+	p.test.Helper()
+	process.Kill()
 }
 
 // Start starts a killed server again, on its port: it recovers what was committed.

@@ -54,13 +54,15 @@ func TestAPostgresThatWasKilledHasWhatWasCommitted(t *testing.T) {
 	server := LocalPostgres(t)
 	text := server.Database(t)
 	name, _ := databaseOf(t, text)
-	server.Kill()
-	_, err := pgx.Connect(t.Context(), text)
-	require.Error(t, err)
-	server.Start()
-	c, err := pgx.Connect(t.Context(), text)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Close(t.Context())) }()
-	var n int
-	require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FROM mine`).Scan(&n), name)
+	for _, kill := range []func(){server.Kill, server.KillAlone} {
+		kill()
+		_, err := pgx.Connect(t.Context(), text)
+		require.Error(t, err)
+		server.Start()
+		c, err := pgx.Connect(t.Context(), text)
+		require.NoError(t, err)
+		var n int
+		require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FROM mine`).Scan(&n), name)
+		require.NoError(t, c.Close(t.Context()))
+	}
 }

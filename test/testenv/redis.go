@@ -70,6 +70,9 @@ func newRedis(address, name string, source Source, end func()) *RedisServer {
 
 func givenRedis(ctx context.Context) (*RedisServer, error) {
 	address := os.Getenv(RedisVariable)
+	if address == "" && handedOn(redisSourceVariable) == Embedded {
+		return embeddedRedis(ctx)
+	}
 	if address == "" {
 		return nil, fmt.Errorf("%s is not set: %w", RedisVariable, errNotHere)
 	}

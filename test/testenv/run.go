@@ -1,6 +1,6 @@
 package testenv
 
-// One Kafka and one Redis for a whole run of several packages.
+// One Kafka and one Redis for a whole run of several packages; of an embedded Redis one for each.
 
 import (
 	"context"
@@ -29,6 +29,10 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 		return fmt.Errorf("a Redis for tests: %w", err)
 	}
 	defer redis.close()
+	if redis.Embedded() && os.Getenv(RedisVariable) == "" {
+		// It executes one command at a time, and scripts slowly: each package starts its own.
+		redis.address = ""
+	}
 	dir, err := os.MkdirTemp("", "standings-notrun-")
 	if err != nil {
 		return err

@@ -206,11 +206,34 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 		printf -- '--- FAIL: TestOfP (0.1s)\nFAIL\tgithub.com/standings/standings/p\t0.2s\n'; exit 3`})
 	require.ErrorContains(t, err, "exit status 3")
 	require.Contains(t, out.String(), "Kafka: embedded, kfake at 127.0.0.1:")
-	require.Contains(t, out.String(), "Redis: embedded, miniredis at 127.0.0.1:")
+	require.Contains(t, out.String(), "Redis: embedded, miniredis, one for each package\n")
 	require.Contains(t, out.String(), "A test's own Kafka: none, not run; Redis: none, not run\n")
 	require.Contains(t, out.String(), "No real Redis: STANDINGS_TEST_REDIS is not set; "+
 		"no Docker daemon answers; no redis-server or valkey-server on the PATH\n")
-	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=127.0.0.1:\d+`, out.String())
+	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=\n`, out.String())
 	require.Contains(t, out.String(), "\nNOT RUN: 1 tests (make test LIST=1 lists them)\n     1  no clock\n")
 	require.True(t, strings.HasSuffix(out.String(), "\nFAILED: 1\n  p TestOfP\n"), out.String())
+}
+
+// An embedded Redis executes one command at a time: packages that share one wait for each other.
+func TestEachPackageOfARunHasAnEmbeddedRedisOfItsOwn(t *testing.T) {
+	t.Setenv(DemandVariable, "")
+	t.Setenv(RedisVariable, "")
+	t.Setenv(redisSourceVariable, string(Embedded)) // as cmd/testenv says, whatever the machine has
+	one, err := startRedis(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(one.close)
+	other, err := startRedis(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(other.close)
+	require.True(t, one.Embedded() && other.Embedded(), "%v; %v", one, other)
+	require.NotEqual(t, one.Addr(), other.Addr())
+
+	// One that is given is handed on as any is.
+	nothing(t)
+	t.Setenv(RedisVariable, one.Addr())
+	var out strings.Builder
+	require.NoError(t, Run(t.Context(), &out, &out, []string{"/bin/sh", "-c", `echo "redis=$STANDINGS_TEST_REDIS"`}))
+	require.Contains(t, out.String(), "redis="+one.Addr()+"\n")
+	require.Contains(t, out.String(), "Redis: embedded, miniredis at "+one.Addr()+"\n")
 }

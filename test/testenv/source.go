@@ -79,7 +79,12 @@ func (s *server) Embedded() bool { return s.source == Embedded }
 
 // String says what it is and where it is from: "local process, Apache Kafka
 // 4.2.0 at 127.0.0.1:19092".
-func (s *server) String() string { return fmt.Sprintf("%s, %s at %s", s.source, s.name, s.address) }
+func (s *server) String() string {
+	if s.address == "" {
+		return fmt.Sprintf("%s, %s, one for each package", s.source, s.name)
+	}
+	return fmt.Sprintf("%s, %s at %s", s.source, s.name, s.address)
+}
 
 // attempt is how an S is had from one source.
 type attempt[S interface{ base() *server }] struct {

@@ -28,7 +28,8 @@
 //	embedded      as on a machine with only Go
 //
 // The servers are started once a process, by the first test that asks, and end
-// with it. cmd/testenv starts them once for a whole run of several packages.
+// with it. cmd/testenv starts them once for a whole run of several packages, but of an
+// embedded Redis each has its own: it executes one command at a time, and scripts slowly.
 package testenv
 
 import (

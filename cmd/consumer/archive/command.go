@@ -1,5 +1,5 @@
-// Package archive is the command archive: which copies of windows there are, and whether they are
-// what was written, and what Redis shows.
+// Package archive is the command archive: which copies of windows there are, whether they are what was
+// written, and what Redis shows; and windows taken by hand.
 package archive
 
 import (
@@ -19,11 +19,11 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive",
-		Short: "List the windows that are kept in the archive, and verify them",
+		Short: "Take windows into the archive, list them, and verify them",
 		Args:  cli.ExactArgs(0),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(listCommand(p), verifyCommand(p))
+	c.AddCommand(listCommand(p), verifyCommand(p), runCommand(p))
 	return c
 }
 
@@ -88,7 +88,7 @@ who has been hidden since by a ban isn't a difference, and is counted.
 The exit code is 1 where something differs, or can't be read.`,
 		Example: `  consumer archive verify
   consumer archive verify global weekly 2026-W47 --json`,
-		ValidArgsFunction: complete.BoardAndPeriod(p),
+		ValidArgsFunction: complete.BoardPeriodAndWindow(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 3 {
 				return cli.Usagef("consumer archive verify takes a board, a period and a window, or nothing, not %d arguments", len(args))

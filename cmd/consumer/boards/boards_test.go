@@ -50,8 +50,12 @@ func (l *listing) addUntil(t *testing.T, name string, start, end string, until t
 	}
 	pipe := l.c.Pipeline()
 	pipe.HSet(t.Context(), l.tag+"windows", name, fmt.Sprint(ms(start), " ", ms(end), " ", until.UnixMilli()))
-	for i := range members {
-		pipe.ZAdd(t.Context(), l.tag+name, redis.Z{Score: 1, Member: fmt.Sprint("m", i)})
+	if members > 0 {
+		all := make([]redis.Z, members)
+		for i := range all {
+			all[i] = redis.Z{Score: 1, Member: fmt.Sprint("m", i)}
+		}
+		pipe.ZAdd(t.Context(), l.tag+name, all...)
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)

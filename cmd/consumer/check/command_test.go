@@ -219,7 +219,7 @@ func (w *checked) counted(t *testing.T) map[string]string {
 
 func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	w := newChecked(t)
-	r := w.finds(t, nil, "topic points: wrong")
+	r := w.finds(t, nil, "topic points: wrong", "if Redis is lost: not checked")
 	r.said(t, "group", "standings", "no group was used on this cluster yet")
 	r.said(t, "topic", "points", "it doesn't exist")
 
@@ -311,13 +311,13 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"a long session", func(*testing.T) {}, []string{"STANDINGS_KAFKA_SESSION_TIMEOUT=25s"}, []string{one, "session timeout broker 1: wrong"}},
 		{"one address that is closed", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t) + "," + w.kafka.Addr()}, []string{"", one}},
 		{"Kafka away", func(*testing.T) {}, []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t)},
-			[]string{"", "topics, group, start: not checked"}},
+			[]string{"", "topics, group, start: not checked", "if Redis is lost: not checked"}},
 		{"Redis away", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}, []string{
-			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked", "if Redis is lost: not checked"}},
 		{"Redis silent", func(*testing.T) {}, []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.SilentPort(t), "STANDINGS_REDIS_TIMEOUT=200ms"}, []string{
-			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked", "if Redis is lost: not checked"}},
 		{"a wrong password", func(*testing.T) {}, []string{"STANDINGS_REDIS_USERNAME=nobody", "STANDINGS_REDIS_PASSWORD=wrong"}, []string{
-			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked"}},
+			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked", "if Redis is lost: not checked"}},
 		{"another configuration", func(*testing.T) {}, []string{"STANDINGS_TIME_ZONE=Europe/Berlin"}, []string{one, "start points: wrong", "schema: wrong"}},
 		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
 		{"almost full", func(t *testing.T) {
@@ -348,13 +348,13 @@ func (w *checked) findsFaults(t *testing.T) {
 			if _, err := w.admin.DeleteRecords(t.Context(), ends.Offsets()); err != nil {
 				t.Fatal(err)
 			}
-		}, nil, []string{one, "start points: wrong"}},
-		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning"}},
+		}, nil, []string{one, "start points: wrong", "if Redis is lost: warning"}},
+		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "if Redis is lost: warning"}},
 		{"a board that is lost, and a partition that has halted for it", func(t *testing.T) {
 			w.client.Del(t.Context(), "lb:{0}:"+w.client.HKeys(t.Context(), "lb:{0}:windows").Val()[0])
 			line := lineText(health.Line{Owner: "me:1", Group: "standings", State: health.StateHalted, Reason: health.HaltBoard, What: "its key is gone", At: time.Now()})
 			w.client.HSet(t.Context(), "lb:{0}:workers", "points/1", line)
-		}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "boards: wrong", "consumer: wrong"}},
+		}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "boards: wrong", "consumer: wrong", "if Redis is lost: warning"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			settings := map[string]string{}

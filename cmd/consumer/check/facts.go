@@ -25,9 +25,21 @@ type kafkaFacts struct {
 	brokers   []brokerFacts
 	topics    []topicFacts
 	bans      *topicFacts // where who is banned is kept; nil where nobody can be
+	final     *finalFacts // where final windows are published; nil where they aren't
 	group     groupFacts
 	missing   []kafkaconn.Right // that brokers tell to be missing
 	rightsErr error
+	// recovery is what would bring the standings back if Redis were lost; nil where that isn't known, and
+	// recoveryErr why.
+	recovery    *recoveryFacts
+	recoveryErr error
+}
+
+// finalFacts are of the topics for final windows.
+type finalFacts struct {
+	topic, published topicFacts
+	// unused: nobody has ever used a transaction on this cluster.
+	unused bool
 }
 
 // reached is an address, and why it can't be reached.

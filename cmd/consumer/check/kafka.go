@@ -29,6 +29,9 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	if f.bans != nil {
 		judgeBans(s, f.bans)
 	}
+	if f.final != nil {
+		judgeFinal(s, f.final)
+	}
 	judgeKafkaRights(s, f)
 	judgeSessions(s, f.brokers, want.session)
 	judgeGroup(s, &f.group, want.group)

@@ -53,6 +53,12 @@ func bansTopic(partitions, copies int, policy string) *topicFacts {
 	return t
 }
 
+func finalTopic(policy, published string) *finalFacts {
+	f := &finalFacts{topic: *bansTopic(3, 3, policy), published: *bansTopic(1, 3, published)}
+	f.topic.name, f.published.name = "final", "final.done"
+	return f
+}
+
 func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
@@ -78,6 +84,29 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		want   string
 	}{
 		{"all is well", func(*kafkaFacts, *wanted) {}, "brokers", "ok: 1 of 1 addresses answer: kafka-1:9092"},
+		{"no final topic is named", func(*kafkaFacts, *wanted) {}, "final topic", ""},
+		{"a final topic", func(f *kafkaFacts, _ *wanted) { f.final = finalTopic("compact", "compact") },
+			"final topic", "ok: 3 partitions, cleanup.policy=compact\nok: 1 partition, cleanup.policy=compact"},
+		{"a final topic that goes by age", func(f *kafkaFacts, _ *wanted) { f.final = finalTopic("delete", "compact") },
+			"final topic", "warning: cleanup.policy=delete: final windows are deleted by their age…\nok: 1"},
+		{"what is published goes by age", func(f *kafkaFacts, _ *wanted) { f.final = finalTopic("compact", "compact,delete") },
+			"final topic", "ok: 3…\nwrong: it has cleanup.policy=compact,delete, which forgets which windows are published"},
+		{"what is published in several orders", func(f *kafkaFacts, _ *wanted) {
+			f.final = finalTopic("compact", "compact")
+			f.final.published.partitions = f.final.topic.partitions
+		}, "final topic", "ok: 3…\nwrong: it has 3 partitions"},
+		{"final topics that aren't there yet", func(f *kafkaFacts, _ *wanted) {
+			f.final = &finalFacts{topic: topicFacts{name: "final", err: kafkaconn.ErrNoTopic}, published: topicFacts{name: "final.done", err: kafkaconn.ErrNoTopic}}
+		}, "final topic", "ok: it doesn't exist: it would be created…\nok: it doesn't exist"},
+		{"a final topic that may not be seen", func(f *kafkaFacts, _ *wanted) {
+			f.final = finalTopic("compact", "compact")
+			f.final.topic.err = kafka.TopicAuthorizationFailed
+		}, "final topic", "wrong: this user may not see it…\nok: 1"},
+		{"a cluster without transactions", func(f *kafkaFacts, _ *wanted) {
+			f.final = finalTopic("compact", "compact")
+			f.final.unused = true
+		}, "rights", "not checked: nobody has used a transaction…\nok: none is missing"},
+
 		{"no bans topic is named", func(*kafkaFacts, *wanted) {}, "bans topic", ""},
 		{"bans", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "compact") }, "bans topic", "ok: 1 partition, cleanup.policy=compact"},
 		{"bans that go by age", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "delete") },

@@ -26,8 +26,12 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// offsetsTopic is where Kafka keeps groups.
-const offsetsTopic = "__consumer_offsets"
+// offsetsTopic is where Kafka keeps groups, and transactionsTopic where it keeps transactions. Both are made
+// by whoever asks for the first of them.
+const (
+	offsetsTopic      = "__consumer_offsets"
+	transactionsTopic = "__transaction_state"
+)
 
 // queriedAtOnce bounds the brokers and topics that are queried at once.
 const queriedAtOnce = 8
@@ -78,6 +82,14 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 		f.bans = &kept
 		a.querySettings(ctx, f.bans)
 	}
+	if name := a.cfg.Kafka.FinalTopic; name != "" {
+		published := a.cfg.Kafka.PublishedTopic()
+		state := byName[transactionsTopic]
+		f.final = &finalFacts{topic: factsOfTopic(name, byName[name]), published: factsOfTopic(published, byName[published]),
+			unused: state == nil || errors.Is(state.Error, kafka.UnknownTopicOrPartition)}
+		a.querySettings(ctx, &f.final.topic)
+		a.querySettings(ctx, &f.final.published)
+	}
 	queryEach(len(f.topics), func(i int) { a.queryTopic(ctx, &f.topics[i], f.group.unused) })
 	if !f.group.unused {
 		a.queryGroup(ctx, &f.group)
@@ -92,6 +104,13 @@ func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
 		needs = append(needs, clients.BansRights(a.cfg)...)
+	}
+	if f.final != nil {
+		all := clients.FinalTopicRights(a.cfg)
+		needs = append(needs, slices.DeleteFunc(all, func(r kafkaconn.Right) bool {
+			return r.TransactionID != "" && f.final.unused || r.Topic == f.final.topic.name && f.final.topic.err != nil ||
+				r.Topic == f.final.published.name && f.final.published.err != nil
+		})...)
 	}
 	if f.group.unused {
 		needs = slices.DeleteFunc(needs, func(r kafkaconn.Right) bool { return r.Group != "" })
@@ -129,6 +148,9 @@ func (a *kafkaQueries) explainAt(ctx context.Context, address string, err error)
 // checkedTopics are all that is looked at: a transport knows only those on its list.
 func checkedTopics(cfg *config.Config) []string {
 	all := append(cfg.Kafka.Read(), offsetsTopic)
+	if cfg.Kafka.FinalTopic != "" {
+		all = append(all, cfg.Kafka.FinalTopic, cfg.Kafka.PublishedTopic(), transactionsTopic)
+	}
 	for _, t := range cfg.Kafka.Topics {
 		all = append(all, event.DeadLetterTopic(t))
 	}

@@ -27,6 +27,7 @@ const (
 	sectionConfiguration = "configuration"
 	sectionKafka         = "kafka"
 	sectionRedis         = "redis"
+	sectionRecovery      = "recovery"
 )
 
 // checkReport is all of check. Its JSON never leaves out or renames a field, but for the
@@ -42,7 +43,7 @@ type checkReport struct {
 
 // finding is one check of one thing.
 type finding struct {
-	Section string  `json:"section"` // configuration, kafka or redis
+	Section string  `json:"section"` // configuration, kafka, redis or recovery
 	Check   string  `json:"check"`   // what was looked at: retention
 	Subject string  `json:"subject"` // of what: a topic, a broker; empty where there is only one
 	Result  outcome `json:"result"`  // ok, warning, wrong or not checked

@@ -27,6 +27,8 @@ func OpenArchive(ctx context.Context, cfg *config.Config) (*store.Store, error) 
 type Archive struct {
 	cfg *config.Config
 	say func(error) // see Say
+	// observe: see Observe
+	observe func(result string, took time.Duration)
 
 	turn chan struct{} // one place: who opens it
 
@@ -55,6 +57,13 @@ func NewArchive(cfg *config.Config) *Archive {
 func (a *Archive) Say(say func(error)) {
 	if a != nil {
 		a.say = say
+	}
+}
+
+// Observe has a function called after every read of a board or a list: before a reader is made.
+func (a *Archive) Observe(observe func(result string, took time.Duration)) {
+	if a != nil {
+		a.observe = observe
 	}
 }
 
@@ -143,5 +152,5 @@ func (a *Archive) reading(cfg *config.Config, reads int) *reading.Archive {
 	if a == nil {
 		return nil
 	}
-	return &reading.Archive{Open: a.Open, Timeout: cfg.API.Timeout, Reads: reads}
+	return &reading.Archive{Open: a.Open, Timeout: cfg.API.Timeout, Reads: reads, Observe: a.observe}
 }

@@ -147,5 +147,8 @@ func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...str
 	for _, t := range cfg.Kafka.Topics {
 		topics = append(topics, event.DeadLetterTopic(t))
 	}
+	if cfg.Kafka.FinalTopic != "" {
+		topics = append(topics, cfg.Kafka.FinalTopic, cfg.Kafka.PublishedTopic())
+	}
 	return settings.Transport(time.Second, topics...) // a leader that moved is seen this soon
 }

@@ -97,6 +97,11 @@ func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic st
 	case kerr.ClusterAuthorizationFailed:
 		return &KafkaError{fmt.Sprintf("not authorized to publish to topic %s on the cluster at %s without repeats: the user needs the right to "+
 			"Write the topic, and before Kafka 2.8 that to IdempotentWrite the cluster, too", topic, at), err}
+	case kerr.TransactionalIDAuthorizationFailed:
+		return &KafkaError{fmt.Sprintf("not authorized to publish to topic %s on the cluster at %s in transactions: the user needs the right to Write the "+
+			"transactional id, which \"consumer check\" names", topic, at), err}
+	case kerr.InvalidTransactionTimeout:
+		return &KafkaError{fmt.Sprintf("the brokers at %s allow no transactions of a minute (transaction.max.timeout.ms), which topic %s needs at least", at, topic), err}
 	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping:
 		return &KafkaError{fmt.Sprintf("topic %s at %s no longer has what it had acknowledged (%s): records were deleted or lost meanwhile, "+
 			"so look what is there before anything is published again", topic, at, answer.Message), err}

@@ -1,5 +1,5 @@
 // Package complete is what a shell offers for the next word of a command line: boards and
-// windows as Redis has them, periods as they are configured. Whatever goes wrong, it offers less,
+// windows as Redis and the archive have them, periods as they are configured. Whatever goes wrong, it offers less,
 // and says nothing.
 package complete
 
@@ -127,6 +127,7 @@ func listedBoards(c *cobra.Command, p *cli.Program) ([]string, cobra.ShellCompDi
 		for _, w := range listed(c, cfg, func(string) bool { return true }) {
 			words[w.Board] = true
 		}
+		addBoards(c, cfg, words)
 	}
 	return offered(words)
 }
@@ -163,5 +164,6 @@ func listedWindows(c *cobra.Command, p *cli.Program, args []string) ([]string, c
 			words[w.Name] = true
 		}
 	}
+	addWindows(c, cfg, board, string(period), words)
 	return offered(words)
 }

@@ -37,12 +37,12 @@ func offers(t *testing.T, environ []string, line string) string {
 	return strings.Join(strings.Fields(words), " ")
 }
 
-// patient has completion wait for Redis as long as other tests do.
+// patient has completion wait for Redis and the archive as long as other tests do.
 func patient(t *testing.T) {
 	t.Helper()
-	was := Within
-	t.Cleanup(func() { Within = was })
-	Within = time.Minute
+	was, wasArchive := Within, ArchiveWithin
+	t.Cleanup(func() { Within, ArchiveWithin = was, wasArchive })
+	Within, ArchiveWithin = time.Minute, time.Minute
 }
 
 func TestAShellIsOfferedWhatThereIs(t *testing.T) {

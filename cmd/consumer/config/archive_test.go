@@ -20,3 +20,20 @@ func TestAnArchiveIsOneThatCanBeOpenedAndHasSomethingToKeep(t *testing.T) {
 		}
 	}
 }
+
+func TestBackupsHaveAnIntervalAndSomewhereToBe(t *testing.T) {
+	for _, c := range []struct{ yaml, says string }{
+		{"seal: true\narchive: {url: 'sqlite:a.db'}", ""},
+		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 0s}", ""},
+		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 6h}", ""},
+		{"archive: {interval: 0s}", ""},
+		{"archive: {interval: 6h}", "archive.url isn't"},
+		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 30s}", "a minute at least"},
+		{"seal: true\narchive: {url: 'sqlite:a.db', interval: often}", "duration"},
+	} {
+		found := problems(t, c.yaml)
+		if p := found["archive.interval"]; c.says != "" && (p == nil || !strings.Contains(p.Error(), c.says)) || len(found) > 1 || c.says == "" && len(found) > 0 {
+			t.Errorf("%s: %v", c.yaml, found)
+		}
+	}
+}

@@ -53,7 +53,8 @@ type Config struct {
 	Listen string // host:port, or off
 	API    API
 
-	Archive Archive
+	Archive   Archive
+	Snapshots Snapshots
 
 	LogLevel        string
 	LogFormat       string
@@ -66,6 +67,7 @@ type Kafka struct {
 	Topics         []string
 	Group          string
 	BansTopic      string // empty: nobody is banned
+	FinalTopic     string // empty: final windows aren't published
 	FetchBytes     int64
 	FetchWait      time.Duration
 	SessionTimeout time.Duration
@@ -85,6 +87,14 @@ func (k *Kafka) Read() []string {
 	return all
 }
 
+// PublishedTopic is where it is recorded which windows are published in FinalTopic; empty where none are.
+func (k *Kafka) PublishedTopic() string {
+	if k.FinalTopic == "" {
+		return ""
+	}
+	return k.FinalTopic + publishedSuffix
+}
+
 // API is api.*: who reads the boards over HTTP, and how much of the process that takes.
 type API struct {
 	Listen     string // host:port, or off
@@ -102,11 +112,35 @@ type API struct {
 	ReplicaMaxAge  time.Duration
 }
 
-// Archive is archive.*: where final windows are kept for good.
+// Archive is archive.*: where final windows are kept for good, and backups of the others.
 type Archive struct {
-	URL     string // empty: nowhere
-	URLFile string
+	URL      string // empty: nowhere
+	URLFile  string
+	Interval time.Duration // of backups; 0: none
 }
+
+// Snapshots is snapshots.*: where copies of the standings go, and how often.
+type Snapshots struct {
+	URL      string // empty: none are taken
+	Interval time.Duration
+	Keep     int64
+	Pause    time.Duration // between two pages
+	S3       S3
+}
+
+// S3 is snapshots.s3.*: how a bucket is reached.
+type S3 struct {
+	Endpoint      string // https://host:port; empty: AWS
+	Region        string
+	PathStyle     bool
+	AccessKey     string // empty: by the environment, a file, or what the machine is given
+	SecretKey     string
+	SecretKeyFile string
+	CAFile        string
+}
+
+// ArchiveInterval is the default of archive.interval: a night's.
+const ArchiveInterval = 24 * time.Hour
 
 // What the API reads from.
 const (

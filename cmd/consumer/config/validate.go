@@ -104,6 +104,7 @@ func (l *Loaded) validateTogether() []*settingError {
 			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
 		}
 	}
+	validateFinalTopic(cfg, complain)
 	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
 		complain("api.bans_tokens_file", "is api.tokens_file too: every reader could ban")
 	}
@@ -114,6 +115,13 @@ func (l *Loaded) validateTogether() []*settingError {
 		case !cfg.Seal:
 			complain("archive.url", "is set, but seal isn't: no window would ever be final, and only final ones are archived. Set seal: true")
 		}
+	}
+	validateSnapshots(cfg, complain)
+	switch every := cfg.Archive.Interval; {
+	case cfg.Archive.URL == "" && every != ArchiveInterval && every != 0:
+		complain("archive.interval", "is set, but archive.url isn't: there is nowhere to keep backups")
+	case every > 0 && every < time.Minute:
+		complain("archive.interval", "is %s: a backup takes a while, so it is 0 for none, or a minute at least", units.FormatDuration(every))
 	}
 	validateRedisKind(&cfg.Redis, complain)
 	validateReplicas(cfg, complain)
@@ -194,6 +202,7 @@ func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)
 
 const (
 	deadLetterSuffix = ".dlq"
+	publishedSuffix  = ".done"
 	nameForm         = "1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"
 )
 
@@ -211,6 +220,39 @@ func CheckTopic(name string) error {
 		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
 	return nil
+}
+
+// validateFinalTopic refuses a topic for final windows that holds something else, or what is published
+// of which would.
+func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...any)) {
+	const key = "kafka.final_topic"
+	final := cfg.Kafka.FinalTopic
+	if final == "" {
+		return
+	}
+	if !cfg.Seal {
+		complain(key, "is set, but seal isn't: no window would ever be final, and only final ones are published. Set seal: true")
+	}
+	if most := 249 - len(publishedSuffix); len(final) > most {
+		complain(key, "has %d characters, and may have %d: what is published is recorded in the topic of that name with %s behind it", len(final), most, publishedSuffix)
+	}
+	for _, name := range []string{final, cfg.Kafka.PublishedTopic()} {
+		says := "is"
+		if name != final {
+			says = "has what is published recorded in " + name + ", which is"
+		}
+		for _, topic := range cfg.Kafka.Topics {
+			switch name {
+			case topic:
+				complain(key, "%s one of kafka.topics: standings are no events", says)
+			case topic + deadLetterSuffix:
+				complain(key, "%s where the dead letters of %s go", says, topic)
+			}
+		}
+		if name == cfg.Kafka.BansTopic {
+			complain(key, "%s kafka.bans_topic: standings are no bans", says)
+		}
+	}
 }
 
 // optionalTopic is no topic, or one.

@@ -233,14 +233,14 @@ func TestAnInterruptedProduceDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	}()
 	var stdout, stderr bytes.Buffer
 	code := execute(ctx, []string{"produce", "--count", "10", "--members", "1"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
-	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), "\n10 more may be there or not: ") {
+	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), " more may be there or not: ") {
 		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
 	}
 	if took := time.Since(interrupted); took > 5*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	lost.Store(0)
-	if got := count(logOf(t, c, "points")); got != 10 {
+	if got := count(logOf(t, c, "points")); got == 0 || got > 10 { // as many as the first batch had
 		t.Errorf("%d records: it isn't about an answer that is lost", got)
 	}
 }

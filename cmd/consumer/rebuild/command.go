@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
@@ -24,9 +22,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/kafkaconn"
-	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
@@ -36,8 +31,6 @@ const (
 	// shortestHold is the least that a swap and what leads to it may need.
 	shortestHold = 100 * time.Millisecond
 	longestHold  = time.Minute
-	// lease is how long what a rebuild has in Redis outlives it.
-	lease = time.Minute
 	// mostListed is the most standings that are listed.
 	mostListed = 1_000_000
 )
@@ -139,60 +132,16 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}
-	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
-		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
-	})
+	shown := &Show{w: p.Stderr}
+	prepared, err := Prepare(ctx, cfg, Beside{}, shown)
 	if err != nil {
 		return err
 	}
-	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	cfg = clients.Numbered(ctx, cfg, client)
-	settings, err := cfg.Kafka.Connection()
-	if err != nil {
-		return err
-	}
-	transport := clients.NewTransport(cfg, settings)
-	defer transport.CloseIdleConnections()
-	asked, err := metadataOf(ctx, cfg, transport)
-	if err != nil {
-		return err
-	}
-	all, err := clients.NewBoards(cfg, client, asked.ClusterID)
-	if err != nil {
-		return err
-	}
-	if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
-	}
-	for _, store := range all.Shards() {
-		if err := shadow.TryCommands(ctx, store); err != nil {
-			return clients.ExplainRedis(ctx, err, cfg)
-		}
-	}
-	others, err := topicsBeside(ctx, cfg, all)
-	if err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
-	}
-	if len(others) > 0 {
-		transport = clients.NewTransport(cfg, settings, others...)
-		defer transport.CloseIdleConnections()
-	}
-	shown := &show{w: p.Stderr}
-	log := zap.New(noteLog{shown.note})
-	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
-		return err
-	}
-	clients.LimitMemory(cfg, allPartitions(asked), log)
-	job := &rebuild.Job{
-		Live: all.Shards(), From: from, Owner: clients.Owner(),
-		Choice:  shadow.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete},
-		MaxHold: f.maxHold, Lease: lease, DryRun: f.dryRun,
-		Compare: f.dryRun || f.diff,
-		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
-			return clients.NewReplay(cfg, settings, transport, into, log)
-		},
-		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
-	}
+	defer prepared.Close()
+	cfg = prepared.Config
+	job := prepared.Job
+	job.From, job.MaxHold, job.DryRun, job.Compare = from, f.maxHold, f.dryRun, f.dryRun || f.diff
+	job.Choice = shadow.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete}
 	if f.diff {
 		job.List, job.Name = f.limit, cfg.Fields.Name != ""
 	}
@@ -202,7 +151,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
-		err = explain(ctx, err, cfg, result)
+		err = Explain(ctx, err, cfg, result)
 		if f.asJSON && result.Partly() != "" {
 			err = errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
 		}
@@ -227,58 +176,6 @@ func unwrittenResult(err error, r *rebuild.Result) error {
 	return fmt.Errorf("the boards are as they were, and what came of it wasn't written: %w", err)
 }
 
-// topicsBeside are the topics of the ledger that aren't configured any more: what they
-// counted is in the boards, and has to come into those that are rebuilt.
-func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards) ([]string, error) {
-	live, err := boards.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for field := range live.Ledger {
-		p, err := ledger.ParsePartition(field)
-		if err == nil && !slices.Contains(cfg.Kafka.Topics, p.Topic) && !slices.Contains(all, p.Topic) {
-			all = append(all, p.Topic)
-		}
-	}
-	return all, nil
-}
-
-// metadataOf learns which cluster it is, and whether the topics are there. It waits for
-// leaders of new ones.
-func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
-	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
-	var m *kafka.MetadataResponse
-	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
-		if m, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics}); err != nil {
-			return err
-		}
-		for _, t := range m.Topics {
-			if errors.Is(t.Error, kafka.LeaderNotAvailable) {
-				return fmt.Errorf("topic %s: %w", t.Name, t.Error)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
-	}
-	for _, t := range m.Topics {
-		if t.Error != nil {
-			return nil, clients.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
-		}
-	}
-	return m, nil
-}
-
-func allPartitions(m *kafka.MetadataResponse) int {
-	n := 0
-	for _, t := range m.Topics {
-		n += len(t.Partitions)
-	}
-	return n
-}
-
 // ended is why a rebuild ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -287,8 +184,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// explain says what the end of a rebuild means that isn't known to have changed a board.
-func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
+// Explain says what the end of a rebuild means that isn't known to have changed a board.
+func Explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
 	halt, halted := errors.AsType[*health.Halt](err)
 	_, answered := errors.AsType[kafka.Error](err)
 	partly := r.Partly()

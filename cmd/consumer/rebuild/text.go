@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap/zapcore"
-
 	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -20,13 +18,13 @@ import (
 	"github.com/standings/standings/internal/rebuild"
 )
 
-// show shows a person how it goes.
-type show struct {
+// Show shows a person how it goes.
+type Show struct {
 	w        io.Writer
 	progress atomic.Pointer[terminal.Progress] // while there is one
 }
 
-func (s *show) note(line string) {
+func (s *Show) note(line string) {
 	if bar := s.progress.Load(); bar != nil {
 		bar.Note(line)
 		return
@@ -34,8 +32,22 @@ func (s *show) note(line string) {
 	fmt.Fprintln(s.w, terminal.OneLine(line))
 }
 
-func (s *show) reading(total int64, through func() int64) (ended func()) {
-	bar := terminal.ShowProgress(s.w, "reading", "offsets", total, through)
+// NewShow is one that writes to w.
+func NewShow(w io.Writer) *Show { return &Show{w: w} }
+
+// Note shows a line.
+func (s *Show) Note(line string) { s.note(line) }
+
+func (s *Show) reading(total int64, through func() int64) (ended func()) {
+	return s.progresses("reading", "offsets", total, through)
+}
+
+func (s *Show) loading(total int64, through func() int64) (ended func()) {
+	return s.progresses("loading", "rows", total, through)
+}
+
+func (s *Show) progresses(verb, of string, total int64, through func() int64) (ended func()) {
+	bar := terminal.ShowProgress(s.w, verb, of, total, through)
 	s.progress.Store(bar)
 	return func() {
 		s.progress.Store(nil)
@@ -43,7 +55,7 @@ func (s *show) reading(total int64, through func() int64) (ended func()) {
 	}
 }
 
-func (s *show) planned(p *rebuild.Plan) {
+func (s *Show) planned(p *rebuild.Plan) {
 	t := terminal.NewTable("PARTITION", "FROM", "TO", "RECORDS", "COMPLETE SINCE")
 	t.Right[1], t.Right[2], t.Right[3] = true, true, true
 	for _, start := range p.Starts {
@@ -52,7 +64,7 @@ func (s *show) planned(p *rebuild.Plan) {
 	}
 	var b strings.Builder
 	t.Write(&b)
-	fmt.Fprintf(&b, "\n%s\n\n", sayActions(p, true))
+	fmt.Fprintf(&b, "\n%s\n\n", SayActions(p, true))
 	_ = terminal.Write(s.w, b.String()) // like every word of how it goes: nobody to tell
 }
 
@@ -70,8 +82,8 @@ func completeSince(s ingest.ReplayStart) string {
 // mostKept is how many windows are named; --json has all of them.
 const mostKept = 30
 
-// sayActions says what becomes of windows: will be, or was.
-func sayActions(p *rebuild.Plan, ahead bool) string {
+// SayActions says what becomes of windows: will be, or was.
+func SayActions(p *rebuild.Plan, ahead bool) string {
 	count := map[shadow.Action]int{}
 	var kept []int
 	for i := range p.Windows {
@@ -119,7 +131,7 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 		return terminal.Write(w, "Nothing is to be replaced.\n")
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, sayActions(r.Plan, !r.Swapped))
+	fmt.Fprintln(&b, SayActions(r.Plan, !r.Swapped))
 	if f.dryRun || f.diff {
 		writeDifferences(&b, r, f.diff, zone)
 	}
@@ -196,27 +208,3 @@ func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *ti
 }
 
 func thousands(n int) string { return units.Thousands(int64(n)) }
-
-// noteLog is a log for a person who waits: warnings and errors alone, each a line.
-type noteLog struct{ note func(string) }
-
-func (noteLog) Enabled(l zapcore.Level) bool        { return l >= zapcore.WarnLevel }
-func (n noteLog) With([]zapcore.Field) zapcore.Core { return n }
-func (noteLog) Sync() error                         { return nil }
-func (n noteLog) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if n.Enabled(e.Level) {
-		return c.AddCore(e, n)
-	}
-	return c
-}
-
-func (n noteLog) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	line := e.Message
-	for _, f := range fields {
-		if err, ok := f.Interface.(error); ok {
-			line += ": " + err.Error()
-		}
-	}
-	n.note(line)
-	return nil
-}

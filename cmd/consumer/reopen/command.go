@@ -40,8 +40,7 @@ func Command(p *cli.Program) *cobra.Command {
 records' times are within its lateness, and "consumer rebuild" makes it anew from the log. What
 came for it while it was final was late, and is in the log alone: a rebuild counts it.
 
-It is sealed again, as its next revision, once --for is over (1h), where "seal" is set. Consumers
-go by it within 10 seconds.
+It is sealed again, as its next revision, once --for is over (1h), where "seal" is set.
 
 The exit code is 0 if the window isn't final any more, 1 if it wasn't, or Redis couldn't be
 reached, and 2 if the command line or the configuration is wrong.`,

@@ -69,9 +69,12 @@ type archiver struct {
 	cfg *config.Config
 	all *boards.Boards
 	is  *archived
-	log *zap.Logger
+	// backedUp is what is reported of backups.
+	backedUp *reported
+	log      *zap.Logger
 	// sealed has something once this replica has sealed windows: nobody waits a minute for them.
 	sealed <-chan struct{}
+	passed chan struct{} // has something once a pass has ended
 
 	owner string
 	store *store.Store
@@ -81,17 +84,20 @@ type archiver struct {
 // be reached holds up nothing else.
 func (p *process) watchArchive(ctx context.Context, cfg *config.Config, all *boards.Boards) {
 	if cfg.Archive.URL == "" {
+		p.publishAlone(ctx, cfg, all)
 		return
 	}
-	a := &archiver{cfg: cfg, all: all, is: p.ops.archived, log: p.log, sealed: p.sealed, owner: lease.NewOwner()}
+	a := &archiver{cfg: cfg, all: all, is: p.ops.archived, backedUp: p.ops.backedUp, log: p.log, sealed: p.sealed, owner: lease.NewOwner(), passed: make(chan struct{}, 1)}
 	defer a.is.none()
 	a.is.follows()
 	if a.store = a.open(ctx); a.store == nil {
 		return
 	}
 	defer a.store.Close() //nolint:errcheck // nothing is in flight any more
-	l := lease.Lease{Redis: all.Shards()[0], Owner: a.owner, Length: leaderLease, Floor: a.floor, Log: p.log.Named("archive")}
-	if err := l.Run(ctx, a.lead); err != nil {
+	f := p.finalTopic(cfg, all, a.store, a.passed)
+	defer f.is.none()
+	l := lease.Lease{Redis: all.Shards()[0], Owner: a.owner, Length: leaderLease, Floor: a.store.Floor, Log: p.log.Named("archive")}
+	if err := l.Run(ctx, beside(a.lead, f.lead)); err != nil {
 		p.log.Error("nothing is archived", zap.Error(err)) // a lease that can't be one: a bug
 	}
 }
@@ -116,15 +122,6 @@ func (a *archiver) open(ctx context.Context) *store.Store {
 	}
 }
 
-// floor is the largest token that the archive was written by: none where it is new.
-func (a *archiver) floor(ctx context.Context) (int64, error) {
-	token, err := a.store.LargestToken(ctx)
-	if err != nil && errors.Is(a.store.Check(ctx), store.ErrSchemaOlder) {
-		return 0, nil
-	}
-	return token, err
-}
-
 // lead archives while this replica leads.
 func (a *archiver) lead(ctx context.Context, token int64) error {
 	defer a.is.follows()
@@ -139,10 +136,13 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 	if err != nil {
 		return err
 	}
-	taker := archive.New(archive.Config{
+	made := archive.Config{
 		Boards: a.all, Store: a.store, Lateness: clients.Lateness(a.cfg), Zone: clients.Zones(a.cfg), Fields: fields,
 		Progress: a.is.leads, Log: a.log,
-	})
+	}
+	taker := archive.New(made)
+	defer a.backedUp.none()
+	live := newBackups(made, a.cfg.Archive.Interval, a.backedUp, a.log)
 	a.is.leads(archive.Progress{})
 	failed := false
 	for {
@@ -157,6 +157,14 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 		}
 		failed = err != nil
 		a.is.leads(taker.Reached())
+		signal(a.passed)
+		more, err := live.pass(ctx, fence)
+		if err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
 		select {
 		case <-time.After(archiveEvery):
 		case <-a.sealed:

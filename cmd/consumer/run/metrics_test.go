@@ -26,9 +26,12 @@ import (
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/archive"
+	"github.com/standings/standings/internal/archive/snapshot"
+	"github.com/standings/standings/internal/archive/topic"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/recovery"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -49,6 +52,15 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	archived := newArchived()
 	archived.succeeded = time.Unix(1, 0)
 	archived.leads(archive.Progress{})
+	backedUp := newBackedUp()
+	backedUp.set(backupMetrics(archive.BackupProgress{Took: time.Second, Succeeded: time.Unix(1, 0)})...)
+	snapshotted := newSnapshotted()
+	snapshotted.change(func() { snapshotted.leads, snapshotted.kept = true, []snapshot.Manifest{{}} })
+	recovers := newRecoverable()
+	recovers.is(recovery.Verdict{By: recovery.Log}, time.Unix(1, 0), zap.NewNop())
+	published := newPublishing()
+	published.succeeded = time.Unix(1, 0)
+	published.leads(topic.Progress{})
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
 	cfg, stats := config.Defaults(), new(ingest.Stats)
@@ -60,7 +72,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, backedUp, published, snapshotted, recovers, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.

@@ -1,10 +1,10 @@
 package run
 
-// Windows that take no events any more become final, where that is wanted: one replica of all seals
-// them, and every replica learns which ones aren't final any more.
+// Windows that take no events any more become final, where that is wanted: one replica of all seals them.
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,16 +13,21 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/sealing"
 )
 
 const (
 	// sealEvery is how often windows that are due are looked for, with sealPause between two pages of
-	// 500 windows, and unsealedEvery how often which of those that are known to be final aren't any more.
-	sealEvery     = time.Minute
-	sealPause     = 25 * time.Millisecond
-	unsealedEvery = 10 * time.Second
+	// 500 windows.
+	sealEvery = time.Minute
+	sealPause = 25 * time.Millisecond
+	// sealSoon is after how long they are looked for again where the ledger isn't yet where the logs ended,
+	// sealsSoon times: it mostly is a moment later.
+	sealSoon  = time.Second
+	sealsSoon = 5
 )
 
 var windowsDue = prometheus.NewDesc("standings_windows_due",
@@ -30,27 +35,30 @@ var windowsDue = prometheus.NewDesc("standings_windows_due",
 
 // watchSeals returns when the context ends.
 func (p *process) watchSeals(ctx context.Context, cfg *config.Config, all *boards.Boards, c *ingest.Consumer) {
-	learns := turn{every: unsealedEvery, what: "look which windows are final still", none: func() {}, look: func(ctx context.Context) error {
-		return sealing.Reopened(ctx, all, c, p.log)
-	}}
-	if cfg.Seal {
-		s := p.sealer(cfg, all)
-		seals := turn{topic: cfg.Kafka.Topics[0], every: sealEvery, what: "seal windows that are due", none: p.ops.due.none, look: func(ctx context.Context) error {
-			r, err := s.Seal(ctx)
-			p.ops.due.set(gauge(windowsDue, float64(r.Due)))
-			if len(r.Final) > 0 {
-				select {
-				case p.sealed <- struct{}{}:
-				default: // whoever archives is told already
-				}
-			}
-			return err
-		}}
-		done := make(chan struct{})
-		go func() { defer close(done); seals.watch(ctx, c.Snapshot, p.log) }()
-		defer func() { <-done }()
+	if !cfg.Seal {
+		return
 	}
-	learns.watch(ctx, c.Snapshot, p.log)
+	s := p.sealer(cfg, all)
+	seals := turn{topic: cfg.Kafka.Topics[0], every: sealEvery, what: "seal windows that are due", none: p.ops.due.none, look: func(ctx context.Context) error {
+		r, err := p.seal(ctx, s)
+		for n := 0; n < sealsSoon && errors.Is(r.Passes, ranking.ErrBehind) && retry.Sleep(ctx, sealSoon) == nil; n++ {
+			r, err = p.seal(ctx, s)
+		}
+		return err
+	}}
+	seals.watch(ctx, c.Snapshot, p.log)
+}
+
+func (p *process) seal(ctx context.Context, s *sealing.Sealer) (sealing.Result, error) {
+	r, err := s.Seal(ctx)
+	p.ops.due.set(gauge(windowsDue, float64(r.Due)))
+	if len(r.Final) > 0 {
+		select {
+		case p.sealed <- struct{}{}:
+		default: // whoever archives is told already
+		}
+	}
+	return r, err
 }
 
 func (p *process) sealer(cfg *config.Config, all *boards.Boards) *sealing.Sealer {

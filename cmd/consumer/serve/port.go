@@ -68,6 +68,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		return nil, err
 	}
 	r.Archive().Say(func(err error) { sayArchive(err, log) })
+	r.Archive().Observe(p.metrics.ArchiveRead)
 	if p.reader, err = clients.NewReading(r); err != nil {
 		r.Close()
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -58,6 +59,9 @@ func readCursor(text string, t reading.Target) (*cursor, error) {
 }
 
 func parseCursor(text string, t reading.Target) (*cursor, bool) {
+	if strings.ContainsAny(text, "\r\n") { // which the decoder passes over
+		return nil, false
+	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 1+8+1+1+4 || b[0] != cursorVersion {
 		return nil, false

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/standings/standings/internal/api/v1/live"
+	"github.com/standings/standings/internal/reading"
 )
 
 // Metrics are the API's, for Prometheus.
@@ -27,6 +28,8 @@ type Metrics struct {
 	streamsMax  prometheus.Gauge
 	events      *prometheus.CounterVec
 	streamReads prometheus.Counter
+
+	archive *prometheus.HistogramVec
 
 	servers *prometheus.GaugeVec
 	age     prometheus.Gauge
@@ -63,6 +66,10 @@ func NewMetrics() *Metrics {
 		streamReads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "standings_api_stream_reads_total", Help: "Reads of a board for streams, each for all of those that show the same.",
 		}),
+		archive: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "standings_api_archive_read_seconds", Help: "How long the API's reads of the archive took, with what they waited for others, by result: found, not_found, failed (it is away), slow (no answer within api.timeout), refused (as many read and wait as may) or abandoned (the client has gone).",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
+		}, []string{"result"}),
 		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "standings_api_servers", Help: "Servers of Redis that the API reads with api.read_from: replica, by role: master where no replica is good. 0 without it.",
 		}, []string{"role"}),
@@ -83,6 +90,9 @@ func NewMetrics() *Metrics {
 	}
 	for _, file := range []string{"api.tokens_file", "api.bans_tokens_file"} {
 		m.unreadable.WithLabelValues(file)
+	}
+	for _, result := range reading.ReadResults() {
+		m.archive.WithLabelValues(result)
 	}
 	m.servers.WithLabelValues("replica")
 	m.servers.WithLabelValues("master")
@@ -127,6 +137,11 @@ func (m *Metrics) TokensRead(setting string, ok bool) {
 	m.unreadable.WithLabelValues(setting).Set(value)
 }
 
+// ArchiveRead counts a read of the archive, by what came of it.
+func (m *Metrics) ArchiveRead(result string, took time.Duration) {
+	m.archive.WithLabelValues(result).Observe(took.Seconds())
+}
+
 // streamOpened counts a stream until it is closed.
 func (m *Metrics) streamOpened() (closed func()) {
 	m.streams.Inc()
@@ -138,7 +153,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.servers, m.age}
+	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.archive, m.servers, m.age}
 }
 
 // Describe names what is reported.

@@ -89,6 +89,14 @@ func instant(t *testing.T, text string) time.Time {
 	return at
 }
 
+// What is at most so old isn't older than it says.
+func TestTheAgeOfAReplicaIsRoundedUp(t *testing.T) {
+	for age, ms := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, 10*time.Second + 1: 10_001} {
+		require.Equal(t, ms, *replicaAge(true, age), "%v", age)
+	}
+	require.Nil(t, replicaAge(false, 0))
+}
+
 func TestAnAnswerFromAReplicaIsAsOfWhenItsMasterHadWrittenNoMore(t *testing.T) {
 	t.Parallel()
 	for _, of := range []ledger.Shards{1, 3} {

@@ -144,12 +144,12 @@ func trustOf(v *reading.View, reached *waited) trust {
 	return t
 }
 
-// replicaAge is how old what was read is, in ms; nil where a master was read.
+// replicaAge is how old what was read is at most, in ms, rounded up; nil where a master was read.
 func replicaAge(replica bool, age time.Duration) *int64 {
 	if !replica {
 		return nil
 	}
-	return new(age.Milliseconds())
+	return new((age + time.Millisecond - 1).Milliseconds())
 }
 
 // lostProblem is the problem that a lost window is: what is there isn't shown.

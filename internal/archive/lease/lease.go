@@ -46,7 +46,9 @@ type Lease struct {
 	// Leading, where there is one, is called with the token once this process leads, and with 0
 	// once it doesn't any more.
 	Leading func(token int64)
-	Log     *zap.Logger
+	// Other, where there is one, is called with who leads, each time that it is found to be another process.
+	Other func(owner string)
+	Log   *zap.Logger
 }
 
 // MinLength is the shortest lease: a third of it is for a call to Redis and what delays it.
@@ -110,6 +112,9 @@ func (l *Lease) take(ctx context.Context) (h *held, ok bool) {
 		pause, _ := pauses.Pause()
 		if leader, ok := errors.AsType[*ranking.LeaderError](err); ok {
 			pauses.Reset()
+			if l.Other != nil {
+				l.Other(leader.Owner)
+			}
 			pause = l.wait(min(max(leader.For, l.Length/10), l.Length/3))
 			if other.Due(time.Hour) {
 				l.Log.Info("another process leads", zap.String("owner", leader.Owner))

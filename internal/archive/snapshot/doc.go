@@ -40,25 +40,29 @@
 //     the other. So a window isn't begun while a ban is being carried out, and is begun anew where a
 //     page has another version of the bans. It isn't enough to look at the end: Redis may have gone
 //     back past the ban. Who is erased is on no page, and nothing is counted for them.
-//  4. A window that is sealed, or reopened, between two pages is begun anew: from then on the ledger
-//     goes on, and the window doesn't. All pages of a final window are of after its seal.
+//  4. A window that is sealed, or reopened, or both, between two pages is begun anew: while it is final the
+//     ledger goes on, and the window doesn't. So each page has the record of its seal. All pages of a final
+//     window are of after its seal.
 //  5. A scan's cursors are those of one process of Redis: where another has taken over, the window is
 //     begun anew.
-//  6. A window that is dropped, or over, is left out; it is among what is dropped, which is read last.
-//     One that has lost a key ends the snapshot, and the ones before stay.
+//  6. A window that is dropped, or over, is left out; it is among what is dropped, which is read last. One
+//     that was gone and is neither in the end ends the snapshot: Redis went back to before the drop. So does
+//     one that has lost a key, and a ledger that has lost a position; the snapshots before stay.
 //
 // The lowest position of a partition is always that of the first ledger, since all others are of later
 // in one history. A partition that it doesn't have, one that was added since, counts from its origin.
 // Origins are taken as the latest of any page, so that a window that lacks events on one page is
 // shown as incomplete.
 //
-// Each shard has a ledger, and so a token, pages and a first ledger of its own. Members don't change
-// shards; a snapshot is for the same number.
+// Each shard has a ledger, and so a token, pages and a first ledger of its own. It is restored to any number
+// of shards: a row goes to the shard that its member is of by then, and is as of the ledger of its page; who
+// is on no page is as of the first ledger of the shard that they were of (internal/rebuild/share.go).
 //
 // # Restoring
 //
 // A restore is a rebuild (internal/rebuild) whose shadow is loaded from pages first, and whose fold
-// leaves out what a member has. It runs on an empty Redis, on a torn one, or beside live boards.
+// leaves out what a member has. It runs on an empty Redis, which is held meanwhile so that no consumer
+// begins there, on a torn one, or beside live boards, once those are past all pages.
 //
 //		verify ─▶ lock ─▶ load ─▶ begin at the first ledger ─▶ fold, past every page ─▶ as any rebuild:
 //		          └────────── shadow keys, which expire by a lease ──────────┘          close, hold, swap
@@ -67,7 +71,8 @@
 //	    has to be the same, the log has to begin at or before the first ledger and to end at or after
 //	    the last position of any page, and the rules by which every partition was counted on every page
 //	    have to be those of the restore: one record must not count by two.
-//	 2. The lock of a rebuild is taken; live boards stay as they are.
+//	 2. The lock of a rebuild is taken; live boards stay as they are. Where there are none, a hold is
+//	    taken as well, and renewed with the lock.
 //	 3. Pages are loaded into the shadow's windows, rows of both sets as ones that are shown. Each call
 //	    compares, in the shadow, up to which row of which snapshot it is loaded, and moves that in the
 //	    same script: so a call that is sent again adds nothing, and a Redis that goes back meanwhile is
@@ -86,13 +91,14 @@
 //	    boards are kept. What the swap needs beside is written before it, and does no harm without it:
 //	    what is dropped, and what was sealed.
 //
-// A restore that is killed leaves shadow keys, under an id that nobody else uses. Either they expire, or
-// whoever takes the restore over reads how far of which snapshot they are loaded and goes on. Nobody
-// runs on them: consumers know the live keys alone, and those have no ledger, or their own.
+// A restore that is killed leaves shadow keys, under an id that nobody else uses, which expire, and so
+// does the hold. The next one begins anew. Nobody runs on them: consumers know the live keys alone, and
+// those have no ledger, or their own.
 //
 // # Format
 //
-// A snapshot is a directory: a file a shard, and manifest.json, which was written last.
+// A snapshot is a file a shard, and manifest.json, which is written last, and removed first. Each file is
+// there whole or not at all (Files).
 //
 //	file     "lbsnap01", then blocks, and nothing behind the block that has the end record
 //	block    length of the packed bytes, length of the records: 4 bytes each, least first;

@@ -164,7 +164,7 @@ func packed(t testing.TB, records []byte) []byte {
 }
 
 func raw(do func(w *Writer)) []byte {
-	w := &Writer{blocks: &blockWriter{}}
+	w := &Writer{blocks: &blockWriter{}, rules: map[string]bool{}}
 	w.letter('H')
 	w.text(`{"prefix":"lb","shard":0,"shards":1,"schema":"{}"}`)
 	in := at(1, "100")
@@ -263,7 +263,7 @@ func TestARowThatIsTooLargeForABlockIsntReached(t *testing.T) {
 func FuzzAFileIsReadOrSaysWhatIsWrong(f *testing.F) {
 	f.Add(raw(func(w *Writer) { w.letter('W'); w.text(weekly); w.text(listing); in := at(2, "100"); w.instant(&in) }))
 	begin, pages, beside := sample()
-	w := &Writer{blocks: &blockWriter{to: io.Discard}}
+	w := &Writer{blocks: &blockWriter{to: io.Discard}, rules: map[string]bool{}}
 	w.letter('H')
 	w.text(`{"prefix":"lb","shard":0,"shards":1,"schema":"{}"}`)
 	w.instant(&begin)

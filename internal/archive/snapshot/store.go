@@ -1,27 +1,23 @@
 package snapshot
 
-// Snapshots in a directory.
-
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Manifest is what a snapshot is. It is written last, and its directory gets its name after that.
+// Store is the snapshots that there are in a place. Several processes may have the same.
+type Store struct{ Files Files }
+
+// Manifest is what a snapshot is. It is written last: files without it are no snapshot.
 type Manifest struct {
 	Format int       `json:"format"`
 	Prefix string    `json:"prefix"`
@@ -30,7 +26,7 @@ type Manifest struct {
 	Ended  time.Time `json:"ended"`
 	Files  []File    `json:"files"` // one a shard, in order
 
-	Name string `json:"-"` // of its directory
+	Name string `json:"-"` // of the snapshot
 }
 
 // File is that of a shard.
@@ -39,27 +35,33 @@ type File struct {
 	Bytes  int64             `json:"bytes"`
 	SHA256 string            `json:"sha256"`
 	Begin  map[string]string `json:"begin"` // the first ledger: the log has to begin at or before it
+	Rules  []string          `json:"rules"` // the fingerprints by which partitions were counted on any page, in order
 	Counts
+}
+
+// Bytes is how large all files are.
+func (m *Manifest) Bytes() (n int64) {
+	for _, f := range m.Files {
+		n += f.Bytes
+	}
+	return n
+}
+
+// Counts are what all files have.
+func (m *Manifest) Counts() (c Counts) {
+	for _, f := range m.Files {
+		c = c.plus(f.Counts)
+	}
+	return c
 }
 
 const (
 	format       = 1
 	manifestName = "manifest.json"
 	mostManifest = 64 << 20
-	unfinished   = ".part" // of the name of a directory that is being written
-	leaving      = ".gone" // of one that is being removed
-	// abandoned is how old a directory has to be that nobody finished.
-	abandoned = 24 * time.Hour
 )
 
-// Dir is where snapshots are. Several processes may have the same one.
-type Dir struct {
-	Path string
-	// create makes a file; tests have disks that are full.
-	create func(path string) (io.WriteCloser, error)
-}
-
-// Errors of a directory.
+// Errors of a store.
 var (
 	ErrNoSnapshot = errors.New("there is no such snapshot")
 	errName       = errors.New("it is no name of a snapshot")
@@ -67,159 +69,63 @@ var (
 
 var nameForm = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[a-z2-7]{8}$`)
 
-// Pending is a snapshot that is being written. Nobody takes it for one before it is committed.
-type Pending struct {
-	dir      Dir
-	name     string
-	path     string
-	manifest Manifest
-}
-
-// Create begins to write a snapshot, which began at a time.
-func (d Dir) Create(began time.Time, prefix, schema string) (*Pending, error) {
-	name := began.UTC().Format("20060102T150405Z") + "-" + strings.ToLower(rand.Text()[:8])
-	p := &Pending{dir: d, name: name, path: filepath.Join(d.Path, name+unfinished),
-		manifest: Manifest{Format: format, Prefix: prefix, Schema: schema, Began: began.UTC()}}
-	if err := os.MkdirAll(d.Path, 0o750); err != nil {
-		return nil, fmt.Errorf("write a snapshot: %w", err)
-	}
-	if err := os.Mkdir(p.path, 0o750); err != nil {
-		return nil, fmt.Errorf("write a snapshot: %w", err)
-	}
-	return p, nil
-}
-
-func (d Dir) open(path string) (io.WriteCloser, error) {
-	if d.create != nil {
-		return d.create(path)
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-}
-
-// summing is a file whose bytes are counted and summed as they are written.
-type summing struct {
-	io.Writer
-
-	sum   hash.Hash
-	bytes int64
-}
-
-func (s *summing) Write(b []byte) (int, error) {
-	n, err := s.Writer.Write(b)
-	_, _ = s.sum.Write(b[:n])
-	s.bytes += int64(n)
-	return n, err //nolint:wrapcheck // whoever writes says what
-}
-
-// Shard writes the file of the next shard, whose pages write sends to the Writer that it makes, and
-// returns what it counted.
-func (p *Pending) Shard(begin map[string]string, write func(io.Writer) (Counts, error)) error {
-	f := File{Name: fmt.Sprintf("shard-%d", len(p.manifest.Files)), Begin: begin}
-	to, err := p.dir.open(filepath.Join(p.path, f.Name))
-	if err != nil {
-		return fmt.Errorf("write a snapshot: %w", err)
-	}
-	s := &summing{Writer: to, sum: sha256.New()}
-	f.Counts, err = write(s)
-	if err == nil {
-		err = synced(to)
-	}
-	if err = errors.Join(err, to.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Join(p.path, f.Name), err)
-	}
-	f.Bytes, f.SHA256 = s.bytes, hex.EncodeToString(s.sum.Sum(nil))
-	p.manifest.Files = append(p.manifest.Files, f)
-	return nil
-}
-
-func synced(file io.WriteCloser) error {
-	if f, ok := file.(interface{ Sync() error }); ok {
-		return f.Sync() //nolint:wrapcheck // as above
-	}
-	return nil
-}
-
-// Commit makes it a snapshot: once this returns without an error it is on the disk.
-func (p *Pending) Commit(ended time.Time) (*Manifest, error) {
-	m := p.manifest
-	m.Ended, m.Name = ended.UTC(), p.name
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err == nil {
-		err = p.put(manifestName, append(text, '\n'))
-	}
-	if err == nil {
-		err = syncDir(p.path)
-	}
-	if err == nil {
-		err = os.Rename(p.path, filepath.Join(p.dir.Path, p.name))
-	}
-	if err == nil {
-		err = syncDir(p.dir.Path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write a snapshot: %w", err)
-	}
-	return &m, nil
-}
-
-func (p *Pending) put(name string, text []byte) error {
-	to, err := p.dir.open(filepath.Join(p.path, name))
-	if err != nil {
-		return err
-	}
-	_, err = to.Write(text)
-	if err == nil {
-		err = synced(to)
-	}
-	return errors.Join(err, to.Close())
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the path
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// Abort removes what was written, as far as that is possible.
-func (p *Pending) Abort() error {
-	if err := os.RemoveAll(p.path); err != nil {
-		return fmt.Errorf("remove a snapshot that wasn't finished: %w", err)
-	}
-	return nil
-}
-
-// List are the snapshots there are, the newest first. Those whose manifest can't be read are in the
-// error, and leave the others.
-func (d Dir) List() ([]Manifest, error) {
-	entries, err := os.ReadDir(d.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// List are the snapshots there are, the newest first. Those whose manifest can't be read, or which have
+// lost a file, are in the error, and leave the others.
+func (s Store) List(ctx context.Context) ([]Manifest, error) {
+	files, err := s.Files.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
-	var all []Manifest
-	var errs []error
-	for _, e := range entries {
-		if !e.IsDir() || !nameForm.MatchString(e.Name()) {
-			continue
-		}
-		m, err := d.manifest(e.Name())
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, *m)
+	return s.listed(ctx, files)
+}
+
+// listed are the snapshots among files.
+func (s Store) listed(ctx context.Context, files []FileInfo) (all []Manifest, err error) {
+	bytes := map[string]int64{}
+	for _, f := range files {
+		bytes[f.Name] = f.Bytes
 	}
-	slices.SortFunc(all, func(a, b Manifest) int { return strings.Compare(b.Name, a.Name) })
+	var errs []error
+	for _, f := range files {
+		name, file, _ := strings.Cut(f.Name, "/")
+		if file != manifestName || !nameForm.MatchString(name) {
+			continue
+		}
+		m, err := s.manifest(ctx, name)
+		if err == nil {
+			err = s.complete(m, bytes)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // somebody has just retired it
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			all = append(all, *m)
+		}
+	}
+	// By when they were begun: names have seconds.
+	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.Name, a.Name)) })
 	return all, errors.Join(errs...)
 }
 
-func (d Dir) manifest(name string) (*Manifest, error) {
-	path := filepath.Join(d.Path, name, manifestName)
-	f, err := os.Open(path)
+// complete compares how long files are with the manifest.
+func (s Store) complete(m *Manifest, bytes map[string]int64) error {
+	for _, f := range m.Files {
+		switch is, ok := bytes[m.Name+"/"+f.Name]; {
+		case !ok:
+			return &DamagedError{s.path(m.Name, f.Name), 0, "it is gone"}
+		case is != f.Bytes:
+			return &DamagedError{s.path(m.Name, f.Name), min(is, f.Bytes), fmt.Sprintf("it has %d bytes, and the manifest says %d", is, f.Bytes)}
+		}
+	}
+	return nil
+}
+
+func (s Store) path(name, file string) string { return s.Files.String() + "/" + name + "/" + file }
+
+func (s Store) manifest(ctx context.Context, name string) (*Manifest, error) {
+	path := s.path(name, manifestName)
+	f, err := s.Files.Open(ctx, name+"/"+manifestName)
 	if err != nil {
 		return nil, fmt.Errorf("open a snapshot: %w", err)
 	}
@@ -240,156 +146,23 @@ func (d Dir) manifest(name string) (*Manifest, error) {
 		return nil, &DamagedError{path, 0, "it has no files"}
 	}
 	for i, f := range m.Files {
-		if f.Name != fmt.Sprintf("shard-%d", i) {
+		if f.Name != shardName(i) {
 			return nil, &DamagedError{path, 0, fmt.Sprintf("its file %d is named %q", i, f.Name)}
 		}
 	}
 	return m, nil
 }
 
+func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
+
 // Open is a snapshot by its name.
-func (d Dir) Open(name string) (*Manifest, error) {
+func (s Store) Open(ctx context.Context, name string) (*Manifest, error) {
 	if !nameForm.MatchString(name) {
 		return nil, fmt.Errorf("open the snapshot %q: %w", name, errName)
 	}
-	m, err := d.manifest(name)
+	m, err := s.manifest(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the snapshot %s: %w", name, ErrNoSnapshot)
 	}
 	return m, err
-}
-
-// Survey reads all of a shard's file, and compares it with the manifest. Nothing of a snapshot is to be
-// used before that.
-func (d Dir) Survey(ctx context.Context, m *Manifest, shard int) (s *Survey, err error) {
-	want := m.Files[shard]
-	err = d.read(ctx, m, shard, func(from io.Reader) error {
-		sum := sha256.New()
-		bytes := &countingReader{from: io.TeeReader(from, sum)}
-		if s, err = SurveyOf(bytes); err != nil {
-			return err
-		}
-		switch is := hex.EncodeToString(sum.Sum(nil)); {
-		case bytes.n != want.Bytes:
-			return &DamagedError{"", bytes.n, fmt.Sprintf("it has so many bytes, and the manifest says %d", want.Bytes)}
-		case is != want.SHA256:
-			return &DamagedError{"", 0, fmt.Sprintf("its SHA-256 is %s, and the manifest says %s", is, want.SHA256)}
-		case s.Counts != want.Counts:
-			return &DamagedError{"", 0, fmt.Sprintf("it has %+v, and the manifest says %+v", s.Counts, want.Counts)}
-		case s.Head != Head{m.Prefix, shard, len(m.Files), m.Schema}:
-			return &DamagedError{"", 0, "its head isn't what the manifest says"}
-		}
-		return nil
-	})
-	return s, err
-}
-
-// read opens a shard's file, and has errors name it.
-func (d Dir) read(ctx context.Context, m *Manifest, shard int, do func(io.Reader) error) error {
-	path := filepath.Join(d.Path, m.Name, m.Files[shard].Name)
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open a snapshot: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it is only read
-	err = do(&endingReader{ctx, f})
-	if damaged, ok := errors.AsType[*DamagedError](err); ok && damaged.File == "" {
-		damaged.File = path
-	}
-	return err
-}
-
-// endingReader ends with a context.
-type endingReader struct {
-	ctx  context.Context //nolint:containedctx // it is one call's
-	from io.Reader
-}
-
-func (r *endingReader) Read(b []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.from.Read(b) //nolint:wrapcheck // io.EOF has to stay so
-}
-
-type countingReader struct {
-	from io.Reader
-	n    int64
-}
-
-func (r *countingReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	r.n += int64(n)
-	return n, err //nolint:wrapcheck // as above
-}
-
-// Retire removes all snapshots of a prefix but the newest so many, of which there is at least one, and
-// what nobody finished. One that can't be read isn't one of those, and isn't removed.
-func (d Dir) Retire(prefix string, keep int, now time.Time) (removed []string, err error) {
-	all, err := d.List()
-	if len(all) == 0 {
-		return nil, err
-	}
-	errs := []error{err}
-	kept := 0
-	for _, m := range all {
-		if m.Prefix != prefix {
-			continue
-		}
-		if kept++; kept > max(keep, 1) {
-			if err := d.remove(m.Name); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			removed = append(removed, m.Name)
-		}
-	}
-	errs = append(errs, d.clear(now))
-	return removed, errors.Join(errs...)
-}
-
-// remove takes a snapshot's name away first: of one that is removed in part nobody takes what is left.
-func (d Dir) remove(name string) error {
-	path := filepath.Join(d.Path, name)
-	if err := os.Rename(path, path+leaving); err != nil {
-		return fmt.Errorf("remove a snapshot: %w", err)
-	}
-	if err := os.RemoveAll(path + leaving); err != nil {
-		return fmt.Errorf("remove a snapshot: %w", err)
-	}
-	return nil
-}
-
-// clear removes what was left by who died.
-func (d Dir) clear(now time.Time) error {
-	entries, err := os.ReadDir(d.Path)
-	if err != nil {
-		return fmt.Errorf("list snapshots: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		name, part := strings.CutSuffix(e.Name(), unfinished)
-		name, gone := strings.CutSuffix(name, leaving)
-		if !part && !gone || !nameForm.MatchString(name) {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil || part && !lastWrite(filepath.Join(d.Path, e.Name()), info).Before(now.Add(-abandoned)) {
-			continue // somebody else was faster, or may be writing it
-		}
-		errs = append(errs, os.RemoveAll(filepath.Join(d.Path, e.Name())))
-	}
-	return errors.Join(errs...)
-}
-
-// lastWrite is when anything of a directory was written last.
-func lastWrite(path string, dir fs.FileInfo) time.Time {
-	last := dir.ModTime()
-	files, err := os.ReadDir(path)
-	for _, f := range files {
-		if info, failed := f.Info(); err == nil && failed == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-	}
-	return last
 }

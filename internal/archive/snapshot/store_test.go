@@ -22,12 +22,11 @@ import (
 var began = time.Date(2026, 11, 25, 19, 0, 0, 0, time.UTC)
 
 // kept writes a snapshot of one shard, as it was so many hours later.
-func kept(t testing.TB, d Dir, hours int) *Manifest {
+func kept(t testing.TB, d Store, hours int) *Manifest {
 	t.Helper()
-	p, err := d.Create(began.Add(time.Duration(hours)*time.Hour), "lb", head.Schema)
-	require.NoError(t, err)
-	require.NoError(t, p.Shard(map[string]string{"events/0": "120"}, writeSample(t)))
-	m, err := p.Commit(began.Add(time.Duration(hours)*time.Hour + time.Minute))
+	p := d.Create(began.Add(time.Duration(hours)*time.Hour), "lb", head.Schema)
+	require.NoError(t, p.Shard(t.Context(), map[string]string{"events/0": "120"}, writeSample(t)))
+	m, err := p.Commit(t.Context(), began.Add(time.Duration(hours)*time.Hour+time.Minute))
 	require.NoError(t, err)
 	return m
 }
@@ -49,14 +48,14 @@ func writeSample(t testing.TB) func(io.Writer) (Counts, error) {
 	}
 }
 
-func in(t testing.TB) Dir {
+func in(t testing.TB) Store {
 	t.Helper()
-	return Dir{Path: filepath.Join(t.TempDir(), "snapshots")}
+	return Store{Dir{Path: filepath.Join(t.TempDir(), "snapshots")}}
 }
 
-func names(t testing.TB, d Dir) (all []string) {
+func names(t testing.TB, d Store) (all []string) {
 	t.Helper()
-	entries, err := os.ReadDir(d.Path)
+	entries, err := os.ReadDir(d.Files.String())
 	require.NoError(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -66,15 +65,15 @@ func names(t testing.TB, d Dir) (all []string) {
 
 func TestWhatWasCommittedIsListedAndRead(t *testing.T) {
 	d := in(t)
-	all, err := d.List()
+	all, err := d.List(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, all)
 	older, newer := kept(t, d, 0), kept(t, d, 1)
-	all, err = d.List()
+	all, err = d.List(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Manifest{*newer, *older}, all)
 	require.Equal(t, map[string]string{"events/0": "120"}, all[0].Files[0].Begin)
-	m, err := d.Open(older.Name)
+	m, err := d.Open(t.Context(), older.Name)
 	require.NoError(t, err)
 	s, err := d.Survey(t.Context(), m, 0)
 	require.NoError(t, err)
@@ -85,25 +84,24 @@ func TestWhatWasCommittedIsListedAndRead(t *testing.T) {
 
 func TestASnapshotThatIsntThereIsNamed(t *testing.T) {
 	d := in(t)
-	_, err := d.Open("20261125T190000Z-aaaaaaaa")
+	_, err := d.Open(t.Context(), "20261125T190000Z-aaaaaaaa")
 	require.ErrorIs(t, err, ErrNoSnapshot)
-	_, err = d.Open("../elsewhere")
+	_, err = d.Open(t.Context(), "../elsewhere")
 	require.ErrorIs(t, err, errName)
 }
 
 func TestWhatWasntCommittedIsNoSnapshotAndGoesOnceItIsOld(t *testing.T) {
 	d := in(t)
 	whole := kept(t, d, 0)
-	p, err := d.Create(began, "lb", head.Schema)
-	require.NoError(t, err)
-	require.NoError(t, p.Shard(nil, writeSample(t)))
-	all, err := d.List()
+	p := d.Create(began, "lb", head.Schema)
+	require.NoError(t, p.Shard(t.Context(), nil, writeSample(t)))
+	all, err := d.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	_, err = d.Retire("lb", 3, time.Now())
+	_, err = d.Retire(t.Context(), "lb", 3, time.Now())
 	require.NoError(t, err)
 	require.Len(t, names(t, d), 2) // somebody may be writing it
-	_, err = d.Retire("lb", 3, time.Now().Add(abandoned+time.Hour))
+	_, err = d.Retire(t.Context(), "lb", 3, time.Now().Add(abandoned+time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, []string{whole.Name}, names(t, d))
 }
@@ -114,33 +112,81 @@ func TestTheNewestStayAndThoseOfAnotherPrefixDo(t *testing.T) {
 	for i := range 4 {
 		all = append(all, kept(t, d, i).Name)
 	}
-	p, err := d.Create(began.Add(-time.Hour), "other", head.Schema)
+	p := d.Create(began.Add(-time.Hour), "other", head.Schema)
+	require.NoError(t, p.Shard(t.Context(), nil, writeSample(t)))
+	other, err := p.Commit(t.Context(), began)
 	require.NoError(t, err)
-	require.NoError(t, p.Shard(nil, writeSample(t)))
-	other, err := p.Commit(began)
-	require.NoError(t, err)
-	removed, err := d.Retire("lb", 2, time.Now())
+	removed, err := d.Retire(t.Context(), "lb", 2, time.Now())
 	require.NoError(t, err)
 	slices.Sort(removed)
 	require.Equal(t, all[:2], removed)
 	require.Equal(t, []string{other.Name, all[2], all[3]}, names(t, d))
-	removed, err = d.Retire("lb", 0, time.Now()) // one stays whatever is asked for
+	removed, err = d.Retire(t.Context(), "lb", 0, time.Now()) // one stays whatever is asked for
 	require.NoError(t, err)
 	require.Equal(t, all[2:3], removed)
 }
 
-// One that was being removed as its process died is none.
+// One that was being removed as its process died is none, and what is left of it goes once it is old.
 func TestWhatWasRemovedInPartIsNoSnapshot(t *testing.T) {
 	d := in(t)
 	m := kept(t, d, 0)
 	newer := kept(t, d, 1)
-	require.NoError(t, os.Rename(filepath.Join(d.Path, m.Name), filepath.Join(d.Path, m.Name+leaving)))
-	all, err := d.List()
+	require.NoError(t, d.Files.Remove(t.Context(), m.Name+"/"+manifestName))
+	all, err := d.List(t.Context())
 	require.NoError(t, err)
-	require.Len(t, all, 1)
-	_, err = d.Retire("lb", 5, time.Now())
+	require.Equal(t, []Manifest{*newer}, all)
+	_, err = d.Retire(t.Context(), "lb", 5, time.Now().Add(abandoned+time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, []string{newer.Name}, names(t, d))
+}
+
+// So it is where a process was paused before it wrote the manifest, for so long that its files were
+// removed as those of a dead one.
+func TestASnapshotThatLacksAFileOrBytesIsNamedAndLeavesTheOthers(t *testing.T) {
+	for what, spoil := range map[string]func(path string) error{
+		"gone":      os.Remove,
+		"100 bytes": func(path string) error { return os.Truncate(path, 100) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := in(t)
+			m, other := kept(t, d, 1), kept(t, d, 0)
+			path := filepath.Join(d.Files.String(), m.Name, "shard-0")
+			require.NoError(t, spoil(path))
+			all, err := d.List(t.Context())
+			require.ErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, what)
+			require.ErrorContains(t, err, path)
+			require.Equal(t, []Manifest{*other}, all)
+		})
+	}
+}
+
+func TestASnapshotThatTookTooLongIsntCommitted(t *testing.T) {
+	d := in(t)
+	p := d.Create(began, "lb", head.Schema)
+	require.NoError(t, p.Shard(t.Context(), nil, writeSample(t)))
+	p.began = time.Now().Add(-longest - time.Minute)
+	_, err := p.Commit(t.Context(), time.Now())
+	require.ErrorContains(t, err, "it took 12h1m0s")
+	all, err := d.List(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, all)
+}
+
+func TestWhatADeadProcessHasBegunGoesOnceItIsOld(t *testing.T) {
+	d := in(t)
+	whole := kept(t, d, 0)
+	dir := filepath.Join(d.Files.String(), "20261125T190000Z-aaaaaaaa")
+	empty := filepath.Join(d.Files.String(), "20261125T190000Z-bbbbbbbb")
+	require.NoError(t, os.Mkdir(empty, 0o700))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	put(t, filepath.Join(dir, "shard-0"+unfinished), []byte("lbsnap01"))
+	_, err := d.Retire(t.Context(), "lb", 3, time.Now())
+	require.NoError(t, err)
+	require.Len(t, names(t, d), 3)
+	_, err = d.Retire(t.Context(), "lb", 3, time.Now().Add(abandoned+time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, []string{whole.Name}, names(t, d))
 }
 
 func TestADamagedManifestIsNamedAndLeavesTheOthersAndStays(t *testing.T) {
@@ -153,14 +199,14 @@ func TestADamagedManifestIsNamedAndLeavesTheOthersAndStays(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			d := in(t)
 			m, other := kept(t, d, 0), kept(t, d, 1)
-			path := filepath.Join(d.Path, m.Name, manifestName)
+			path := filepath.Join(d.Files.String(), m.Name, manifestName)
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			all, err := d.List()
+			all, err := d.List(t.Context())
 			require.Equal(t, []Manifest{*other}, all)
 			require.ErrorIs(t, err, ErrDamaged)
 			require.ErrorContains(t, err, what)
 			require.ErrorContains(t, err, path)
-			_, err = d.Retire("lb", 1, time.Now())
+			_, err = d.Retire(t.Context(), "lb", 1, time.Now())
 			require.ErrorIs(t, err, ErrDamaged)
 			require.Len(t, names(t, d), 2)
 		})
@@ -180,7 +226,7 @@ func TestAFileThatIsntTheManifestsIsFound(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			d := in(t)
 			m := kept(t, d, 0)
-			path := filepath.Join(d.Path, m.Name, "shard-0")
+			path := filepath.Join(d.Files.String(), m.Name, "shard-0")
 			file, err := os.ReadFile(path)
 			require.NoError(t, err)
 			spoil(t, path, file, m)
@@ -229,19 +275,18 @@ func TestOnAFullDiskTheSnapshotBeforeStays(t *testing.T) {
 	for room := 0; room < whole; room += 40 {
 		d := in(t)
 		before := kept(t, d, 0)
-		d.create = (&disk{room}).create
-		p, err := d.Create(began, "lb", head.Schema)
-		require.NoError(t, err)
-		err = p.Shard(nil, writeSample(t))
+		d.Files = Dir{Path: d.Files.String(), create: (&disk{room}).create}
+		p := d.Create(began, "lb", head.Schema)
+		err := p.Shard(t.Context(), nil, writeSample(t))
 		if err == nil {
-			_, err = p.Commit(began)
+			_, err = p.Commit(t.Context(), began)
 		}
 		if err == nil {
 			committed++
 			continue
 		}
 		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.NoError(t, p.Abort())
+		require.NoError(t, p.Abort(t.Context()))
 		require.Equal(t, []string{before.Name}, names(t, d))
 		_, err = d.Survey(t.Context(), before, 0)
 		require.NoError(t, err)
@@ -263,7 +308,7 @@ func TestAReadEndsWithItsContext(t *testing.T) {
 func TestAManifestIsReadable(t *testing.T) {
 	d := in(t)
 	m := kept(t, d, 0)
-	text, err := os.ReadFile(filepath.Join(d.Path, m.Name, manifestName))
+	text, err := os.ReadFile(filepath.Join(d.Files.String(), m.Name, manifestName))
 	require.NoError(t, err)
 	var is map[string]any
 	require.NoError(t, json.Unmarshal(bytes.TrimSpace(text), &is))

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -17,26 +16,33 @@ type Pace struct {
 	// Lease is how long nothing may be read before the snapshot is lost, and how long another waits for
 	// one that has died.
 	Lease time.Duration
+	// Progress, if set, is called after every page with what was written so far.
+	Progress func(Progress)
+}
+
+// Progress is how far a snapshot has come.
+type Progress struct {
+	Shard int // that is being read
+	Of    int
+	Counts
+	Bytes int64 // packed
 }
 
 // Take reads all shards of a prefix, one after another, and writes a snapshot of them. After an error
 // there is none, and the ones before are as they were.
-func (d Dir) Take(ctx context.Context, shards []*ranking.Store, pace Pace) (*Manifest, error) {
+func (s Store) Take(ctx context.Context, shards []*ranking.Store, pace Pace) (*Manifest, error) {
 	if len(shards) == 0 {
 		return nil, errors.New("take a snapshot: of no shard")
 	}
-	p, err := d.Create(time.Now(), shards[0].Prefix(), shards[0].Schema())
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range shards {
-		if err := p.take(ctx, s, pace); err != nil {
-			return nil, errors.Join(err, p.Abort())
+	p := s.Create(time.Now(), shards[0].Prefix(), shards[0].Schema())
+	for _, shard := range shards {
+		if err := p.take(ctx, shard, pace); err != nil {
+			return nil, errors.Join(err, p.Abort(ctx))
 		}
 	}
-	m, err := p.Commit(time.Now())
+	m, err := p.Commit(ctx, time.Now())
 	if err != nil {
-		return nil, errors.Join(err, p.Abort())
+		return nil, errors.Join(err, p.Abort(ctx))
 	}
 	return m, nil
 }
@@ -49,35 +55,54 @@ func (p *Pending) take(ctx context.Context, s *ranking.Store, pace Pace) error {
 	// At its end this does nothing any more. Where it fails the lease ends.
 	defer sn.Close(context.WithoutCancel(ctx))
 	shard, of := s.Shard()
-	head := Head{s.Prefix(), shard, int(of), s.Schema()}
-	return p.Shard(sn.Begin.Ledger, func(to io.Writer) (Counts, error) { return write(ctx, to, head, sn, pace.Pause) })
+	t := &taking{head: Head{s.Prefix(), shard, int(of), s.Schema()}, read: sn, pace: pace}
+	for _, f := range p.manifest.Files {
+		t.before.Bytes += f.Bytes
+		t.before.Counts = t.before.plus(f.Counts)
+	}
+	if err := p.Shard(ctx, sn.Begin.Ledger, func(to io.Writer) (Counts, error) { return t.write(ctx, to) }); err != nil {
+		return err
+	}
+	p.manifest.Files[len(p.manifest.Files)-1].Rules = t.writer.Rules()
+	return nil
 }
 
-func write(ctx context.Context, to io.Writer, head Head, sn *ranking.Snapshot, pause time.Duration) (Counts, error) {
-	w, err := NewWriter(to, head, &sn.Begin)
-	if err != nil {
-		return Counts{}, err
+// taking is a shard that is read and written.
+type taking struct {
+	head   Head
+	read   *ranking.Snapshot
+	pace   Pace
+	before Progress // of the shards before it
+	writer *Writer
+}
+
+func (t *taking) write(ctx context.Context, to io.Writer) (c Counts, err error) {
+	if t.writer, err = NewWriter(to, t.head, &t.read.Begin); err != nil {
+		return c, err
 	}
-	for page, err := range sn.Pages(ctx, pause) {
+	for page, err := range t.read.Pages(ctx, t.pace.Pause) {
 		if err == nil {
-			err = w.Page(page)
+			err = t.writer.Page(page)
 		}
 		if err != nil {
-			return Counts{}, err
+			return c, err
 		}
+		t.progress()
 	}
-	beside, err := sn.End(ctx)
+	beside, err := t.read.End(ctx)
 	if err != nil {
-		return Counts{}, err
+		return c, err
 	}
-	return w.End(beside)
+	return t.writer.End(beside)
 }
 
-// Pages are the pages of a shard's file that count, in their order: of one that was surveyed.
-func (d Dir) Pages(ctx context.Context, m *Manifest, shard int, s *Survey, each func(*ranking.SnapshotPage) error) error {
-	err := d.read(ctx, m, shard, func(from io.Reader) error { return s.Pages(from, each) })
-	if err != nil {
-		return fmt.Errorf("read the snapshot %s: %w", m.Name, err)
+func (t *taking) progress() {
+	if t.pace.Progress == nil {
+		return
 	}
-	return nil
+	t.pace.Progress(Progress{Shard: t.head.Shard, Of: t.head.Shards, Counts: t.before.plus(t.writer.Written()), Bytes: t.before.Bytes + t.writer.blocks.written})
+}
+
+func (c Counts) plus(o Counts) Counts {
+	return Counts{c.Rows + o.Rows, c.Windows + o.Windows, c.Pages + o.Pages}
 }

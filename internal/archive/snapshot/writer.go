@@ -37,6 +37,7 @@ type Writer struct {
 	window string
 	all    Counts
 	of     Counts // of the window that is being written
+	rules  map[string]bool
 	begun  bool
 }
 
@@ -46,7 +47,7 @@ func NewWriter(to io.Writer, head Head, begin *ranking.Instant) (*Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("write the head of a snapshot: %w", err)
 	}
-	w := &Writer{}
+	w := &Writer{rules: map[string]bool{}}
 	if w.blocks, err = newBlockWriter(to); err != nil {
 		return nil, err
 	}
@@ -143,6 +144,9 @@ func (w *Writer) instant(in *ranking.Instant) {
 			}
 		}
 	}
+	for _, fingerprint := range in.Rules {
+		w.rules[fingerprint] = true
+	}
 	w.letter('I')
 	w.number(uint64(max(in.Now, 0)))
 	w.number(uint64(len(all)))
@@ -153,6 +157,14 @@ func (w *Writer) instant(in *ranking.Instant) {
 	}
 	w.last = *in
 }
+
+// Written is what was written so far that counts, and what of the window that is being written may.
+func (w *Writer) Written() Counts {
+	return Counts{w.all.Rows + w.of.Rows, w.all.Windows, w.all.Pages + w.of.Pages}
+}
+
+// Rules are the fingerprints by which partitions were counted, in order.
+func (w *Writer) Rules() []string { return slices.Sorted(maps.Keys(w.rules)) }
 
 // End writes what there is beside the windows, and the end.
 func (w *Writer) End(b *ranking.Beside) (Counts, error) {

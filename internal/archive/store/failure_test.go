@@ -85,6 +85,9 @@ func TestWhatWasChangedInTheDatabaseIsFound(t *testing.T) {
 			removed, err := s.Sweep(t.Context(), first)
 			require.NoError(t, err)
 			require.Equal(t, 1, removed)
+			var left int
+			require.NoError(t, s.one(t.Context(), `SELECT count(*) FROM standings`, nil, &left))
+			require.Zero(t, left, name)
 		}
 	})
 }

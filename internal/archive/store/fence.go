@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -46,6 +47,15 @@ func (s *Store) LargestToken(ctx context.Context) (int64, error) {
 		return 0, s.fail(err, "read the largest token")
 	}
 	return token, nil
+}
+
+// Floor is the largest token that the archive was written by; 0 also where it has no schema yet.
+func (s *Store) Floor(ctx context.Context) (int64, error) {
+	token, err := s.LargestToken(ctx)
+	if err != nil && errors.Is(s.Check(ctx), ErrSchemaOlder) {
+		return 0, nil
+	}
+	return token, err
 }
 
 // Take writes nothing but who leads: from then on every leader before is fenced.

@@ -23,7 +23,7 @@ func (w *Writing) finish(ctx context.Context) error {
 	if w.window.Written != w.window.Members {
 		return fmt.Errorf("%w: %d of %d rows are in", ErrInvalid, w.window.Written, w.window.Members)
 	}
-	count, sum, err := w.store.sum(ctx, &w.window)
+	count, sum, _, err := w.store.sum(ctx, &w.window)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (w *Writing) finish(ctx context.Context) error {
 			now.Board, now.Period, now.Name, now.ID); err != nil {
 			return err
 		}
-		if err := w.store.dialect.complete(ctx, tx, now.ID); err != nil {
+		if err := w.store.complete(ctx, tx, now.ID); err != nil {
 			return fmt.Errorf("have members found: %w", err)
 		}
 		now.State = Whole
@@ -49,6 +49,7 @@ func (w *Writing) finish(ctx context.Context) error {
 	})
 	if err == nil {
 		w.window = *now
+		w.store.dialect.filled(ctx, w.store)
 	}
 	return err
 }
@@ -73,51 +74,4 @@ func (w *Writing) Discard(ctx context.Context) error {
 // drop makes a copy one that Sweep removes.
 func drop(ctx context.Context, tx *sql.Tx, id int64) error {
 	return changeOne(ctx, tx, `UPDATE windows SET state = 'removing' WHERE id = $1 AND state <> 'removing'`, id)
-}
-
-// removedAtOnce is how many rows a transaction of Sweep removes.
-const removedAtOnce = 10_000
-
-// Sweep removes copies that were dropped, their rows in transactions of some thousand, from the
-// last rank up; after a crash it goes on where it was. It returns how many copies it has removed.
-func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
-	for {
-		var more, one bool
-		err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) (err error) {
-			more, one, err = s.sweepSome(ctx, tx)
-			return err
-		})
-		if err != nil {
-			return removed, s.fail(err, "remove copies that were dropped")
-		}
-		if one {
-			removed++
-		}
-		if !more {
-			return removed, nil
-		}
-	}
-}
-
-// sweepSome removes rows of a copy, or the copy once it has none.
-func (s *Store) sweepSome(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
-	var id, left int64
-	err = tx.QueryRowContext(ctx, `SELECT id, rows_written FROM windows WHERE state = 'removing' ORDER BY id LIMIT 1`).Scan(&id, &left)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, err
-	}
-	if more, err := s.dialect.forget(ctx, tx, id); err != nil || more {
-		return true, false, err
-	}
-	rest := max(left-removedAtOnce, 0)
-	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND rank > $2`, id, rest); err != nil {
-		return false, false, err
-	}
-	if rest > 0 {
-		return true, false, changeOne(ctx, tx, `UPDATE windows SET rows_written = $2 WHERE id = $1`, id, rest)
-	}
-	return true, true, changeOne(ctx, tx, `DELETE FROM windows WHERE id = $1`, id)
 }

@@ -21,9 +21,10 @@ type postgres struct {
 	statement time.Duration
 	lock      time.Duration // longer than idle: whoever waits for a paused leader outlasts it
 	idle      time.Duration // between two statements of a transaction
+	long      time.Duration // a statement over all rows of a copy, and a pause while they are sorted
 }
 
-var postgresLimits = postgres{statement: time.Minute, lock: time.Minute, idle: 30 * time.Second}
+var postgresLimits = postgres{statement: time.Minute, lock: time.Minute, idle: 30 * time.Second, long: 30 * time.Minute}
 
 const connectLimit = 10 * time.Second
 
@@ -105,6 +106,19 @@ func (p postgres) begin(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+func (p postgres) takesLong(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `SELECT set_config('statement_timeout', $1, true)`, ms(p.long))
+	return err
+}
+
+// filled: autovacuum comes within a minute or so, and until then a page of members that were all written at
+// once is read by going through all of them. Whoever may only write isn't allowed to, which is a warning.
+func (p postgres) filled(ctx context.Context, s *Store) {
+	ctx, cancel := context.WithTimeout(ctx, p.idle)
+	defer cancel()
+	_, _ = s.write.ExecContext(ctx, `ANALYZE members`) // autovacuum does it otherwise
+}
+
 func ms(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
 func (postgres) at(ms int64) any { return time.UnixMilli(ms).UTC() }
@@ -133,12 +147,6 @@ func (postgres) insert(ctx context.Context, conn *sql.Conn, _ *sql.Tx, window in
 		return err
 	})
 }
-
-// An index has the members: there is nothing to complete, and nothing that could differ from the rows.
-func (postgres) complete(context.Context, *sql.Tx, int64) error       { return nil }
-func (postgres) forget(context.Context, *sql.Tx, int64) (bool, error) { return false, nil }
-func (postgres) verify(context.Context, *Store, *Window) error        { return nil }
-func (postgres) ofMembers(parameters string) string                   { return `member IN (` + parameters + `)` }
 
 func (postgres) repeated(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

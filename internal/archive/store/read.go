@@ -86,7 +86,7 @@ func (s *Store) Rows(ctx context.Context, id, from int64, limit int) (all []Row,
 // Member is a member's row of a whole copy: ErrNotFound if there is none, ErrGone if the copy isn't
 // there.
 func (s *Store) Member(ctx context.Context, id int64, member string) (Row, error) {
-	all, err := s.list(ctx, id, ` AND `+s.dialect.ofMembers(`$2`), storedMember(member))
+	all, err := s.list(ctx, id, ` AND `+ofMembers(`$2`), storedMember(member))
 	if err == nil && len(all) == 0 {
 		err = ErrNotFound
 	}
@@ -108,7 +108,7 @@ func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row,
 		for i, member := range some {
 			in[i], args[i] = "$"+strconv.Itoa(i+2), storedMember(member)
 		}
-		rows, err := s.list(ctx, id, ` AND `+s.dialect.ofMembers(strings.Join(in, ",")), args...)
+		rows, err := s.list(ctx, id, ` AND `+ofMembers(strings.Join(in, ",")), args...)
 		if err != nil {
 			return nil, s.fail(err, "read members' standings")
 		}
@@ -170,7 +170,7 @@ func (s *Store) each(ctx context.Context, w *Window, do func(*Row) error) error 
 		page = page[:0]
 		limited, cancel := context.WithTimeout(ctx, readLimit)
 		err := scanRows(limited, s.read, func(r *Row) error { page = append(page, *r); return nil },
-			`SELECT `+rowColumns+ofWhole+` AND rank >= $2 ORDER BY rank LIMIT $3`, w.ID, next, readAtOnce)
+			`SELECT `+rowColumns+ofWhole+` AND rank >= $2 AND rank < $3 ORDER BY rank`, w.ID, next, next+readAtOnce)
 		cancel()
 		if err == nil && len(page) == 0 {
 			err = s.whole(ctx, w.ID)

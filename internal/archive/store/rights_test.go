@@ -48,7 +48,7 @@ func TestTheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	executed(t, admin,
 		`GRANT USAGE ON SCHEMA standings TO writer, reader`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA standings TO writer, reader`,
-		`GRANT INSERT, UPDATE, DELETE ON standings.windows, standings.standings TO writer`,
+		`GRANT INSERT, UPDATE, DELETE ON standings.windows, standings.standings, standings.members TO writer`,
 		`GRANT UPDATE ON standings.leader TO writer`)
 
 	writer := open(t, as(t, text, "writer"))

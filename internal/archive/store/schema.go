@@ -14,7 +14,7 @@ import (
 )
 
 //go:embed migrations
-var files embed.FS
+var migrationFiles embed.FS
 
 // migrations are a dialect's.
 type migrations struct {
@@ -32,7 +32,7 @@ var (
 const schemaTable = "standings_schema"
 
 // Known is the version of the schema that this program reads and writes.
-const Known = 1
+const Known = 3
 
 // Errors of Check.
 var (
@@ -79,21 +79,27 @@ func (s *Store) version(ctx context.Context) (version int64, err error) {
 // once, or one that dies midway, do no harm: each migration is a transaction. A newer schema is
 // ErrSchemaNewer.
 func (s *Store) Migrate(ctx context.Context) error {
-	err := s.Check(ctx)
-	if !errors.Is(err, ErrSchemaOlder) {
+	if err := s.Check(ctx); !errors.Is(err, ErrSchemaOlder) {
 		return err
 	}
-	err = s.migrate(ctx)
-	// Of two at once in SQLite one fails, after the other has done it.
-	if err != nil && s.Check(ctx) == nil {
-		return nil
+	for {
+		before, err := s.version(ctx)
+		if err != nil {
+			return s.fail(err, "migrate the schema")
+		}
+		if err = s.migrate(ctx); err == nil || s.Check(ctx) == nil {
+			return nil
+		}
+		// Of two at once in SQLite one fails at a migration that the other has done: it goes on with the next.
+		if now, unknown := s.version(ctx); unknown != nil || now == before {
+			return s.fail(err, "migrate the schema")
+		}
 	}
-	return s.fail(err, "migrate the schema")
 }
 
 func (s *Store) migrate(ctx context.Context) error {
 	m := s.dialect.migrations()
-	dir, err := fs.Sub(files, m.dir)
+	dir, err := fs.Sub(migrationFiles, m.dir)
 	if err != nil {
 		return err
 	}

@@ -70,9 +70,11 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-func (sqlite) options() *sql.TxOptions              { return nil } // IMMEDIATE, by _txlock
-func (sqlite) begin(context.Context, *sql.Tx) error { return nil }
-func (sqlite) at(ms int64) any                      { return ms }
+func (sqlite) takesLong(context.Context, *sql.Tx) error { return nil }
+func (sqlite) filled(context.Context, *Store)           {}
+func (sqlite) options() *sql.TxOptions                  { return nil } // IMMEDIATE, by _txlock
+func (sqlite) begin(context.Context, *sql.Tx) error     { return nil }
+func (sqlite) at(ms int64) any                          { return ms }
 func (sqlite) tableQuery() string {
 	return `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1`
 }
@@ -110,60 +112,6 @@ func (sqlite) insert(ctx context.Context, _ *sql.Conn, tx *sql.Tx, window int64,
 		rows = rows[n:]
 	}
 	return nil
-}
-
-// complete fills members, sorted: SQLite sorts by files in its directory for temporary ones.
-func (sqlite) complete(ctx context.Context, tx *sql.Tx, window int64) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO members (window_id, member, rank)
-		SELECT window_id, member, rank FROM standings WHERE window_id = $1 ORDER BY member`, window)
-	return err
-}
-
-func (sqlite) ofMembers(parameters string) string {
-	return `rank IN (SELECT rank FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
-}
-
-func (sqlite) forget(ctx context.Context, tx *sql.Tx, window int64) (bool, error) {
-	done, err := tx.ExecContext(ctx, `DELETE FROM members WHERE window_id = $1 AND member IN (
-		SELECT member FROM members WHERE window_id = $1 ORDER BY member LIMIT $2)`, window, removedAtOnce)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == removedAtOnce, err
-}
-
-func (sqlite) verify(ctx context.Context, s *Store, w *Window) error {
-	var count int64
-	for last := ""; ; {
-		limited, cancel := context.WithTimeout(ctx, readLimit)
-		n, right, until, err := membersAfter(limited, s.read, w.ID, last)
-		cancel()
-		if err != nil {
-			return err
-		}
-		if count += n; right != n {
-			return fmt.Errorf("%w: of %d members up to %q, %d are of other rows", ErrDiffers, n, until, n-right)
-		}
-		if n == 0 {
-			break
-		}
-		last = until
-	}
-	if count != w.Members {
-		return fmt.Errorf("%w: %d members are found, and it was written with %d", ErrDiffers, count, w.Members)
-	}
-	return nil
-}
-
-// membersAfter counts a page of members, and those of them whose row says the same.
-func membersAfter(ctx context.Context, db *sql.DB, window int64, after string) (n, right int64, until string, err error) {
-	var last sql.NullString
-	err = db.QueryRowContext(ctx, `SELECT count(*), count(s.rank), max(m.member) FROM
-			(SELECT member, rank FROM members WHERE window_id = $1 AND member > $2 ORDER BY member LIMIT $3) m
-			LEFT JOIN standings s ON s.window_id = $1 AND s.rank = m.rank AND s.member = m.member`,
-		window, after, readAtOnce).Scan(&n, &right, &last)
-	return n, right, last.String, err
 }
 
 func (sqlite) repeated(err error) bool {

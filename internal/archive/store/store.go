@@ -40,14 +40,12 @@ type dialect interface {
 	begin(ctx context.Context, tx *sql.Tx) error
 	// insert writes rows of a window of which none is there.
 	insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, window int64, fields []string, rows []Row) error
-	// complete makes a copy whose rows are all in one in which members are found.
-	complete(ctx context.Context, tx *sql.Tx, window int64) error
-	// ofMembers is a condition on standings of the window $1: those of members with these parameters.
-	ofMembers(parameters string) string
-	// forget removes some of what complete has made; more is there still.
-	forget(ctx context.Context, tx *sql.Tx, window int64) (more bool, err error)
-	// verify finds where a whole copy's members aren't those of its rows.
-	verify(ctx context.Context, s *Store, w *Window) error
+	// takesLong lets the next statements of a transaction that writes take as long as the largest copy needs.
+	takesLong(ctx context.Context, tx *sql.Tx) error
+	// filled has the database see how many members there are now, where it doesn't by itself at once.
+	filled(ctx context.Context, s *Store)
+	// sorter is a database for what is sorted, which nobody else sees.
+	sorter(ctx context.Context, s *Store) (sorting, error)
 	// repeated reports whether an error is that a member or a rank is there twice.
 	repeated(err error) bool
 	// at is what an instant is stored as; unixMilli comes back by an instant.

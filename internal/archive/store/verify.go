@@ -16,18 +16,18 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 	if w.State != Whole {
 		return s.fail(ErrGone, "verify "+w.String())
 	}
-	count, sum, err := s.sum(ctx, &w)
+	count, sum, at, err := s.sum(ctx, &w)
 	if err == nil && (count != w.Members || sum != w.Checksum) {
 		err = fmt.Errorf("%w: it has %d rows with checksum %s, and was written with %d and %s", ErrDiffers, count, sum, w.Members, w.Checksum)
 	}
 	if err == nil {
-		err = s.dialect.verify(ctx, s, &w)
+		err = s.verifyMembers(ctx, &w, at)
 	}
 	return s.fail(err, "verify "+w.String())
 }
 
-// sum counts a copy's rows, in whatever state it is, and adds up their checksum.
-func (s *Store) sum(ctx context.Context, w *Window) (count int64, sum Checksum, err error) {
+// sum counts a copy's rows, in whatever state it is, and adds up their checksum and their places.
+func (s *Store) sum(ctx context.Context, w *Window) (count int64, sum Checksum, at places, err error) {
 	fields := len(w.Fields)
 	for {
 		var n int64
@@ -36,17 +36,18 @@ func (s *Store) sum(ctx context.Context, w *Window) (count int64, sum Checksum, 
 		err := scanRows(page, s.read, func(r *Row) error {
 			n, last = n+1, r.Rank
 			sum.Add(r, fields)
+			at.add(r.Rank, r.Member)
 			return nil
-		}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND rank > $2 ORDER BY rank LIMIT $3`, w.ID, last, readAtOnce)
+		}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND rank > $2 AND rank <= $3 ORDER BY rank`, w.ID, last, last+readAtOnce)
 		cancel()
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		if n == 0 {
-			return count, sum, nil
+			return count, sum, at, nil
 		}
 		if count += n; last != count {
-			return 0, 0, fmt.Errorf("%w: its %d first rows have ranks up to %d", ErrDiffers, count, last)
+			return 0, 0, 0, fmt.Errorf("%w: its %d first rows have ranks up to %d", ErrDiffers, count, last)
 		}
 	}
 }

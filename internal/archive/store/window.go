@@ -24,15 +24,20 @@ type Window struct {
 
 	// Revision is that of a final window, from 1. 0 is a backup of a window that takes events still.
 	Revision int64
-	// AsOf is when the copy was taken: of a backup, its first page.
-	AsOf     time.Time
+	// AsOf is when the copy was taken: of a backup, when it was begun to be read. What counted then is in
+	// every row, and whoever was in the window is in the copy.
+	AsOf time.Time
+	// Until is when the last row of a backup was read: a row may have what counted up to then. Else zero.
+	Until    time.Time
 	SealedAt time.Time // of a final window; else zero
 	TakenBy  int64     // the token of the leader that took it
 
 	Fields []codec.Field // what the board counts, most significant first; nil: points, by the default rule
 	Zone   string        // IANA
 	Tick   time.Duration // whole ms: a row's time is the first ms of its tick
-	// Ledger has the position of each partition: at the seal's instant, or at a backup's first page.
+	// MaxPoints is how many points a member could have, by the default rule; 0: not known.
+	MaxPoints int64
+	// Ledger has the position of each partition: at the instant of the seal, or of AsOf.
 	Ledger map[string]string
 	// ReopenedWhy is why the revision before was reopened; empty if there was none, or no reason.
 	ReopenedWhy string
@@ -78,6 +83,9 @@ func (w *Window) check() error {
 	if w.Final() {
 		instants = append(instants, w.SealedAt)
 	}
+	if !w.Until.IsZero() {
+		instants = append(instants, w.Until)
+	}
 	for _, t := range instants {
 		if ms := t.UnixMilli(); ms < 0 || ms > maxTime {
 			return bad(fmt.Sprintf("the time %v", t))
@@ -90,6 +98,10 @@ func (w *Window) check() error {
 		return bad("the revision")
 	case !w.Final() && !w.SealedAt.IsZero():
 		return bad("a seal")
+	case !w.Until.IsZero() && (w.Final() || w.Until.Before(w.AsOf)):
+		return bad(fmt.Sprintf("the end of reading %v", w.Until))
+	case w.MaxPoints < 0 || w.MaxPoints > 0 && w.Fields != nil:
+		return bad("the most points")
 	case w.Tick < time.Millisecond || w.Tick%time.Millisecond != 0:
 		return bad(fmt.Sprintf("the tick %v", w.Tick))
 	case w.Members < 0:
@@ -182,20 +194,22 @@ func parseFields(text sql.NullString) ([]codec.Field, error) {
 }
 
 const windowColumns = `id, board, period, name, start_at, end_at, revision, as_of, sealed_at, taken_by, fields, zone, tick_ms,
-	ledger, incomplete, reopened_why, members, rows_written, checksum, state`
+	ledger, incomplete, reopened_why, members, rows_written, checksum, state, read_until, max_points`
 
 // scanWindow reads windowColumns.
 func scanWindow(scan func(...any) error) (*Window, error) {
 	var w Window
-	var start, end, asOf, sealed instant
+	var start, end, asOf, sealed, until instant
+	var most sql.NullInt64
 	var fields, why, incomplete sql.NullString
 	var tick int64
 	var counted, sum string
 	if err := scan(&w.ID, &w.Board, &w.Period, &w.Name, &start, &end, &w.Revision, &asOf, &sealed, &w.TakenBy, &fields, &w.Zone,
-		&tick, &counted, &incomplete, &why, &w.Members, &w.Written, &sum, &w.State); err != nil {
+		&tick, &counted, &incomplete, &why, &w.Members, &w.Written, &sum, &w.State, &until, &most); err != nil {
 		return nil, found(err)
 	}
-	w.Start, w.End, w.AsOf, w.SealedAt = start.time(), end.time(), asOf.time(), sealed.time()
+	w.Start, w.End, w.AsOf, w.SealedAt, w.Until = start.time(), end.time(), asOf.time(), sealed.time(), until.time()
+	w.MaxPoints = most.Int64
 	w.Tick, w.ReopenedWhy = time.Duration(tick)*time.Millisecond, why.String
 	var err error
 	if w.Fields, err = parseFields(fields); err != nil {

@@ -91,7 +91,7 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window)
 	if err != nil {
 		return w, err
 	}
-	var sealed, why, incomplete any
+	var sealed, why, incomplete, until, most any
 	if len(w.Incomplete) > 0 {
 		text, err := json.Marshal(w.Incomplete)
 		if err != nil {
@@ -102,15 +102,21 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window)
 	if w.Final() {
 		sealed = s.dialect.at(w.SealedAt.UnixMilli())
 	}
+	if !w.Until.IsZero() {
+		until = s.dialect.at(w.Until.UnixMilli())
+	}
+	if w.MaxPoints > 0 {
+		most = w.MaxPoints
+	}
 	if w.ReopenedWhy != "" {
 		why = w.ReopenedWhy
 	}
 	w.TakenBy, w.Written, w.Checksum, w.State = f.Token, 0, 0, Unfinished
 	err = tx.QueryRowContext(ctx, `INSERT INTO windows (board, period, name, revision, final, start_at, end_at, as_of, sealed_at,
-			taken_by, fields, zone, tick_ms, ledger, incomplete, reopened_why, members, state)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'writing') RETURNING id`,
+			taken_by, fields, zone, tick_ms, ledger, incomplete, reopened_why, members, read_until, max_points, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'writing') RETURNING id`,
 		w.Board, w.Period, w.Name, w.Revision, w.Final(), s.dialect.at(w.Start.UnixMilli()), s.dialect.at(w.End.UnixMilli()),
-		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), incomplete, why, w.Members).Scan(&w.ID)
+		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), incomplete, why, w.Members, until, most).Scan(&w.ID)
 	return w, err
 }
 

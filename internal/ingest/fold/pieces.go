@@ -42,6 +42,7 @@ type sum struct {
 func (p *Pieces) Reset(b *Batch, partition ledger.Partition, shard int, at ledger.Position) {
 	p.batch, p.shard, p.end = b, shard, b.shards.From(shard+1)
 	p.stood, p.piece.Partition = at, partition
+	p.piece.Without = b.targets.without(shard)
 	p.walk.reset(&b.table)
 	p.Rewind(at)
 }
@@ -52,8 +53,8 @@ func (p *Pieces) Rewind(at ledger.Position) {
 	p.walk.seek(max(at.Hash, p.batch.shards.From(p.shard)))
 }
 
-// Any reports whether there are members from there on.
-func (p *Pieces) Any() bool { return p.peek() >= 0 }
+// Any reports whether there is anything to be said from there on: members, or windows that are left out.
+func (p *Pieces) Any() bool { return len(p.piece.Without) > 0 || p.peek() >= 0 }
 
 // peek is the next member of the shard, or -1.
 func (p *Pieces) peek() int {
@@ -110,7 +111,7 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 // Release lets go of what a large batch took: the next one may be long in coming.
 func (p *Pieces) Release() {
 	p.walk = walk{run: emptied(p.walk.run)}
-	p.batch = nil
+	p.batch, p.piece.Without = nil, nil
 	if p.room > kept {
 		p.piece.Groups, p.room = nil, 0
 	}

@@ -28,6 +28,9 @@ import (
 // What a batch knows is what was known as it was Reset: an event counts in the same windows whenever
 // it is folded or read again for that batch. It is safe for concurrent use.
 type Sealed struct {
+	// Keep: nothing is forgotten, however many windows there are: what isn't known isn't found again.
+	Keep bool
+
 	mu  sync.Mutex
 	all atomic.Pointer[sealed]
 }
@@ -54,7 +57,7 @@ const mostSealed = 4000
 // Add learns of windows that are final on a shard from an offset on.
 func (s *Sealed) Add(shard int, from int64, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
-		if len(all)+len(windows) > mostSealed {
+		if !s.Keep && len(all)+len(windows) > mostSealed {
 			clear(all)
 		}
 		for i := range windows {
@@ -144,14 +147,32 @@ func (ts *targets) until(shard int, offset int64) {
 	ts.finals = int32(n)
 }
 
-// final reports whether a window of a span is final on a board, for the events that targets are of.
+// final reports whether a window of a span is final on a board, for the events that targets are of. Each
+// piece of the batch then says that it leaves the window out, and isn't added where it isn't final.
 func (ts *targets) final(board string, s *span, window int) bool {
 	if s.sealed&(1<<window) == 0 {
 		return false
 	}
 	w := &s.Windows[window]
-	from, ok := ts.sealed.on[sealedWindow{int(ts.shard), board, w.Period, w.Name}]
-	return ok && from <= ts.offset
+	of := sealedWindow{int(ts.shard), board, w.Period, w.Name}
+	from, ok := ts.sealed.on[of]
+	if !ok || from > ts.offset {
+		return false
+	}
+	ts.out[of] = struct{}{}
+	return true
+}
+
+// without are the windows that events of a shard's members were left out of, by their names in the listing.
+func (ts *targets) without(shard int) []string {
+	var all []string
+	for w := range ts.out {
+		if w.shard == shard {
+			all = append(all, ledger.Window{Board: w.board, Period: string(w.period), Name: w.window}.Listing())
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // over reports whether all windows that would take an event are final.

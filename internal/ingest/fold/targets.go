@@ -147,6 +147,8 @@ type targets struct {
 	shard  int32
 	offset int64
 	finals int32
+	// out are the windows that events of the batch were left out of, as final.
+	out map[sealedWindow]struct{}
 
 	others int64 // shards but one: each has Pieces of its own
 
@@ -156,6 +158,11 @@ type targets struct {
 	at      map[window]int32
 
 	byRules byRules
+
+	// Of the event that is folded, in which windows it counts already: of each of its boards, a bit
+	// each; and whether addByRules has to go by that.
+	left    []uint32
+	partial bool
 
 	boards  map[string]int32 // lists of boards, each name ended by a NUL
 	names   [][]string
@@ -211,6 +218,7 @@ func (ts *targets) reset() {
 	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)
 	ts.windows, ts.sets, ts.names = emptied(ts.windows), emptied(ts.sets), emptied(ts.names)
 	ts.byRules.reset()
+	ts.out = cleared(ts.out)
 	ts.lastBoards = -1
 	ts.lastKey = key{boards: -1}
 	if len(ts.spans) > spansKept {

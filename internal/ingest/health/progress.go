@@ -6,6 +6,7 @@ package health
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/ledger"
@@ -119,6 +120,10 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 		return
 	}
 	p.Reported = max(p.Reported, r.Age)
+	if strings.HasPrefix(st.Ledger[field], ledger.TornMark) && r.Line.State != StateHalted {
+		// Its worker finds that out with its next piece. Until then nobody is to take the boards for whole.
+		r.Line.State, r.Line.Reason = StateHalted, HaltTorn
+	}
 	switch r.Line.State {
 	case StateHalted:
 		p.Halted = append(p.Halted, r)

@@ -33,6 +33,11 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 		return []Reported{r}
 	}
 	never := time.Time{}
+	torn := func(field string) []Reported {
+		all := as(field, StateRunning, 2*time.Second, 0, never)
+		all[0].Line.State, all[0].Line.Reason = StateHalted, HaltTorn
+		return all
+	}
 	running := text(StateRunning, 2*time.Second, 0, never)
 
 	for name, c := range map[string]struct {
@@ -50,6 +55,12 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			state:  ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "7"}, Workers: map[string]string{"a/0": running, "a/1": text(StateRunning, 9*time.Second, 0, never)}},
 			topics: []string{"a"},
 			want:   Progress{Lag: Lag{Known: true}, Reported: 9 * time.Second},
+		},
+		"a piece was written in part, and its worker doesn't know yet": {
+			state:      ledger.State{Ledger: map[string]string{"a/0": "torn:5"}, Workers: map[string]string{"a/0": running}},
+			topics:     []string{"a"},
+			want:       Progress{Lag: Lag{Known: true}, Reported: 2 * time.Second, Halted: torn("a/0")},
+			catchingUp: true,
 		},
 		"what is always under way": {
 			state:  ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateRunning, 2*time.Second, 40, ago(2*time.Second+behindAfter))}},
@@ -128,9 +139,10 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			topics: []string{"a"},
 			want: Progress{
 				Refilling: []Refilling{{"a/0", 5, 9}, {"a/1", 8, 10}, {"a/3", 7, 10}, {"a/10", 0, 4}},
-				Lag:       Lag{Known: true}, Reported: 2 * time.Second,
+				Lag:       Lag{Known: true}, Reported: 2 * time.Second, Halted: torn("a/3"),
 			},
-			left: 4 + 2 + 3 + 4,
+			catchingUp: true,
+			left:       4 + 2 + 3 + 4,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

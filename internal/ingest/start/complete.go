@@ -117,3 +117,10 @@ func (j Judge) reaches(b *Beginning, asked int64) bool {
 	latest, _ := j.Latest(b.Log.Start, &b.Trail, b.First)
 	return latest <= 0 || latest < asked
 }
+
+// Reach reports whether a log lacks no record that a window which lives needs, from where windows that live
+// begin, and before which time windows that begin may lack records.
+func (j Judge) Reach(b *Beginning, from Where) (whole bool, before int64) {
+	latest, _ := j.Latest(b.Log.Start, &b.Trail, b.First)
+	return j.reaches(b, from.Since()), j.Origin(b.Log.Start, latest).Time
+}

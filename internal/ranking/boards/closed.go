@@ -22,6 +22,8 @@ type Closed struct {
 	// counted then, on the shard furthest behind.
 	SealedAt time.Time
 	Ledger   map[string]string
+	// ReopenedWhy is why the revision before was reopened; empty where there was none.
+	ReopenedWhy string
 	// Expires is when the first of its shards lets go of it, Unix ms.
 	Expires int64
 
@@ -37,28 +39,17 @@ func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.
 		return nil, err
 	}
 	byName := map[string]*Closed{}
-	for i, s := range b.shards {
-		listings, err := s.ListingsBy(ctx, pause)
-		if err != nil {
-			return nil, err
+	err = b.eachClosed(ctx, now.UnixMilli(), now.UnixMilli(), lateness, pause, func(shard int, l closedListing) {
+		c := byName[l.name]
+		if c == nil {
+			c = &Closed{Window: l.Window, Expires: l.expires, listings: make([]string, len(b.shards))}
+			byName[l.name] = c
 		}
-		for name, text := range listings {
-			w, expires, err := ranking.ParseListing(name, text)
-			if err != nil {
-				continue // whoever applies to it says what is wrong
-			}
-			late, ok := lateness(w)
-			if !ok || expires <= now.UnixMilli() || w.End+late.Milliseconds() >= now.UnixMilli() {
-				continue
-			}
-			c := byName[name]
-			if c == nil {
-				c = &Closed{Window: w, Expires: expires, listings: make([]string, len(b.shards))}
-				byName[name] = c
-			}
-			c.Expires = min(c.Expires, expires)
-			c.listings[i] = text
-		}
+		c.Expires = min(c.Expires, l.expires)
+		c.listings[shard] = l.text
+	})
+	if err != nil {
+		return nil, err
 	}
 	var all []*Closed
 	for _, c := range byName {
@@ -82,6 +73,36 @@ func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(x.Listing(), y.Listing()))
 	})
 	return closed, nil
+}
+
+// closedListing is a shard's of a window that takes no events any more.
+type closedListing struct {
+	ledger.Window
+	lateness time.Duration
+	name     string
+	text     string
+	expires  int64 // Unix ms
+}
+
+// eachClosed goes through what the shards list, but for what has expired at a time and what takes events
+// at another, both Unix ms.
+func (b *Boards) eachClosed(ctx context.Context, redis, over int64, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration, found func(shard int, l closedListing)) error {
+	for i, s := range b.shards {
+		listings, err := s.ListingsBy(ctx, pause)
+		if err != nil {
+			return err
+		}
+		for name, text := range listings {
+			w, expires, err := ranking.ParseListing(name, text)
+			if err != nil {
+				continue // whoever applies to it says what is wrong
+			}
+			if late, ok := lateness(w); ok && expires > redis && w.End+late.Milliseconds() < over {
+				found(i, closedListing{w, late, name, text, expires})
+			}
+		}
+	}
+	return nil
 }
 
 // seals fills in when final windows were sealed, and as of which ledger. One whose record a shard
@@ -114,6 +135,7 @@ func (b *Boards) seals(ctx context.Context, all []*Closed) error {
 			c := final[name]
 			if counted, ok := ledgers[r.At]; ok && r.Revision == c.Revision && r.Reopened.IsZero() {
 				states[name] = append(states[name], ledger.State{Ledger: counted})
+				c.ReopenedWhy = cmp.Or(c.ReopenedWhy, r.Why)
 				if r.At.After(c.SealedAt) {
 					c.SealedAt = r.At
 				}

@@ -23,6 +23,15 @@ type Due struct {
 	least    int64    // the revision that it gets at least
 }
 
+// DueID tells a window that is due from others, and from itself once it was sealed and reopened.
+type DueID struct {
+	name     string
+	revision int64
+}
+
+// ID is the window's, also once it is sealed on some of the shards.
+func (d Due) ID() DueID { return DueID{d.name, max(1, d.least)} }
+
 // Due are the windows to be sealed now, by their ends: all that a shard lists, but for those that were
 // reopened for a while that isn't over. A window is over by both clocks: redis is a time that those of
 // all shards have come to, and own the caller's. lateness is how long after its end a window takes
@@ -30,27 +39,17 @@ type Due struct {
 // waits for pause between two.
 func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
 	byName := map[string]*Due{}
-	for i, s := range b.shards {
-		listings, err := s.ListingsBy(ctx, pause)
-		if err != nil {
-			return nil, err
+	over := min(redis.UnixMilli(), own.UnixMilli())
+	err := b.eachClosed(ctx, redis.UnixMilli(), over, lateness, pause, func(shard int, l closedListing) {
+		d := byName[l.name]
+		if d == nil {
+			d = &Due{Window: l.Window, Lateness: l.lateness, name: l.name, listings: make([]string, len(b.shards)), listing: l.text}
+			byName[l.name] = d
 		}
-		for name, text := range listings {
-			w, expires, err := ranking.ParseListing(name, text)
-			if err != nil {
-				continue // whoever applies to it says what is wrong
-			}
-			late, ok := lateness(w)
-			if !ok || expires <= redis.UnixMilli() || w.End+late.Milliseconds() >= min(redis.UnixMilli(), own.UnixMilli()) {
-				continue
-			}
-			d := byName[name]
-			if d == nil {
-				d = &Due{Window: w, Lateness: late, name: name, listings: make([]string, len(b.shards)), listing: text}
-				byName[name] = d
-			}
-			d.listings[i] = text
-		}
+		d.listings[shard] = l.text
+	})
+	if err != nil {
+		return nil, err
 	}
 	var names []string
 	for name, d := range byName {
@@ -153,17 +152,4 @@ func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time, w
 		return 0, ranking.ErrNotFinal
 	}
 	return revision, nil
-}
-
-// NotFinal are those of some windows that a shard doesn't have sealed.
-func (b *Boards) NotFinal(ctx context.Context, shard int, windows []ledger.Window) ([]ledger.Window, error) {
-	names := make([]string, len(windows))
-	for i := range windows {
-		names[i] = windows[i].Listing()
-	}
-	final, err := b.shards[shard].StillFinal(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(windows), func(w ledger.Window) bool { return final[w.Listing()] }), nil
 }

@@ -80,6 +80,24 @@ func TestEveryKindOfDifferenceIsToldFromTheOthers(t *testing.T) {
 	})
 }
 
+// The scores of both are whole numbers of 20 digits, as texts.
+func TestWideScoresThatDifferDoSoWhateverTheirTexts(t *testing.T) {
+	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
+	a := written(t, client, prefix, 1, codec.Wide, 15<<30, nil)
+	b := written(t, client, prefix+"2", 1, codec.Wide, 15<<30, nil)
+	b.now, b.windows = a.now, a.windows
+	points, _, err := a.config.Periods[periods.Weekly].Layout.Decode(1 << 64)
+	require.NoError(t, err)
+	a.add(t, a.member("m1", points+1), a.member("m2", points+1))
+	b.add(t, b.member("m1", points+2), b.member("m2", points+1))
+	windows, all := diff(t, a, b, nil)
+	require.Len(t, all, 3)
+	for i, w := range windows {
+		require.Equal(t, 1, w.Points)
+		require.Equal(t, "m1", all[i].Member)
+	}
+}
+
 func TestWindowsThatAreCutOtherwiseAreNamedAndNotCompared(t *testing.T) {
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
 		a, b := two(t, n, m)

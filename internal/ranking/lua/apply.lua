@@ -9,6 +9,7 @@
 --       6 windows that may be listed
 --       7 what else there is: rules, where it is noted by which rules the partition is counted from
 --         this piece on, names, where members have them, both, or ''
+--       number of windows that the piece leaves out since they are final, and their names in the listing
 --       of rules: their fingerprint, and their text
 --       for each window, in the order of KEYS:
 --         start ms, end ms, retention ms, layout (readable or wide), k, tick ms, and max points, or,
@@ -27,6 +28,7 @@
 --   {schema, what it is, or ''}
 --   {held}
 --   {sealed, window, …}           these are final, and the piece has changes for them
+--   {unsealed, window, …}         these aren't, and the piece leaves them out
 --   {bounds, window, listing}     listed with another start or end
 --   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
@@ -77,10 +79,19 @@ local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5]))
 local tag = #ledger - #'ledger' + 1 -- where a window's name in the listing begins in its key
 
 -- What only some pieces have.
-local keys, arg, rulesKey, namesKey, fingerprint, text = #KEYS, 8, nil, nil, nil, nil
+local keys, arg, rulesKey, namesKey, fingerprint, text = #KEYS, 9, nil, nil, nil, nil
+if ARGV[8] ~= '0' then
+  local unsealed = {'unsealed'}
+  for _ = 1, tonumber(ARGV[8]) do
+    local listing = call('HGET', listings, ARGV[arg])
+    if not (listing and string.find(listing, ' =%d+ ')) then unsealed[#unsealed + 1] = ARGV[arg] end
+    arg = arg + 1
+  end
+  if #unsealed > 1 then return unsealed end
+end
 if ARGV[7] ~= '' then
   if ARGV[7] ~= 'rules' then namesKey, keys = KEYS[keys], keys - 1 end
-  if ARGV[7] ~= 'names' then rulesKey, keys, fingerprint, text, arg = KEYS[keys], keys - 1, ARGV[8], ARGV[9], 10 end
+  if ARGV[7] ~= 'names' then rulesKey, keys, fingerprint, text, arg = KEYS[keys], keys - 1, ARGV[arg], ARGV[arg + 1], arg + 2 end
 end
 
 -- What only some pieces need is made for those alone: a script begins anew with every call, and to

@@ -138,7 +138,7 @@ end
 local function move(from, to, member, score)
   local begins = call('EXISTS', to) == 0
   local expires = begins and expiry(from)
-  call('ZADD', to, tonumber(score), member)
+  call('ZADD', to, score, member)
   if expires then expire(to, expires) end
   if from ~= to then call('ZREM', from, member) end
 end

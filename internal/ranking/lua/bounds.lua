@@ -4,7 +4,7 @@
 -- bits is how many of a double are ticks where the layout is wide, and 0 where it is readable.
 -- Returns the least score, and the first one above all of them.
 local function bounds(bits, score)
-  score = tonumber(score)
+  score = score + 0 -- not tonumber: see layouts.lua
   if bits == 0 then
     local low = score - score % 1 -- rounds down, also below zero
     return low, low + 1

@@ -78,6 +78,12 @@ func TestTheScriptsBoundsAreThoseOfTheCodec(t *testing.T) {
 	for _, n := range []int64{0, 1<<10 - 1, 1 << 10, 1023<<11 - 1} {
 		checkBounds(t, client, l, codec.Tuple{n}, 0, 1<<l.K-1)
 	}
+	// Whatever the text: 1e+22 has no point.
+	for _, score := range []float64{1 << 64, 1e22, 1e300, 1e-300} {
+		tuple, ticks, err := l.Decode(score)
+		require.NoError(t, err)
+		checkBounds(t, client, l, tuple, ticks)
+	}
 	_, high, err := l.Bounds(codec.Tuple{1023<<11 - 1})
 	require.NoError(t, err)
 	require.True(t, math.IsInf(high, 1))

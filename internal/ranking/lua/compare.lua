@@ -9,11 +9,12 @@
 -- A scan gives every member that is in a from its begin to its end, some of them twice;
 -- its order is none.
 
-local call, tonumber, unpack = redis.call, tonumber, unpack
+local call, unpack = redis.call, unpack
 local differing, out = ARGV[1] == 'differing', {}
 
 local function pair(member, a, b)
-  if differing and (a and tonumber(a)) == (b and tonumber(b)) then return end
+  -- + 0, not tonumber: see layouts.lua
+  if differing and (a and a + 0) == (b and b + 0) then return end
   local n = #out
   out[n + 1], out[n + 2], out[n + 3] = member, a or '', b or ''
 end

@@ -12,9 +12,13 @@
 --
 -- Numbers are whole and below 2^53, so exact; x % 1 is what lies above the next
 -- lower whole number, also below zero, and far cheaper than math.floor.
+--
+-- A score is read by adding 0 to its text: tonumber of gopher-lua, which miniredis runs, reads a
+-- text without a point by ParseInt, so it takes neither a whole number beyond 64 bits, as wide
+-- scores may be, nor 1e+22. Its math.huge is the largest double, so 1 / 0 is what is infinite.
 
-local tonumber, frexp, ldexp = tonumber, math.frexp, math.ldexp
-local P52, P53 = 2 ^ 52, 2 ^ 53
+local frexp, ldexp = math.frexp, math.ldexp
+local P52, P53, INFINITE = 2 ^ 52, 2 ^ 53, 1 / 0
 
 -- readable: points + ticks / 2^k.
 local function readable(w, old, points, times, from, to, ids, refuse)
@@ -27,8 +31,8 @@ local function readable(w, old, points, times, from, to, ids, refuse)
     ticks = ticks - ticks % 1
     local score = old[n]
     if score then
-      score = tonumber(score)
-      if not score or score * scale % 1 ~= 0 then return nil, id end
+      score = score + 0
+      if score * scale % 1 ~= 0 then return nil, id end
       local part = score % 1
       local had, whole = part * scale, score - part
       if whole > max or whole < -max then return nil, id end
@@ -55,8 +59,8 @@ local function wide(w, old, points, times, from, to, ids, refuse)
     ticks = ticks - ticks % 1
     local score, biased = old[n], max
     if score then
-      score = tonumber(score)
-      if not score or score < 2 ^ -1022 or score == math.huge then return nil, id end
+      score = score + 0
+      if score < 2 ^ -1022 or score == INFINITE then return nil, id end
       local fraction, exponent = frexp(score)
       local low = fraction * P53 - P52 -- of 52 bits: of the points, then k of ticks
       local had = low % scale

@@ -64,11 +64,11 @@ end
 
 -- How many members are above a place: of equal scores the greater id, by bytes, is first.
 local function above(score, id)
-  local low, high, own = 0, members, tonumber(score)
+  local low, high, own = 0, members, score + 0 -- not tonumber: see layouts.lua
   while low < high do
     local middle = math.floor((low + high) / 2)
     local row = call('ZREVRANGE', KEYS[6], middle, middle, 'WITHSCORES')
-    local other = tonumber(row[2])
+    local other = row[2] + 0
     if other > own or other == own and greater(row[1], id) then low = middle + 1 else high = middle end
   end
   return low
@@ -104,7 +104,7 @@ local function placed()
   local place = above(ARGV[5], ARGV[6])
   if from == 'next' and ARGV[6] ~= '' then
     local row = call('ZREVRANGE', KEYS[6], place, place, 'WITHSCORES')
-    if row[1] == ARGV[6] and tonumber(row[2]) == tonumber(ARGV[5]) then place = place + 1 end
+    if row[1] == ARGV[6] and row[2] + 0 == ARGV[5] + 0 then place = place + 1 end
   end
   return place + skip
 end

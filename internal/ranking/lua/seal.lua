@@ -25,7 +25,8 @@
 -- every shard lists a final window.
 --
 -- final has for each window that was ever sealed its revision, and of which instant it is (Unix
--- microseconds), then 'reopened' once its seal was taken back; and, by @ and each instant, the ledger of that.
+-- microseconds), then 'reopened', until when and why, once its seal was taken back (unseal.lua), or
+-- 'after' and why that of the revision before was; and, by @ and each instant, the ledger of that.
 -- The first write is the ledger, the second the revision, the last the listing: a script that dies
 -- between them has sealed nothing, and the next call gives the same revision again.
 
@@ -69,16 +70,19 @@ for i = 1, (#KEYS - 6) / 2 do
   elseif found ~= '' and not whole(setsOf(found), is) or found == '' and is then
     all[i + 1] = 'lost'
   else
-    local was, reopened = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) %d+(.*)$')
+    local was, word, why = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) %d+ ?(%a*) ?(.*)$')
     revision = tonumber(was or 1)
-    if reopened and reopened ~= '' then revision = revision + 1 end
+    if word == 'reopened' then
+      revision, why = revision + 1, string.gsub(why, '^%d+ ?', '')
+    end
     revision = math.max(revision, least)
     if not noted then
       local counted = cjson.encode(call('HGETALL', KEYS[1]))
       call('HSET', KEYS[6], '@' .. instant, counted)
       noted = true
     end
-    call('HSET', KEYS[6], name, string.format('%d %s', revision, instant))
+    if why and why ~= '' then why = ' after ' .. why end
+    call('HSET', KEYS[6], name, string.format('%d %s%s', revision, instant, why or ''))
     rule = string.gsub(string.gsub(rule, '=%d+ ', ''), '%+%a+ $', '')
     local sealed = string.format('%s %s %s=%d %s', first, last, rule, revision, expires)
     call('HSET', KEYS[4], name, withSets(sealed, is or 'none'))

@@ -2,7 +2,8 @@
 -- snapshot. What that is for, and why its pages are exact, is in internal/archive/snapshot.
 --
 -- KEYS  1 token of the snapshot   2 ledger   3 schema   4 a rebuild's lock   5 origin   6 rules
---       7 banned   8 windows   9 the window's sorted set   10 its hidden set; of a page alone
+--       7 banned   8 windows
+--       of a page: 9 the window's sorted set   10 its hidden set   11 final
 -- ARGV  1 what the token holds while the snapshot is ours   2 ms that it lives on   3 schema
 --       4 begin, look, or which of the window's sets to read: shown, hidden
 --       of a page: 5 the window's name in the listing   6 where the scan goes on, 0 to begin it
@@ -11,7 +12,8 @@
 -- Returns one of
 --   {read, now ms, ledger fields, origin fields, for each field of the ledger by which rules it is
 --     counted ('' where that isn't noted), version of banned ('' for nobody), and of a page the
---     window's listing, where the scan goes on (0 at its end), {member, score, …}}
+--     window's listing, its record among the final ones ('' where it was never sealed), where the scan
+--     goes on (0 at its end), {member, score, …}}
 --   {lost}                the token isn't there, or is another's
 --   {other, whose it is}  to begin: another snapshot is being read
 --   {schema, what it is, or ''}
@@ -57,7 +59,8 @@ if #KEYS > 8 then
   if not listing or now >= (tonumber(string.match(listing, ' (%d+)$') or '') or math.huge) then return {'gone'} end
   if not whole(setsOf(listing), present(KEYS[9], KEYS[10])) then return {'missing'} end
   local page = call('ZSCAN', ARGV[4] == 'hidden' and KEYS[10] or KEYS[9], ARGV[6], 'COUNT', ARGV[7])
-  answer[7], answer[8], answer[9] = listing, page[1], page[2]
+  answer[7], answer[8] = listing, call('HGET', KEYS[11], ARGV[5]) or ''
+  answer[9], answer[10] = page[1], page[2]
 end
 
 if begins then

@@ -37,7 +37,8 @@
 -- depends on the number of windows, not of members. It ends the hold, too.
 --
 -- A final window that is replaced was lost, and what takes its place isn't what was final: it is open,
--- and noted as reopened before it is, so that the next seal is another revision (seal.lua).
+-- and noted as reopened before it is, so that the next seal is another revision (seal.lua). One that comes
+-- out of a snapshot as it was sealed is listed as final, and its record is there (restored.lua).
 
 local call, unpack = redis.call, unpack
 
@@ -93,7 +94,7 @@ for from = 0, all - 1, SLICE do
     for n = 1, odd and #names or 0 do
       local is = present(shadows[n], hidden[n])
       if not whole(setsOf(listings[n] or ''), is) then return {'damaged', shadows[n]} end
-      sets[at[n]] = is
+      sets[at[n]] = is or 'none'
     end
   end
 end
@@ -124,9 +125,9 @@ local now -- Unix ms
 local function reopen(names)
   local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
   for n = 1, #names do -- by its record or by its listing: the other may be lost
-    local revision, instant, rest = string.match(records[n] or '0 0 -', '^(%d+) (%d+)(.*)$')
+    local revision, instant, word = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?(%a*)')
     local listed = string.match(listings[n] or '', ' =(%d+) ')
-    if rest == '' or listed then
+    if word ~= 'reopened' or listed then
       now = now or call('TIME')[1] .. '000'
       local is = math.max(tonumber(revision or 0), tonumber(listed or 0))
       call('HSET', KEYS[12], names[n], string.format('%d %s reopened %s rebuilt', is, instant or '0', now))
@@ -136,13 +137,14 @@ end
 local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- boards that are wanted again
 for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
-  local old, names, listed, dropped = {}, {}, {}, {}
+  local old, names, listed, dropped, open = {}, {}, {}, {}, {}
   for i = from, to do
     local live, listing = KEYS[13 + 4 * i], ARGV[windows + i]
     old[#old + 1] = live
     old[#old + 1] = KEYS[14 + 4 * i]
     local name = string.sub(live, tag + 1)
     names[#names + 1] = name
+    if not string.match(listing, ' =%d+ ') then open[#open + 1] = name end
     if listing ~= '' then
       listed[#listed + 1] = name
       listed[#listed + 1] = withSets(listing, sets[i] or 'shown')
@@ -150,11 +152,11 @@ for from = 0, all - 1, SLICE do
       dropped[#dropped + 1] = name
     end
   end
-  reopen(names)
+  if #open > 0 then reopen(open) end
   call('UNLINK', unpack(old))
   for i = from, to do
     local listing, has = ARGV[windows + i], sets[i] or 'shown'
-    for j = 15 + 4 * i, listing == '' and 0 or 16 + 4 * i do
+    for j = 15 + 4 * i, (listing == '' or has == 'none') and 0 or 16 + 4 * i do
       if has == 'both' or (has == 'shown') == (j == 15 + 4 * i) then
         call('PEXPIREAT', KEYS[j], expiry(listing))
         call('RENAME', KEYS[j], KEYS[j - 2])

@@ -21,23 +21,24 @@
 -- changed and checked field by field, and packed again.
 --
 -- Numbers are whole and below 2^53, so exact: a % b of such is, and so is (a - a % b) / b.
+-- A score is read as layouts.lua reads it.
 
-local tonumber, frexp, ldexp = tonumber, math.frexp, math.ldexp
-local P52, P53 = 2 ^ 52, 2 ^ 53
+local frexp, ldexp = math.frexp, math.ldexp
+local P52, P53, INFINITE = 2 ^ 52, 2 ^ 53, 1 / 0
 
 -- What a score is made of: packed, biased so that it is never below 0, and ticks. Or nil.
 local function takenApart(w, bias, score)
-  score = tonumber(score)
+  score = score + 0
   local scale = 2 ^ w.k
   if w.wide then
-    if not score or score < 2 ^ -1022 or score == math.huge then return nil end
+    if score < 2 ^ -1022 or score == INFINITE then return nil end
     local fraction, exponent = frexp(score)
     local high = 2 ^ (52 - w.k)
     local low = fraction * P53 - P52 -- of 52 bits: of packed, then k of ticks
     local ticks = low % scale
     return (exponent + 1021) * high + (low - ticks) / scale, ticks
   end
-  if not score or score * scale % 1 ~= 0 then return nil end
+  if score * scale % 1 ~= 0 then return nil end
   local part = score % 1
   return score - part + bias, part * scale
 end

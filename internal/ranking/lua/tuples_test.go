@@ -212,6 +212,30 @@ func TestTheScriptWritesTheGoldenScoresAndRefusesTheStrangers(t *testing.T) {
 	}
 }
 
+// The text of a score may have no point and more digits than 64 bits hold, or an exponent alone.
+func TestTheScriptMergesIntoAScoreWhateverItsText(t *testing.T) {
+	client := server(t)
+	fields, err := codec.NewFields(codec.Field{Name: "n", Max: 1023<<11 - 1})
+	require.NoError(t, err)
+	l, err := codec.NewTupleLayout(codec.Wide, (1<<32-1)*time.Second, fields)
+	require.NoError(t, err)
+	for _, score := range []float64{1 << 64, 1e22, 1e300, 1e-300} {
+		for _, how := range rules.Scores() {
+			b := newBoard(client, newRule(t, how, fields), l)
+			tuple, ticks, err := l.Decode(score)
+			require.NoError(t, err)
+			require.NoError(t, client.ZAdd(background, b.key, redis.Z{Score: score, Member: "u"}).Err())
+			change := change{"u", event(&b.rule, codec.Tuple{1}, b.at(0))}
+			require.Equal(t, []any{"put"}, b.put(t, change), "%v", score)
+			want, ok := b.rule.Put(&rules.Standing{Tuple: tuple, Ticks: ticks}, change.value.Packed, 0)
+			require.True(t, ok)
+			encoded, err := l.Encode(want.Tuple, want.Ticks)
+			require.NoError(t, err)
+			require.Equal(t, []float64{encoded}, b.scores(t, "u"), "%s of %v", how, score)
+		}
+	}
+}
+
 // near draws from [lo, hi], often close to its ends or to zero.
 func near(lo, hi int64) *rapid.Generator[int64] {
 	return rapid.OneOf(

@@ -4,7 +4,6 @@ package reshard
 // takes what claims least.
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,16 +16,6 @@ import (
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
 )
-
-// overlaps are the shards of n that have members of a shard of others.
-func overlaps(n ledger.Shards, shard int, of ledger.Shards) (all []int) {
-	for i := range int(n) {
-		if i*int(of) < (shard+1)*int(n) && (i+1)*int(of) > shard*int(n) {
-			all = append(all, i)
-		}
-	}
-	return all
-}
 
 // finish writes what stands beside the scores, the schema last, compares that, and looks whether
 // the old shards are as they were: what is switched to then is what they are.
@@ -128,9 +117,9 @@ func (c *copier) beside(shard int) ledger.State {
 	for i := range c.states {
 		maps.Copy(st.Rules, c.states[i].Rules)
 	}
-	for _, i := range overlaps(c.View.Shards, shard, c.To) {
+	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
 		for field, origin := range c.states[i].Origins {
-			st.Origins[field] = later(st.Origins[field], origin)
+			st.Origins[field] = ranking.LaterOrigin(st.Origins[field], origin)
 		}
 		for field, refill := range c.states[i].Refills {
 			st.Refills[field] = max(st.Refills[field], refill)
@@ -139,30 +128,12 @@ func (c *copier) beside(shard int) ledger.State {
 	return st
 }
 
-// later is the later offset and the later time of two origins: of what two shards have, whole is
-// what both have.
-func later(a, b string) string {
-	as, bs := strings.Fields(a), strings.Fields(b)
-	if len(as) != 2 || len(bs) != 2 {
-		return cmp.Or(b, a) // one alone; what can't be read stays so
-	}
-	return laterOf(as[0], bs[0]) + " " + laterOf(as[1], bs[1])
-}
-
-// laterOf is the greater of two whole numbers, as text.
-func laterOf(a, b string) string {
-	if len(a) > len(b) || len(a) == len(b) && a > b {
-		return a
-	}
-	return b
-}
-
 // droppedOf is what nothing opens any more in a shard of the copy: what any of its shards says.
 func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, i := range overlaps(c.View.Shards, shard, c.To) {
+	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
 		for name, until := range dropped[i] {
-			all[name] = laterTime(all[name], until)
+			all[name] = ranking.LaterTime(all[name], until)
 		}
 	}
 	return all
@@ -178,34 +149,10 @@ func (c *copier) finalOfCopy(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 		for name, text := range final {
-			all[name] = laterSeal(all[name], text)
+			all[name] = ranking.LaterSeal(all[name], text)
 		}
 	}
 	return all, nil
-}
-
-// laterSeal is the one of the higher revision, and of one revision of the later instant.
-func laterSeal(a, b string) string {
-	as, bs := append(strings.Fields(a), "", ""), append(strings.Fields(b), "", "")
-	for i := range 2 {
-		if as[i] != bs[i] {
-			if laterOf(as[i], bs[i]) == as[i] {
-				return a
-			}
-			return b
-		}
-	}
-	return max(a, b) // reopened
-}
-
-// laterTime is the later of two times in Unix ms, which may be before 1970.
-func laterTime(a, b string) string {
-	x, err1 := strconv.ParseInt(a, 10, 64)
-	y, err2 := strconv.ParseInt(b, 10, 64)
-	if err2 != nil || err1 == nil && x > y {
-		return cmp.Or(a, b)
-	}
-	return b
 }
 
 // valuesAtOnce is how many values of hashes are written a call.

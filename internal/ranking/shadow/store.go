@@ -5,6 +5,8 @@ package shadow
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,8 @@ type Store struct {
 
 	// touched notes every piece that was sent; nil unless the shadow is being compared.
 	touched atomic.Pointer[touched]
+	// loads is what its mark holds, as far as is known; nil unless a snapshot is loaded into it.
+	loads atomic.Pointer[string]
 }
 
 // Apply is as the live store's.
@@ -33,7 +37,16 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 
 // Begin is as the live store's.
 func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
-	begun, err := s.Store.Begin(ctx, all)
+	var begun ledger.StartResult
+	var err error
+	if mark := s.loads.Load(); mark != nil && *mark != "" {
+		begun, err = s.BeginLoaded(ctx, all, *mark)
+	} else {
+		begun, err = s.Store.Begin(ctx, all)
+	}
+	if errors.Is(err, ranking.ErrUnloaded) {
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
 	return begun, Full(err)
 }
 

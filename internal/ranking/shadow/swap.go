@@ -233,5 +233,5 @@ func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
 		shown, hidden := k.Both(name)
 		all = append(all, shown, hidden)
 	}
-	return r.live.Unlink(ctx, append(all, k.Names(), k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
+	return r.live.Unlink(ctx, append(all, k.Loaded(), k.Dropped(), k.Names(), k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
 }

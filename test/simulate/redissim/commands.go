@@ -125,7 +125,7 @@ func config(t *tx, a []string) any {
 }
 
 func info(t *tx, _ []string) any {
-	return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n" +
+	return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + t.process.id() + "\r\n" +
 		"# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:" + t.Policy + "\r\n"
 }
 

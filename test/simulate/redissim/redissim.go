@@ -52,6 +52,9 @@ type Server struct {
 	names   map[string]string // of scripts that were ever sent, by SHA-1
 	conns   map[*session]net.Conn
 	dialled map[string]int // connections so far, by who
+	process process
+	scanned int // members of a page of a scan; 0: as wished for
+	scans   int
 	serving sync.WaitGroup
 }
 

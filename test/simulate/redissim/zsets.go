@@ -183,21 +183,6 @@ func zrange(t *tx, a []string, reverse bool) any {
 	return all
 }
 
-// zscan gives all in one page, as Redis does with a small set.
-func zscan(t *tx, a []string) any {
-	v, failed := t.read(a[0], zsetKind)
-	if failed != nil {
-		return failed
-	}
-	all := []any{}
-	if v != nil && a[1] == "0" {
-		for _, r := range v.zset.rows() {
-			all = append(all, r.member, formatScore(r.score))
-		}
-	}
-	return []any{"0", all}
-}
-
 // fromEnd is an index of which -1 is the last.
 func fromEnd(i, n int) int {
 	if i < 0 {

@@ -213,7 +213,7 @@ func TestADifferenceIsEncodedOnceWhoeverTakesIt(t *testing.T) {
 		b := &board{rows: map[string]int{"a": 1}}
 		one, two := b.watch(t, h, 100*time.Millisecond), b.watch(t, h, 100*time.Millisecond)
 		same := func(name string) {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second + time.Millisecond) // between two reads
 			a, _ := one.Take()
 			b, _ := two.Take()
 			require.Equal(t, name, a.Name)
@@ -329,11 +329,17 @@ func TestThereAreNoMoreSourcesThanMayBe(t *testing.T) {
 func TestNewsComesWithTheReadThatHasIt(t *testing.T) {
 	hub(t, 10, func(t *testing.T, h *Hub) {
 		b := &board{rows: map[string]int{"a": 1}}
-		c := b.watch(t, h, 100*time.Millisecond)
-		_, news := c.Take()
+		w, err := h.Watch(b, "client", 100*time.Millisecond, func(ctx context.Context) (State, error) {
+			time.Sleep(time.Millisecond) // so that the first hasn't ended before it is waited for
+			return b.read(ctx)
+		})
+		require.NoError(t, err)
+		c := &client{Watch: w, t: t}
+		e, news := c.Take()
+		require.Nil(t, e)
 		<-news
 		require.Equal(t, Snapshot, c.take())
-		e, news := c.Take()
+		e, news = c.Take()
 		require.Nil(t, e)
 		began := time.Now()
 		time.AfterFunc(3*time.Second, func() { b.change(func() { b.rows = map[string]int{"a": 2} }) })

@@ -1,0 +1,271 @@
+package archive
+
+// run: one pass by hand, by the same lease and with the same fence as the replicas'.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/archive"
+	"github.com/standings/standings/internal/archive/lease"
+	"github.com/standings/standings/internal/archive/store"
+)
+
+// runLease is how long it goes on being the leader where it dies: as long as a replica.
+const runLease = 15 * time.Second
+
+type runFlags struct {
+	live    bool
+	replace bool
+	wait    time.Duration
+	asJSON  bool
+}
+
+func runCommand(p *cli.Program) *cobra.Command {
+	f := runFlags{wait: 20 * time.Second}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Take windows into the archive now, once",
+		Long: `Takes every final window into the archive that isn't in it, and with --live a backup of every
+window that takes events still, whatever archive.interval is. It goes on with what a replica or
+another run had begun.
+
+One process at a time writes the archive. A replica that runs with archive.url leads for as long
+as it runs, and does all of this by itself: then nothing is done here, and the error says who
+leads. A replica that died leads for 15 seconds more, which --wait outlasts.
+
+The exit code is 0 if all that is final is in the archive, and with --live every backup is of
+now; 1 if something isn't, or another process leads; and 2 if the command line or the
+configuration is wrong.`,
+		Example: `  consumer archive run
+  consumer archive run --live --json`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case f.replace && !f.live:
+				return cli.Usagef("--replace is about backups: it needs --live")
+			case f.wait < 0:
+				return cli.Usagef("--wait has to be 0s or more")
+			}
+			return f.run(c.Context(), p)
+		},
+	}
+	c.Flags().BoolVar(&f.live, "live", false, "take backups of windows that take events still, too")
+	c.Flags().BoolVar(&f.replace, "replace", false, "replace a backup also where Redis has less than it")
+	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait while another process leads")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	return c
+}
+
+// runReport is the JSON of run; docs/json.md has its fields.
+type runReport struct {
+	Final    finalReport   `json:"final"`
+	Backups  *backupReport `json:"backups"` // null without --live
+	Seconds  float64       `json:"seconds"`
+	Problems []string      `json:"problems"`
+}
+
+type finalReport struct {
+	Taken    int64 `json:"taken"` // windows
+	Rows     int64 `json:"rows"`
+	Waiting  int   `json:"waiting"`   // that are final and not in the archive
+	NotFinal int   `json:"not_final"` // that take no events any more and aren't final yet
+}
+
+type backupReport struct {
+	Taken     int64 `json:"taken"`
+	Rows      int64 `json:"rows"`
+	Unchanged int64 `json:"unchanged"`
+	Kept      int64 `json:"kept"`    // as Redis has lost what the backup before has
+	Waiting   int   `json:"waiting"` // that aren't of now
+}
+
+func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
+	l, err := p.Configuration()
+	if err != nil {
+		return err
+	}
+	s, err := clients.OpenArchive(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return cli.Usagef("archive.url isn't set: it says where final windows are kept")
+	}
+	defer func() { _ = s.Close() }() // nothing is in flight any more
+	r, err := clients.OpenReader(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	fields, err := clients.ArchivedFields(l.Config)
+	if err != nil {
+		return err
+	}
+	one := &handRun{runFlags: f, store: s, found: runReport{Problems: []string{}}}
+	one.show(p)
+	one.config = archive.Config{
+		Boards: r.Boards, Store: s, Lateness: clients.Lateness(l.Config), Zone: clients.Zones(l.Config), Fields: fields,
+		Log: logging.Notes(one.note),
+	}
+	began := time.Now()
+	err = one.lead(ctx)
+	if one.bar != nil {
+		one.bar.Stop()
+	}
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, r.Config)
+	}
+	one.found.Seconds = time.Since(began).Seconds()
+	if f.asJSON {
+		err = cli.WriteJSON(p.Stdout, &one.found)
+	} else {
+		err = terminal.Write(p.Stdout, one.found.text())
+	}
+	if err == nil && !one.found.all() {
+		err = errors.New("not all is in the archive")
+	}
+	return err
+}
+
+// handRun is a pass by hand.
+type handRun struct {
+	*runFlags
+	config archive.Config
+	store  *store.Store
+	bar    *terminal.Progress
+	rows   atomic.Int64
+	note   func(string)
+	found  runReport
+}
+
+// show shows how far it is, on a terminal.
+func (h *handRun) show(p *cli.Program) {
+	if _, ok := terminal.Width(p.Stderr); ok {
+		h.bar = terminal.ShowProgress(p.Stderr, "archiving", "rows", 0, h.rows.Load)
+	}
+	h.note = func(line string) {
+		if h.bar != nil {
+			h.bar.Note(line)
+			return
+		}
+		_, _ = fmt.Fprintln(p.Stderr, terminal.OneLine(line)) // there is nobody else to say it to
+	}
+}
+
+// lead passes once this process leads. Who leads instead is the error.
+func (h *handRun) lead(ctx context.Context) error {
+	leading, end := context.WithCancel(ctx)
+	defer end()
+	var other atomic.Pointer[string]
+	waits := time.AfterFunc(max(h.wait, time.Second), end)
+	defer waits.Stop()
+	owner := lease.NewOwner()
+	var result error
+	led := false
+	l := lease.Lease{
+		Redis: h.config.Boards.Shards()[0], Owner: owner, Length: runLease, Log: zap.NewNop(),
+		Floor: h.store.Floor,
+		Other: func(who string) { other.Store(&who) },
+	}
+	err := l.Run(leading, func(ctx context.Context, token int64) error {
+		waits.Stop()
+		led = true
+		defer end() // once is enough
+		result = h.pass(ctx, store.Fence{Token: token, Owner: owner})
+		return result
+	})
+	switch {
+	case err != nil:
+		return err
+	case led && result != nil && ctx.Err() == nil && errors.Is(result, context.Canceled):
+		return errors.New("this process doesn't lead any more: what was begun is gone on with by whoever does")
+	case led:
+		return result
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case other.Load() != nil:
+		return fmt.Errorf("another process writes the archive, %s: it takes all windows by itself", terminal.OneLine(*other.Load()))
+	}
+	return fmt.Errorf("the lease of who writes the archive couldn't be had within %s", units.FormatDuration(h.wait))
+}
+
+// pass takes everything once. What goes wrong with windows is among the problems.
+func (h *handRun) pass(ctx context.Context, f store.Fence) error {
+	if err := h.store.Migrate(ctx); err != nil {
+		return err
+	}
+	if err := h.store.Take(ctx, f); err != nil {
+		return err
+	}
+	config := h.config
+	config.Progress = func(p archive.Progress) { h.rows.Store(p.Written) }
+	taker := archive.New(config)
+	err := taker.Pass(ctx, f)
+	if h.ended(ctx, err) {
+		return err
+	}
+	p := taker.Reached()
+	h.found.Final = finalReport{Taken: p.Taken, Rows: p.Written, Waiting: p.Waiting, NotFinal: p.NotFinal}
+	if !h.live {
+		return nil
+	}
+	backups := archive.NewBackups(archive.BackupConfig{Config: h.config, Replace: h.replace, Reached: func(b archive.BackupProgress) { h.rows.Store(p.Written + b.Written) }})
+	_, err = backups.Pass(ctx, f)
+	if h.ended(ctx, err) {
+		return err
+	}
+	b := backups.Progress()
+	h.found.Backups = &backupReport{Taken: b.Taken, Rows: b.Written, Unchanged: b.Unchanged, Kept: b.Kept, Waiting: b.Due}
+	return nil
+}
+
+// ended reports whether an error ends the run; others are noted.
+func (h *handRun) ended(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+		return err != nil
+	}
+	for line := range cli.Lines(err) {
+		h.found.Problems = append(h.found.Problems, line)
+		h.note(line)
+	}
+	return false
+}
+
+// all reports whether everything is in the archive that is to be.
+func (r *runReport) all() bool {
+	return len(r.Problems) == 0 && r.Final.Waiting == 0 && (r.Backups == nil || r.Backups.Waiting == 0)
+}
+
+func (r *runReport) text() string {
+	var text strings.Builder
+	count := func(n int64, what string) string { return units.Plural(n, what) }
+	fmt.Fprintf(&text, "%s taken, %s", count(r.Final.Taken, "final window"), count(r.Final.Rows, "row"))
+	if n := int64(r.Final.Waiting); n > 0 {
+		fmt.Fprintf(&text, "; %s not in the archive", count(n, "window"))
+	}
+	if n := int64(r.Final.NotFinal); n > 0 {
+		fmt.Fprintf(&text, "; %s not final yet", count(n, "window"))
+	}
+	text.WriteString("\n")
+	if b := r.Backups; b != nil {
+		fmt.Fprintf(&text, "%s taken, %s; %s unchanged", count(b.Taken, "backup"), count(b.Rows, "row"), units.Thousands(b.Unchanged))
+		if n := int64(b.Waiting); n > 0 {
+			fmt.Fprintf(&text, "; %s without a backup of now", count(n, "window"))
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}

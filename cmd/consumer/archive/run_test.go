@@ -1,0 +1,156 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/cmd/consumer/reopen"
+	"github.com/standings/standings/internal/archive/lease"
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/test/testenv"
+)
+
+func TestTheReportOfARunIsDocumented(t *testing.T) { clitest.Documented(t, "archive run", runReport{}) }
+
+// past is a window of ten days ago, final on three shards, and one of this week, and archives that are empty.
+func past(t *testing.T, url string) (w *clitest.Standings, closed, live periods.Window) {
+	t.Helper()
+	w = clitest.StandingsIn(t, 3, 0)
+	w.Environ = append(w.Environ, "STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL="+url)
+	var err error
+	closed, err = w.Reader.Calendar.At(periods.Weekly, time.Now().AddDate(0, 0, -10).UnixMilli())
+	require.NoError(t, err)
+	live, err = w.Reader.Calendar.At(periods.Weekly, time.Now().UnixMilli())
+	require.NoError(t, err)
+	for i := range 30 {
+		at := func(window periods.Window) string {
+			return time.UnixMilli(window.Start + int64(i)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		}
+		w.AddTo(t, closed.Name, "global", clitest.Member(fmt.Sprint("m", i), int64(i), at(closed)))
+		w.AddTo(t, live.Name, "global", clitest.Member(fmt.Sprint("m", i), int64(i), at(live)))
+	}
+	seal(t, w)
+	return w, closed, live
+}
+
+func seal(t *testing.T, w *clitest.Standings) {
+	t.Helper()
+	all := boards.Together(w.Shards)
+	due, err := all.Due(t.Context(), time.Now(), time.Now(), func(ledger.Window) (time.Duration, bool) { return time.Hour, true }, 0)
+	require.NoError(t, err)
+	sealed, err := all.Seal(t.Context(), map[ledger.Partition]int64{{Topic: "points"}: 1}, due)
+	require.NoError(t, err)
+	require.NotEmpty(t, sealed.Final)
+}
+
+func run(t *testing.T, w *clitest.Standings, args ...string) (code int, r runReport, stderr string) {
+	t.Helper()
+	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, append([]string{"archive", "run", "--json"}, args...)...)
+	if stdout != "" {
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r), stdout)
+	}
+	return code, r, stderr
+}
+
+// From the command that says why to the database.
+func TestARunTakesWhatIsFinalWithWhyItWasReopened(t *testing.T) {
+	for name, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "archive.db"), "postgres": ""} {
+		t.Run(name, func(t *testing.T) {
+			if url == "" {
+				url = testenv.Postgres(t)
+			}
+			w, closed, _ := past(t, url)
+			code, r, stderr := run(t, w)
+			require.Equal(t, 0, code, stderr)
+			require.Nil(t, r.Backups)
+			require.Equal(t, finalReport{Taken: 1, Rows: 30}, r.Final)
+
+			const why = "case 12: a server's events came 3 days late"
+			code, _, stderr = clitest.Execute(t, reopen.Command, w.Environ, "reopen", "global", "weekly", closed.Name, "--for", "0s", "--reason", why)
+			require.Equal(t, 0, code, stderr)
+			code, r, stderr = run(t, w)
+			require.Equal(t, 0, code, stderr)
+			require.Equal(t, finalReport{NotFinal: 1}, r.Final)
+			seal(t, w)
+			code, _, stderr = run(t, w)
+			require.Equal(t, 0, code, stderr)
+
+			s, err := store.Open(t.Context(), url)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, s.Close()) }()
+			for revision, want := range map[int64]string{1: "", 2: why} {
+				copied, err := s.Revision(t.Context(), "global", "weekly", closed.Name, revision)
+				require.NoError(t, err)
+				require.Equal(t, want, copied.ReopenedWhy)
+				require.EqualValues(t, 99_999_999, copied.MaxPoints)
+			}
+			_, stdout, _ := clitest.Execute(t, Command, w.Environ, "archive", "list", "--json")
+			require.Contains(t, stdout, why)
+		})
+	}
+}
+
+func TestARunTakesBackupsWhereTheyAreWanted(t *testing.T) {
+	w, _, live := past(t, "sqlite:"+filepath.Join(t.TempDir(), "archive.db"))
+	code, r, stderr := run(t, w, "--live")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, finalReport{Taken: 1, Rows: 30}, r.Final)
+	require.Equal(t, &backupReport{Taken: 1, Rows: 30}, r.Backups)
+	code, r, _ = run(t, w, "--live")
+	require.Equal(t, 0, code)
+	require.Equal(t, &backupReport{Unchanged: 1}, r.Backups)
+	_, stdout, _ := clitest.Execute(t, Command, w.Environ, "archive", "list")
+	require.Regexp(t, `weekly  `+live.Name+`  backup .* 30\n`, stdout)
+	code, stdout, _ = clitest.Execute(t, Command, w.Environ, "archive", "run", "--live")
+	require.Equal(t, 0, code)
+	require.Equal(t, "0 final windows taken, 0 rows\n0 backups taken, 0 rows; 1 unchanged\n", stdout)
+
+	// Redis went back: the backup stays, unless it is said that it isn't to.
+	for _, s := range w.Shards {
+		require.NoError(t, w.Reader.Client.HSet(t.Context(), s.Keys().Ledger(), "points/0", "0").Err())
+	}
+	code, r, stderr = run(t, w, "--live")
+	require.Equal(t, 1, code)
+	require.Equal(t, &backupReport{Waiting: 1}, r.Backups)
+	require.Contains(t, stderr, "Redis has counted less than the backup of a window")
+	require.Contains(t, stderr, "not all is in the archive")
+	code, r, _ = run(t, w, "--live", "--replace")
+	require.Equal(t, 0, code)
+	require.Zero(t, r.Backups.Waiting)
+}
+
+func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
+	w, _, _ := past(t, "sqlite:"+filepath.Join(t.TempDir(), "archive.db"))
+	_, err := w.Store.Lead(t.Context(), "a replica", 0, time.Minute)
+	require.NoError(t, err)
+	code, _, stderr := run(t, w, "--wait", "0s")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "another process writes the archive, a replica")
+
+	// One that died is waited for.
+	_, err = w.Store.Lead(context.WithoutCancel(t.Context()), "a replica", 0, 2*time.Second)
+	require.NoError(t, err)
+	code, r, stderr := run(t, w)
+	require.Equal(t, 0, code, stderr)
+	require.EqualValues(t, 1, r.Final.Taken)
+	_, err = w.Store.Lead(t.Context(), lease.NewOwner(), 0, time.Minute)
+	require.NoError(t, err, "it has let go of the lease")
+}
+
+func TestARunThatIsAskedForWrongly(t *testing.T) {
+	w := clitest.StandingsIn(t, 1, 0)
+	for _, args := range [][]string{{}, {"--replace"}, {"--live", "--wait", "-1s"}} {
+		code, _, stderr := run(t, w, args...)
+		require.Equal(t, 2, code, stderr)
+	}
+}

@@ -1,0 +1,12 @@
+package clients
+
+import (
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/archive/topic"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// FinalTopicRights are the rights that run needs to publish final windows.
+func FinalTopicRights(cfg *config.Config) []kafkaconn.Right {
+	return topic.Needs(cfg.Kafka.FinalTopic, topic.TransactionalID(cfg.Kafka.Group, cfg.Redis.Prefix))
+}

@@ -1,0 +1,166 @@
+package rebuild
+
+// What a rebuild and a restore need of Kafka and Redis.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// lease is how long what a rebuild has in Redis outlives it.
+const lease = time.Minute
+
+// Prepared is a job whose connections are open, for the boards of a configuration.
+type Prepared struct {
+	Job    *rebuild.Job   // what it is to do is left to say
+	Config *config.Config // with the number of shards that there are
+	Close  func()
+}
+
+// Beside is what a job has beside a rebuild's.
+type Beside struct {
+	Topics []string // whose records it reads, configured or not
+	Memory int64    // bytes of fold_memory that aren't for folding
+}
+
+// Prepare connects to Redis and Kafka, and tries what a rebuild needs there.
+func Prepare(ctx context.Context, cfg *config.Config, beside Beside, shown *Show) (prepared *Prepared, err error) {
+	var opened []func()
+	closeAll := func() {
+		for _, end := range slices.Backward(opened) {
+			end()
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
+		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
+	})
+	if err != nil {
+		return nil, err
+	}
+	opened = append(opened, func() { _ = client.Close() }) // nothing is in flight any more
+	cfg = clients.Numbered(ctx, cfg, client)
+	settings, err := cfg.Kafka.Connection()
+	if err != nil {
+		return nil, err
+	}
+	transport := clients.NewTransport(cfg, settings)
+	opened = append(opened, transport.CloseIdleConnections)
+	asked, err := metadataOf(ctx, cfg, transport)
+	if err != nil {
+		return nil, err
+	}
+	all, err := clients.NewBoards(cfg, client, asked.ClusterID)
+	if err != nil {
+		return nil, err
+	}
+	if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
+		return nil, clients.ExplainRedis(ctx, err, cfg)
+	}
+	for _, store := range all.Shards() {
+		if err := shadow.TryCommands(ctx, store); err != nil {
+			return nil, clients.ExplainRedis(ctx, err, cfg)
+		}
+	}
+	others, err := topicsBeside(ctx, cfg, all)
+	if err != nil {
+		return nil, clients.ExplainRedis(ctx, err, cfg)
+	}
+	for _, topic := range beside.Topics {
+		if !slices.Contains(cfg.Kafka.Topics, topic) && !slices.Contains(others, topic) {
+			others = append(others, topic)
+		}
+	}
+	if len(others) > 0 {
+		transport = clients.NewTransport(cfg, settings, others...)
+		opened = append(opened, transport.CloseIdleConnections)
+	}
+	log := logging.Notes(shown.note)
+	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
+		return nil, err
+	}
+	clients.LimitMemory(cfg, allPartitions(asked), log)
+	folding := *cfg
+	folding.FoldMemory -= beside.Memory
+	job := &rebuild.Job{
+		Live: all.Shards(), Owner: clients.Owner(), Lease: lease,
+		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
+			return clients.NewReplay(&folding, settings, transport, into, log)
+		},
+		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Loading: shown.loading, Note: shown.note},
+	}
+	return &Prepared{Job: job, Config: cfg, Close: closeAll}, nil
+}
+
+// topicsBeside are the topics of the ledger that aren't configured any more: what they
+// counted is in the boards, and has to come into those that are rebuilt.
+func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards) ([]string, error) {
+	live, err := boards.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for field := range live.Ledger {
+		p, err := ledger.ParsePartition(field)
+		if err == nil && !slices.Contains(cfg.Kafka.Topics, p.Topic) && !slices.Contains(all, p.Topic) {
+			all = append(all, p.Topic)
+		}
+	}
+	return all, nil
+}
+
+// metadataOf learns which cluster it is, and whether the topics are there. It waits for
+// leaders of new ones.
+func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
+	var m *kafka.MetadataResponse
+	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
+		if m, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics}); err != nil {
+			return err
+		}
+		for _, t := range m.Topics {
+			if errors.Is(t.Error, kafka.LeaderNotAvailable) {
+				return fmt.Errorf("topic %s: %w", t.Name, t.Error)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+	}
+	for _, t := range m.Topics {
+		if t.Error != nil {
+			return nil, clients.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
+		}
+	}
+	return m, nil
+}
+
+func allPartitions(m *kafka.MetadataResponse) int {
+	n := 0
+	for _, t := range m.Topics {
+		n += len(t.Partitions)
+	}
+	return n
+}

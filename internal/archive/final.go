@@ -1,0 +1,71 @@
+package archive
+
+// A final window as whoever keeps it elsewhere reads it: what an archiver does, a step at a time.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+// ErrChanged says that a window isn't any more what it was when it was begun to be read. It passes.
+var ErrChanged = errChanged
+
+// Describe is what the archive would say of a final window; ErrChanged where it isn't final any more.
+func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window, error) {
+	first, err := a.page(ctx, c, nil, 0)
+	if err != nil {
+		return store.Window{}, err
+	}
+	return a.window(c, &first), nil
+}
+
+// Rows are all of a final window that is to have so many, page by page as the archiver reads them:
+// ErrChanged where it has others.
+func (a *Archiver) Rows(ctx context.Context, c *boards.Closed, members int64) iter.Seq2[store.Row, error] {
+	return a.rows(ctx, c, 0, members)
+}
+
+// Stay has windows stay that expire soon, final or not: they aren't in a place yet that they are to
+// get to, "the archive". Where no process leads for as long as staysWhen a window can expire all the same.
+func Stay(ctx context.Context, all *boards.Boards, windows []boards.Closed, place string, log *zap.Logger) error {
+	now, err := all.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
+	}
+	var soon []boards.Closed
+	for i := range windows {
+		if windows[i].Expires < now.Add(staysWhen).UnixMilli() {
+			soon = append(soon, windows[i])
+		}
+	}
+	until := now.Add(stays)
+	n, err := all.Longer(ctx, soon, until)
+	if n > 0 {
+		log.Warn("windows stay in Redis past their retention: they aren't in "+place+" yet", zap.Int("windows", len(soon)), zap.String("first", soon[0].Listing()), zap.Time("until", until))
+	}
+	if err != nil {
+		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
+	}
+	return nil
+}
+
+// Unseal takes a window's seal back, as another place has other standings of the same revision: its
+// next seal is the next revision. That it isn't final any more is as good.
+func Unseal(ctx context.Context, all *boards.Boards, c *boards.Closed, why string) error {
+	now, err := all.Now(ctx)
+	if err == nil {
+		_, err = all.Unseal(ctx, c.Window, now, why)
+	}
+	if errors.Is(err, ranking.ErrNotFinal) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+// Package finaltest has a board whose window can become final, for the tests of what is done with final
+// windows.
+package finaltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/test/testenv"
+)
+
+const (
+	// ByRule is a rule of two fields.
+	ByRule = "best(stage:999,revives:99:fewest)"
+
+	lateness  = 24 * time.Hour
+	retention = 60 * 24 * time.Hour
+)
+
+// Points is the partition that is counted, up to offset 10.
+var Points = ledger.Partition{Topic: "points"}
+
+// World is a board whose window of the week before last takes nothing any more: global by the default
+// rule, arena by one of its own.
+type World struct {
+	*boards.Boards
+
+	Redis  *redis.Client
+	Window periods.Window
+	Board  string
+	Rule   *rules.Rule // nil is the default rule
+	Layout codec.TupleLayout
+
+	t       testing.TB
+	members int
+}
+
+// New has an empty window, of the default rule if rule is empty.
+func New(t testing.TB, of ledger.Shards, rule string) *World {
+	t.Helper()
+	w := &World{t: t, Redis: testenv.RedisClient(t), Board: "global"}
+	var calendar periods.Calendar
+	var err error
+	w.Window, err = calendar.At(periods.Weekly, time.Now().AddDate(0, 0, -10).UnixMilli())
+	require.NoError(t, err)
+	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 1_000_000)
+	require.NoError(t, err)
+	c := ranking.Config{
+		Client: w.Redis, Prefix: testenv.Prefix(t), Shards: of, Cluster: "c1", Timeout: 20 * time.Second,
+		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: retention}},
+	}
+	w.Layout = layout.OfPoints()
+	if rule != "" {
+		r, err := rules.ParseRule(rule)
+		require.NoError(t, err)
+		w.Layout, err = codec.NewTupleLayout(codec.Readable, periods.Weekly.Length(), r.Fields)
+		require.NoError(t, err)
+		w.Board, w.Rule = "arena", &r
+		c.Boards = map[string]*ranking.Ruled{"arena": {Rule: &r, Layouts: map[periods.Period]codec.TupleLayout{periods.Weekly: w.Layout}}}
+	}
+	w.Boards = boards.New(c)
+	for _, s := range w.Shards() {
+		_, err := s.Begin(t.Context(), []ledger.StartPosition{{Partition: Points, At: ledger.At(10), Origin: &ledger.Origin{}}})
+		require.NoError(t, err)
+	}
+	return w
+}
+
+// Listed is the window's name in the listing.
+func (w *World) Listed() string { return w.Board + ":weekly:" + w.Window.Name }
+
+// Shard is a member's.
+func (w *World) Shard(member string) *ranking.Store { return w.Shards()[w.home(member)] }
+
+func (w *World) home(member string) int { return w.Of().Of(xxhash.Sum64String(member)) }
+
+// Fill puts so many members more into the window, m0…, some with odd names: many have the same points,
+// some are of the same tick too.
+func (w *World) Fill(members int) {
+	w.t.Helper()
+	rule := ""
+	if w.Rule != nil {
+		rule = w.Rule.Text() + " "
+	}
+	listing := fmt.Sprintf("%d %d %s%d", w.Window.Start, w.Window.End, rule, w.Window.End+retention.Milliseconds())
+	all := make([][]redis.Z, len(w.Shards()))
+	for range members {
+		member := fmt.Sprint("m", w.members)
+		if w.members++; w.members%50 == 0 {
+			member = fmt.Sprintf("<%d> \"ü\u2400\x00\\", w.members)
+		}
+		tuple := codec.Tuple{rand.Int64N(50)}
+		if w.Rule != nil {
+			tuple[1] = rand.Int64N(5)
+		}
+		score, err := w.Layout.Encode(tuple, rand.Int64N(20))
+		require.NoError(w.t, err)
+		s := w.home(member)
+		all[s] = append(all[s], redis.Z{Score: score, Member: member})
+	}
+	// By few commands: each waits for those of other tests, where one server is all there is.
+	for i, s := range w.Shards() {
+		if len(all[i]) == 0 {
+			continue
+		}
+		require.NoError(w.t, w.Redis.ZAdd(w.t.Context(), s.Keys().Listed(w.Listed()), all[i]...).Err())
+		require.NoError(w.t, w.Redis.HSetNX(w.t.Context(), s.Keys().Windows(), w.Listed(), listing).Err())
+	}
+}
+
+// Shown are the rows as Redis shows them, in one page.
+func (w *World) Shown() []store.Row {
+	w.t.Helper()
+	b, err := w.Top(w.t.Context(), w.Board, w.Window, 0, 100_000)
+	require.NoError(w.t, err)
+	require.Empty(w.t, b.Lost)
+	var all []store.Row
+	for i := range b.Standings {
+		st := &b.Standings[i]
+		r := store.Row{Rank: st.Rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+		if w.Rule == nil {
+			r.Tuple = codec.Tuple{st.Points}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Always closes every window a day after its end.
+func Always(ledger.Window) (time.Duration, bool) { return lateness, true }
+
+// Zone is every board's.
+func Zone(string) string { return "Europe/Berlin" }
+
+// Fields are a board's, if it has a rule of its own.
+func (w *World) Fields(board string) []codec.Field {
+	if board == "arena" && w.Rule != nil {
+		return w.Rule.Fields.List()
+	}
+	return nil
+}

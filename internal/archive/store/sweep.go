@@ -1,0 +1,89 @@
+package store
+
+// The removal of copies that were dropped.
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+)
+
+// removedAtOnce is how many rows a transaction of Sweep removes. Tests remove fewer.
+var removedAtOnce int64 = 10_000
+
+// sweeping is how far the removal of a copy has come. What it has removed isn't looked at again: PostgreSQL
+// keeps the index entries of rows that were deleted until it vacuums, and would go over all of them each time.
+type sweeping struct {
+	window int64
+	member string // members before it are gone
+	above  int64  // rows of ranks above it are gone
+}
+
+// Sweep removes copies that were dropped, their rows in transactions of some thousand, from the
+// last rank up; after a crash it goes on where it was. It returns how many copies it has removed.
+func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
+	var at sweeping
+	for {
+		var more, one bool
+		err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) (err error) {
+			more, one, err = at.some(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return removed, s.fail(err, "remove copies that were dropped")
+		}
+		if one {
+			removed++
+		}
+		if !more {
+			return removed, nil
+		}
+	}
+}
+
+// some removes rows of a copy, or the copy once it has none. An error ends the sweep: what was rolled back
+// would be taken for gone.
+func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
+	var id, left int64
+	err = tx.QueryRowContext(ctx, `SELECT id, rows_written FROM windows WHERE state = 'removing' ORDER BY id LIMIT 1`).Scan(&id, &left)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	if at.window != id {
+		*at = sweeping{window: id, above: math.MaxInt64}
+	}
+	if more, err := at.members(ctx, tx); err != nil || more {
+		return true, false, err
+	}
+	rest := max(left-removedAtOnce, 0)
+	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND rank > $2 AND rank <= $3`, id, rest, at.above); err != nil {
+		return false, false, err
+	}
+	at.above = rest
+	if rest > 0 {
+		return true, false, changeOne(ctx, tx, `UPDATE windows SET rows_written = $2 WHERE id = $1`, id, rest)
+	}
+	return true, true, changeOne(ctx, tx, `DELETE FROM windows WHERE id = $1`, id)
+}
+
+// members removes some of what complete has made; more is there still. They go in their own order, by a
+// range: a database that chose to look for each of them could go through all of them each time.
+func (at *sweeping) members(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	var last sql.NullString
+	err = tx.QueryRowContext(ctx, `SELECT max(member) FROM (SELECT member FROM members WHERE window_id = $1 AND member >= $2 ORDER BY member LIMIT $3) AS page`,
+		at.window, at.member, removedAtOnce).Scan(&last)
+	if err != nil || !last.Valid {
+		return false, err
+	}
+	done, err := tx.ExecContext(ctx, `DELETE FROM members WHERE window_id = $1 AND member >= $2 AND member <= $3`, at.window, at.member, last.String)
+	if err != nil {
+		return false, err
+	}
+	at.member = last.String
+	n, err := done.RowsAffected()
+	return n == removedAtOnce, err
+}

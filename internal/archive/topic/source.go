@@ -1,0 +1,99 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/standings/standings/internal/archive"
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+// source is where a final window is read from.
+type source interface {
+	// window is the one to be published; ok is false where it isn't there yet.
+	window(ctx context.Context, c *boards.Closed) (w store.Window, ok bool, err error)
+	// rows are all of its rows, by rank. An error is the last.
+	rows(ctx context.Context, c *boards.Closed, w *store.Window) iter.Seq2[store.Row, error]
+}
+
+// fromArchive reads whole copies: whatever becomes of Redis meanwhile, they stay as they are.
+type fromArchive struct{ *store.Store }
+
+func (a fromArchive) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
+	all, err := a.Windows(ctx, store.Filter{Board: c.Board, Period: c.Period, Name: c.Name, Final: true}, store.Place{}, 1000)
+	if err != nil {
+		return store.Window{}, false, err
+	}
+	i := slices.IndexFunc(all, func(w store.Window) bool { return w.Revision == c.Revision })
+	if i < 0 {
+		return store.Window{}, false, nil
+	}
+	return all[i], true, nil
+}
+
+var errStopped = errors.New("enough rows")
+
+func (a fromArchive) rows(ctx context.Context, _ *boards.Closed, w *store.Window) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		var sum store.Checksum
+		err := a.Each(ctx, w.ID, func(r *store.Row) error {
+			sum.Add(r, len(w.Fields))
+			if !yield(*r, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err == nil && sum != w.Checksum {
+			err = fmt.Errorf("%s: %w: its rows have the checksum %s, and were written with %s", w, store.ErrDiffers, sum, w.Checksum)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(store.Row{}, err)
+		}
+	}
+}
+
+// fromRedis reads what Redis has, as the archiver does.
+type fromRedis struct{ *archive.Archiver }
+
+func (f fromRedis) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
+	w, err := f.Describe(ctx, c)
+	return w, err == nil, err
+}
+
+func (f fromRedis) rows(ctx context.Context, c *boards.Closed, w *store.Window) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		for row, err := range f.Rows(ctx, c, w.Members) {
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+		// Every page was of the revision. It may be another seal's all the same: Redis went back to before
+		// the one that the first pages are of, and the window was sealed again.
+		if err := f.sealed(ctx, c); err != nil {
+			yield(store.Row{}, err)
+		}
+	}
+}
+
+// sealed is ErrChanged where a window's seal isn't any more the one that was listed.
+func (f fromRedis) sealed(ctx context.Context, c *boards.Closed) error {
+	var latest int64
+	for _, s := range f.Boards.Shards() {
+		is, err := s.SealOf(ctx, c.Listing())
+		if err != nil {
+			return err
+		}
+		if !is.Final || is.Revision != c.Revision {
+			return fmt.Errorf("%w: it isn't final any more as revision %d", archive.ErrChanged, c.Revision)
+		}
+		latest = max(latest, is.At.UnixMicro())
+	}
+	if latest != c.SealedAt.UnixMicro() {
+		return fmt.Errorf("%w: it was sealed again", archive.ErrChanged)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package chaos
+
+// The leader of the archive, which one consumer is at a time, dies or sleeps.
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var leaderFaults = []fault{
+	{kind: "archive: kill -9 of the leader", group: ofConsumers, do: killLeader},
+	{kind: "archive: SIGSTOP of the leader past its lease", group: ofConsumers, do: pauseLeader},
+}
+
+// leases is how long a leader of the archive that is gone stays it, and then some.
+const leases = 20 * time.Second
+
+// leader is who leads, by what the key holds; "" where nobody does, or it isn't known.
+func (w *world) leader(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	words := strings.Fields(w.store.at(ctx).Get(ctx, w.place.Prefix+":{0}:leader").Val())
+	if len(words) < 4 {
+		return ""
+	}
+	return words[3]
+}
+
+// takeLeader gives a fault the consumer that leads. nil: another fault has it, or nobody does.
+func (w *world) takeLeader() (*slot, string) {
+	owner := w.leader(w.t.Context())
+	for _, s := range w.slots {
+		s.mu.Lock()
+		if !s.held && s.consumer.Running() && strings.Contains(owner, fmt.Sprintf("/%d/", s.consumer.Pid())) {
+			s.held = true
+			s.mu.Unlock()
+			return s, owner
+		}
+		s.mu.Unlock()
+	}
+	return nil, ""
+}
+
+// another waits for another leader.
+func (w *world) another(than string) bool {
+	for deadline := time.Now().Add(leases); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if now := w.leader(w.t.Context()); now != "" && now != than {
+			return true
+		}
+	}
+	return false
+}
+
+func killLeader(w *world, r *rand.Rand) (func() string, error) {
+	s, was := w.takeLeader()
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	s.consumer.Kill()
+	if s.consumer.AwaitExit(w.t, time.Second) != killed {
+		return nothing, nil
+	}
+	time.Sleep(between(r, 0, 2*time.Second))
+	return saw("consumer %d was gone, which led as %s", s.consumer.Number, was), nil
+}
+
+func pauseLeader(w *world, _ *rand.Rand) (func() string, error) {
+	s, was := w.takeLeader()
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	s.consumer.Signal(w.t, syscall.SIGSTOP)
+	other := w.another(was)
+	s.consumer.Signal(w.t, syscall.SIGCONT)
+	if !other {
+		return nothing, nil
+	}
+	return saw("consumer %d slept, and another leads", s.consumer.Number), nil
+}

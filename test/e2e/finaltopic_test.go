@@ -1,0 +1,153 @@
+package e2e
+
+// Final windows in a topic: published by one of several replicas, whichever leads, and read by an
+// independent client.
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/harness"
+)
+
+// publishedRows are the standings of a window's revision in the topic, by rank, each as "member points", and how
+// often that revision is there. Whatever isn't between a header and its trailer, complete and in order, is an error.
+func publishedRows(t *testing.T, place *harness.Place, window string, revision int64) (times int, all []string) {
+	t.Helper()
+	type value struct {
+		Type, Board, Period, Window string
+		Revision, Rank, Points      int64
+		Member                      string
+		Members                     int64
+	}
+	var open *value
+	place.EachRecord(t, place.Topic+".final", func(r *kgo.Record) {
+		var v value
+		if err := json.Unmarshal(r.Value, &v); err != nil {
+			t.Fatal(err)
+		}
+		of := fmt.Sprintf("%s:%s:%s:%d", v.Board, v.Period, v.Window, v.Revision)
+		suffix := v.Type
+		if v.Type == "standing" {
+			suffix = fmt.Sprint(v.Rank)
+		}
+		if string(r.Key) != of+":"+suffix {
+			t.Fatalf("the key %s of %s", r.Key, r.Value)
+		}
+		if of != fmt.Sprint(window, ":", revision) {
+			return
+		}
+		switch v.Type {
+		case "header":
+			open, all = &v, nil
+		case "standing":
+			if all = append(all, fmt.Sprint(v.Member, " ", v.Points)); open == nil || v.Rank != int64(len(all)) {
+				t.Fatalf("%s is the row %d", r.Value, len(all))
+			}
+		case "trailer":
+			if open == nil || v.Members != int64(len(all)) || open.Members != v.Members {
+				t.Fatalf("%s behind %d rows", r.Value, len(all))
+			}
+			open = nil
+			times++
+		}
+	})
+	if open != nil {
+		t.Fatal("a header without a trailer")
+	}
+	return times, all
+}
+
+func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
+	t.Parallel()
+	type variant struct {
+		shards   string
+		archived bool
+	}
+	variants := []variant{{"1", false}, {"5", true}, {"5", false}}
+	if testing.Short() {
+		variants = []variant{{harness.ShardsByTurns(t), true}}
+	}
+	for _, c := range variants {
+		t.Run(fmt.Sprintf("%s shards, archive %v", c.shards, c.archived), func(t *testing.T) {
+			t.Parallel()
+			settings := map[string]string{"seal": "true", "lateness": "1h", "redis.shards": c.shards}
+			if c.archived {
+				settings["archive.url"] = "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+			}
+			place := harness.New(t, harness.Options{Partitions: 2, Settings: settings})
+			place.Settings["kafka.final_topic"] = place.Topic + ".final"
+			then := time.Now().UTC().AddDate(0, 0, -10)
+			year, week := then.ISOWeek()
+			window := fmt.Sprintf("global:weekly:%d-W%02d", year, week)
+			var want []string
+			earned := func(from, to int, at time.Time) {
+				var all []*kgo.Record
+				for i := from; i < to; i++ { // each has other points: the order is known without the time
+					r := harness.Record(i%2, fmt.Sprintf(`{"user_id":"m%d","points":%d}`, i, 10_000-i))
+					r.Timestamp = at
+					all = append(all, r)
+				}
+				place.Publish(t, all...)
+			}
+			for i := range 3000 {
+				want = append(want, fmt.Sprintf("m%d %d", i, 10_000-i))
+			}
+			published := func(revision int64) {
+				t.Helper()
+				harness.Eventually(t, 2*within, func() string {
+					times, is := publishedRows(t, place, window, revision)
+					if times != 1 || !slices.Equal(is, want) {
+						return fmt.Sprintf("revision %d is there %d times, with %d rows", revision, times, len(is))
+					}
+					return ""
+				})
+			}
+			earned(0, 3000, then)
+			earned(0, 1, time.Now())
+			first := place.Start(t)
+			place.AwaitCaughtUp(t, within)
+			first.Kill() // wherever it is by then; the next leader waits for the end of its lease
+			one := place.Start(t)
+			published(1)
+			earned(2500, 3500, then) // which are late for it
+			place.AwaitCaughtUp(t, within)
+			one.Kill()
+			place.Start(t)
+			place.AwaitCaughtUp(t, within)
+			published(1)
+
+			place.Command(t, "reopen", "global", "weekly", strings.TrimPrefix(window, "global:weekly:"), "--reason", "a test", "--for", "1h")
+			for i := 3000; i < 3020; i++ {
+				want = append(want, fmt.Sprintf("m%d %d", i, 10_000-i))
+			}
+			earned(3000, 3020, then)
+			place.AwaitCaughtUp(t, within)
+			place.TerminateAll(t)
+			for shard := range place.Shards() { // the hour is over
+				key := place.KeyIn(shard, "final")
+				record := reopenedUntil.ReplaceAllString(place.RedisClient().HGet(t.Context(), key, window).Val(), "reopened 1")
+				if err := place.RedisClient().HSet(t.Context(), key, window, record).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last := place.Start(t)
+			published(2)
+			harness.Eventually(t, within, func() string {
+				m, err := last.Exposition(t.Context())
+				if err != nil || !strings.Contains(m, "\nstandings_final_topic_waiting_windows 0\n") || !strings.Contains(m, "\nstandings_final_topic_leader 1\n") {
+					return fmt.Sprint("its metrics don't say that nothing waits: ", err)
+				}
+				return ""
+			})
+			last.Terminate(t)
+		})
+	}
+}

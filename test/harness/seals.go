@@ -1,0 +1,133 @@
+package harness
+
+// Final windows as another client knows them: an event counts in one if the ledger that it was sealed by
+// has the event.
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/standings/standings/test/oracle"
+)
+
+// revisionWord is the word of a listing that says that the window is final.
+var revisionWord = regexp.MustCompile(` =\d+ `)
+
+// seals are, by shard, the ledgers that its final windows were sealed by, by the windows' names in the
+// listing.
+type seals []map[string]map[string]string
+
+// TakeSeals reads which windows are final, so that the oracle goes by it: what is expected from now on
+// doesn't count in those that were sealed before it. Nothing may be sealed, or reopened, meanwhile.
+func (p *Place) TakeSeals(t testing.TB) {
+	t.Helper()
+	listed, err := p.hashes(t.Context(), "windows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := p.hashes(t.Context(), "final")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(seals, len(listed))
+	for shard := range listed {
+		all[shard] = map[string]map[string]string{}
+		for name, listing := range listed[shard] {
+			if !revisionWord.MatchString(listing) {
+				continue
+			}
+			if all[shard][name], err = sealedBy(records[shard], name); err != nil {
+				t.Errorf("shard %d: %v", shard, err)
+			}
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seals = all
+}
+
+// sealedBy is the ledger that a window was sealed by, of what a shard keeps of its final windows.
+func sealedBy(records map[string]string, name string) (map[string]string, error) {
+	words := strings.Fields(records[name])
+	if len(words) < 2 {
+		return nil, fmt.Errorf("%s is final, and what is kept of its seal is %q", name, records[name])
+	}
+	var fields []string
+	kept := records["@"+words[1]]
+	if err := json.Unmarshal([]byte(kept), &fields); err != nil {
+		return nil, fmt.Errorf("the ledger of the seal of %s is %q: %w", name, kept, err)
+	}
+	if len(fields)%2 != 0 {
+		return nil, fmt.Errorf("the ledger of the seal of %s is %q", name, kept)
+	}
+	ledger := map[string]string{}
+	for i := 0; i < len(fields); i += 2 {
+		ledger[fields[i]] = fields[i+1]
+	}
+	return ledger, nil
+}
+
+// Final reports whether a window is final in all shards.
+func (p *Place) Final(t testing.TB, name string) bool {
+	t.Helper()
+	all, err := p.hashes(t.Context(), "windows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listed := range all {
+		if !revisionWord.MatchString(listed[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Without are the final windows, by their names in the listing, that a record isn't in, since they were
+// sealed before it: those that TakeSeals has read, also such as take no event of its.
+func (p *Place) Without(r *kgo.Record) map[string]bool {
+	return p.without(oracle.At{Partition: int(r.Partition), Offset: r.Offset}, r.Value)
+}
+
+// without are the final windows that an event isn't in, since they were sealed before it: nil, if there
+// are none or it is no event.
+func (p *Place) without(at oracle.At, value []byte) map[string]bool {
+	p.mu.Lock()
+	all := p.seals
+	p.mu.Unlock()
+	var event struct {
+		Member string `json:"user_id"`
+	}
+	if all == nil || json.Unmarshal(value, &event) != nil {
+		return nil
+	}
+	windows := map[string]bool{}
+	field, hash := fmt.Sprintf("%s/%d", p.Topic, at.Partition), xxhash.Sum64String(event.Member)
+	for name, ledger := range all[p.ShardOf(event.Member)] {
+		if !counts(ledger[field], at.Offset, hash) {
+			windows[name] = true
+		}
+	}
+	return windows
+}
+
+// counts reports whether a position has the event at an offset, of a member of this hash. A partition
+// without a position has none.
+func counts(position string, offset int64, hash uint64) bool {
+	from, rest, sweeps := strings.Cut(position, "..")
+	first, err := strconv.ParseInt(from, 10, 64)
+	if err != nil || offset < first || !sweeps {
+		return err == nil && offset < first
+	}
+	to, rest, _ := strings.Cut(rest, "@")
+	below, _, _ := strings.Cut(rest, "#")
+	last, err1 := strconv.ParseInt(to, 10, 64)
+	least, err2 := strconv.ParseUint(below, 16, 64)
+	return err1 == nil && err2 == nil && offset < last && hash < least
+}
