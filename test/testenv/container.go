@@ -176,9 +176,28 @@ func (b *box) kill() error {
 // process.
 func (b *box) pause() error {
 	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
-		_, err := api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-		return b.unless(ctx, err, true)
+		return untilFrozen(ctx, func() error {
+			_, err := api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+			return b.unless(ctx, err, true)
+		})
 	})
+}
+
+// untilFrozen asks for a pause again while runc says that it could not freeze the container. With
+// control groups of version 1 it tries for less than half a second, which isn't enough for a process of
+// many threads on a busy machine; it has thawed the container when it says so.
+func untilFrozen(ctx context.Context, pause func() error) error {
+	for {
+		err := pause()
+		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func (b *box) resume() error {
