@@ -11,7 +11,7 @@ import (
 )
 
 func TestAPauseIsAskedForUntilTheContainerIsFrozen(t *testing.T) {
-	busy := errors.New("Cannot pause container 0b95: OCI runtime pause failed: unable to freeze: unknown") //nolint:staticcheck // as Docker says it
+	busy := errors.New("Cannot pause container 0b95: OCI runtime pause failed: unable to freeze: unknown")
 	for name, c := range map[string]struct {
 		answers []error // the last one again and again
 		asked   int
