@@ -79,53 +79,6 @@ func (w *world) finish(t testing.TB, m *ModeReport) {
 	}
 	w.clocks.set(right) // one that is behind would be a minute and a half late
 	w.anew(t)
-	w.settled(t, m)
-	if w.countLate(t) {
-		w.anew(t)
-		w.settled(t, m)
-	}
-	w.place.TakeSeals(t)
-	w.comeLate(t)
-}
-
-// countLate does what an operator does who wants a window of a later revision to have what its ledger
-// says, and reports whether there was one: reopen, then rebuild. A seal was taken back, as a master had lost it and counted
-// again what had been late for it; the others' shards lack that, until the window is rebuilt.
-func (w *world) countLate(t testing.TB) bool {
-	t.Helper()
-	var later []string
-	listed := w.place.Hash(t, "windows")
-	for _, name := range w.seasons(t) {
-		if !strings.Contains(listed[name], " =1 ") {
-			later = append(later, name)
-		}
-	}
-	if len(later) == 0 || len(w.deleted) > 0 { // a log that was cut hasn't all of them
-		return false
-	}
-	harness.Eventually(t, outlives, func() string { // one that was killed keeps others out
-		if w.lock(t.Context()) {
-			return "a rebuild's lock stays"
-		}
-		return ""
-	})
-	for _, name := range later {
-		words := strings.SplitN(name, ":", 3)
-		w.place.Command(t, "reopen", words[0], words[1], words[2], "--for", "30s", "--reason", "events were late for the revision before")
-	}
-	b, err := w.startRebuild()
-	if err == nil {
-		_, err = w.await(b)
-	}
-	if err != nil {
-		t.Fatalf("rebuild %v, which were reopened: %v", later, err)
-	}
-	return true
-}
-
-// settled waits until all seasons are final and in the archive, as what Redis holds.
-func (w *world) settled(t testing.TB, m *ModeReport) {
-	t.Helper()
 	harness.Eventually(t, finalWithin, func() string {
 		windows := w.seasons(t)
 		m.Final = len(windows)
@@ -139,6 +92,8 @@ func (w *world) settled(t testing.TB, m *ModeReport) {
 		}
 		return ""
 	})
+	w.place.TakeSeals(t)
+	w.comeLate(t)
 }
 
 // anew has other consumers take over from all.
