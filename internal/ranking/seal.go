@@ -141,7 +141,8 @@ var ErrNotFinal = errors.New("it isn't final")
 // count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal or
 // ErrRebuilding where nothing was changed.
 func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why string) (revision int64, err error) {
-	reply, err := s.Call(ctx, lua.Unseal, []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild()}, window, until.UnixMilli(), why)
+	keys := []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild(), s.keys.Ledger()}
+	reply, err := s.Call(ctx, lua.Unseal, keys, window, until.UnixMilli(), why)
 	if err != nil {
 		return 0, fmt.Errorf("reopen %s: %w", window, err)
 	}
@@ -167,6 +168,7 @@ func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why 
 type SealRecord struct {
 	Revision int64
 	At       time.Time // when it was sealed, by the shard's clock
+	Passed   []Passed  // while it was final before
 	// Reopened: the seal was taken back, and until that time nothing is to seal it by itself.
 	Reopened time.Time
 	// Why a seal was taken back: this one, or else that of the revision before; empty where none was.
@@ -193,7 +195,7 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 			if text == "" {
 				continue
 			}
-			r, err := parseSealRecord(text)
+			r, err := ParseSealRecord(text)
 			if err != nil {
 				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
 			}
@@ -203,30 +205,35 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 	return all, nil
 }
 
-// parseSealRecord reads what seal.lua, unseal.lua and swap.lua write.
-func parseSealRecord(text string) (r SealRecord, err error) {
-	words := strings.SplitN(text, " ", 4) // revision, instant, and after why, or reopened, until when and why
-	if len(words) < 2 {
-		return r, errors.New("it is too short")
-	}
-	if r.Revision, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+// ParseSealRecord reads what seal.lua, unseal.lua and swap.lua write.
+func ParseSealRecord(text string) (r SealRecord, err error) {
+	revision, rest, _ := strings.Cut(text, " ")
+	if r.Revision, err = strconv.ParseInt(revision, 10, 64); err != nil {
 		return r, err
 	}
-	us, err := strconv.ParseInt(words[1], 10, 64)
+	instant, rest, _ := strings.Cut(rest, " ")
+	us, err := strconv.ParseInt(instant, 10, 64)
 	if err != nil {
 		return r, err
 	}
 	r.At = time.UnixMicro(us)
+	word, why, found := strings.Cut(rest, " ")
+	if word != "" && word[0] >= '0' && word[0] <= '9' {
+		if r.Passed, err = parsePassed(word); err != nil {
+			return r, err
+		}
+		word, why, found = strings.Cut(why, " ")
+	}
 	switch {
-	case len(words) == 2:
+	case word == "":
 		return r, nil
-	case len(words) < 4 || words[2] != "reopened" && words[2] != "after":
-		return r, fmt.Errorf("an unknown %q", words[2])
-	case words[2] == "after":
-		r.Why = words[3]
+	case !found || word != "reopened" && word != "after":
+		return r, fmt.Errorf("an unknown %q", word)
+	case word == "after":
+		r.Why = why
 		return r, nil
 	}
-	until, why, _ := strings.Cut(words[3], " ")
+	until, why, _ := strings.Cut(why, " ")
 	ms, err := strconv.ParseInt(until, 10, 64)
 	if err != nil {
 		return r, err
@@ -285,13 +292,13 @@ func (s *Store) fields(ctx context.Context, key string, names []string) ([]strin
 // that is under way.
 const sealingKept = time.Hour
 
-// forgetSealings removes the ledgers as of which no listed window is final any more.
+// forgetSealings removes the ledgers as of which no window that has a record was sealed or reopened.
 func (s *Store) forgetSealings(ctx context.Context) error {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return err
 	}
-	used, ledgers := map[string]bool{}, map[string]bool{}
+	used, ledgers := map[time.Time]bool{}, map[string]time.Time{}
 	for page, err := range s.pages(ctx, s.keys.Final(), 0) {
 		if err != nil {
 			return err
@@ -299,17 +306,24 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 		for i := 0; i+1 < len(page); i += 2 {
 			if instant, ok := strings.CutPrefix(page[i], sealedLedger); ok {
 				if us, err := strconv.ParseInt(instant, 10, 64); err == nil && now.Sub(time.UnixMicro(us)) > sealingKept {
-					ledgers[instant] = true
+					ledgers[page[i]] = time.UnixMicro(us)
 				}
-			} else if words := strings.Fields(page[i+1]); len(words) > 1 {
-				used[words[1]] = true
+				continue
+			}
+			r, err := ParseSealRecord(page[i+1])
+			if err != nil {
+				return nil //nolint:nilerr // whoever reads it says so, and nobody knows what it names
+			}
+			used[r.At] = true
+			for _, p := range r.Passed {
+				used[p.From], used[p.To] = true, true
 			}
 		}
 	}
 	var unused []string
-	for instant := range ledgers {
-		if !used[instant] {
-			unused = append(unused, sealedLedger+instant)
+	for field, at := range ledgers {
+		if !used[at] {
+			unused = append(unused, field)
 		}
 	}
 	if len(unused) == 0 {

@@ -2,9 +2,7 @@ package ranking
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -15,7 +13,14 @@ type Seal struct {
 	At       time.Time         // of the seal, by Redis's clock; zero where nothing is kept of it
 	Ledger   map[string]string // then: which events are in the window; nil likewise
 	Reopened string            // why the seal was taken back, where it was
+	// Passed are events that aren't in the window although the ledger counts them, as it was final then.
+	Passed []PassedBetween
+	// Unknown: of some of those the ledgers are lost.
+	Unknown bool
 }
+
+// PassedBetween are those that a ledger counts and an earlier one doesn't.
+type PassedBetween struct{ From, To map[string]string }
 
 // SealOf reads what a shard keeps of a window, by its name in the listing. Several calls: what is sealed
 // between them may look as if it weren't yet, or as if nothing were kept of it.
@@ -41,28 +46,36 @@ func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error
 	if record[0] == "" {
 		return seal, nil
 	}
-	kept, err := parseSealRecord(record[0])
+	kept, err := ParseSealRecord(record[0])
 	if err != nil {
 		return seal, Faultf("%q is no record of the final window %s", clip(record[0]), window)
 	}
-	if !seal.Final {
-		seal.Revision = kept.Revision
-		if !kept.Reopened.IsZero() {
-			seal.Reopened = kept.Why
+	wanted := []time.Time{kept.At}
+	for _, p := range kept.Passed {
+		wanted = append(wanted, p.From, p.To)
+	}
+	ledgers, err := s.SealLedgers(ctx, wanted)
+	if err != nil {
+		return seal, err
+	}
+	for _, p := range kept.Passed {
+		from, to := ledgers[p.From], ledgers[p.To]
+		if from == nil || to == nil {
+			seal.Unknown = true
+			continue
+		}
+		seal.Passed = append(seal.Passed, PassedBetween{from, to})
+	}
+	if seal.Final {
+		seal.At, seal.Ledger = kept.At, ledgers[kept.At]
+		if seal.Ledger == nil {
+			seal.At = time.Time{}
 		}
 		return seal, nil
 	}
-	text, err := s.fields(ctx, s.keys.Final(), []string{sealedLedger + strconv.FormatInt(kept.At.UnixMicro(), 10)})
-	if err != nil || text[0] == "" {
-		return seal, err
-	}
-	var pairs []string
-	if err := json.Unmarshal([]byte(text[0]), &pairs); err != nil || len(pairs)%2 > 0 {
-		return seal, Faultf("%q is no ledger of the final window %s", clip(text[0]), window)
-	}
-	seal.At, seal.Ledger = kept.At, map[string]string{}
-	for i := 0; i < len(pairs); i += 2 {
-		seal.Ledger[pairs[i]] = pairs[i+1]
+	seal.Revision = kept.Revision
+	if !kept.Reopened.IsZero() {
+		seal.Reopened = kept.Why
 	}
 	return seal, nil
 }

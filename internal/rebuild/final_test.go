@@ -71,3 +71,25 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		}
 	})
 }
+
+// What passed a window by while it was final is in what a rebuild puts in its place: the record says so no
+// more, and until when nothing is to seal it stays.
+func TestARebuildBringsInWhatHadPassedAFinalWindowBy(t *testing.T) {
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlaceOn(t, newPlace(t, of, 0).redis, of, 500, 40)
+		was := p.boards()
+		name, on := p.final(t)
+		for shard := range p.live {
+			listing, _ := on(shard)
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "windows"), name, strings.Replace(listing, "=3 ", "", 1)).Err())
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "final"), name, "3 1700000000000000 15-16,1700000000000000-1700000000000001 reopened 8 case 9").Err())
+		}
+		_, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, was, p.boards())
+		for shard := range p.live {
+			_, record := on(shard)
+			require.Equal(t, "3 1700000000000000 reopened 8 case 9", record)
+		}
+	})
+}

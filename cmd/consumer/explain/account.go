@@ -94,7 +94,7 @@ func (a *account) apply(e *entry, from *source) {
 	switch {
 	case !from.has(e.offset, a.hash):
 		e.result = notApplied
-	case from.sealed != nil && !in(*from.sealed, e.offset, a.hash):
+	case from.finalFor(e.offset, a.hash):
 		e.result = final
 	case e.offset < from.began.Offset && a.window.Start < from.began.Time:
 		e.result = notBegun
@@ -183,10 +183,25 @@ type source struct {
 	began    ledger.Origin   // from where on the boards have it
 	// sealed is which events were in as the window was made final; nil: it isn't, or that isn't known.
 	sealed *ledger.Position
+	// passed are events that aren't in the window since they came while it was final, and it was reopened.
+	passed []between
 
 	logged
 	refused map[int64]refusal
 	sweep   *judge // of the sweep that is under way, by rules that aren't one's own; else nil
+}
+
+// between are the events that a position counts and an earlier one doesn't.
+type between struct{ from, to ledger.Position }
+
+// finalFor reports whether the window was final when the event of a hash at an offset came.
+func (s *source) finalFor(offset int64, hash uint64) bool {
+	for _, p := range s.passed {
+		if in(p.to, offset, hash) && !in(p.from, offset, hash) {
+			return true
+		}
+	}
+	return s.sealed != nil && !in(*s.sealed, offset, hash)
 }
 
 // has reports whether the events of a hash at an offset are in.

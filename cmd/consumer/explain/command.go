@@ -26,6 +26,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
@@ -151,7 +152,7 @@ func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, l
 	if a.sources, err = l.sources(ctx, h); err != nil {
 		return nil, err
 	}
-	if err := sealed(a.sources, h.seal.Ledger); err != nil {
+	if err := sealed(a.sources, &h.seal); err != nil {
 		return nil, err
 	}
 	maxFuture := cfg.MaxFuture
@@ -171,23 +172,43 @@ func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, l
 	return a, l.read(ctx, a.sources, own, a.account)
 }
 
-// sealed notes up to where partitions counted as the window was made final. A partition that was added
-// later had nothing by then.
-func sealed(sources []*source, of map[string]string) error {
+// sealed notes up to where partitions counted as the window was made final, and reopened.
+func sealed(sources []*source, seal *ranking.Seal) error {
 	for _, s := range sources {
-		if of == nil {
-			break
-		}
-		at := ledger.At(0)
-		if text := of[s.String()]; text != "" {
-			var err error
-			if at, err = ledger.Counted(text); err != nil {
-				return fmt.Errorf("the ledger that the window is final with: %w", err)
+		if seal.Ledger != nil {
+			at, err := countedBy(seal.Ledger, s)
+			if err != nil {
+				return err
 			}
+			s.sealed = &at
 		}
-		s.sealed = &at
+		for _, p := range seal.Passed {
+			from, err := countedBy(p.From, s)
+			if err != nil {
+				return err
+			}
+			to, err := countedBy(p.To, s)
+			if err != nil {
+				return err
+			}
+			s.passed = append(s.passed, between{from, to})
+		}
 	}
 	return nil
+}
+
+// countedBy is what a ledger of a window that is final, or was, counts of a partition. One that was added
+// later had nothing by then.
+func countedBy(of map[string]string, s *source) (ledger.Position, error) {
+	text := of[s.String()]
+	if text == "" {
+		return ledger.At(0), nil
+	}
+	at, err := ledger.Counted(text)
+	if err != nil {
+		return at, fmt.Errorf("a ledger that the window was made final with, or reopened: %w", err)
+	}
+	return at, nil
 }
 
 // topics are those of the configuration, and of the ledger.

@@ -58,17 +58,42 @@ func TestWhatCameAfterAWindowWasFinalIsNoDifference(t *testing.T) {
 		require.NotNil(t, w.explains(t, 1, "global", "Kalobi").Agree)
 		putBack()
 
-		// Reopened, it lacks what came while it was final, until it is rebuilt.
-		for _, s := range w.boards(t).Shards() {
-			_, err := s.Unseal(t.Context(), theWindow, time.Now(), "case 7")
-			require.NoError(t, err)
+		// Reopened, it lacks what came while it was final, until it is rebuilt: as the next revision, too.
+		reopens := func() {
+			for _, s := range w.boards(t).Shards() {
+				_, err := s.Unseal(t.Context(), theWindow, time.Now(), "case 7")
+				require.NoError(t, err)
+			}
+		}
+		reopens()
+		w.earns(t, at(5), "Kalobi", 100)
+		w.counts(t)
+		for _, note := range []string{noteReopened, noteFinal} {
+			r = w.explains(t, 0, "global", "Kalobi")
+			require.Equal(t, []string{"counted", "final", "counted"}, r.results())
+			require.Equal(t, int64(105), *r.Redis.Points)
+			require.Contains(t, r.kinds(), note)
+			if note == noteReopened {
+				w.seals(t, 2)
+			}
+		}
+		w.earns(t, at(6), "Kalobi", 1000)
+		w.counts(t)
+		reopens()
+		w.seals(t, 3)
+		r = w.explains(t, 0, "global", "Kalobi")
+		require.Equal(t, []string{"counted", "final", "counted", "final"}, r.results())
+
+		// Without the ledger of the seal nobody can say.
+		final := w.redis.HGetAll(t.Context(), key.Final()).Val()
+		for field := range final {
+			if field != theWindow {
+				require.NoError(t, w.redis.HDel(t.Context(), key.Final(), field).Err())
+			}
 		}
 		r = w.explains(t, 1, "global", "Kalobi")
 		require.Nil(t, r.Agree)
-		require.Contains(t, r.kinds(), noteReopened)
-
-		// Without the ledger of the seal nobody can say.
-		w.seals(t, 2)
+		require.Contains(t, r.kinds(), noteNoLedger)
 		require.NoError(t, w.redis.Del(t.Context(), key.Final()).Err())
 		r = w.explains(t, 1, "global", "Kalobi")
 		require.Nil(t, r.Agree)

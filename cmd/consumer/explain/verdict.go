@@ -136,14 +136,17 @@ func (a *answer) ofRedis() {
 // ofSeal are the notes about a window that is final, or was. What came while one was final that was
 // reopened since isn't in it; once it is rebuilt it is.
 func (a *answer) ofSeal(s *ranking.Seal) {
-	const rebuilt = "rebuilt" // why, of what a rebuild reopened: it has counted all there is (swap.lua)
+	passed := ""
+	if len(s.Passed) > 0 {
+		passed = ", nor what came while it was final before"
+	}
 	switch {
-	case s.Final && s.Ledger == nil:
-		a.addf(noteNoLedger, true, "the window is final, revision %d, and Redis has lost as of which ledger: an event that came after the seal looks as if it counted", s.Revision)
+	case s.Final && s.Ledger == nil || s.Unknown:
+		a.addf(noteNoLedger, true, "the window is final, or was, last as revision %d, and Redis has lost as of which ledgers: an event that came while it was looks as if it counted", s.Revision)
 	case s.Final:
-		a.addf(noteFinal, false, "the window is final, revision %d, since %s: what came after that doesn't count in it", s.Revision, s.At.UTC().Format(time.RFC3339))
-	case s.Reopened != "" && s.Reopened != rebuilt:
-		a.addf(noteReopened, true, "the window was final, revision %d, and was reopened (%s): what came while it was final counts once it is rebuilt", s.Revision, s.Reopened)
+		a.addf(noteFinal, false, "the window is final, revision %d, since %s: what came after that doesn't count in it%s", s.Revision, s.At.UTC().Format(time.RFC3339), passed)
+	case len(s.Passed) > 0:
+		a.addf(noteReopened, false, "the window was final, revision %d, and was reopened (%s): what came while it was final counts once it is rebuilt", s.Revision, s.Reopened)
 	}
 }
 

@@ -25,8 +25,10 @@
 -- every shard lists a final window.
 --
 -- final has for each window that was ever sealed its revision, and of which instant it is (Unix
--- microseconds), then 'reopened', until when and why, once its seal was taken back (unseal.lua), or
--- 'after' and why that of the revision before was; and, by @ and each instant, the ledger of that.
+-- microseconds); then S-R,… where events passed it by that the ledger counts: those that the one of the
+-- instant R has and the one of S hasn't, S being a seal and R the end of that (unseal.lua); then 'reopened',
+-- until when and why, once its seal was taken back, or 'after' and why that of the revision before was; and, by @
+-- and each instant, the ledger of that.
 -- The first write is the ledger, the second the revision, the last the listing: a script that dies
 -- between them has sealed nothing, and the next call gives the same revision again.
 
@@ -70,7 +72,8 @@ for i = 1, (#KEYS - 6) / 2 do
   elseif found ~= '' and not whole(setsOf(found), is) or found == '' and is then
     all[i + 1] = 'lost'
   else
-    local was, word, why = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) %d+ ?(%a*) ?(.*)$')
+    local was, since, passed, word, why = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) (%d+) ?([%d,-]*) ?(%a*) ?(.*)$')
+    local final = revision > 0
     revision = tonumber(was or 1)
     if word == 'reopened' then
       revision, why = revision + 1, string.gsub(why, '^%d+ ?', '')
@@ -81,8 +84,12 @@ for i = 1, (#KEYS - 6) / 2 do
       call('HSET', KEYS[6], '@' .. instant, counted)
       noted = true
     end
+    -- It has been final all the while, and is called by a later revision: the shard went back to before it
+    -- was reopened, and others didn't.
+    if final and since then passed = (passed == '' and '' or passed .. ',') .. since .. '-' .. instant end
+    if passed and passed ~= '' then passed = ' ' .. passed end
     if why and why ~= '' then why = ' after ' .. why end
-    call('HSET', KEYS[6], name, string.format('%d %s%s', revision, instant, why or ''))
+    call('HSET', KEYS[6], name, string.format('%d %s%s%s', revision, instant, passed or '', why or ''))
     rule = string.gsub(string.gsub(rule, '=%d+ ', ''), '%+%a+ $', '')
     local sealed = string.format('%s %s %s=%d %s', first, last, rule, revision, expires)
     call('HSET', KEYS[4], name, withSets(sealed, is or 'none'))

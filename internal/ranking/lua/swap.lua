@@ -10,6 +10,8 @@
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
 --       7 the version of banned that the shadow's hidden sets are by, '' for none
+--       8 of windows that come out of a snapshot, by name, which events had passed them by then
+--         (seal.lua), as JSON; '' for none
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
 --       for each window: its listing, whichever sets that says, '' if the shadow has nothing of it
@@ -56,7 +58,7 @@ if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
 
 if (call('HGET', KEYS[11], 'version') or '') ~= ARGV[7] then return {'banned'} end
 
-local first, live = 8, 0 -- the first field's first argument; fields that the live ledger has
+local first, live = 9, 0 -- the first field's first argument; fields that the live ledger has
 for i = first, first + 4 * fields - 1, 4 do
   local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
@@ -122,15 +124,20 @@ for i = 1, #torn, most do
   call('HSET', KEYS[3], unpack(torn, i, math.min(i + most - 1, #torn)))
 end
 local now -- Unix ms
+local passedBy = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local function reopen(names)
   local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
   for n = 1, #names do -- by its record or by its listing: the other may be lost
-    local revision, instant, word = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?(%a*)')
+    local revision, instant, passed, rest = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?([%d,-]*) ?(.*)$')
     local listed = string.match(listings[n] or '', ' =(%d+) ')
-    if word ~= 'reopened' or listed then
+    local passes = passedBy[names[n]] or '' -- nothing, of what the log comes to
+    local reopened = not listed and string.match(rest or '', '^reopened')
+    if not reopened or passed ~= passes then
       now = now or call('TIME')[1] .. '000'
       local is = math.max(tonumber(revision or 0), tonumber(listed or 0))
-      call('HSET', KEYS[12], names[n], string.format('%d %s reopened %s rebuilt', is, instant or '0', now))
+      if passes ~= '' then passes = passes .. ' ' end
+      if not reopened then rest = string.format('reopened %s rebuilt', now) end
+      call('HSET', KEYS[12], names[n], string.format('%d %s %s%s', is, instant or '0', passes, rest))
     end
   end
 end

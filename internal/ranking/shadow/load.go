@@ -32,7 +32,7 @@ type Loading struct {
 
 // Load begins to load a snapshot, by its name. It is called once, before the shadow is begun.
 func (r *Rebuild) Load(of string) *Loading {
-	r.restores = true
+	r.restores, r.asOf = true, map[string]time.Time{}
 	r.shadow.loads.Store(new(string))
 	return &Loading{r: r, of: of, over: map[string]bool{}}
 }
@@ -85,6 +85,7 @@ func (l *Loading) Page(ctx context.Context, p *ranking.SnapshotPage) error {
 	if l.over[p.Window] {
 		return nil
 	}
+	l.r.asOf[p.Window] = time.UnixMilli(p.Now)
 	rows := p.Rows
 	for first := true; first || len(rows) > 0; first = false {
 		n := min(len(rows), loadedAtOnce)
@@ -157,9 +158,14 @@ func (r *Rebuild) Restored(ctx context.Context, dropped, final map[string]string
 	for name, value := range dropped {
 		fields[0] = append(fields[0], name, value)
 	}
+	r.passed = map[string]string{}
 	for name, value := range final {
-		if value = sealRecord(name, value, shadow[name], time.Now()); value != "" {
+		value, passed := sealRecord(name, value, shadow[name], r.asOf[name], time.Now())
+		if value != "" {
 			fields[1] = append(fields[1], name, value)
+		}
+		if passed != "" {
+			r.passed[name] = passed
 		}
 	}
 	for i := range fields {
@@ -188,18 +194,29 @@ func (r *Rebuild) Restored(ctx context.Context, dropped, final map[string]string
 }
 
 // sealRecord is what is noted of a window, or of a ledger, @ and its instant, by its field of a snapshot's
-// hash of final windows.
-func sealRecord(name, record, listing string, now time.Time) string {
-	words := strings.Fields(record)
-	switch {
-	case strings.HasPrefix(name, "@"):
-		return record
-	case len(words) < 2:
-		return ""
-	case ranking.ListedRevision(listing) > 0: // perhaps it was reopened after its pages were read
-		return words[0] + " " + words[1]
-	case len(words) > 2:
-		return record
+// hash of final windows, and which events had passed the window by when its rows were read (lua/seal.lua).
+func sealRecord(name, record, listing string, read, now time.Time) (noted, passed string) {
+	if strings.HasPrefix(name, "@") {
+		return record, ""
 	}
-	return fmt.Sprintf("%s %s reopened %d restored", words[0], words[1], now.UnixMilli())
+	r, err := ranking.ParseSealRecord(record)
+	if err != nil {
+		return "", ""
+	}
+	final := ranking.ListedRevision(listing) > 0
+	if final { // perhaps it was reopened after its pages were read
+		read = r.At
+	}
+	r.Passed = slices.DeleteFunc(r.Passed, func(p ranking.Passed) bool { return !p.From.Before(read) })
+	if passed = ranking.PassedText(r.Passed); passed != "" {
+		passed = " " + passed
+	}
+	noted = fmt.Sprintf("%d %d%s", r.Revision, r.At.UnixMicro(), passed)
+	switch {
+	case final:
+		return noted, ""
+	case r.Reopened.IsZero():
+		r.Reopened, r.Why = now, "restored"
+	}
+	return fmt.Sprintf("%s reopened %d %s", noted, r.Reopened.UnixMilli(), r.Why), strings.TrimSpace(passed)
 }

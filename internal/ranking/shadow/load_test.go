@@ -25,7 +25,10 @@ func lostRedis(t *testing.T) (*fixture, *Rebuild) {
 // page is one of the fixture's nth window.
 func (f *fixture) page(n int, rows ...ranking.SnapshotRow) *ranking.SnapshotPage {
 	w := f.piece.Windows[n]
-	return &ranking.SnapshotPage{Window: w.Listing(), Listing: fmt.Sprintf("%d %d %d", w.Start, w.End, w.End+retention.Milliseconds()), Rows: rows}
+	return &ranking.SnapshotPage{
+		Instant: ranking.Instant{Now: f.now}, Window: w.Listing(), Rows: rows,
+		Listing: fmt.Sprintf("%d %d %d", w.Start, w.End, w.End+retention.Milliseconds()),
+	}
 }
 
 func final(p *ranking.SnapshotPage) *ranking.SnapshotPage {
@@ -57,16 +60,22 @@ func loadAll(t *testing.T, r *Rebuild, pages ...*ranking.SnapshotPage) *Loading 
 	return l
 }
 
+// passedSince are events that passed a window by after any page was read.
+const passedSince = "9000000000000000-9000000000000001"
+
 func TestALoadedSnapshotTakesTheBoardsPlaceWithWhatIsFoldedOntoIt(t *testing.T) {
 	f, r := lostRedis(t)
 	loadAll(t, r,
 		f.page(0, row("u1", 7.25), row("u2", 3)),
 		f.page(0, row("u1", 9.5)),
-		&ranking.SnapshotPage{Window: f.page(0).Window, Listing: f.page(0).Listing, Hidden: true, Rows: []ranking.SnapshotRow{row("u3", 1)}},
+		&ranking.SnapshotPage{Instant: ranking.Instant{Now: f.now}, Window: f.page(0).Window, Listing: f.page(0).Listing, Hidden: true, Rows: []ranking.SnapshotRow{row("u3", 1)}},
 		final(f.page(1, row("u1", 0.1+0.2))))
 	require.NoError(t, r.Restored(t.Context(),
 		map[string]string{"eu:weekly:x": "9999999999999"},
-		map[string]string{f.page(1).Window: "2 17", f.page(0).Window: "1 16", "@17": `["events/3","20"]`}))
+		map[string]string{
+			f.page(1).Window: "2 17 14-15,17-18 reopened 19 me", "@17": `["events/3","20"]`,
+			f.page(0).Window: "1 16 11-12," + passedSince,
+		}))
 
 	p := f.newPiece()
 	p.Expected, p.Next = ledger.At(20), ledger.At(30)
@@ -95,9 +104,9 @@ func TestALoadedSnapshotTakesTheBoardsPlaceWithWhatIsFoldedOntoIt(t *testing.T) 
 
 	k := f.store.Keys()
 	sealed := f.client.HGetAll(t.Context(), k.Final()).Val()
-	require.Equal(t, "2 17", sealed[f.page(1).Window])
+	require.Equal(t, "2 17 14-15", sealed[f.page(1).Window], "what passed it by since its rows were read isn't so any more")
 	require.Equal(t, `["events/3","20"]`, sealed["@17"])
-	require.Regexp(t, `^1 16 reopened \d+ restored$`, sealed[f.page(0).Window], "sealed after its pages were read: the next seal is another revision")
+	require.Regexp(t, `^1 16 11-12 reopened \d+ restored$`, sealed[f.page(0).Window], "sealed after its pages were read: the next seal is another revision")
 	require.Equal(t, map[string]string{"eu:weekly:x": "9999999999999"}, f.client.HGetAll(t.Context(), k.Dropped()).Val())
 	require.Equal(t, "30", f.client.HGet(t.Context(), k.Ledger(), "events/3").Val())
 	for key := range contents(t, f.client, f.prefix) {
@@ -257,7 +266,7 @@ func TestALiveFinalWindowIsKeptAndOneThatWasReopenedToo(t *testing.T) {
 		w := f.piece.Windows[i]
 		f.list(t, f.store, w.Listing(), fmt.Sprintf("%d %d%s %d", w.Start, w.End, word, w.End+retention.Milliseconds()))
 	}
-	require.NoError(t, f.client.HSet(t.Context(), k.Final(), f.piece.Windows[1].Listing(), "1 5 reopened 6 me").Err())
+	require.NoError(t, f.client.HSet(t.Context(), k.Final(), f.piece.Windows[1].Listing(), "1 5 3-4 reopened 6 me").Err())
 	r, err := Lock(t.Context(), f.store, "me", lease)
 	require.NoError(t, err)
 	l := r.Load("s1")
@@ -274,7 +283,7 @@ func TestALiveFinalWindowIsKeptAndOneThatWasReopenedToo(t *testing.T) {
 	for i, want := range []int64{10, 10, 99} {
 		require.Equal(t, want, int64(f.client.ZScore(t.Context(), f.key(i), "u1").Val()), f.piece.Windows[i].Listing())
 	}
-	require.Equal(t, "1 5 reopened 6 me", f.client.HGet(t.Context(), k.Final(), f.piece.Windows[1].Listing()).Val(), "the live record is of later")
+	require.Equal(t, "1 5 3-4 reopened 6 me", f.client.HGet(t.Context(), k.Final(), f.piece.Windows[1].Listing()).Val(), "the live record is of later")
 }
 
 func TestAHoldThatIsKeptIsRenewedAndItsLossEndsTheRebuild(t *testing.T) {

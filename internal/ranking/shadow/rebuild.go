@@ -36,9 +36,11 @@ type Rebuild struct {
 	lease  time.Duration
 	bans   atomic.Bool // the shadow has a hash of bans
 
-	kept     atomic.Bool     // the hold is renewed
-	restores bool            // a snapshot is loaded into the shadow
-	reopened map[string]bool // live windows whose seal was taken back, of those that a snapshot has as final
+	kept     atomic.Bool          // the hold is renewed
+	restores bool                 // a snapshot is loaded into the shadow
+	reopened map[string]bool      // live windows whose seal was taken back, of those that a snapshot has as final
+	asOf     map[string]time.Time // of a snapshot's windows, when their last rows were read
+	passed   map[string]string    // and which events had passed them by then (lua/swap.lua)
 
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger

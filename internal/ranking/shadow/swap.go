@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -159,7 +160,15 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
-	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version}
+	passed := ""
+	if len(r.passed) > 0 {
+		text, err := json.Marshal(r.passed)
+		if err != nil {
+			return err
+		}
+		passed = string(text)
+	}
+	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version, passed}
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}

@@ -1,0 +1,137 @@
+package ranking
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// at is the ledger with an offset below which everything counts.
+func (f *fixture) at(offset int64) map[string]string {
+	return map[string]string{f.piece.Partition.String(): fmt.Sprint(offset)}
+}
+
+func (f *fixture) sealOf(t testing.TB) Seal {
+	t.Helper()
+	seal, err := f.store.SealOf(t.Context(), f.piece.Windows[0].Listing())
+	require.NoError(t, err)
+	return seal
+}
+
+// passes has the ledger go on without the first window.
+func (f *fixture) passes(t testing.TB) {
+	t.Helper()
+	windows := f.piece.Windows
+	f.piece.Windows, f.piece.Without = windows[1:], []string{windows[0].Listing()}
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1}, Members: []ledger.Member{f.member("a", 1)}}}
+	f.mustApply(t)
+	f.piece = f.newPiece()
+}
+
+func (f *fixture) reopen(t testing.TB) {
+	t.Helper()
+	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now(), "a test")
+	require.NoError(t, err)
+}
+
+func TestWhatPassesAFinalWindowByIsNotedWithItsNextRevisions(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5)) // 10
+	f.mustSeal(t, 1)
+	require.Empty(t, f.sealOf(t).Passed)
+	f.passes(t) // 20
+	require.Equal(t, f.at(10), f.sealOf(t).Ledger)
+	f.reopen(t)
+	one := []PassedBetween{{f.at(10), f.at(20)}}
+	require.Equal(t, one, f.sealOf(t).Passed)
+	require.Equal(t, "a test", f.sealOf(t).Reopened)
+	f.add(t, f.member("a", 1)) // 30
+	f.mustSeal(t, 2)
+	require.Equal(t, one, f.sealOf(t).Passed)
+	require.Equal(t, f.at(30), f.sealOf(t).Ledger)
+	require.Equal(t, int64(2), f.sealOf(t).Revision)
+	f.passes(t) // 40
+	f.reopen(t)
+	f.mustSeal(t, 3)
+	two := append(one, PassedBetween{f.at(30), f.at(40)})
+	require.Equal(t, two, f.sealOf(t).Passed)
+
+	final := f.client.HGetAll(t.Context(), f.store.keys.Final()).Val()
+	require.Len(t, final, 6)
+	record, err := ParseSealRecord(final[f.piece.Windows[0].Listing()])
+	require.NoError(t, err)
+	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Final(), fmt.Sprintf("@%d", record.Passed[0].To.UnixMicro())).Err())
+	require.True(t, f.sealOf(t).Unknown)
+	require.Equal(t, two[1:], f.sealOf(t).Passed)
+}
+
+func TestLedgersStayAsLongAsARecordNamesThem(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	final := map[string]string{f.piece.Windows[0].Listing(): "3 15 11-12,13-14"}
+	for _, instant := range []string{"@11", "@12", "@13", "@14", "@15"} {
+		final[instant] = "[]"
+	}
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), final).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), "@16", "[]").Err())
+	require.NoError(t, f.store.forgetSealings(t.Context()))
+	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
+}
+
+// A script that ends between its writes, as one does that lacks a right, has noted that the seal was taken
+// back, and it wasn't yet: what comes until it is called again passes the window by as well.
+func TestWhatPassesByUntilAReopeningIsCalledAgainIsNoted(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5)) // 10
+	f.mustSeal(t, 1)
+	listing := f.sealing(t).Listing
+	f.reopen(t)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), f.piece.Windows[0].Listing(), listing).Err())
+	f.passes(t) // 20
+	f.reopen(t)
+	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
+}
+
+// A shard that went back to before a window was reopened has it final still, as its others haven't: it is
+// called by their next revision, and what it has is what it had.
+func TestWhatPassesAWindowByThatOthersHaveReopenedIsNoted(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5)) // 10
+	f.mustSeal(t, 1)
+	f.passes(t) // 20
+	w := f.sealing(t)
+	w.Least = 2
+	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
+	require.NoError(t, err)
+	require.Equal(t, []Sealed{{Name: w.Name, Revision: 2}}, sealed)
+	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
+	require.Equal(t, f.at(20), f.sealOf(t).Ledger)
+	require.Equal(t, int64(2), f.sealOf(t).Revision)
+}
+
+func TestARecordOfASealIsReadOrRefused(t *testing.T) {
+	at := func(us int64) time.Time { return time.UnixMicro(us) }
+	passed := []Passed{{at(3), at(4)}, {at(5), at(6)}}
+	require.Equal(t, "3-4,5-6", PassedText(passed))
+	for text, want := range map[string]SealRecord{
+		"1 7":                            {Revision: 1, At: at(7)},
+		"2 7 3-4,5-6":                    {Revision: 2, At: at(7), Passed: passed},
+		"2 7 3-4,5-6 after 1-2 all":      {Revision: 2, At: at(7), Passed: passed, Why: "1-2 all"},
+		"2 7 after case 12":              {Revision: 2, At: at(7), Why: "case 12"},
+		"2 7 reopened 8 ":                {Revision: 2, At: at(7), Reopened: time.UnixMilli(8)},
+		"2 7 3-4,5-6 reopened 8 x 9":     {Revision: 2, At: at(7), Passed: passed, Reopened: time.UnixMilli(8), Why: "x 9"},
+		"2 7 reopened 8 after it closed": {Revision: 2, At: at(7), Reopened: time.UnixMilli(8), Why: "after it closed"},
+	} {
+		is, err := ParseSealRecord(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, is, text)
+	}
+	for _, text := range []string{"", "1", "x 7", "1 x", "1 7 3", "1 7 3-", "1 7 3-4,", "1 7 sealed 8", "1 7 reopened", "1 7 reopened x", "1 7 after"} {
+		_, err := ParseSealRecord(text)
+		require.Error(t, err, text)
+	}
+}
