@@ -15,6 +15,20 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
+// Whatever it is about as it is asked to end: what it counted is its last line, and the exit code is 0.
+func TestAConsumerThatHasJustStartedEndsInOrder(t *testing.T) {
+	t.Parallel()
+	place := harness.New(t, harness.Options{Partitions: 1})
+	place.Publish(t, harness.Record(0, `{"user_id":"a","points":1}`))
+	for range 5 {
+		place.Start(t).Terminate(t)
+	}
+	place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+}
+
 func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
 	testenv.Slow(t)
 	// By itself: who finds Redis slow sends it small pieces, and beside other tests it may be

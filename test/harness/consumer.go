@@ -111,9 +111,19 @@ func (p *Place) alive() string {
 	return fmt.Sprintf("no consumer runs any more; the last ended with %s:\n%s", last.ended(), last.Log.Tail(5))
 }
 
-// Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to go on.
+// Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to go on. One that is to end it in order
+// is sent once it has written a line of its log: a process that hasn't yet come to listening to signals dies
+// of one.
 func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
+	if s == syscall.SIGTERM || s == syscall.SIGINT {
+		Eventually(t, exitWithin, func() string {
+			if len(c.Log.Lines()) == 0 && c.Running() {
+				return fmt.Sprintf("consumer %d has written nothing yet", c.Number)
+			}
+			return ""
+		})
+	}
 	if err := c.process.Signal(s); err != nil {
 		t.Fatalf("consumer %d: %v", c.Number, err)
 	}
@@ -178,8 +188,7 @@ func (c *Consumer) ended() string { return fmt.Sprintf("code %d", c.code()) }
 const exitWithin = 20 * time.Second
 
 // Terminate asks the process to end, and fails the test unless it ends in order and
-// in time: exit code 0 within 20 s. It has to have begun: a process that hasn't yet come
-// to listening to signals dies of one. It returns what its last line counts.
+// in time: exit code 0 within 20 s. It returns what its last line counts.
 func (c *Consumer) Terminate(t testing.TB) Counts {
 	t.Helper()
 	c.Signal(t, syscall.SIGTERM)

@@ -1,7 +1,7 @@
 package harness
 
 // Final windows as another client knows them: an event counts in one if the ledger that it was sealed by
-// has the event.
+// has the event, and the window wasn't final before as the event came.
 
 import (
 	"encoding/json"
@@ -20,9 +20,20 @@ import (
 // revisionWord is the word of a listing that says that the window is final.
 var revisionWord = regexp.MustCompile(` =\d+ `)
 
-// seals are, by shard, the ledgers that its final windows were sealed by, by the windows' names in the
-// listing.
-type seals []map[string]map[string]string
+// seals are, by shard, its final windows, by their names in the listing.
+type seals []map[string]seal
+
+// seal is the ledger that a window was sealed by, and by which its earlier seals were made and taken back.
+type seal struct {
+	ledger keptLedger
+	passed []between
+}
+
+// keptLedger has a text by partition.
+type keptLedger map[string]string
+
+// between are the events that a ledger counts and an earlier one doesn't.
+type between struct{ from, to keptLedger }
 
 // TakeSeals reads which windows are final, so that the oracle goes by it: what is expected from now on
 // doesn't count in those that were sealed before it. Nothing may be sealed, or reopened, meanwhile.
@@ -38,7 +49,7 @@ func (p *Place) TakeSeals(t testing.TB) {
 	}
 	all := make(seals, len(listed))
 	for shard := range listed {
-		all[shard] = map[string]map[string]string{}
+		all[shard] = map[string]seal{}
 		for name, listing := range listed[shard] {
 			if !revisionWord.MatchString(listing) {
 				continue
@@ -53,25 +64,55 @@ func (p *Place) TakeSeals(t testing.TB) {
 	p.seals = all
 }
 
-// sealedBy is the ledger that a window was sealed by, of what a shard keeps of its final windows.
-func sealedBy(records map[string]string, name string) (map[string]string, error) {
+// sealedBy is how a window was sealed, by what a shard keeps of its final windows: "revision instant", then
+// "from-to,…" where events passed it by, then why it was reopened.
+func sealedBy(records map[string]string, name string) (s seal, err error) {
 	words := strings.Fields(records[name])
 	if len(words) < 2 {
-		return nil, fmt.Errorf("%s is final, and what is kept of its seal is %q", name, records[name])
+		return s, fmt.Errorf("%s is final, and what is kept of its seal is %q", name, records[name])
 	}
+	if s.ledger, err = ledgerOf(records, name, words[1]); err != nil || len(words) < 3 || words[2][0] < '0' || words[2][0] > '9' {
+		return s, err
+	}
+	for instants := range strings.SplitSeq(words[2], ",") {
+		from, to, _ := strings.Cut(instants, "-")
+		var b between
+		if b.from, err = ledgerOf(records, name, from); err != nil {
+			return s, err
+		}
+		if b.to, err = ledgerOf(records, name, to); err != nil {
+			return s, err
+		}
+		s.passed = append(s.passed, b)
+	}
+	return s, nil
+}
+
+// ledgerOf is the one of an instant that a window's record names.
+func ledgerOf(records map[string]string, name, instant string) (keptLedger, error) {
 	var fields []string
-	kept := records["@"+words[1]]
+	kept := records["@"+instant]
 	if err := json.Unmarshal([]byte(kept), &fields); err != nil {
-		return nil, fmt.Errorf("the ledger of the seal of %s is %q: %w", name, kept, err)
+		return nil, fmt.Errorf("a ledger of the seals of %s is %q: %w", name, kept, err)
 	}
 	if len(fields)%2 != 0 {
-		return nil, fmt.Errorf("the ledger of the seal of %s is %q", name, kept)
+		return nil, fmt.Errorf("a ledger of the seals of %s is %q", name, kept)
 	}
-	ledger := map[string]string{}
+	of := keptLedger{}
 	for i := 0; i < len(fields); i += 2 {
-		ledger[fields[i]] = fields[i+1]
+		of[fields[i]] = fields[i+1]
 	}
-	return ledger, nil
+	return of, nil
+}
+
+// has reports whether an event of a partition, and of a member of this hash, is in the window.
+func (s *seal) has(field string, offset int64, hash uint64) bool {
+	for _, p := range s.passed {
+		if counts(p.to[field], offset, hash) && !counts(p.from[field], offset, hash) {
+			return false
+		}
+	}
+	return counts(s.ledger[field], offset, hash)
 }
 
 // Final reports whether a window is final in all shards.
@@ -109,8 +150,8 @@ func (p *Place) without(at oracle.At, value []byte) map[string]bool {
 	}
 	windows := map[string]bool{}
 	field, hash := fmt.Sprintf("%s/%d", p.Topic, at.Partition), xxhash.Sum64String(event.Member)
-	for name, ledger := range all[p.ShardOf(event.Member)] {
-		if !counts(ledger[field], at.Offset, hash) {
+	for name, seal := range all[p.ShardOf(event.Member)] {
+		if !seal.has(field, at.Offset, hash) {
 			windows[name] = true
 		}
 	}

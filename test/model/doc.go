@@ -86,9 +86,9 @@
 // pieces on their way; a seal is taken back on one shard; one master goes back.
 //
 // What holds in every state: no event changes a final window; what was in the log before the window
-// closed is in it as far as the ledger has come, and all of it once it is final; what its seal's ledger
-// doesn't count isn't in it, and what it counts is, unless a seal was taken back or lost before: then a
-// worker may have left out what came after that one. What was reopened is final as a later revision.
+// closed is in it as far as the ledger has come, and all of it once it is final; in it is exactly what its
+// seal's ledger counts, but for what came while it was final before, which is noted as a seal is taken
+// back. What was reopened is final as a later revision.
 // From every state the end, where both shards are final and have read all, can be reached.
 //
 // It takes for granted that nobody seals by a clock that is ahead of all others, and that of the process

@@ -23,6 +23,7 @@ const (
 	leftOutUnread  sealRule = "a piece isn't compared for what it leaves out"
 	oneShardSealed sealRule = "a window is taken for final once one shard has it sealed"
 	reopenUnnoted  sealRule = "nobody notes that a seal was taken back"
+	passedUnnoted  sealRule = "nobody notes what passed by until a seal was taken back"
 )
 
 // sealShard is all that one master holds of the window, so all that goes back in time with it.
@@ -35,6 +36,7 @@ type sealShard struct {
 	was      set  // in it then
 	reopened bool // since, as is noted
 	taken    bool // since, as is so
+	passed   set  // events that came while it was final, and it was reopened since, as is noted
 	same     bool // it is final as the revision that it had before it was reopened
 }
 
@@ -65,7 +67,6 @@ type sealState struct {
 	calls   [2]sealCall
 	phase   sealPhase
 	end     int8 // as the sealer knows it
-	undone  bool // a seal was taken back
 	faults  sealFaults
 }
 
@@ -204,8 +205,11 @@ func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
 	if sh.final && s.faults.reopen > 0 {
 		n := s
 		n.faults.reopen--
-		n.shards[i].final, n.shards[i].reopened, n.undone = false, w.variant != reopenUnnoted, true
+		n.shards[i].final, n.shards[i].reopened = false, w.variant != reopenUnnoted
 		n.shards[i].taken = true
+		if w.variant != passedUnnoted {
+			n.shards[i].passed |= w.of(i, sh.at, sh.ledger)
+		}
 		emit(n, w.say("the seal of shard %d is taken back", i))
 	}
 	if s.faults.rollback > 0 && s.olderOf < 0 {
@@ -221,20 +225,26 @@ func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
 	}
 }
 
+// of are the events of a shard's members from an offset on and before another.
+func (w *seals) of(shard int, from, to int8) (events set) {
+	for e := from; e < to; e++ {
+		if int(w.members[e]) == shard {
+			events |= 1 << e
+		}
+	}
+	return events
+}
+
 // wrong says what is wrong with a state. What was in the log before the window closed is in it as far as
 // the ledger has come, whatever becomes of seals.
 func (w *seals) wrong(s sealState) string {
 	for i := range s.shards {
 		sh := &s.shards[i]
-		var counted, in set // of what the ledgers say: before the close, and as of the seal
-		for e := range int8(len(w.members)) {
-			if int(w.members[e]) == i && e < sh.ledger && (s.closed < 0 || e < s.closed) {
-				counted |= 1 << e
-			}
-			if int(w.members[e]) == i && e < sh.at {
-				in |= 1 << e
-			}
+		counted := w.of(i, 0, sh.ledger) // before the close
+		if s.closed >= 0 {
+			counted = w.of(i, 0, min(sh.ledger, s.closed))
 		}
+		in := w.of(i, 0, sh.at) &^ sh.passed // of what is kept of the seals
 		switch {
 		case counted&^sh.window != 0:
 			return "what came before the window closed isn't in it, and its ledger is past it"
@@ -244,9 +254,9 @@ func (w *seals) wrong(s sealState) string {
 		case sh.at < s.closed:
 			return "a window is final without what was in the log before it closed"
 		case sh.window&^in != 0:
-			return "more is in a final window than its seal's ledger says"
-		case in&^sh.window != 0 && !s.undone:
-			return "less is in a final window than its seal's ledger says"
+			return "more is in a final window than its seals' ledgers say"
+		case in&^sh.window != 0:
+			return "less is in a final window than its seals' ledgers say"
 		case sh.same:
 			return "a window that was reopened is final as the same revision"
 		}

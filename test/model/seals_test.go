@@ -42,6 +42,7 @@ func TestEveryBrokenRuleOfSealsIsCaught(t *testing.T) {
 		leftOutUnread:  {members: []int8{0, 0}, faults: sealFaults{rollback: 1}},
 		oneShardSealed: {members: of},
 		reopenUnnoted:  {members: of, faults: sealFaults{reopen: 1}},
+		passedUnnoted:  {members: of, faults: sealFaults{reopen: 1}},
 	} {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant

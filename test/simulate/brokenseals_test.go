@@ -124,4 +124,22 @@ var brokenSeals = []broken{
 		wrong: "a final window was lost",
 		from:  sealsFrom, within: 1200, seed: sealsFrom + 89,
 	},
+	{
+		name: "nobody notes what passes a window by until it is reopened", what: "its next revision is said to have events that it lacks",
+		script: []patch{{"unseal.lua", ".. instant .. '-' .. now .. ' '", ".. ''"}},
+		wrong:  "the record of a window's seals is wrong",
+		from:   sealsFrom, within: 300, seed: sealsFrom + 69,
+	},
+	{
+		name: "what stayed final is sealed as if it had been reopened", what: "a shard that went back to before a reopening is said to have events that it lacks",
+		script: []patch{{"seal.lua", "if final and since then", "if false then"}},
+		wrong:  "the record of a window's seals is wrong",
+		from:   sealsFrom, within: 1200, seed: sealsFrom + 197,
+	},
+	{
+		name: "a rebuild leaves the note of what had passed a window by", what: "a window that has all events is said to lack some",
+		script: []patch{{"swap.lua", " or passed ~= passes then", " then"}},
+		wrong:  "the record of a window's seals is wrong",
+		from:   sealsFrom, within: 2000, seed: sealsFrom + 884,
+	},
 }

@@ -127,6 +127,7 @@ func (w *world) check() {
 	w.checkAccounts(o)
 	for _, sh := range w.shards {
 		sh.checkWhole()
+		sh.saysWhatPassed()
 	}
 	if w.roomless {
 		w.count(fullRoom)

@@ -82,7 +82,13 @@ func (w *world) finals(c *call) {
 	for _, sh := range c.shard.on.shards {
 		sh.finalAfter(c)
 	}
-	if w.failed == "" && (c.kind == "seal" || c.kind == reopens) {
+	if c.kind != "seal" && c.kind != reopens {
+		return
+	}
+	for _, sh := range c.shard.on.shards {
+		sh.saysWhatPassed()
+	}
+	if w.failed == "" {
 		c.shard.on.keep()
 	}
 }

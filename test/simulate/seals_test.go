@@ -15,7 +15,7 @@ func TestAFinalWindowIsWhatItsSealsLedgerSaysWhateverHappens(t *testing.T) {
 	}
 	r := lived(t, sealsFrom, n)
 	t.Logf("%v", r)
-	r.has(t, closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal,
+	r.has(t, closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal, passedBy,
 		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal")
 }
 
