@@ -312,7 +312,7 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 			}
 			r, err := ParseSealRecord(page[i+1])
 			if err != nil {
-				return nil //nolint:nilerr // whoever reads it says so, and nobody knows what it names
+				return nil // whoever reads it says so, and nobody knows what it names
 			}
 			used[r.At] = true
 			for _, p := range r.Passed {
