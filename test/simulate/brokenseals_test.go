@@ -100,7 +100,7 @@ var brokenSeals = []broken{
 	{
 		name: "a window that was reopened is sealed as the same revision", what: "two standings are called the same",
 		script: []patch{{"seal.lua", "revision, why = revision + 1, ", "revision, why = revision, "}},
-		source: []patch{{"internal/ranking/seal.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
+		source: []patch{{"internal/ranking/sealrecord.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
 		wrong:  "a window that was",
 		from:   sealsFrom, within: 100, seed: sealsFrom + 13,
 	},

@@ -130,7 +130,7 @@ local function reopen(names)
   for n = 1, #names do -- by its record or by its listing: the other may be lost
     local revision, instant, passed, rest = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?([%d,-]*) ?(.*)$')
     local listed = string.match(listings[n] or '', ' =(%d+) ')
-    local passes = passedBy[names[n]] or '' -- nothing, of what the log comes to
+    local passes = records[n] and passedBy[names[n]] or '' -- nothing, of what the log comes to
     local reopened = not listed and string.match(rest or '', '^reopened')
     if not reopened or passed ~= passes then
       now = now or call('TIME')[1] .. '000'
