@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// settledWithin bounds how long the last events may take: an open transaction of a
-// producer that gave up ends by its timeout.
+// settledWithin bounds how long the ledgers may stand still before the last events count: an open
+// transaction of a producer that gave up ends by its timeout.
 const settledWithin = 2 * time.Minute
 
 // recorder is a test that only notes what is wrong with it.

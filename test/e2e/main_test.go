@@ -11,5 +11,6 @@ import (
 
 func TestMain(m *testing.M) { harness.MainWaiting(m) }
 
-// within is how long anything of a small run may take on a machine that is busy.
-const within = 90 * time.Second
+// within is how long anything may take on a machine that is busy, and ledgers may stand still:
+// it is for what hangs, and no promise of how fast anything is.
+const within = 3 * time.Minute

@@ -39,7 +39,7 @@ func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
 
 	publishPadded(t, place, partitions, events)
 	loaded := place.Start(t)
-	place.AwaitCaughtUp(t, 3*time.Minute)
+	place.AwaitCaughtUp(t, within)
 	most := peak(t, loaded.Pid())
 	loaded.Terminate(t)
 

@@ -167,7 +167,7 @@ func aMillion(t *testing.T, place *harness.Place, also map[int64]step) {
 	}
 	began := time.Now()
 	for _, step := range steps {
-		harness.Eventually(t, 2*time.Minute, func() string {
+		place.Eventually(t, within, func() string {
 			counted := place.Counting(t)
 			if f.count < million && int64(f.count) < counted+ahead {
 				f.publish(ctx, burst)
@@ -186,7 +186,7 @@ func aMillion(t *testing.T, place *harness.Place, also map[int64]step) {
 	}
 	f.publish(ctx, million-f.count)
 	place.Await()
-	place.AwaitCaughtUp(t, 4*time.Minute)
+	place.AwaitCaughtUp(t, within)
 	t.Logf("%6.1f s, all is read", time.Since(began).Seconds())
 	place.TerminateAll(t)
 	place.Check(t)

@@ -82,7 +82,7 @@ func TestARedisThatWentBackInTimeIsReadUpToWithoutAnyTraffic(t *testing.T) {
 
 	place.Redis.Restart(older)
 	began := time.Now()
-	place.AwaitCaughtUp(t, foundWithin)
+	harness.Eventually(t, foundWithin, func() string { return place.Behind(t.Context()) })
 	t.Logf("found and mended after %v", time.Since(began).Round(time.Millisecond))
 	c.Log.Await(t, within, "the ledger has moved")
 	finish(t, place)

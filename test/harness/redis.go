@@ -169,16 +169,52 @@ func (p *Place) behind(ctx context.Context) string {
 	return ""
 }
 
-// AwaitCaughtUp waits until every committed record of the topics counts.
-func (p *Place) AwaitCaughtUp(t testing.TB, within time.Duration) {
+// AwaitCaughtUp waits until every committed record of the topics counts. It fails once the
+// ledgers stand still, however long the counting takes.
+func (p *Place) AwaitCaughtUp(t testing.TB, still time.Duration) {
 	t.Helper()
-	Eventually(t, within, func() string {
+	p.Eventually(t, still, func() string {
 		behind := p.Behind(t.Context())
 		if behind != "" && p.alive() != "" {
 			t.Fatalf("%s, and %s", behind, p.alive())
 		}
 		return behind
 	})
+}
+
+// Eventually looks until there is nothing to say any more, for as long as the ledgers move: it
+// fails the test with what was said last once they have stood still for so long. How fast a
+// machine counts is no fault; that nothing is counted any more is one.
+func (p *Place) Eventually(t testing.TB, still time.Duration, look func() (wrong string)) {
+	t.Helper()
+	deadline, last := time.Now().Add(still), ""
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		wrong := look()
+		if wrong == "" {
+			return
+		}
+		if at := p.positions(t.Context()); at != "" && at != last {
+			deadline, last = time.Now().Add(still), at
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the ledgers have stood still for %v: %s", still, wrong)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// positions is where the ledgers of the place, and of those beside it, stand in every shard;
+// nothing where a server is away.
+func (p *Place) positions(ctx context.Context) string {
+	all := ""
+	for _, q := range p.all() {
+		shards, err := q.hashes(ctx, "ledger")
+		if err != nil {
+			return ""
+		}
+		all += fmt.Sprintln(shards)
+	}
+	return all
 }
 
 // leftByReshard reports whether a key is what a reshard leaves for ever: how many shards there
