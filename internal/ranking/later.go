@@ -4,8 +4,10 @@ package ranking
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // LaterOrigin is the later offset and the later time of two origins: of what two shards have, whole is
@@ -18,19 +20,41 @@ func LaterOrigin(a, b string) string {
 	return laterOf(as[0], bs[0]) + " " + laterOf(as[1], bs[1])
 }
 
-// LaterSeal is, of two records of a window that was ever sealed, the one of the higher revision, and of
-// one revision that of the later instant.
+// LaterSeal is, of two records of a window that was ever sealed, the one of the higher revision, of one
+// revision that of the later instant, and of one instant that which was reopened, until later. What had
+// passed the window by differs by shard, as their ledgers do: unless both say the same, nothing says
+// which events those are of the members of either.
 func LaterSeal(a, b string) string {
-	as, bs := append(strings.Fields(a), "", ""), append(strings.Fields(b), "", "")
-	for i := range 2 {
-		if as[i] != bs[i] {
-			if laterOf(as[i], bs[i]) == as[i] {
-				return a
+	x, errX := ParseSealRecord(a)
+	y, errY := ParseSealRecord(b)
+	switch {
+	case errX != nil && errY != nil:
+		return max(a, b) // whoever reads it says so
+	case errX != nil:
+		return b
+	case errY != nil:
+		return a
+	}
+	later := cmp.Or(cmp.Compare(x.Revision, y.Revision), x.At.Compare(y.At), x.Reopened.Compare(y.Reopened), cmp.Compare(x.Why, y.Why))
+	if later < 0 {
+		x, y = y, x
+	}
+	if !slices.Equal(x.Passed, y.Passed) {
+		x.Passed = []Passed{Unsaid(lastOf(x.Passed, y.Passed))}
+	}
+	return x.Text()
+}
+
+// lastOf is the last end of what passed a window by.
+func lastOf(all ...[]Passed) (last time.Time) {
+	for _, passed := range all {
+		for _, p := range passed {
+			if p.To.After(last) {
+				last = p.To
 			}
-			return b
 		}
 	}
-	return max(a, b) // reopened
+	return last
 }
 
 // LaterTime is the later of two times in Unix ms, which may be before 1970.

@@ -16,6 +16,9 @@ type Passed struct {
 	To   time.Time // when it was taken back
 }
 
+// Unsaid are events of which nothing says which they are (Seal.Unknown): no ledger is of the instant 0.
+func Unsaid(until time.Time) Passed { return Passed{time.UnixMicro(0), until} }
+
 // PassedText is how a record of a window that was ever sealed has them (lua/seal.lua); empty for none.
 func PassedText(all []Passed) string {
 	texts := make([]string, len(all))

@@ -113,6 +113,74 @@ func TestWhatPassesAWindowByThatOthersHaveReopenedIsNoted(t *testing.T) {
 	require.Equal(t, int64(2), f.sealOf(t).Revision)
 }
 
+// Where its record is lost nobody knows what the window lacks, and that is said.
+func TestWhatPassesAWindowByWhoseRecordIsLostIsUnknown(t *testing.T) {
+	lost := func(t *testing.T) *fixture {
+		t.Helper()
+		f := ended(t)
+		f.add(t, f.member("a", 5))
+		f.mustSeal(t, 1)
+		f.passes(t)
+		require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Final(), f.piece.Windows[0].Listing()).Err())
+		return f
+	}
+	t.Run("it is reopened", func(t *testing.T) {
+		f := lost(t)
+		f.reopen(t)
+		require.True(t, f.sealOf(t).Unknown)
+		require.Empty(t, f.sealOf(t).Passed)
+		f.mustSeal(t, 2)
+		require.True(t, f.sealOf(t).Unknown)
+	})
+	t.Run("others have reopened it", func(t *testing.T) {
+		f := lost(t)
+		w := f.sealing(t)
+		w.Least = 2
+		_, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
+		require.NoError(t, err)
+		require.True(t, f.sealOf(t).Unknown)
+	})
+}
+
+// A ledger that is lost as the seal is taken back is none that could be compared with.
+func TestAWindowIsReopenedWhoseLedgerIsLost(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	f.mustSeal(t, 1)
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Ledger()).Err())
+	f.reopen(t)
+	require.True(t, f.sealOf(t).Unknown)
+	require.Empty(t, f.sealOf(t).Passed)
+}
+
+// A restore notes ledgers of old seals first, and the records that name them as it swaps.
+func TestLedgersStayWhileARestoreIsUnderWay(t *testing.T) {
+	f := ended(t)
+	final := map[string]string{"@11": "[]"}
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), final).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Rebuild(), "me", 0).Err())
+	require.NoError(t, f.store.forgetSealings(t.Context()))
+	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Rebuild()).Err())
+	require.NoError(t, f.store.forgetSealings(t.Context()))
+	require.Empty(t, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
+}
+
+// A reshard copies what is held: what was reopened then wouldn't be on its new shards.
+func TestNothingIsReopenedWhileItIsHeld(t *testing.T) {
+	f := ended(t)
+	f.add(t, f.member("a", 5))
+	f.mustSeal(t, 1)
+	name := f.piece.Windows[0].Listing()
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "me", 0).Err())
+	f.unchanged(t, func() {
+		_, err := f.store.Unseal(t.Context(), name, time.Now(), "a test")
+		require.ErrorIs(t, err, ErrHeld)
+	})
+	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Hold()).Err())
+	f.reopen(t)
+}
+
 func TestARecordOfASealIsReadOrRefused(t *testing.T) {
 	at := func(us int64) time.Time { return time.UnixMicro(us) }
 	passed := []Passed{{at(3), at(4)}, {at(5), at(6)}}
@@ -129,6 +197,7 @@ func TestARecordOfASealIsReadOrRefused(t *testing.T) {
 		is, err := ParseSealRecord(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, is, text)
+		require.Equal(t, text, is.Text())
 	}
 	for _, text := range []string{"", "1", "x 7", "1 x", "1 7 3", "1 7 3-", "1 7 3-4,", "1 7 sealed 8", "1 7 reopened", "1 7 reopened x", "1 7 after"} {
 		_, err := ParseSealRecord(text)

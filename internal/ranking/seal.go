@@ -42,7 +42,7 @@ const (
 	SealLost     Unsealed = "lost"    // a key of it is gone
 )
 
-// Errors of Seal that pass by themselves.
+// Errors of Seal, and ErrHeld of Unseal, that pass by themselves.
 var (
 	ErrHeld = errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones")
 	// ErrBehind is what a *BehindError is.
@@ -136,10 +136,10 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 var ErrNotFinal = errors.New("it isn't final")
 
 // Unseal takes a window's seal back, on this shard, and returns the revision that it had: events
-// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal or
-// ErrRebuilding where nothing was changed.
+// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal,
+// ErrRebuilding or ErrHeld where nothing was changed.
 func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why string) (revision int64, err error) {
-	keys := []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild(), s.keys.Ledger()}
+	keys := []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild(), s.keys.Ledger(), s.keys.Hold()}
 	reply, err := s.Call(ctx, lua.Unseal, keys, window, until.UnixMilli(), why)
 	if err != nil {
 		return 0, fmt.Errorf("reopen %s: %w", window, err)
@@ -150,6 +150,8 @@ func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why 
 		return 0, Unexpected(lua.Unseal, reply)
 	case words[0] == "busy":
 		return 0, fmt.Errorf("reopen %s: %w", window, ErrRebuilding)
+	case words[0] == "held":
+		return 0, fmt.Errorf("reopen %s: %w", window, ErrHeld)
 	case words[0] == "open":
 		return 0, fmt.Errorf("reopen %s: %w", window, ErrNotFinal)
 	case words[0] != "unsealed" || len(words) != 2:

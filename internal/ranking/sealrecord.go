@@ -91,6 +91,21 @@ func ParseSealRecord(text string) (r SealRecord, err error) {
 	return r, nil
 }
 
+// Text is the record as ParseSealRecord reads it.
+func (r SealRecord) Text() string {
+	text := fmt.Sprintf("%d %d", r.Revision, r.At.UnixMicro())
+	if len(r.Passed) > 0 {
+		text += " " + PassedText(r.Passed)
+	}
+	switch {
+	case !r.Reopened.IsZero():
+		text += fmt.Sprintf(" reopened %d %s", r.Reopened.UnixMilli(), r.Why)
+	case r.Why != "":
+		text += " after " + r.Why
+	}
+	return text
+}
+
 // SealLedgers are the ledgers as of which windows were sealed, by the times of their records; of
 // those that the shard has.
 func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]map[string]string, error) {
@@ -169,6 +184,13 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 			}
 		}
 	}
+	// A restore notes the ledgers of a snapshot's seals first, and the records that name them as it swaps.
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	restoring, err := s.client.Exists(ctx, s.keys.Rebuild()).Result()
+	if err != nil || restoring > 0 {
+		return s.explain(err, "")
+	}
 	var unused []string
 	for field, at := range ledgers {
 		if !used[at] {
@@ -178,8 +200,6 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 	if len(unused) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	return s.explain(s.client.HDel(ctx, s.keys.Final(), unused...).Err(), "")
 }
 

@@ -101,7 +101,7 @@ func (a *attempt) load(ctx context.Context, rows *loaded.Rows) error {
 		onto.Counted[field] = &fold.Counted{Before: at, Rows: rows}
 	}
 	for _, p := range a.left() {
-		l.into[p.shard] = p.Load(a.Restore.Name)
+		l.into[p.shard] = p.Load(a.Restore.Name, a.Restore.begun(p.share.from))
 		if err := l.into[p.shard].Dropped(ctx, p.share.dropped); err != nil {
 			return p.named(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/standings/standings/internal/archive/snapshot"
 	"github.com/standings/standings/internal/ledger"
@@ -79,6 +80,15 @@ func (s *Snapshot) share(from []int) (*share, error) {
 	}
 	all.half = s.half(all)
 	return all, nil
+}
+
+// begun is when the first of some shards of the snapshot was begun, by Redis's clock.
+func (s *Snapshot) begun(from []int) time.Time {
+	first := s.Surveys[from[0]].Begin.Now
+	for _, shard := range from[1:] {
+		first = min(first, s.Surveys[shard].Begin.Now)
+	}
+	return time.UnixMilli(first)
 }
 
 func originOf(text string) (ledger.Origin, error) {

@@ -88,8 +88,8 @@
 //	    denotes. Before that they are not, and nothing may be swapped.
 //	 7. From here on it is a rebuild's shadow: bans are taken from the live ones or the bans topic, the
 //	    swap compares both ledgers, or finds none, and writes all in one script. Final windows of live
-//	    boards are kept. What the swap needs beside is written before it, and does no harm without it:
-//	    what is dropped, and what was sealed.
+//	    boards are kept. What the swap needs beside is written before it, and harms no board without it:
+//	    what is dropped, and what was sealed (restored.lua).
 //
 // A restore that is killed leaves shadow keys, under an id that nobody else uses, which expire, and so
 // does the hold. The next one begins anew. Nobody runs on them: consumers know the live keys alone, and

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Due is a window that takes no events any more and isn't final on all shards yet.
+// Due is a window that takes no events any more and isn't final on all shards yet, of one revision.
 type Due struct {
 	ledger.Window
 	Lateness time.Duration
@@ -53,7 +53,11 @@ func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(le
 	}
 	var names []string
 	for name, d := range byName {
-		if slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) == 0 }) {
+		for _, text := range d.listings {
+			d.least = max(d.least, ranking.ListedRevision(text))
+		}
+		// A shard that went back to before the window was reopened has it of the revision before.
+		if slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) < max(1, d.least) }) {
 			names = append(names, name)
 		}
 	}

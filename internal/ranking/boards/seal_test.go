@@ -121,6 +121,38 @@ func TestAWindowIsFinalOnEveryShardOrDue(t *testing.T) {
 	}
 }
 
+// A shard that goes back to before a window was reopened, once the others are final again, has it of the
+// revision before: it is due until all are of the same.
+func TestAWindowOfTwoRevisionsIsDue(t *testing.T) {
+	f := overdue(t, 3, 40)
+	before := map[ledger.Partition]int64{points: 10}
+	seal := func() []Due {
+		due := f.due(t, 24*time.Hour)
+		require.Len(t, due, 1)
+		sealed, err := f.Seal(t.Context(), before, due)
+		require.NoError(t, err)
+		require.Len(t, sealed.Final, 1)
+		return due
+	}
+	w := seal()[0].Window
+	k := f.Shards()[1].Keys()
+	listing, record := f.client.HGet(t.Context(), k.Windows(), w.Listing()).Val(), f.client.HGet(t.Context(), k.Final(), w.Listing()).Val()
+	_, err := f.Unseal(t.Context(), w, time.Now(), "a test")
+	require.NoError(t, err)
+	seal()
+	for _, record := range []string{record, ""} { // it may have lost that
+		require.NoError(t, f.client.HSet(t.Context(), k.Windows(), w.Listing(), listing).Err())
+		require.NoError(t, f.client.HDel(t.Context(), k.Final(), w.Listing()).Err())
+		if record != "" {
+			require.NoError(t, f.client.HSet(t.Context(), k.Final(), w.Listing(), record).Err())
+		}
+		require.Zero(t, f.closed(t, 24*time.Hour)[0].Revision)
+		seal()
+		require.Empty(t, f.due(t, 24*time.Hour))
+		require.Equal(t, int64(2), f.closed(t, 24*time.Hour)[0].Revision)
+	}
+}
+
 func TestALostWindowIsNotSealed(t *testing.T) {
 	f := overdue(t, 3, 40)
 	require.NoError(t, f.client.Del(t.Context(), f.key(1)).Err())

@@ -7,9 +7,9 @@
 --
 -- Returns {noted}, or {lost} where the lock isn't ours any more: then nothing is written.
 --
--- What the live boards say is of later, and stays. Without the swap it does no harm: of what was dropped
--- nothing is opened, as before, and the record of a window that isn't listed as final is only read by its
--- next seal.
+-- What the live boards say is of later, and stays. Without the swap of what was dropped nothing is opened, as
+-- before, and the next seal of a window is another revision, or the one that the snapshot has: until a
+-- rebuild replaces it, it is said to lack what that lacks. What open windows lack is noted as they are swapped.
 
 local call = redis.call
 

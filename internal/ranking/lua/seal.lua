@@ -84,12 +84,13 @@ for i = 1, (#KEYS - 6) / 2 do
       call('HSET', KEYS[6], '@' .. instant, counted)
       noted = true
     end
+    passed = passed or ''
     -- It has been final all the while, and is called by a later revision: the shard went back to before it
-    -- was reopened, and others didn't.
-    if final and since then passed = (passed == '' and '' or passed .. ',') .. since .. '-' .. instant end
-    if passed and passed ~= '' then passed = ' ' .. passed end
+    -- was reopened, and others didn't. Where its record is lost nobody knows since when: no ledger is of 0.
+    if final then passed = (passed == '' and '' or passed .. ',') .. (since or '0') .. '-' .. instant end
+    if passed ~= '' then passed = ' ' .. passed end
     if why and why ~= '' then why = ' after ' .. why end
-    call('HSET', KEYS[6], name, string.format('%d %s%s%s', revision, instant, passed or '', why or ''))
+    call('HSET', KEYS[6], name, string.format('%d %s%s%s', revision, instant, passed, why or ''))
     rule = string.gsub(string.gsub(rule, '=%d+ ', ''), '%+%a+ $', '')
     local sealed = string.format('%s %s %s=%d %s', first, last, rule, revision, expires)
     call('HSET', KEYS[4], name, withSets(sealed, is or 'none'))

@@ -26,15 +26,17 @@ func (c *copier) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	final, err := c.finalOfCopy(ctx)
-	if err != nil {
-		return err
+	final := make([]map[string]string, len(c.from))
+	for i, s := range c.from {
+		if err := tries(ctx, func() (err error) { final[i], err = s.Final(ctx); return err }); err != nil {
+			return err
+		}
 	}
 	banned := c.bannedOfCopy()
 	want := make([]ledger.State, len(c.to))
 	for i, s := range c.to {
 		want[i] = c.beside(i)
-		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), final, banned[i]); err != nil {
+		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), c.finalOf(i, final), banned[i]); err != nil {
 			return err
 		}
 	}
@@ -139,20 +141,23 @@ func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]st
 	return all
 }
 
-// finalOfCopy is what each shard of the copy keeps of windows that were ever sealed: what any of the
-// old shards keeps, of two that differ the later.
-func (c *copier) finalOfCopy(ctx context.Context) (map[string]string, error) {
+// finalOf is what a shard of the copy keeps of windows that were ever sealed: what any of its shards
+// keeps, of two that differ the later. A window that was final and is open in the copy has passed by
+// what nothing says which events it is.
+func (c *copier) finalOf(shard int, final []map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, s := range c.from {
-		var final map[string]string
-		if err := tries(ctx, func() (err error) { final, err = s.Final(ctx); return err }); err != nil {
-			return nil, err
-		}
-		for name, text := range final {
+	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
+		for name, text := range final[i] {
+			if c.listings[name].opened {
+				if r, err := ranking.ParseSealRecord(text); err == nil && r.Reopened.IsZero() {
+					r.Passed = append(r.Passed, ranking.Unsaid(c.states[i].Now))
+					text = r.Text()
+				}
+			}
 			all[name] = ranking.LaterSeal(all[name], text)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // valuesAtOnce is how many values of hashes are written a call.

@@ -37,10 +37,11 @@ type listing struct {
 	window  ledger.Window
 	expires int64
 	over    bool // its retention is: its key may be gone
-	// revision is that of a final window, 0 where a shard's takes events still, and shards how many
-	// have it.
+	// revision is that of a final window, 0 where a shard's takes events still or is of another one, and
+	// shards how many have it. opened: then some have it final.
 	revision int64
 	shards   int
+	opened   bool
 }
 
 // span is a range of the rows of a window, or of its hidden set.
@@ -128,22 +129,24 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 	if rule != "" {
 		by = rule + " "
 	}
-	revision, shards := ranking.ListedRevision(text), c.listings[name].shards
-	if shards > 0 {
-		revision = min(revision, c.listings[name].revision)
+	revision, was := ranking.ListedRevision(text), c.listings[name]
+	opened := was.opened || was.shards > 0 && was.revision != revision
+	if opened {
+		revision = 0
 	}
 	c.listings[name] = listing{
 		text: fmt.Sprintf("%d %d %s%d", w.Start, w.End, by, expires), rule: rule, window: w, expires: expires, over: expires <= now.UnixMilli(),
-		revision: revision, shards: shards + 1,
+		revision: revision, shards: was.shards + 1, opened: opened,
 	}
 	return w, nil
 }
 
-// seal has those be final in the copy that are so on every shard. Where a call that seals is on its
-// way, some are on a part of the shards: the copy is sealed once more.
+// seal has those be final in the copy that are so on every shard, of one revision. Where a call that
+// seals is on its way, some are on a part of the shards: the copy is sealed once more.
 func (c *copier) seal() {
 	for name, l := range c.listings {
 		if l.shards < len(c.from) {
+			l.opened = l.opened || l.revision > 0
 			l.revision = 0
 		}
 		if l.revision > 0 {

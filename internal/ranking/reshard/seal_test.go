@@ -3,6 +3,8 @@ package reshard
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 )
 
 // Final windows stay so, on shards where nobody of them is, too; one that was sealed on a part of the
@@ -43,15 +46,51 @@ func TestAReshardTakesSealsAlong(t *testing.T) {
 			_, err = f.of(from).Shards()[from-1].Unseal(t.Context(), us.Listing(), time.Now(), "a test")
 			require.NoError(t, err)
 
+			// Of another all shards say that something had passed it by.
+			span := func(s *ranking.Store) (string, map[string]string) {
+				final, err := s.Final(t.Context())
+				require.NoError(t, err)
+				r, err := ranking.ParseSealRecord(final[f.windows(t, "global")[0].Listing()])
+				require.NoError(t, err)
+				return ranking.PassedText(r.Passed), final
+			}
+			var spans []string
+			for _, s := range f.of(from).Shards() {
+				_, err := s.Unseal(t.Context(), f.windows(t, "global")[0].Listing(), time.Now(), "a test")
+				require.NoError(t, err)
+				text, _ := span(s)
+				spans = append(spans, text)
+			}
+			due, err = f.of(from).Due(t.Context(), time.Now(), time.Now(), lateness, 0)
+			require.NoError(t, err)
+			due = slices.DeleteFunc(due, func(d boards.Due) bool { return d.Board != "global" })
+			_, err = f.of(from).Seal(t.Context(), before, due)
+			require.NoError(t, err)
+
 			_, err = f.job(t, to).Run(t.Context())
 			require.NoError(t, err)
+			for i, s := range f.of(to).Shards() {
+				text, final := span(s)
+				of := from.Overlapping(i, to)
+				if len(of) == 1 {
+					require.Equal(t, spans[of[0]], text)
+					from, to, _ := strings.Cut(text, "-")
+					require.Contains(t, final, "@"+from)
+					require.Contains(t, final, "@"+to)
+				} else {
+					require.Regexp(t, `^0-\d{16}$`, text, "of several shards nothing says which events")
+				}
+				seal, err := s.SealOf(t.Context(), us.Listing())
+				require.NoError(t, err)
+				require.Equal(t, of[0] != int(from)-1, seal.Unknown, "all shards but the last had it final")
+			}
 			w, err := periods.Calendar{}.At(periods.Weekly, f.now.UnixMilli())
 			require.NoError(t, err)
 			for _, board := range []string{"global", "eu", "us"} {
 				b, err := f.of(to).Top(t.Context(), board, w, 0, 10)
 				require.NoError(t, err)
 				require.Empty(t, b.Lost)
-				require.Equal(t, board != "us", b.Revision == 1, "%s has revision %d", board, b.Revision)
+				require.Equal(t, map[string]int64{"global": 2, "eu": 1, "us": 0}[board], b.Revision, board)
 			}
 			for _, s := range f.of(to).Shards() {
 				listings, err := s.Listings(t.Context())

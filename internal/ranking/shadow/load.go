@@ -30,9 +30,10 @@ type Loading struct {
 	over map[string]bool
 }
 
-// Load begins to load a snapshot, by its name. It is called once, before the shadow is begun.
-func (r *Rebuild) Load(of string) *Loading {
-	r.restores, r.asOf = true, map[string]time.Time{}
+// Load begins to load a snapshot, by its name, that was begun at a time, by Redis's clock then. It is called
+// once, before the shadow is begun.
+func (r *Rebuild) Load(of string, begun time.Time) *Loading {
+	r.restores, r.since, r.asOf = true, begun, map[string]time.Time{}
 	r.shadow.loads.Store(new(string))
 	return &Loading{r: r, of: of, over: map[string]bool{}}
 }
@@ -160,7 +161,7 @@ func (r *Rebuild) Restored(ctx context.Context, dropped, final map[string]string
 	}
 	r.passed = map[string]string{}
 	for name, value := range final {
-		value, passed := sealRecord(name, value, shadow[name], r.asOf[name], time.Now())
+		value, passed := sealRecord(name, value, shadow[name], r.since, r.asOf[name])
 		if value != "" {
 			fields[1] = append(fields[1], name, value)
 		}
@@ -195,7 +196,8 @@ func (r *Rebuild) Restored(ctx context.Context, dropped, final map[string]string
 
 // sealRecord is what is noted of a window, or of a ledger, @ and its instant, by its field of a snapshot's
 // hash of final windows, and which events had passed the window by when its rows were read (lua/seal.lua).
-func sealRecord(name, record, listing string, read, now time.Time) (noted, passed string) {
+// Those of a window that comes back open are noted as it does, by the swap.
+func sealRecord(name, record, listing string, begun, read time.Time) (noted, passed string) {
 	if strings.HasPrefix(name, "@") {
 		return record, ""
 	}
@@ -203,20 +205,37 @@ func sealRecord(name, record, listing string, read, now time.Time) (noted, passe
 	if err != nil {
 		return "", ""
 	}
-	final := ranking.ListedRevision(listing) > 0
-	if final { // perhaps it was reopened after its pages were read
-		read = r.At
+	if listed := ranking.ListedRevision(listing); listed > 0 {
+		return asListed(r, listed, read).Text(), ""
 	}
-	r.Passed = slices.DeleteFunc(r.Passed, func(p ranking.Passed) bool { return !p.From.Before(read) })
-	if passed = ranking.PassedText(r.Passed); passed != "" {
-		passed = " " + passed
+	var is []ranking.Passed
+	for _, p := range r.Passed {
+		switch {
+		case !p.From.Before(read): // the rows have them
+		case p.To.Before(begun):
+			is = append(is, p)
+		default: // a member of whom there is no row has what came since the snapshot was begun
+			is = append(is, ranking.Unsaid(p.To))
+		}
 	}
-	noted = fmt.Sprintf("%d %d%s", r.Revision, r.At.UnixMicro(), passed)
-	switch {
-	case final:
-		return noted, ""
-	case r.Reopened.IsZero():
-		r.Reopened, r.Why = now, "restored"
+	r.Passed = nil
+	if r.Reopened.IsZero() {
+		r.Reopened, r.Why = time.Now(), "restored"
 	}
-	return fmt.Sprintf("%s reopened %d %s", noted, r.Reopened.UnixMilli(), r.Why), strings.TrimSpace(passed)
+	return r.Text(), ranking.PassedText(is)
+}
+
+// asListed is the record of the seal that a window's rows are of: it may have been reopened after they
+// were read, and sealed anew.
+func asListed(r ranking.SealRecord, revision int64, read time.Time) ranking.SealRecord {
+	since := func(p ranking.Passed) bool { return p.From.Equal(r.At) }
+	if r.Revision > revision {
+		since = func(p ranking.Passed) bool { return p.To.After(read) }
+	}
+	i := slices.IndexFunc(r.Passed, since)
+	if i >= 0 {
+		r.Revision, r.At, r.Passed = revision, r.Passed[i].From, r.Passed[:i]
+		r.Reopened, r.Why = time.Time{}, ""
+	}
+	return r
 }

@@ -49,7 +49,7 @@ func startAt(at int64, origin *ledger.Origin) []ledger.StartPosition {
 // loadAll loads pages and begins the shadow's ledger at 20.
 func loadAll(t *testing.T, r *Rebuild, pages ...*ranking.SnapshotPage) *Loading {
 	t.Helper()
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	for _, p := range pages {
 		require.NoError(t, l.Page(t.Context(), p))
 	}
@@ -76,6 +76,9 @@ func TestALoadedSnapshotTakesTheBoardsPlaceWithWhatIsFoldedOntoIt(t *testing.T) 
 			f.page(1).Window: "2 17 14-15,17-18 reopened 19 me", "@17": `["events/3","20"]`,
 			f.page(0).Window: "1 16 11-12," + passedSince,
 		}))
+
+	require.Regexp(t, `^1 16 reopened \d+ restored$`, f.client.HGet(t.Context(), f.store.Keys().Final(), f.page(0).Window).Val(),
+		"without the swap the live window lacks nothing")
 
 	p := f.newPiece()
 	p.Expected, p.Next = ledger.At(20), ledger.At(30)
@@ -118,7 +121,7 @@ func TestALoadedSnapshotTakesTheBoardsPlaceWithWhatIsFoldedOntoIt(t *testing.T) 
 
 func TestRowsThatAreSentAgainChangeNothing(t *testing.T) {
 	f, r := lostRedis(t)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	require.NoError(t, l.Page(t.Context(), f.page(0, row("u1", 7))))
 	was := *r.shadow.loads.Load()
 	before := *l
@@ -144,7 +147,7 @@ func TestRowsThatAreSentAgainChangeNothing(t *testing.T) {
 // from there, nor taken for loaded.
 func TestARedisThatWentBackWhileItWasLoadedIsNoticed(t *testing.T) {
 	f, r := lostRedis(t)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	require.NoError(t, l.Page(t.Context(), f.page(0, row("u1", 7))))
 	mark := f.client.Get(t.Context(), r.shadow.Keys().Loaded()).Val()
 	require.NoError(t, l.Page(t.Context(), f.page(0, row("u2", 8))))
@@ -167,7 +170,7 @@ func TestARedisThatWentBackWhileItWasLoadedIsNoticed(t *testing.T) {
 
 func TestWhatIsLoadedLivesByTheLeaseFromItsFirstMomentOn(t *testing.T) {
 	f, r := lostRedis(t)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	require.NoError(t, l.Dropped(t.Context(), map[string]string{"eu:weekly:x": "9999999999999"}))
 	none := final(f.page(2))
 	require.NoError(t, l.Page(t.Context(), none))
@@ -222,7 +225,7 @@ func TestAWindowWithNobodyInItComesBack(t *testing.T) {
 
 func TestWhatWasDroppedIsNotOpenedByTheFold(t *testing.T) {
 	f, r := lostRedis(t)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	require.NoError(t, l.Dropped(t.Context(), map[string]string{f.piece.Windows[1].Listing(): "9999999999999"}))
 	require.NoError(t, l.End(t.Context()))
 	_, err := r.Shadow().Begin(t.Context(), startAt(20, &ledger.Origin{}))
@@ -241,7 +244,7 @@ func TestWhatWasDroppedIsNotOpenedByTheFold(t *testing.T) {
 // What the snapshot lacked is brought back only if that is accepted, and shown as incomplete.
 func TestWindowsThatLackedEventsInTheSnapshotAreNamed(t *testing.T) {
 	f, r := lostRedis(t)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	require.NoError(t, l.Page(t.Context(), f.page(0, row("u1", 7))))
 	require.NoError(t, l.End(t.Context()))
 	since := &ledger.Origin{Offset: 5, Time: f.now + 1}
@@ -269,7 +272,7 @@ func TestALiveFinalWindowIsKeptAndOneThatWasReopenedToo(t *testing.T) {
 	require.NoError(t, f.client.HSet(t.Context(), k.Final(), f.piece.Windows[1].Listing(), "1 5 3-4 reopened 6 me").Err())
 	r, err := Lock(t.Context(), f.store, "me", lease)
 	require.NoError(t, err)
-	l := r.Load("s1")
+	l := r.Load("s1", time.Now())
 	for i := range 3 {
 		require.NoError(t, l.Page(t.Context(), final(f.page(i, row("u1", 99)))))
 	}
@@ -302,4 +305,24 @@ func TestAHoldThatIsKeptIsRenewedAndItsLossEndsTheRebuild(t *testing.T) {
 	require.NoError(t, r.Release(t.Context()))
 	require.NoError(t, r.Renew(t.Context()))
 	require.Zero(t, f.client.Exists(t.Context(), hold).Val())
+}
+
+// What is noted of a window's seals is what its rows are of, whatever became of it until the snapshot was through.
+func TestWhatIsNotedOfASealIsWhatTheRowsAreOf(t *testing.T) {
+	begun, read := time.UnixMicro(100), time.UnixMicro(200)
+	for _, c := range []struct{ what, record, listing, noted, passed string }{
+		{"it is final", "2 90 10-20 after why", "1 2 =2 3", "2 90 10-20 after why", ""},
+		{"it was reopened after its rows were read", "2 90 10-20,90-210 reopened 5 why", "1 2 =2 3", "2 90 10-20", ""},
+		{"and sealed anew", "3 220 10-20,90-210 after why", "1 2 =2 3", "2 90 10-20", ""},
+		{"and reopened again", "3 220 10-20,90-210,220-230 reopened 5 why", "1 2 =2 3", "2 90 10-20", ""},
+		{"by a clock that went back", "2 250 10-20,250-30 reopened 5 why", "1 2 =2 3", "2 250 10-20", ""},
+		{"it was reopened before the snapshot was begun", "1 10 10-20 reopened 5 why", "1 2 3", "1 10 reopened 5 why", "10-20"},
+		{"it was reopened before its rows were read", "1 10 10-110 reopened 5 why", "1 2 3", "1 10 reopened 5 why", "0-110"},
+	} {
+		noted, passed := sealRecord("global:weekly:x", c.record, c.listing, begun, read)
+		require.Equal(t, []string{c.noted, c.passed}, []string{noted, passed}, c.what)
+	}
+	noted, passed := sealRecord("global:weekly:x", "2 220 10-20", "1 2 3", begun, read)
+	require.Regexp(t, `^2 220 reopened \d+ restored$`, noted, "it was sealed after its rows were read")
+	require.Equal(t, "10-20", passed)
 }

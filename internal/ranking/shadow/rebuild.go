@@ -39,7 +39,8 @@ type Rebuild struct {
 	kept     atomic.Bool          // the hold is renewed
 	restores bool                 // a snapshot is loaded into the shadow
 	reopened map[string]bool      // live windows whose seal was taken back, of those that a snapshot has as final
-	asOf     map[string]time.Time // of a snapshot's windows, when their last rows were read
+	since    time.Time            // when the snapshot was begun
+	asOf     map[string]time.Time // of its windows, when their last rows were read
 	passed   map[string]string    // and which events had passed them by then (lua/swap.lua)
 
 	mu      sync.Mutex
