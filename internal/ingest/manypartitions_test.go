@@ -28,7 +28,7 @@ func TestTwoHundredAndFiftyPartitionsInTheLeastMemoryAreAllCounted(t *testing.T)
 					b.send(p, codec, some(fmt.Sprint("first-", p), 1, 5)...)
 				}
 				b.counts(5 * time.Minute)
-				for p := range 20 {
+				for p := range fewer(20) {
 					for i := range 3 {
 						b.send(p, codec, some(fmt.Sprintf("many-%d-%d-%0120d", p, i, 0), 1500, 5)...)
 					}

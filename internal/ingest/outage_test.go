@@ -103,7 +103,8 @@ func (l *letterBox) all() map[string]int {
 // is done for them in that hour is a small write now and then.
 func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n, bad = 40, 300
+		const bad = 300
+		n := fewer(40)
 		b := newBubble(t, n+1, nil)
 		var away atomic.Bool
 		away.Store(true)

@@ -144,10 +144,10 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				b.logs.mu.Unlock()
 				release()
 				time.Sleep(time.Second)
-				const more = 20_000
+				more := fewer(20_000)
 				all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
 				for i := 0; i < more; i += 400 {
-					b.send(n, 0, all[i:i+400]...)
+					b.send(n, 0, all[i:min(i+400, more)]...)
 				}
 				began := time.Now()
 				for b.standings.at(n) != fmt.Sprint(more) {

@@ -18,11 +18,12 @@ import (
 // them any more, and one behind them whose broker has. Whoever has taken a sweep over
 // has folded nothing of it yet, and holds its turn no more than the others.
 func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
-	const n, outage = 60, 5 * time.Minute
+	const outage = 5 * time.Minute
+	n := fewer(60)
 	for name, begin := range map[string]func(b *bubble, until time.Time){
 		"no leader": func(b *bubble, until time.Time) {
 			b.logs.answer = func(_ context.Context, p int32, _ int64) int16 {
-				if p < n && time.Now().Before(until) {
+				if int(p) < n && time.Now().Before(until) {
 					return int16(kafka.NotLeaderForPartition)
 				}
 				return 0
@@ -30,7 +31,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 		},
 		"a quota that lets nothing through": func(b *bubble, until time.Time) {
 			b.logs.throttle = func(p int32) time.Duration {
-				if p < n && time.Now().Before(until) {
+				if int(p) < n && time.Now().Before(until) {
 					return 9 * time.Second
 				}
 				return 0

@@ -59,6 +59,18 @@ func oneShard(t testing.TB, why string) {
 	}
 }
 
+// detecting says that the race detector looks on.
+var detecting bool
+
+// fewer is a quarter of a number with the race detector, which takes several times as long for each event
+// and needs no more of them: the tests run without it, too.
+func fewer(n int) int {
+	if detecting {
+		return n / 4
+	}
+	return n
+}
+
 const topic = "events"
 
 // world is one test's.

@@ -17,7 +17,7 @@ func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 	for _, of := range []struct {
 		partitions int
 		memory     int64
-	}{{250, 2 << 20}} {
+	}{{fewer(250), 2 << 20}} {
 		p := small()
 		p.setup.Partitions, p.setup.Processes = of.partitions, []size{{foldMemory: of.memory, pieceTime: 320 * time.Microsecond}}
 		p.sendings = nil
