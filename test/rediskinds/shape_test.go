@@ -27,9 +27,9 @@ func TestWhatAClusterDoesNotServeIsNamed(t *testing.T) {
 		}
 	}
 	finds(nil, 0, "the cluster serves all of its slots", "one shard uses one master: redis.shards")
-	// run says it at its start, of standings of its own.
+	// run says it at its start, of standings of its own, of which it may begin some before it ends.
 	runs := func(of ledger.Shards) *harness.Consumer {
-		return place.Start(t, map[string]string{"redis.prefix": place.Prefix + "-run", "redis.shards": fmt.Sprint(of)})
+		return place.Start(t, map[string]string{"redis.prefix": fmt.Sprintf("%s-run-%d", place.Prefix, of), "redis.shards": fmt.Sprint(of)})
 	}
 	one := runs(1)
 	one.Log.Await(t, within, "Redis is a cluster, and one shard uses one master of it: consumer reshard spreads members over several")
