@@ -24,18 +24,18 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 			return fate{lost: silence}
 		case n < 4: // arrives after it was given up and sent again
 			fates["late"]++
-			return fate{held: after(300 * time.Millisecond)}
+			return fate{held: after(1500 * time.Millisecond)}
 		case n < 5: // so late that others came in between
 			fates["very late"]++
-			return fate{held: after(1500 * time.Millisecond)}
+			return fate{held: after(4 * time.Second)}
 		}
 		return fate{}
 	})
 	place := newPlace(t, harness.Options{Redis: server, Partitions: 2, Settings: map[string]string{
-		"redis.addresses": network.address, "redis.timeout": "200ms", "piece_time": "500us",
+		"redis.addresses": network.address, "piece_time": "500us",
 		"kafka.session_timeout": "30s", // who loses its partitions can't tell what became of a call: see CheckCounts
 	}})
-	place.Publish(t, earned(6, 4000, 2500, 2)...)
+	place.Publish(t, earned(6, 1500, 1000, 2)...)
 	c := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	// The last answer may be lost, too: until it has sent that piece again it doesn't
