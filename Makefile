@@ -31,11 +31,11 @@ run: ## a broker, a Redis, sample players and boards that move; Ctrl-C ends it
 build: ## bin/consumer
 	go build -o bin/consumer ./cmd/consumer
 
-test: ## vet and tests, on the best Kafka and Redis that this machine has; LIST=1 lists what is not run
+test: ## the tests, on the best Kafka and Redis that this machine has; LIST=1 lists what is not run
 	@PACKAGES="$(PACKAGES)" STANDINGS_TEST_LIST="$(LIST)" scripts/test -short
 
-test-all: ## the same with what is slow
-	@PACKAGES="$(PACKAGES)" STANDINGS_TEST_LIST="$(LIST)" scripts/test
+test-all: ## the same with slow tests, and the race detector wherever it can watch
+	@RACE="$${RACE:-all}" PACKAGES="$(PACKAGES)" STANDINGS_TEST_LIST="$(LIST)" scripts/test
 
 lint: ## gofmt, vet and golangci-lint
 	@scripts/gofmt-check

@@ -74,7 +74,7 @@ func givenKafka(ctx context.Context) (*KafkaServer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	id, version, err := identify(ctx, address)
+	id, version, err := IdentifyKafka(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", KafkaVariable, address, err)
 	}
@@ -106,9 +106,9 @@ func FaultyKafka(t testing.TB) (*KafkaServer, *kfake.Cluster) {
 	return newKafka(c.ListenAddrs()[0], embeddedKafkaName, Embedded, c.Close), c
 }
 
-// identify asks a broker for its cluster's id and, as well as the protocol tells
+// IdentifyKafka asks a broker for its cluster's id and, as well as the protocol tells
 // it, its version.
-func identify(ctx context.Context, address string) (id, version string, err error) {
+func IdentifyKafka(ctx context.Context, address string) (id, version string, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(5*time.Second), kgo.RequestRetries(3))
 	if err != nil {
 		return "", "", err

@@ -39,8 +39,8 @@ type kafkaProcess struct {
 	process    *child.Process
 }
 
-// javaOptions make a quick start matter more than the last tenth of speed.
-var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"}
+// JavaOptions make a quick start matter more than the last tenth of speed.
+var JavaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"}
 
 func localKafka(ctx context.Context) (*KafkaServer, error) { return newLocalKafka(ctx, nil) }
 
@@ -141,7 +141,7 @@ func (k *kafkaProcess) format(ctx context.Context) (err error) {
 	if k.controller, err = child.FreePort(); err != nil {
 		return err
 	}
-	k.cluster = clusterID()
+	k.cluster = ClusterID()
 	if err := os.WriteFile(k.file("server.properties"), k.properties(), 0o600); err != nil {
 		return err
 	}
@@ -159,14 +159,14 @@ func (k *kafkaProcess) format(ctx context.Context) (err error) {
 func (k *kafkaProcess) file(name string) string { return filepath.Join(k.dir, name) }
 
 func (k *kafkaProcess) arguments(args ...string) []string {
-	java := append(slices.Clone(javaOptions),
+	java := append(slices.Clone(JavaOptions),
 		"-Dlog4j2.configurationFile="+k.file("log4j2.properties"), "-cp", filepath.Join(k.jars, "*"))
 	return append(java, args...)
 }
 
 // properties is the configuration, in the format of Java's property files.
 func (k *kafkaProcess) properties() []byte {
-	all := kafkaSettings("127.0.0.1", k.address(), fmt.Sprintf("127.0.0.1:%d", k.controller), k.config)
+	all := KafkaSettings("127.0.0.1", k.address(), fmt.Sprintf("127.0.0.1:%d", k.controller), k.config)
 	all["log.dirs"] = k.file("data")
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -202,7 +202,7 @@ func (k *kafkaProcess) start(ctx context.Context) error {
 // port that somebody took first, another's Kafka might answer.
 func (k *kafkaProcess) ready(ctx context.Context) error {
 	for {
-		id, _, err := identify(ctx, k.address())
+		id, _, err := IdentifyKafka(ctx, k.address())
 		if err == nil && id == k.cluster {
 			return nil
 		}

@@ -19,11 +19,11 @@ const KafkaVersion = "4.2.0"
 // wantedKafka is the version that tests run on.
 func wantedKafka() string { return cmp.Or(os.Getenv(KafkaVersionVariable), KafkaVersion) }
 
-// kafkaSettings are those of a node that is broker and controller, and keeps nothing
+// KafkaSettings are those of a node that is broker and controller, and keeps nothing
 // on other nodes. It listens on the port of address, where clients find it, of the
 // interface listen. Few partitions of its own topics make it quick. The test's own
 // settings go before these.
-func kafkaSettings(listen, address, controller string, own map[string]string) map[string]string {
+func KafkaSettings(listen, address, controller string, own map[string]string) map[string]string {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		panic(err) // we have made it
@@ -61,8 +61,8 @@ func kafkaSettings(listen, address, controller string, own map[string]string) ma
 // broker asks it by its own listener.
 var listenerKeys = []string{"listeners", "advertised.listeners", "listener.security.protocol.map"}
 
-// clusterID is a random one, by which a node is told from another's on its port.
-func clusterID() string {
+// ClusterID is a random one, by which a node is told from another's on its port.
+func ClusterID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	id[0] &= 0x7f           // Kafka's tools take a leading "-" for an option

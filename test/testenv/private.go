@@ -96,10 +96,22 @@ func privateSources(ctx context.Context) (kafka, redis string) {
 		return "none, not run"
 	}
 	kafka = find(
-		func() error { _, err := findKafkaImage(ctx); return err },
+		func() error {
+			image, err := kafkaImage()
+			if err != nil {
+				return err
+			}
+			return hasImage(ctx, KafkaImageVariable, image)
+		},
 		quickKafka)
 	redis = find(
-		func() error { _, err := findRedisImage(ctx); return err },
+		func() error {
+			image, err := redisImage()
+			if err != nil {
+				return err
+			}
+			return hasImage(ctx, RedisImageVariable, image)
+		},
 		quickRedis)
 	return kafka, redis
 }

@@ -118,10 +118,8 @@ func remains(t *testing.T, node any) func() bool {
 		left = func() bool { return exists(node.options.Dir) }
 	case *kafkaProcess:
 		left = func() bool { return exists(node.dir) }
-	case *redisContainer:
-		left = func() bool { return node.ended(context.Background()) == nil }
-	case *kafkaContainer:
-		left = func() bool { return node.ended(context.Background()) == nil }
+	case *containerNode:
+		left = func() bool { return node.resume() == nil } // an error once there is no such container
 	}
 	require.True(t, left())
 	return left
@@ -147,9 +145,9 @@ func TestAPrivateKafkaMayListenOnMorePorts(t *testing.T) {
 		"listeners": "SECOND://" + second, "advertised.listeners": "SECOND://" + second,
 		"listener.security.protocol.map": "SECOND:PLAINTEXT",
 	})
-	id, _, err := identify(t.Context(), k.Addr())
+	id, _, err := IdentifyKafka(t.Context(), k.Addr())
 	require.NoError(t, err)
-	also, _, err := identify(t.Context(), second)
+	also, _, err := IdentifyKafka(t.Context(), second)
 	require.NoError(t, err)
 	require.Equal(t, id, also)
 }

@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,13 +128,10 @@ func nothing(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
 		KafkaVariable, kafkaSourceVariable, KafkaImageVariable, KafkaVersionVariable, KafkaJarsVariable,
-		RedisVariable, redisSourceVariable, RedisImageVariable, RedisServerVariable, DemandVariable,
+		RedisVariable, redisSourceVariable, RedisImageVariable, RedisServerVariable, DemandVariable, ContainersVariable,
 	} {
 		t.Setenv(name, "")
 	}
-	daemon := findDocker
-	t.Cleanup(func() { findDocker = daemon })
-	findDocker = func() (*docker, error) { return nil, fmt.Errorf("no Docker daemon answers: %w", errNotHere) }
 	empty := t.TempDir()
 	t.Setenv("PATH", empty)
 	t.Setenv("XDG_CACHE_HOME", empty)
@@ -148,7 +144,7 @@ func TestAServerThatWasNamedAndIsNotThereIsAFailure(t *testing.T) {
 	require.ErrorContains(t, err, "valkey-server")
 	t.Setenv(RedisImageVariable, "valkey/valkey:8")
 	_, err = startRedis(t.Context())
-	require.EqualError(t, err, RedisImageVariable+"=valkey/valkey:8: no Docker daemon answers")
+	require.EqualError(t, err, RedisImageVariable+"=valkey/valkey:8: no containers without make test, which starts them")
 	t.Setenv(RedisVariable, "127.0.0.1:1")
 	_, err = startRedis(t.Context())
 	require.ErrorContains(t, err, RedisVariable+"=127.0.0.1:1")
@@ -209,7 +205,7 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	require.Contains(t, out.String(), "Redis: embedded, miniredis, one for each package\n")
 	require.Contains(t, out.String(), "A test's own Kafka: none, not run; Redis: none, not run\n")
 	require.Contains(t, out.String(), "No real Redis: STANDINGS_TEST_REDIS is not set; "+
-		"no Docker daemon answers; no redis-server or valkey-server on the PATH\n")
+		"no containers without make test, which starts them; no redis-server or valkey-server on the PATH\n")
 	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=\n`, out.String())
 	require.Contains(t, out.String(), "\nNOT RUN: 1 tests (make test LIST=1 lists them)\n     1  no clock\n")
 	require.True(t, strings.HasSuffix(out.String(), "\nFAILED: 1\n  p TestOfP\n"), out.String())

@@ -83,6 +83,21 @@ func TestAWayThatFailsIsNotPassedOver(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
+func TestWhatWasNamedComesBeforeWhatWasNot(t *testing.T) {
+	t.Setenv(DemandVariable, "")
+	t.Setenv(RedisImageVariable, "")
+	t.Setenv(RedisServerVariable, "valkey-server")
+	_, err := redisImage()
+	require.ErrorIs(t, err, errNotHere)
+	require.EqualError(t, err, "STANDINGS_TEST_REDIS_SERVER is set, and STANDINGS_TEST_REDIS_IMAGE isn't: not on this machine")
+
+	t.Setenv(RedisServerVariable, "")
+	t.Setenv(RedisImageVariable, "valkey/valkey:8")
+	require.ErrorIs(t, quickRedis(), errNotHere, "an image that was named comes before any program")
+	t.Setenv(RedisServerVariable, "valkey-server")
+	require.NotErrorIs(t, quickRedis(), errNotHere)
+}
+
 func TestADemandThatDoesNotExistIsAFailure(t *testing.T) {
 	t.Setenv(DemandVariable, "container")
 	_, err := startKafka(t.Context())

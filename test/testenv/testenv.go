@@ -4,7 +4,7 @@
 // knows nor cares which it was:
 //
 //	given by environment   STANDINGS_TEST_KAFKA, STANDINGS_TEST_REDIS: host:port
-//	container              a Docker daemon that has the image; none is ever pulled
+//	container              a Docker daemon that has the image, under make test; none is ever pulled
 //	local process          Kafka's jars and a java; a redis-server or valkey-server
 //	embedded               a fake broker, miniredis: needs nothing but Go
 //
@@ -30,6 +30,7 @@
 // The servers are started once a process, by the first test that asks, and end
 // with it. cmd/testenv starts them once for a whole run of several packages, but of an
 // embedded Redis each has its own: it executes one command at a time, and scripts slowly.
+// It alone links Docker's client, so that only the tests that it runs can have containers.
 package testenv
 
 import (

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/standings/standings/test/testenv"
+	"github.com/standings/standings/test/testenv/containers"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := testenv.Run(ctx, os.Stdout, os.Stderr, os.Args[1:])
+	err := run(ctx, os.Args[1:])
 	stop()
 	var failed *exec.ExitError
 	switch {
@@ -32,4 +33,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		os.Exit(1)
 	}
+}
+
+// run starts what starts containers, for this process and for the command.
+func run(ctx context.Context, command []string) error {
+	service, err := containers.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	if err := os.Setenv(testenv.ContainersVariable, service.Socket); err != nil {
+		return err
+	}
+	return testenv.Run(ctx, os.Stdout, os.Stderr, command)
 }

@@ -1,7 +1,8 @@
-package testenv
+package containers
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,60 +14,45 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/standings/standings/test/testenv"
 )
 
-// needsContainers ends a test of containers where there can't be any, which is a
-// failure only where they are demanded.
-func needsContainers(t *testing.T) *docker {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// needsContainers ends a test where there can't be any, which is a failure only where containers are demanded.
+func needsContainers(t *testing.T) (*docker, string) {
 	t.Helper()
-	_, err := findRedisImage(t.Context())
+	image := cmp.Or(os.Getenv(testenv.RedisImageVariable), testenv.RedisImage)
+	_, err := findImage(t.Context(), image)
 	if errors.Is(err, errNotHere) {
-		if os.Getenv(DemandVariable) != "containers" {
-			t.Setenv(DemandVariable, "")
+		if os.Getenv(testenv.DemandVariable) != "containers" {
+			t.Setenv(testenv.DemandVariable, "")
 		}
-		NotRun(t, "it needs containers: "+reasons([]error{err})[0])
+		testenv.NotRun(t, "it needs containers: "+err.Error())
 	}
 	require.NoError(t, err)
 	d, err := findDocker()
 	require.NoError(t, err)
-	return d
+	return d, image
 }
 
 func TestAnImageThatIsNotHereIsNotPulled(t *testing.T) {
 	needsContainers(t)
-	variable := "STANDINGS_TEST_X_IMAGE"
 	begin := time.Now()
-	_, err := findImage(t.Context(), variable, "example.invalid/redis:0")
+	_, err := findImage(t.Context(), "example.invalid/redis:0")
 	require.ErrorIs(t, err, errNotHere)
 	require.ErrorContains(t, err, "docker pull example.invalid/redis:0")
-	t.Setenv(variable, "example.invalid/redis:1")
-	_, err = findImage(t.Context(), variable, "example.invalid/redis:0")
-	require.NotErrorIs(t, err, errNotHere, "it was named")
-	require.ErrorContains(t, err, variable+"=example.invalid/redis:1: Docker has no image")
 	require.Less(t, time.Since(begin), 10*time.Second)
 }
 
-func TestWhatWasNamedComesBeforeWhatWasNot(t *testing.T) {
-	t.Setenv(DemandVariable, "")
-	t.Setenv(RedisImageVariable, "")
-	t.Setenv(RedisServerVariable, "valkey-server")
-	_, err := findRedisImage(t.Context())
-	require.ErrorIs(t, err, errNotHere)
-	require.EqualError(t, err, "STANDINGS_TEST_REDIS_SERVER is set, and STANDINGS_TEST_REDIS_IMAGE isn't: not on this machine")
-
-	t.Setenv(RedisServerVariable, "")
-	t.Setenv(RedisImageVariable, "valkey/valkey:8")
-	require.ErrorIs(t, quickRedis(), errNotHere, "an image that was named comes before any program")
-	t.Setenv(RedisServerVariable, "valkey-server")
-	require.NotErrorIs(t, quickRedis(), errNotHere)
-}
-
 func TestContainersMakeNoNetwork(t *testing.T) {
-	needsContainers(t)
-	r, err := newRedisContainer(t.Context(), nil)
+	_, image := needsContainers(t)
+	r, err := newRedis(t.Context(), image, nil)
 	require.NoError(t, err)
-	t.Cleanup(r.close)
-	networks, err := r.private.(*redisContainer).container.Networks(t.Context())
+	t.Cleanup(r.remove)
+	networks, err := r.container.Networks(t.Context())
 	require.NoError(t, err)
 	require.Len(t, networks, 1)
 	require.Contains(t, []string{"bridge", "podman"}, networks[0], "what each daemon has by itself")
@@ -85,11 +71,11 @@ const holdVariable = "STANDINGS_TEST_HOLD"
 
 // TestContainersGoWithAProcessThatIsKilled runs itself again as that process.
 func TestContainersGoWithAProcessThatIsKilled(t *testing.T) {
-	d := needsContainers(t)
+	d, image := needsContainers(t)
 	if os.Getenv(holdVariable) != "" {
-		r, err := newRedisContainer(t.Context(), nil)
+		r, err := newRedis(t.Context(), image, nil)
 		require.NoError(t, err)
-		require.NoError(t, r.private.pause(), "a paused one as well")
+		require.NoError(t, r.pause(), "a paused one as well")
 		fmt.Println("\nsession " + guardSession)
 		select {}
 	}
@@ -112,6 +98,27 @@ func TestContainersGoWithAProcessThatIsKilled(t *testing.T) {
 	require.NotEmpty(t, session, "it didn't start a container")
 	require.Eventually(t, func() bool { return len(containersOf(t, d, session)) == 0 }, time.Minute, 100*time.Millisecond)
 }
+
+func TestTheContainersOfAServiceGoWithIt(t *testing.T) {
+	d, _ := needsContainers(t)
+	s, err := Listen(t.Context())
+	require.NoError(t, err)
+	t.Setenv(testenv.ContainersVariable, s.Socket)
+	t.Setenv(testenv.DemandVariable, "containers")
+	t.Run("a test that removes nothing", func(t *testing.T) {
+		require.NoError(t, testenv.PrivateRedis(kept{t}).Client(t).Ping(t.Context()).Err())
+	})
+	require.NotEmpty(t, containersOf(t, d, guardSession))
+	s.Close()
+	require.Empty(t, containersOf(t, d, guardSession))
+	_, err = os.Stat(s.Socket)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// kept is a test that ends without its cleanup, as one that is killed.
+type kept struct{ *testing.T }
+
+func (kept) Cleanup(func()) {}
 
 func containersOf(t *testing.T, d *docker, session string) []string {
 	t.Helper()

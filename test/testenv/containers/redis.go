@@ -1,4 +1,4 @@
-package testenv
+package containers
 
 // A Redis in a container of the official image, of Valkey's, or of one like them.
 
@@ -16,9 +16,6 @@ import (
 	"github.com/standings/standings/internal/embedded"
 )
 
-// RedisImage is the image that tests run on where nothing else is asked for.
-const RedisImage = "redis:7.0"
-
 // redisContainer is a Redis in a box.
 type redisContainer struct {
 	*box
@@ -27,35 +24,25 @@ type redisContainer struct {
 	info  string // what it has said of itself; empty where a password hides it
 }
 
-const redisData = "/data"
+const (
+	redisData = "/data"
+	dumpFile  = redisData + "/dump.rdb"
+)
 
-func containerRedis(ctx context.Context) (*RedisServer, error) { return newRedisContainer(ctx, nil) }
-
-func findRedisImage(ctx context.Context) (*image, error) {
-	if err := instead(RedisImageVariable, RedisServerVariable, "containers"); err != nil {
-		return nil, err
-	}
-	return findImage(ctx, RedisImageVariable, RedisImage)
-}
-
-// newRedisContainer starts a Redis with more arguments, and tries other ports where
-// somebody was quicker.
-func newRedisContainer(ctx context.Context, args []string) (*RedisServer, error) {
-	i, err := findRedisImage(ctx)
+// newRedis starts a Redis with more arguments, and tries other ports if another process
+// was first. The context bounds it.
+func newRedis(ctx context.Context, of string, args []string) (*redisContainer, error) {
+	i, err := findImage(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisStart)
-	defer cancel()
 	for {
 		c := &redisContainer{image: i, args: args}
 		if c.box, err = fill(ctx, i, 0, c.contents); err != nil {
 			return nil, err
 		}
 		if err = c.start(ctx); err == nil {
-			r := newRedis(c.address(), c.name()+" of "+i.name, Container, func() { c.remove() }) // whichever box it is in by then
-			r.private = c
-			return r, nil
+			return c, nil
 		}
 		c.remove()
 		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
@@ -65,10 +52,11 @@ func newRedisContainer(ctx context.Context, args []string) (*RedisServer, error)
 }
 
 func (c *redisContainer) name() string {
-	if c.info == "" {
-		return "redis"
+	name := "redis"
+	if c.info != "" {
+		name = embedded.RedisName(c.info)
 	}
-	return embedded.RedisName(c.info)
+	return name + " of " + c.image.name
 }
 
 func (c *redisContainer) contents(port int) contents {
@@ -107,14 +95,10 @@ func (c *redisContainer) ready(ctx context.Context) error {
 	return nil
 }
 
-func (c *redisContainer) dump() ([]byte, error) { return c.read(redisData + "/dump.rdb") }
+func (c *redisContainer) dump() ([]byte, error) { return c.read(dumpFile) }
 
-// setDump makes another container to take a dump away: a file can be put into one,
-// but not removed.
-func (c *redisContainer) setDump(dump []byte) error {
-	if dump != nil {
-		return c.write(redisData+"/dump.rdb", dump)
-	}
+// removeDump makes another container: a file can be put into one, but not removed.
+func (c *redisContainer) removeDump() error {
 	c.remove()
 	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
 	defer cancel()
@@ -127,4 +111,4 @@ func (c *redisContainer) setDump(dump []byte) error {
 }
 
 // spoilDumps puts a directory where the dump should be: it can't be replaced.
-func (c *redisContainer) spoilDumps() error { return c.write(redisData+"/dump.rdb", nil) }
+func (c *redisContainer) spoilDumps() error { return c.write(dumpFile, nil) }

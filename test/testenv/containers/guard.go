@@ -1,4 +1,4 @@
-package testenv
+package containers
 
 // Nothing is left when tests end, however they end: a process of its own waits for
 // the end of this one, and removes the containers that are still there.

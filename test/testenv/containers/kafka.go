@@ -1,4 +1,4 @@
-package testenv
+package containers
 
 // A Kafka in a container of the official image, or of one that takes its settings
 // from the environment in the same way.
@@ -11,50 +11,43 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/standings/standings/test/testenv"
 )
 
 // kafkaContainer is a Kafka in a box.
 type kafkaContainer struct {
 	*box
+	image   *image
 	cluster string
 	version string
 }
 
-func containerKafka(ctx context.Context) (*KafkaServer, error) { return newKafkaContainer(ctx, nil) }
-
-func findKafkaImage(ctx context.Context) (*image, error) {
-	if err := instead(KafkaImageVariable, KafkaJarsVariable, "containers"); err != nil {
-		return nil, err
-	}
-	return findImage(ctx, KafkaImageVariable, "apache/kafka:"+wantedKafka())
-}
-
-// newKafkaContainer starts a Kafka with settings besides or instead of its own, and
-// tries other ports where somebody was quicker.
-func newKafkaContainer(ctx context.Context, config map[string]string) (*KafkaServer, error) {
-	i, err := findKafkaImage(ctx)
+// newKafka starts a Kafka with settings besides or instead of its own, and tries other
+// ports if another process was first. The context bounds it.
+func newKafka(ctx context.Context, of string, config map[string]string) (*kafkaContainer, error) {
+	i, err := findImage(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kafkaStart)
-	defer cancel()
 	for {
-		c := &kafkaContainer{cluster: clusterID()}
+		c := &kafkaContainer{image: i, cluster: testenv.ClusterID()}
 		c.box, err = fill(ctx, i, 0, func(port int) contents { return c.contents(i.docker, port, config) })
 		if err != nil {
 			return nil, err
 		}
 		if err = c.start(ctx); err == nil {
-			name := fmt.Sprintf("Apache Kafka %s of %s", c.version, i.name)
-			k := newKafka(c.address(), name, Container, c.remove)
-			k.private = c
-			return k, nil
+			return c, nil
 		}
 		c.remove()
 		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
 			return nil, fmt.Errorf("start a Kafka in a container of %s: %w", i.name, err)
 		}
 	}
+}
+
+func (c *kafkaContainer) name() string {
+	return fmt.Sprintf("Apache Kafka %s of %s", c.version, c.image.name)
 }
 
 // hostOfListener is the host in SECURE://127.0.0.1:19093, and portOfListener the port.
@@ -75,11 +68,11 @@ func (c *kafkaContainer) contents(d *docker, port int, config map[string]string)
 	all.files = hostFiles(slices.Collect(maps.Values(config)))
 	all.environment = map[string]string{
 		"CLUSTER_ID":                 c.cluster,
-		"KAFKA_HEAP_OPTS":            javaOptions[0],
-		"KAFKA_JVM_PERFORMANCE_OPTS": strings.Join(javaOptions[1:], " "),
+		"KAFKA_HEAP_OPTS":            testenv.JavaOptions[0],
+		"KAFKA_JVM_PERFORMANCE_OPTS": strings.Join(testenv.JavaOptions[1:], " "),
 		"KAFKA_LOG4J_ROOT_LOGLEVEL":  "WARN",
 	}
-	settings := kafkaSettings("0.0.0.0", fmt.Sprintf("%s:%d", d.host, port), "127.0.0.1:9093", own)
+	settings := testenv.KafkaSettings("0.0.0.0", fmt.Sprintf("%s:%d", d.host, port), "127.0.0.1:9093", own)
 	for key, value := range settings {
 		all.environment[kafkaVariableOf(key)] = value
 	}
@@ -94,7 +87,7 @@ func kafkaVariableOf(setting string) string {
 
 func (c *kafkaContainer) start(ctx context.Context) error {
 	return c.begin(ctx, func(ctx context.Context) error {
-		id, version, err := identify(ctx, c.address())
+		id, version, err := testenv.IdentifyKafka(ctx, c.address())
 		if err == nil && id != c.cluster {
 			err = fmt.Errorf("another Kafka answers, of cluster %s", id)
 		}

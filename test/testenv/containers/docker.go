@@ -1,10 +1,9 @@
-package testenv
+package containers
 
 // The Docker daemon that containers are asked of.
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -94,35 +93,19 @@ type image struct {
 	program []string // to be named before options, where it has no entrypoint
 }
 
-// findImage looks for an image, named by a variable or else the usual one, where
-// containers may be used. It pulls none: tests would hang where no registry is, and
-// where one is it isn't for them to fill the disk. One that was named and isn't
-// there is a failure: its tests would run on something else, unnoticed.
-func findImage(ctx context.Context, variable, usual string) (*image, error) {
-	named := os.Getenv(variable)
-	missing := func(err error) error {
-		if named != "" {
-			return fmt.Errorf("%s=%s: %w", variable, named, err)
-		}
-		return fmt.Errorf("%w: %w", err, errNotHere)
-	}
+// findImage looks for an image. It pulls none: tests would hang where no registry is, and
+// where one is it isn't for them to fill the disk.
+func findImage(ctx context.Context, name string) (*image, error) {
 	d, err := findDocker()
-	if errors.Is(err, errNotHere) {
-		return nil, missing(errors.New(reasons([]error{err})[0]))
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer d.idle()
-	name := usual
-	if named != "" {
-		name = named
-	}
 	ctx, cancel := context.WithTimeout(ctx, daemonAnswers)
 	defer cancel()
 	has, err := d.provider.Client().ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return nil, missing(fmt.Errorf("Docker has no image %s (docker pull %s; %s names another)", name, name, variable))
+		return nil, fmt.Errorf("Docker has no image %s (docker pull %s): %w", name, name, errNotHere)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask Docker for image %s: %w", name, err)

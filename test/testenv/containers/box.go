@@ -1,4 +1,4 @@
-package testenv
+package containers
 
 // A server in a container: started, stopped, killed and paused with its data kept.
 
@@ -27,6 +27,9 @@ import (
 
 // dockerCall bounds what a daemon takes for anything but to stop a server.
 const dockerCall = 30 * time.Second
+
+// errPortTaken says that another process was first to use a port.
+var errPortTaken = errors.New("a port is taken")
 
 // box is a container that publishes a port, under the same number inside and
 // outside, so that a server can say to its clients where it is. The number stays
