@@ -64,22 +64,7 @@
 // and that no call which begins a batch is still on its way once a worker by other rules has come.
 // A test shows that without this a record can count by both rules, or by neither.
 //
-// The fifth model is of snapshots (snapshot.go): of one shard with two windows that is read page by page
-// while it is written, and put back. A scan returns who is in a set from its begin to its end, once
-// or several times, and promises nothing of others. Pieces end anywhere between the pages; Redis goes
-// back, also to before the snapshot, is wiped, or dies in a piece; a ban moves members from one of a
-// window's two sets to the other, window by window; a window is sealed. A restore loads rows into a
-// shadow one by one, folds the log into it, and swaps; it is killed at any moment, and another goes
-// on, or it expires.
-//
-// What holds in every state: the scores of each window are what the ledger denotes, or, of a final
-// one, what it denoted as it was sealed. From every state the end can be reached.
-//
-// It takes for granted that the scan's cursors are all of one process of Redis, that nothing but bans
-// takes anybody out of a window, that one configuration counts all that is between the pages'
-// positions, and that nobody swaps boards between the pages but a restore.
-//
-// The sixth model is of final windows (seals.go): a window of two shards that closes at any moment, a
+// The fifth model is of final windows (seals.go): a window of two shards that closes at any moment, a
 // log that grows before and after it, a worker that sends pieces to both shards and leaves out what it
 // has learned to be final, and a sealer that may be paused between any two of its steps: to find the
 // window due, to look up where the log ends, to seal one shard, and the other. The process dies, with

@@ -57,7 +57,7 @@ func (w *world) run() {
 	if w.plan.counted {
 		w.countFirst(most)
 	}
-	for w.failed == "" && w.step < most && (len(w.events) > 0 || w.step < 10 || w.isRead()) {
+	for w.failed == "" && w.step < most && (len(w.events) > 0 || w.step < 10) {
 		w.advance()
 	}
 	w.finish()

@@ -165,7 +165,7 @@ const inSweep = "sweep"
 
 // meets reports whether a fault is about a call.
 func (f fault) meets(c *call) bool {
-	return f.on == c.kind || f.on == inSweep && c.inSweep() || f.on == laterSwap && c.isLaterSwap()
+	return f.on == c.kind || f.on == inSweep && c.inSweep()
 }
 
 // swap draws what happens to the swap of a rebuild, and keeps something to be published:

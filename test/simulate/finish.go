@@ -211,15 +211,6 @@ func (w *world) operate() bool {
 	}
 	gap := slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return halts[p.id] == health.HaltGap })
 	switch {
-	case w.back.lost && gap && w.isBegunInPart():
-		// A consumer has begun a ledger there, of one topic alone, or from before the log's start: nobody
-		// goes on with it, and a restore would wait for ever.
-		w.tellf("the operator empties Redis once more, and restores the snapshot")
-		w.count(emptied)
-		w.losesAgain()
-		w.restoresAgain(0)
-	case w.back.lost && w.restoresAgain(0):
-		w.tellf("the operator restores the snapshot")
 	case gap:
 		w.tellf("the operator gets back the events that retention took")
 		for _, p := range w.kafka.partitions {

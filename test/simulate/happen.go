@@ -122,19 +122,6 @@ func (w *world) happen(f fault) bool {
 		return w.closes(f.n)
 	case reopens:
 		return w.reopens(f.n)
-	case snaps:
-		if !w.anythingCounts() || !w.allCounted() && w.step < 150 {
-			return w.putsOff(f, 350)
-		}
-		w.takesSnapshot(f.n)
-		return false // it counts once it has come to its end
-	case losesAll:
-		return w.losesAll(f)
-	case restores:
-		w.restoresAgain(f.n)
-		return false
-	case lulls:
-		return w.pauses(f.n)
 	case bansMember, unbans, erases, bansAway:
 		return w.happensToBans(f)
 	default:

@@ -17,10 +17,6 @@ import (
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
 	defer w.finals(c)
-	if c.kind == snaps {
-		w.snapped(c, r)
-		return
-	}
 	if c.kind == drops {
 		w.drops(c, r)
 		return
@@ -28,9 +24,6 @@ func (w *world) executed(c *call, r redissim.Result) {
 	if c.kind == "swap" {
 		w.swapped(c, r)
 		return
-	}
-	if c.kind == "load" && answered(r) == "loaded" {
-		c.shard.on.keep() // which it may go back to
 	}
 	if c.kind == "rebuild" && len(w.setup.Books) > 0 && answered(r) == "applied" {
 		w.shadowed(c)

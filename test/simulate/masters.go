@@ -47,10 +47,6 @@ func (w *world) happenToRedis(f fault) bool {
 			return false
 		}
 		w.tellf("%s forgets its scripts", m.named())
-	case restarts:
-		w.restarts(f.n)
-	case backAfter:
-		return w.goesBackAfter(f.n)
 	case masterAway, masterSlow, masterFull:
 		return w.ail(f)
 	case reunite:
@@ -82,10 +78,7 @@ func (w *world) goesBack(n int) bool {
 }
 
 func (m *master) goesBack(n int) bool {
-	return m.goesBackTo(m.histories[n%len(m.histories)], n)
-}
-
-func (m *master) goesBackTo(h history, n int) bool {
+	h := m.histories[n%len(m.histories)]
 	now, was := m.redis.Dump(), m.ledgers().String()
 	m.restore(h)
 	for _, sh := range m.shards {
@@ -93,10 +86,6 @@ func (m *master) goesBackTo(h history, n int) bool {
 	}
 	if m.redis.Dump() == now {
 		return false
-	}
-	m.snapshotsUnderWay(func(s *snapping) { s.wentBack = true })
-	if m.w.isRestored() {
-		m.w.count(restoreBack)
 	}
 	m.w.tellf("%s goes back %.1f s: the ledger is %s", m.named(), time.Since(h.at).Seconds(), m.ledgers())
 	m.reconnects(n)
@@ -207,7 +196,7 @@ func (w *world) living() (n int) {
 func (m *master) reconnects(n int) {
 	if n>>8&1 == 1 {
 		if n>>9&1 == 1 { // but for what stands between
-			m.restarts()
+			m.redis.Restart()
 		}
 		return
 	}
@@ -216,17 +205,12 @@ func (m *master) reconnects(n int) {
 			c.reply(redissim.Answer{Cut: true}, nil)
 		}
 	}
-	m.restarts()
+	m.redis.Restart()
 	m.redis.Cut("")
 	if n>>9&1 == 1 {
 		m.refusing.Store(time.Now().Add(time.Duration(n>>10%4000) * time.Millisecond).UnixNano())
 		m.w.tellf("and takes no connections for a while")
 	}
-}
-
-func (m *master) restarts() {
-	m.redis.Restart()
-	m.processes++
 }
 
 // refuseDial is asked before a connection to the master opens. A refusal takes some time, never the same: a

@@ -35,8 +35,6 @@ type plan struct {
 	first    int // of them that are in the log at the beginning; events send the others
 	events   []fault
 	closed   [][]fault // that come due, by their steps, once a window has closed, the first of them, the second, …
-	read     [][]fault // likewise once a snapshot is begun, the first of them, the second, …
-	lost     []fault   // likewise once Redis is lost, to be restored
 	counted  bool      // the steps of events are after the one at which all that was there at the beginning is counted
 }
 
@@ -73,9 +71,6 @@ type setup struct {
 	Bans            bool            // members are banned
 	BannedBefore    []int           // who, before the world begins
 	BansLag         time.Duration   // within what time processes hear of it
-	PageMembers     int             // of a page of a snapshot, about; 0: as many as the product has
-	PagePause       time.Duration   // between two of them
-	Restores        bool            // what is lost is restored from a snapshot
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -89,29 +84,6 @@ var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // draw makes the plan of a seed.
 func draw(seed int64) *plan {
-	if seed > shardedRestoresFrom {
-		n := seed - shardedRestoresFrom
-		p := draw(restoresFrom + n)
-		if p.seed = seed; n%crowdEvery != 0 {
-			p.restoresShards()
-		}
-		return p
-	}
-	if seed > restoresFrom {
-		p := draw(seed - restoresFrom)
-		if p.seed = seed; (seed-restoresFrom)%crowdEvery != 0 {
-			p.restores()
-		}
-		return p
-	}
-	if seed > snapsFrom {
-		n := seed - snapsFrom
-		p := draw(n)
-		if p.seed = seed; n%crowdEvery != 0 {
-			p.snaps(n)
-		}
-		return p
-	}
 	if seed > sealsFrom {
 		p := draw(seed - sealsFrom)
 		if p.seed = seed; (seed-sealsFrom)%crowdEvery != 0 {

@@ -58,7 +58,7 @@ const firstRebuild = 101
 
 // visitor is somebody who comes for one thing.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), snap: &snapping{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)
@@ -103,12 +103,8 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		c.kind, c.what = "swap", "swap the boards"
 	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "HSCAN", "ZRANGE":
 		c.what, c.writes = name, false
-	case "load.lua":
-		c.kind, c.what = "load", fmt.Sprint("shadow: load ", arguments(command.Args)[:4])
 	default:
-		if c.what = name; name == "start.lua" && c.from.restores != nil {
-			c.kind = "loaded"
-		}
+		c.what = name
 	}
 	c.what += c.shard.named()
 }
@@ -119,9 +115,6 @@ func (w *world) swapped(c *call, r redissim.Result) {
 	if r.Torn() {
 		sh.on.damaged, sh.half = true, true
 		sh.tears()
-		if by.restores != nil {
-			sh.known = nil // boards are there in part, by a ledger that says so, and not that it is filled again
-		}
 		w.tellf("the swap dies midway%s: the ledger is %s now", sh.named(), w.ledgers())
 		return
 	}
@@ -138,8 +131,6 @@ func (w *world) swapped(c *call, r redissim.Result) {
 		sh.since = sh.origins()
 		sh.rebuiltBy(by)
 		sh.rebuiltFinal(c)
-		sh.restoredBy(by)
-		sh.on.snapshotsUnderWay(func(s *snapping) { s.swapped = true })
 		sh.on.keep()
 		sh.looks(c)
 	}
@@ -166,10 +157,6 @@ func (w *world) rebuildsEnded() bool {
 		r.told = true
 		switch busy := (*shadow.BusyError)(nil); {
 		case r.dead:
-		case r.restores != nil:
-			w.restoreEnded(r)
-		case r.errand == snaps:
-			w.returnsTaken(r)
 		case r.errand != "":
 			w.returns(r)
 		case r.err == nil && r.result.Swapped:

@@ -102,11 +102,8 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 		if name == "unseal.lua" {
 			c.shard = m.has(keys(command.Args)[0])
 		}
-		if c.command = command; p.errand == snaps {
-			c.ofSnapshot(m)
-		} else {
-			c.ofRebuild(command)
-		}
+		c.command = command
+		c.ofRebuild(command)
 		return w.parked(c, command)
 	}
 	switch name := command.Name(); name {

@@ -200,7 +200,6 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	}
 	w.tellf("%s is final%s, revision %d", name, sh.named(), revision)
 	w.count(sealed)
-	w.comesLate(name)
 	if before := sh.sealed.revisions[name]; before > 0 {
 		w.count(sealedAgain)
 		if revision <= before {

@@ -249,11 +249,6 @@ func (w *world) reopens(n int) bool {
 		return false
 	}
 	name := all[n%len(all)]
-	for _, r := range w.rebuilds { // which is read at the moment
-		if r.errand == snaps && !r.told && !r.dead && slices.Contains(all, r.snap.reading) {
-			name = r.snap.reading
-		}
-	}
 	parts := strings.SplitN(name, ":", 3)
 	until := w.now().Add(time.Duration(n>>4%3) * 5 * time.Second)
 	w.tellf("%s is to be reopened, until %.1f s by Redis's clock", name, until.Sub(w.now()).Seconds())

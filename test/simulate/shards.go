@@ -34,7 +34,6 @@ type master struct {
 	histories []history
 	damaged   bool         // it is in a state that only an operator can mend
 	refusing  atomic.Int64 // until when it takes no connections, Unix ns
-	processes uint64       // that were its
 	changed   time.Time    // when it went back last, or lost something
 	outage    outage
 }
@@ -66,7 +65,6 @@ type inside struct {
 	books   map[int][]counted // by partition: which records count by which configuration
 	aligned map[banned]bool   // who was hidden and has to stay so
 	sealed  sealedOf
-	back    bool // it was restored from a snapshot
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -99,7 +97,6 @@ func (w *world) build() {
 		w.shards = append(w.shards, sh)
 	}
 	for _, m := range w.masters {
-		m.redis.ScansPages(w.setup.PageMembers)
 		m.histories = []history{m.snapshot()}
 	}
 }
@@ -245,7 +242,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone(), in.back}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone()}
 }
 
 func (m *master) snapshot() history {

@@ -88,8 +88,6 @@ type world struct {
 
 	sweeps     map[sweeping]*process // who applied last
 	cuts       map[wanted]cut
-	begun      int // snapshots that were
-	back       restoring
 	ends       []int64       // of the logs, as the world begins
 	rebuilt    bool          // by the operator
 	belated    bool          // the call that is carried out was sent long ago
@@ -122,24 +120,22 @@ type process struct {
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
 	keeping
-	clients  []redis.UniversalClient // one a master
-	member   *member
-	ending   // of its context
-	started  time.Time
-	errand   string            // what it is here for, where that is neither to consume, to read nor to rebuild
-	match    func(string) bool // the boards that it drops
-	did      int64             // how much of it
-	many     int               // commands, of those that are sent by the hundred
-	struck   bool              // by a fault
-	snap     *snapping         // what it has of snapshots
-	restores []*taken          // the snapshot that it restores, by shard
-	done     chan struct{}
-	err      error
-	dead     bool
-	cut      bool               // off from everybody
-	deaf     bool               // to the group
-	stopped  bool               // told to
-	swept    map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
+	clients []redis.UniversalClient // one a master
+	member  *member
+	ending  // of its context
+	started time.Time
+	errand  string            // what it is here for, where that is neither to consume, to read nor to rebuild
+	match   func(string) bool // the boards that it drops
+	did     int64             // how much of it
+	many    int               // commands, of those that are sent by the hundred
+	struck  bool              // by a fault
+	done    chan struct{}
+	err     error
+	dead    bool
+	cut     bool               // off from everybody
+	deaf    bool               // to the group
+	stopped bool               // told to
+	swept   map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }

@@ -153,9 +153,6 @@ func (z *zset) rank(member string) int {
 // Snapshot is what the server held at some moment: its keys, not its scripts.
 type Snapshot struct{ keys map[string]*value }
 
-// Has reports whether it has a key.
-func (s Snapshot) Has(key string) bool { return s.keys[key] != nil }
-
 // Snapshot keeps what there is. It costs little: values are copied when they are next
 // written.
 func (s *Server) Snapshot() Snapshot {

@@ -53,7 +53,6 @@ type Server struct {
 	conns   map[*session]net.Conn
 	dialled map[string]int // connections so far, by who
 	process process
-	scanned int // members of a page of a scan; 0: as wished for
 	scans   int
 	serving sync.WaitGroup
 }

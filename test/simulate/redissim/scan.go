@@ -39,14 +39,6 @@ func (s *Server) Restart() {
 	clear(s.scripts)
 }
 
-// ScansPages has sorted sets be scanned in pages of at least so many members, whatever is wished
-// for, however small they are.
-func (s *Server) ScansPages(members int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.scanned = members
-}
-
 // zscan goes through the buckets in the order of their numbers' reversed bits, as dictScan does. So
 // whoever is there from the first call to the last is returned whatever the table's size becomes
 // meanwhile: one that was half as large has two buckets where there was one, next to each other in
@@ -73,15 +65,12 @@ func zscan(t *tx, a []string) any {
 			return errSyntax
 		}
 	}
-	if t.scanned > 0 {
-		count = t.scanned
-	}
 	page := []any{}
 	if v == nil {
 		return []any{"0", page}
 	}
 	rows := v.zset.rows()
-	if len(rows) <= zsetInOnePiece && t.scanned == 0 {
+	if len(rows) <= zsetInOnePiece {
 		for _, r := range rows {
 			page = append(page, r.member, formatScore(r.score))
 		}
