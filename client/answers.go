@@ -60,11 +60,8 @@ const (
 
 // Trust is how far an answer can be trusted.
 type Trust struct {
-	At time.Time `json:"at"` // as of when the rows are true, by Redis's clock; zero where it holds nothing
-	// ReplicaAgeMS is how long ago that was, in ms, where a replica was read, of several shards the
-	// oldest; nil where a master was.
-	ReplicaAgeMS *int64 `json:"replica_age_ms"`
-	State        State  `json:"state"`
+	At    time.Time `json:"at"` // as of when the rows are true, by Redis's clock; zero where it holds nothing
+	State State     `json:"state"`
 	// Complete is false where records of the window were deleted from Kafka before they could count.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
@@ -91,10 +88,9 @@ type Trust struct {
 
 // ShardTrust is as of when one of several shards was read, and by which ledger.
 type ShardTrust struct {
-	Shard        int               `json:"shard"`
-	At           time.Time         `json:"at"`
-	ReplicaAgeMS *int64            `json:"replica_age_ms"` // nil where a master was read
-	Ledger       map[string]string `json:"ledger"`
+	Shard  int               `json:"shard"`
+	At     time.Time         `json:"at"`
+	Ledger map[string]string `json:"ledger"`
 }
 
 // Standing is a row. Of a member who isn't in the window it has the member alone.

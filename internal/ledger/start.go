@@ -32,11 +32,8 @@ func ParseOrigin(text string) (Origin, error) {
 
 // State is what stands beside the scores, as of one moment.
 type State struct {
-	Schema string    // empty where nothing was written yet
-	Now    time.Time // by Redis's clock: as of when all of this is true
-	// Replica: it was read from a replica, which may lack what its master had for as long as Age.
-	Replica bool
-	Age     time.Duration
+	Schema  string            // empty where nothing was written yet
+	Now     time.Time         // by Redis's clock: as of when all of this is true
 	Asked   time.Time         // by this process's clock, before it was read; zero where nobody noted it
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
@@ -54,9 +51,6 @@ type State struct {
 	// shard without any is one.
 	Unlike []int
 }
-
-// Read is Redis's clock as it was read: of a master Now.
-func (s *State) Read() time.Time { return s.Now.Add(s.Age) }
 
 // Clock is Redis's clock by now, or a little ahead of it. What was learned elsewhere since
 // the state was read may be later than that moment.

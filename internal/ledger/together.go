@@ -29,9 +29,6 @@ func Together(shards []State) State {
 	all.Now, all.Asked = shards[0].Now, shards[0].Asked
 	maps.Copy(all.Workers, shards[0].Workers)
 	for _, s := range shards {
-		if all.Replica = all.Replica || s.Replica; s.Replica && s.Age > all.Age {
-			all.Age = s.Age
-		}
 		all.Schema = cmp.Or(all.Schema, s.Schema)
 		all.Windows += s.Windows
 		all.Held = all.Held || s.Held
@@ -44,13 +41,6 @@ func Together(shards []State) State {
 	for field := range shards[0].Ledger { // a partition that isn't there is in no ledger of all
 		if text, ok := shards[FurthestBehind(shards, field)].Ledger[field]; ok {
 			all.Ledger[field] = text
-		}
-	}
-	if all.Replica { // of which some may be old, each to another age
-		for _, s := range shards {
-			if s.Now.Before(all.Now) {
-				all.Now = s.Now
-			}
 		}
 	}
 	all.refills(shards)

@@ -115,7 +115,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 48)
+	require.Len(t, all, 47)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {
@@ -130,7 +130,6 @@ func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 		switch {
 		case slices.Contains(ofReshard, file):
 		case strings.HasPrefix(file, "try"), file == "dropboards.lua", file == "above.lua", file == "scores.lua", file == "snapshot.lua": // what the first lacks, it says, as do a reader of several shards and a snapshot
-		case file == "replication.lua": // only who reads from replicas asks for it
 		case slices.Contains(ofRebuild, file):
 			rebuild = append(rebuild, commands...)
 		case file == "read.lua": // only a reader of ties, counts and ranges counts

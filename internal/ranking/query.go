@@ -118,7 +118,7 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	}
 	lw := listed(q.Board, q.Window)
 	args := append([]any{schema, lw.Listing()}, q.Rows.arguments()...)
-	args = append(args, option(q.Hidden), ties(q.Ties, &layout), option(s.replicas != nil), len(q.Counts))
+	args = append(args, option(q.Hidden), ties(q.Ties, &layout), len(q.Counts))
 	for _, score := range q.Counts {
 		args = append(args, scoreText(score))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/lua"
-	"github.com/standings/standings/internal/redisconn"
 )
 
 // Standing is a member's row in a window.
@@ -128,12 +127,9 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		Name: q.Board, Window: q.Window, Tick: time.Duration(layout.Tick) * time.Millisecond,
 		Fields: s.Fields(q.Board),
 	}}
-	if len(reply) == 7 && reply[0] == "schema" {
+	if len(reply) == 6 && reply[0] == "schema" {
 		found, _ := reply[1].(string)
 		if b.Beside, err = beside(found, reply[2], reply[4], nil, reply[3]); err != nil {
-			return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
-		}
-		if err := s.date(&b.Beside, reply[6]); err != nil {
 			return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 		}
 		windows, _ := reply[5].(int64)
@@ -155,38 +151,11 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 	if err := b.parse(reply, schema, q, layout); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
-	if err := s.date(&b.Beside, reply[14]); err != nil {
-		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
-	}
 	return b, nil
 }
 
-// date says of what was read where replicas are read as of when it is true, by how far the server
-// had come.
-func (s *Store) date(st *ledger.State, come any) error {
-	if s.replicas == nil {
-		return nil
-	}
-	words, err := list(come)
-	if err != nil || len(words) != 3 {
-		return Unexpected(lua.Read, come)
-	}
-	p, err := redisconn.ParseReplication(words[0], words[1], words[2])
-	if err != nil {
-		return err
-	}
-	is, err := s.replicas.AsOf(p)
-	if err != nil {
-		return err
-	}
-	if st.Replica = is.Replica; is.Replica {
-		st.Now, st.Age = is.At, is.Age
-	}
-	return nil
-}
-
 // replies is how many elements read.lua returns of a window.
-const replies = 15
+const replies = 14
 
 func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
 	if len(reply) != replies {

@@ -50,8 +50,6 @@ type Config struct {
 	MaxWindows int64
 	// Timeout bounds every call.
 	Timeout time.Duration
-	// Replicas are where the Client reads from, of a store that reads from replicas; else nil.
-	Replicas *redisconn.Replicas
 }
 
 // Store is one shard of the standings under a prefix. It is safe for concurrent use.
@@ -67,8 +65,6 @@ type Store struct {
 	points  map[string]codec.TupleLayout // of boards by the default rule, by period
 	boards  map[string]*ruled            // by other rules
 	timeout time.Duration
-	// replicas say how old what was read is; nil where masters are read.
-	replicas *redisconn.Replicas
 	// maxWindows is how many windows may be listed, and windowsArg that as an argument of apply.lua.
 	maxWindows int
 	windowsArg string
@@ -119,7 +115,7 @@ func New(c Config) *Store {
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
 		}.Text(),
 		periods: byName, points: points, boards: ruledBoards(c.Boards),
-		timeout: c.Timeout, maxWindows: int(c.MaxWindows), replicas: c.Replicas,
+		timeout: c.Timeout, maxWindows: int(c.MaxWindows),
 		anyCluster: c.Cluster == "",
 		encoders:   make(chan *encoder, callsInFlight),
 	}

@@ -77,7 +77,7 @@ func (c *copied) begin(t Target, was *ranking.Board) error {
 	c.board = ranking.Board{
 		Name: t.Board, Window: periods.Window{Period: t.Window.Period, Name: w.Name, Start: w.Start.UnixMilli(), End: w.End.UnixMilli()},
 		Tick: w.Tick, Members: w.Members, Listed: true, Revision: w.Revision, Incomplete: w.Incomplete,
-		Beside: ledger.State{Now: was.Beside.Now, Age: was.Beside.Age, Replica: was.Beside.Replica, Asked: was.Beside.Asked, Ledger: w.Ledger, Schema: was.Beside.Schema},
+		Beside: ledger.State{Now: was.Beside.Now, Asked: was.Beside.Asked, Ledger: w.Ledger, Schema: was.Beside.Schema},
 	}
 	if c.board.Beside.Now.IsZero() { // Redis holds nothing
 		c.board.Beside.Now = time.Now()

@@ -133,10 +133,10 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 			return View{}, err
 		}
 		if !b.Beside.Now.IsZero() {
-			r.clock.is(b.Beside.Read())
+			r.clock.is(b.Beside.Now)
 		}
 		if t.relative() && tries < mostTries {
-			again, err := r.at(t, b.Beside.Read())
+			again, err := r.at(t, b.Beside.Now)
 			if err == nil && again.Window != t.Window {
 				t = again
 				continue
@@ -162,7 +162,7 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 // yet. What Redis says of it is an answer, so an archive that is away, or slow, doesn't keep anybody from
 // that. Where Redis holds nothing at all, nothing was ever counted or Redis was lost: only the archive knows.
 func isLive(b *ranking.Board, w periods.Window) bool {
-	return b.Beside.Schema != "" && w.End > b.Beside.Read().UnixMilli()
+	return b.Beside.Schema != "" && w.End > b.Beside.Now.UnixMilli()
 }
 
 func archiveFailed(err error) bool {

@@ -50,8 +50,6 @@ type Settings struct {
 	Connected func(context.Context, *redis.Conn) error
 
 	calls *calls // of the client that is made of it; nil for one that doesn't hear of cancelled calls
-
-	anyRole bool // replicas are read, too
 }
 
 func (s *Settings) clustered() bool { return s.Master == "" && (s.Cluster || len(s.Addresses) > 1) }
@@ -197,11 +195,7 @@ func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 	if err := s.checkMode(mode); err != nil {
 		return err
 	}
-	if s.anyRole {
-		if err := s.readHere(ctx, c); err != nil {
-			return err
-		}
-	} else if s.Master != "" && role != "" && role != "master" {
+	if s.Master != "" && role != "" && role != "master" {
 		return &demotedError{role} // what it has may be old, and what was behind is lost
 	}
 	// For CLIENT LIST alone. Whose user has no right to it does without: as an
@@ -213,18 +207,6 @@ func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 		return nil
 	}
 	return s.Connected(ctx, c)
-}
-
-// readHere has a server answer reads of what it holds, also where that is a cluster's replica, in
-// the database of the settings.
-func (s *Settings) readHere(ctx context.Context, c *redis.Conn) error {
-	if s.clustered() {
-		return NameRight(c.Do(ctx, "readonly").Err(), "", "")
-	}
-	if s.DB != 0 {
-		return NameRight(c.Select(ctx, s.DB).Err(), "", "")
-	}
-	return nil
 }
 
 // modeOf is what a server reports itself to be in answer to HELLO, which needs no right:

@@ -204,17 +204,12 @@ func (s *Settings) askSentinels(ctx context.Context) (master string, why error) 
 	return "", why
 }
 
-// sentinel is a client of a Sentinel.
-func (s *Settings) sentinel(address string) *redis.SentinelClient {
-	return redis.NewSentinelClient(&redis.Options{
+func (s *Settings) askSentinel(ctx context.Context, address string) (string, error) {
+	c := redis.NewSentinelClient(&redis.Options{
 		Addr: address, Username: s.SentinelUsername, Password: s.SentinelPassword, Dialer: s.dial,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: s.Timeout, ReadTimeout: s.Timeout, WriteTimeout: s.Timeout,
 		ContextTimeoutEnabled: true, DisableIdentity: true,
 	})
-}
-
-func (s *Settings) askSentinel(ctx context.Context, address string) (string, error) {
-	c := s.sentinel(address)
 	defer func() { _ = c.Close() }()
 	at, err := c.GetMasterAddrByName(ctx, s.Master).Result()
 	if err == nil {

@@ -107,6 +107,9 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	place.Publish(t, earned(1, 1000)...)
 	place.AwaitCaughtUp(t, within)
 
+	api := place.Serve(t)
+	awaitPage(t, place, api)
+
 	t.Log("the slot moves under traffic, and to where the replica is")
 	stop := traffic(t, place)
 	if owner == last {
@@ -124,6 +127,7 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	c.AwaitMaster(t, c.Replica, c.Nodes...)
 	stop()
 	place.AwaitCaughtUp(t, within)
+	awaitPage(t, place, api)
 
 	t.Log("the master dies under traffic")
 	last.Await(t, "info replication", func(info string) bool {
@@ -136,6 +140,7 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	// And not when a minute is over, after which the client would look by itself.
 	harness.Eventually(t, 30*time.Second, func() string { return place.Behind(t.Context()) })
 	reads(t, place)
+	awaitPage(t, place, api)
 	finish(t, place)
 	for _, n := range c.Nodes {
 		nothingRefused(t, n.C)

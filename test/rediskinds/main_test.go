@@ -7,10 +7,13 @@ package rediskinds
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
@@ -140,6 +143,36 @@ func readsBoards(t *testing.T, place *harness.Place) {
 			t.Errorf("consumer %v doesn't show %q:\n%s", args, want, out)
 		}
 	}
+}
+
+// awaitPage waits until a process of the API that has been running shows a board whole, by the
+// ledger that the place has now.
+func awaitPage(t *testing.T, place *harness.Place, api string) {
+	t.Helper()
+	harness.Eventually(t, within, func() string {
+		answer, err := http.Get(api + w + "/standings") //nolint:gosec // a server of the test's own
+		must(t, err)
+		body, err := io.ReadAll(answer.Body)
+		must(t, err)
+		must(t, answer.Body.Close())
+		seen := fmt.Sprintf("the API answers %d %.600s", answer.StatusCode, body)
+		if answer.StatusCode != http.StatusOK {
+			return seen
+		}
+		var page struct {
+			Trust struct {
+				State  string
+				Ledger map[string]string
+			}
+		}
+		must(t, json.Unmarshal(body, &page))
+		for partition, position := range place.Ledger(t) {
+			if page.Trust.State != "whole" || page.Trust.Ledger[fmt.Sprintf("%s/%d", place.Topic, partition)] != position {
+				return seen
+			}
+		}
+		return ""
+	})
 }
 
 // said is how a command ended and what it wrote.

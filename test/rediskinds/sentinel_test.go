@@ -57,8 +57,7 @@ func startSentinel(t *testing.T, master string, quorum int, password string) str
 	var lines []string
 	if password != "" {
 		lines = append(lines, "requirepass "+password, "sentinel sentinel-pass "+password,
-			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "),
-			"user boards on >"+secret+" -@all "+strings.Join(append(leastRights(t, "Sentinel"), leastRights(t, "Sentinel for replicas")...), " "))
+			"user standings on >"+secret+" -@all "+strings.Join(leastRights(t, "Sentinel"), " "))
 	}
 	return harness.StartSentinel(t, watched, master, quorum, lines...)
 }
@@ -145,6 +144,8 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	place.Start(t)
 	place.Publish(t, earned(1, 1000)...)
 	place.AwaitCaughtUp(t, within)
+	api := place.Serve(t)
+	awaitPage(t, place, api)
 
 	t.Log("an orderly failover under traffic")
 	stop := traffic(t, place)
@@ -154,6 +155,7 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	stop()
 	place.AwaitCaughtUp(t, within)
 	reads(t, place)
+	awaitPage(t, place, api)
 
 	t.Log("the master dies under traffic")
 	master, next := s.settled(t)
@@ -162,6 +164,7 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	s.awaitMaster(t, next)
 	stop()
 	place.AwaitCaughtUp(t, within)
+	awaitPage(t, place, api)
 	master.Start()                                                                      // and is told that it isn't any more
 	user(t, master.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...) // it keeps no file of them
 

@@ -14,7 +14,6 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
-	"github.com/standings/standings/internal/redisconn"
 )
 
 // Reader reads the standings of a configuration.
@@ -24,8 +23,7 @@ type Reader struct {
 	Boards   *boards.Boards
 	Calendar periods.Calendar
 
-	replicas *redisconn.Replicas // that are read; nil: masters are
-	archive  *Archive            // of windows that Redis doesn't have; nil: there is none
+	archive *Archive // of windows that Redis doesn't have; nil: there is none
 }
 
 // OpenReader dials Redis, and asks it how many shards there are. Where that isn't answered, nor
@@ -35,29 +33,10 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openReader(ctx, cfg, client, nil)
-}
-
-// OpenAPIReader is OpenReader for the API, which reads where api.read_from says. Chosen is called
-// with every server that is read of a master, where those are replicas.
-func OpenAPIReader(ctx context.Context, cfg *config.Config, chosen func(redisconn.Choice)) (*Reader, error) {
-	if cfg.API.ReadFrom != config.FromReplica {
-		return OpenReader(ctx, cfg)
-	}
-	d, err := dialRedis(cfg)
-	if err != nil {
-		return nil, err
-	}
-	replicas := redisconn.NewReplicas(redisconn.ReplicasConfig{Settings: d, Replicas: cfg.API.Replicas, MaxAge: cfg.API.ReplicaMaxAge, Chosen: chosen})
-	return openReader(ctx, cfg, replicas.Client(), replicas)
-}
-
-func openReader(ctx context.Context, cfg *config.Config, client redis.UniversalClient, replicas *redisconn.Replicas) (*Reader, error) {
-	r := &Reader{Client: client, replicas: replicas, archive: NewArchive(cfg)}
-	var err error
+	r := &Reader{Client: client, archive: NewArchive(cfg)}
 	if r.Calendar, err = cfg.Calendar(); err == nil {
 		r.Config = Numbered(ctx, cfg, client)
-		r.Boards, err = newBoards(r.Config, client, "", replicas)
+		r.Boards, err = NewBoards(r.Config, client, "")
 	}
 	if err != nil {
 		r.Close()
@@ -66,13 +45,10 @@ func openReader(ctx context.Context, cfg *config.Config, client redis.UniversalC
 	return r, nil
 }
 
-// Replicas are those that are read; nil: masters are.
-func (r *Reader) Replicas() *redisconn.Replicas { return r.replicas }
-
 // Renumber asks again how many shards there are: a reshard may have switched over since.
 func (r *Reader) Renumber(ctx context.Context) error {
 	cfg := Numbered(ctx, r.Config, r.Client)
-	all, err := newBoards(cfg, r.Client, "", r.replicas)
+	all, err := NewBoards(cfg, r.Client, "")
 	if err != nil {
 		return err
 	}
@@ -86,10 +62,6 @@ func (r *Reader) Archive() *Archive { return r.archive }
 // Close closes the connections: nothing is in flight any more.
 func (r *Reader) Close() {
 	r.archive.Close()
-	if r.replicas != nil {
-		_ = r.replicas.Close()
-		return
-	}
 	_ = r.Client.Close()
 }
 

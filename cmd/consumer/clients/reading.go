@@ -32,7 +32,7 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 			if number.Shards > 0 {
 				numbered.Redis.Shards = int64(number.Shards)
 			}
-			return newBoards(&numbered, client, "", r.replicas)
+			return NewBoards(&numbered, client, "")
 		},
 	}
 	for _, p := range cfg.Kept() {

@@ -14,17 +14,11 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
-	"github.com/standings/standings/internal/redisconn"
 )
 
 // NewBoards is the standings under the configured prefix, all shards of them. The cluster is the
 // Kafka cluster's id; who only reads leaves it empty.
 func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string) (*boards.Boards, error) {
-	return newBoards(cfg, client, cluster, nil)
-}
-
-// newBoards is NewBoards, read from replicas where there are some, whose client it is.
-func newBoards(cfg *config.Config, client redis.UniversalClient, cluster string, replicas *redisconn.Replicas) (*boards.Boards, error) {
 	calendar, err := cfg.Calendar()
 	if err != nil {
 		return nil, err
@@ -48,7 +42,7 @@ func newBoards(cfg *config.Config, client redis.UniversalClient, cluster string,
 	return boards.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,
 		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
-		Periods: kept, Boards: ruled, Calendar: calendar, Timeout: cfg.Redis.Timeout, Replicas: replicas,
+		Periods: kept, Boards: ruled, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
 }
 

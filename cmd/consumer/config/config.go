@@ -107,9 +107,6 @@ type API struct {
 	Streams        int64
 	Timeout        time.Duration
 	FinalMaxAge    time.Duration // 0: no answer is kept
-	ReadFrom       string        // FromMaster or FromReplica
-	Replicas       []string      // host:port, of a single server's
-	ReplicaMaxAge  time.Duration
 }
 
 // Archive is archive.*: where final windows are kept for good, and backups of the others.
@@ -141,12 +138,6 @@ type S3 struct {
 
 // ArchiveInterval is the default of archive.interval: a night's.
 const ArchiveInterval = 24 * time.Hour
-
-// What the API reads from.
-const (
-	FromMaster  = "master"
-	FromReplica = "replica"
-)
 
 // Redis is redis.*: one server, a cluster, or what Sentinels watch.
 type Redis struct {

@@ -18,13 +18,8 @@ const hidden = "(hidden)"
 
 // addressesValue is a list of host:port. One with a user, a password or anything else of
 // a URL isn't an address, and isn't shown: redis://user:password@host:6379.
-func addressesValue(p *[]string) value { return harmlessAddresses(p, 1) }
-
-// replicasValue is such a list that may be empty.
-func replicasValue(p *[]string) value { return harmlessAddresses(p, 0) }
-
-func harmlessAddresses(p *[]string, least int) value {
-	v := listValue(p, least, "host:port, …", CheckAddress)
+func addressesValue(p *[]string) value {
+	v := listValue(p, 1, "host:port, …", CheckAddress)
 	each := v.check
 	v.shown = func() string { return HarmlessAddress(v.text()) }
 	v.check = func() error {

@@ -243,12 +243,6 @@ func apiOptions(c *API) []option {
 			doc: "How long a request may take."},
 		{Key: "api.final_max_age", def: "1h", value: durationValue(&c.FinalMaxAge, 0, 24*time.Hour),
 			doc: "How long browsers and proxies may show an answer about a final window without asking again, in whole seconds; 0: they always ask. For so long a `consumer reopen`, a ban and an erasure may not show ([api.md](api.md#caching-limits-errors))."},
-		{Key: "api.read_from", def: FromMaster, value: choiceValue(&c.ReadFrom, []string{FromMaster, FromReplica}),
-			doc: "`replica` has the API read from replicas, which Sentinels and clusters know, and says with every answer how old what they hold is ([api.md](api.md#replicas)). All that writes, and every other command, uses masters."},
-		{Key: "api.replicas", value: replicasValue(&c.Replicas),
-			doc: "With `api.read_from: replica` and a single server in `redis.addresses`: the replicas of it."},
-		{Key: "api.replica_max_age", def: "10s", value: durationValue(&c.ReplicaMaxAge, time.Second, 24*time.Hour),
-			doc: "How far behind a replica may be to be read while its master answers: else that is."},
 	}
 }
 

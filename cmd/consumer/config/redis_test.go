@@ -29,25 +29,6 @@ func TestOneServerAClusterAndSentinelsAreToldApart(t *testing.T) {
 	}
 }
 
-func TestReplicasAreReadWhereTheyCanBeFound(t *testing.T) {
-	for _, c := range []struct{ yaml, key, says string }{
-		{"api: {read_from: replica}", "api.read_from", "doesn't say where its replicas can be reached: set api.replicas"},
-		{"api: {replicas: [b:1]}", "api.replicas", "api.read_from isn't replica"},
-		{"api: {read_from: replica, replicas: [b:1]}\nredis: {cluster: true}", "api.replicas", "Sentinels and clusters know their replicas"},
-		{"api: {read_from: replica, replicas: [b:1]}\nredis: {sentinel: {master: m}}", "api.replicas", "Sentinels and clusters know their replicas"},
-		{"api: {read_from: replica, replicas: [b:1, a:1]}\nredis: {addresses: [a:1]}", "api.replicas", "which is the master"},
-		{"api: {read_from: slave}", "api.read_from", "isn't one of master, replica"},
-		{"api: {read_from: replica, replicas: [b:1, c:1]}", "", ""},
-		{"api: {read_from: replica}\nredis: {addresses: [a:1, b:1]}", "", ""},
-		{"api: {read_from: replica}\nredis: {sentinel: {master: m}}", "", ""},
-	} {
-		found := problems(t, c.yaml)
-		if p := found[c.key]; c.key != "" && (p == nil || !strings.Contains(p.Error(), c.says)) || len(found) > 1 || c.key == "" && len(found) > 0 {
-			t.Errorf("%s: %v", c.yaml, found)
-		}
-	}
-}
-
 func TestRedisIsNamedAsItIsConfigured(t *testing.T) {
 	for want, c := range map[string]Redis{
 		"Redis at a:1":                          {Addresses: []string{"a:1"}},

@@ -124,7 +124,6 @@ func (l *Loaded) validateTogether() []*settingError {
 		complain("archive.interval", "is %s: a backup takes a while, so it is 0 for none, or a minute at least", units.FormatDuration(every))
 	}
 	validateRedisKind(&cfg.Redis, complain)
-	validateReplicas(cfg, complain)
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)
 	validateSASL(&cfg.Kafka.SASL, complain)
 	validateTLS("redis", &cfg.Redis.TLS, complain)
@@ -165,21 +164,6 @@ func (l *Loaded) validateTogether() []*settingError {
 		complain("periods."+string(cfg.Periods[0].Name)+".enabled", "like every other: enable at least one period")
 	}
 	return problems
-}
-
-// validateReplicas holds what is said of replicas together with what Redis is.
-func validateReplicas(cfg *Config, complain func(key, problem string, args ...any)) {
-	single := cfg.Redis.Sentinel.Master == "" && !cfg.Redis.Cluster && len(cfg.Redis.Addresses) == 1
-	switch of := cfg.API; {
-	case len(of.Replicas) > 0 && of.ReadFrom != FromReplica:
-		complain("api.replicas", "is set, but api.read_from isn't replica: nothing would be read there")
-	case len(of.Replicas) > 0 && !single:
-		complain("api.replicas", "is for a single server: Sentinels and clusters know their replicas")
-	case len(of.Replicas) == 0 && of.ReadFrom == FromReplica && single:
-		complain("api.read_from", "is replica, but redis.addresses is a single server, which doesn't say where its replicas can be reached: set api.replicas")
-	case slices.ContainsFunc(of.Replicas, func(address string) bool { return slices.Contains(cfg.Redis.Addresses, address) }):
-		complain("api.replicas", "has the address of redis.addresses, which is the master")
-	}
 }
 
 // validateRedisKind holds what is said of one server, a cluster and Sentinels together.

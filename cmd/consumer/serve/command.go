@@ -106,11 +106,7 @@ func (p *Port) notReady(ctx context.Context, cfg *config.Config) []api.Reason {
 	all := []api.Reason{}
 	ctx, cancel := context.WithTimeout(ctx, cfg.API.Timeout)
 	defer cancel()
-	err := p.reader.Answers(ctx)
-	if err == nil && p.replicas != nil {
-		err = p.replicas.Err()
-	}
-	if err != nil {
+	if err := p.reader.Answers(ctx); err != nil {
 		all = append(all, api.Reason{Reason: "redis", What: clients.ExplainRedis(ctx, err, cfg).Error(), Remedy: "see that Redis can be reached; requests are answered again once it can"})
 	}
 	return all

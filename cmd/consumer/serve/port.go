@@ -5,7 +5,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,6 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/reading"
-	"github.com/standings/standings/internal/redisconn"
 )
 
 // connectionsFor is how many connections there may be for each request that is answered at a time:
@@ -34,10 +32,8 @@ type Port struct {
 	metrics *v1.Metrics
 	reader  *reading.Reader // nil where there is no port
 	files   []*tokensFile
-	// replicas are those that are read; nil: masters are.
-	replicas *redisconn.Replicas
-	addr     net.Addr
-	close    func()
+	addr    net.Addr
+	close   func()
 }
 
 // Open opens the port where api.listen says, and serves it until Close; off is no port, and no
@@ -63,7 +59,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	if banning.Tokens != nil {
 		p.files = append(p.files, &tokensFile{"api.bans_tokens_file", banning.Tokens, nil})
 	}
-	r, err := clients.OpenAPIReader(ctx, cfg, func(c redisconn.Choice) { sayChoice(c, log) })
+	r, err := clients.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +68,6 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	if p.reader, err = clients.NewReading(r); err != nil {
 		r.Close()
 		return nil, err
-	}
-	if p.replicas = r.Replicas(); p.replicas != nil {
-		p.metrics.Servers = p.servers
-		if err := p.mayRead(ctx, cfg); err != nil {
-			r.Close()
-			return nil, err
-		}
 	}
 	handler := v1.New(v1.Config{
 		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, TrustedProxies: cfg.API.Proxies(), FinalMaxAge: cfg.API.FinalMaxAge, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
@@ -113,32 +102,6 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	return p, nil
 }
 
-// mayRead is a right that reading from replicas takes and this user hasn't got. A Redis that is away
-// is no error: it may come.
-func (p *Port) mayRead(ctx context.Context, cfg *config.Config) error {
-	within, cancel := context.WithTimeout(ctx, cfg.API.Timeout)
-	defer cancel()
-	for _, err := range []error{p.reader.Answers(within), p.replicas.Err()} {
-		if _, missing := errors.AsType[*redisconn.RightsError](err); missing {
-			return fmt.Errorf("api.read_from is replica: %w", clients.ExplainRedis(ctx, err, cfg))
-		}
-	}
-	return nil
-}
-
-// sayChoice logs which server is read of a master from now on.
-func sayChoice(c redisconn.Choice, log *zap.Logger) {
-	fields := []zap.Field{zap.String("server", c.Server), zap.String("master", c.Master)}
-	switch {
-	case c.Why == "":
-		log.Info("the API reads from a replica", fields...)
-	case c.Replica:
-		log.Warn("the API reads from an old replica, as its master is away", append(fields, zap.Duration("age", c.Age), zap.String("why", c.Why))...)
-	default:
-		log.Warn("the API reads from a master, as no replica is good", append(fields, zap.String("why", c.Why))...)
-	}
-}
-
 // openArchive opens the archive before somebody asks for it, so that the log says at start whether
 // that works.
 func openArchive(ctx context.Context, a *clients.Archive, within time.Duration) {
@@ -160,18 +123,6 @@ func sayArchive(err error, log *zap.Logger) {
 	default:
 		log.Warn("the archive can't be read; windows that Redis has are served all the same, and it is tried again", zap.Error(err))
 	}
-}
-
-// servers are those that are read, for the metrics.
-func (p *Port) servers() (replicas, masters int, age time.Duration) {
-	for _, c := range p.replicas.Choices() {
-		if !c.Replica {
-			masters++
-			continue
-		}
-		replicas, age = replicas+1, max(age, c.Age)
-	}
-	return replicas, masters, age
 }
 
 // openBans says who bans by the API, or why nobody does.

@@ -27,7 +27,6 @@ import (
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
-	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/rules"
 	"github.com/standings/standings/test/testenv"
 )
@@ -55,12 +54,6 @@ func newFixture(t testing.TB, of ledger.Shards, kind codec.Kind, change ...func(
 }
 
 func fixtureOn(t testing.TB, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind, change ...func(*Config, *reading.Config)) *fixture {
-	t.Helper()
-	return fixtureReading(t, client, nil, prefix, of, kind, change...)
-}
-
-// fixtureReading is fixtureOn that reads from replicas, where there are some.
-func fixtureReading(t testing.TB, client *redis.Client, replicas *redisconn.Replicas, prefix string, of ledger.Shards, kind codec.Kind, change ...func(*Config, *reading.Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, client: client, prefix: prefix}
 	var calendar periods.Calendar
@@ -107,10 +100,6 @@ func fixtureReading(t testing.TB, client *redis.Client, replicas *redisconn.Repl
 			}
 			return byDefault
 		},
-	}
-	if replicas != nil {
-		stores.Client, stores.Replicas = replicas.Client(), replicas
-		read.Boards = boards.New(stores)
 	}
 	f.config = Config{Timeout: 20 * time.Second, Requests: 64, Streams: 200, Metrics: NewMetrics(), Log: nopLog}
 	for _, c := range change {

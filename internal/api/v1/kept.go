@@ -25,8 +25,8 @@ func (a *api) keep(q *request, v *reading.View, is *answer) *answer {
 //   - by current or previous: another window takes the name, and a page that goes on by after is
 //     held to its path alike;
 //   - with min_offset: whoever waits for a record asks until it counts;
-//   - where the window isn't final on every shard, or it isn't sure that it is still: Redis is being
-//     filled again, or what was read is behind, such as a replica that hasn't heard of a reopening.
+//   - where the window isn't final on every shard, or may not be final any more: Redis is being filled
+//     again, or events are not counted yet.
 func (a *api) keeping(q *request, v *reading.View) string {
 	seconds := int64(a.FinalMaxAge / time.Second)
 	state := v.State()

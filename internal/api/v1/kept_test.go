@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,9 +14,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/reading"
 )
+
+// reported has a worker report that all is well.
+func (f *fixture) reported() {
+	f.t.Helper()
+	now, err := f.client.Time(f.t.Context()).Result()
+	require.NoError(f.t, err)
+	text, err := json.Marshal(health.Line{Owner: "me", State: health.StateRunning, At: now, Written: now.UnixMilli(), Lag: new(int64)})
+	require.NoError(f.t, err)
+	for _, s := range f.boards.Shards() {
+		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Workers(), "points/0", text).Err())
+	}
+}
+
+// counts sets the position of the partition on every shard.
+func (f *fixture) counts(offset int64) {
+	f.t.Helper()
+	for _, s := range f.boards.Shards() {
+		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Ledger(), "points/0", strconv.FormatInt(offset, 10)).Err())
+	}
+}
 
 // sealed has the shards list global's window as final by a revision; 0 as one that takes events.
 func (f *fixture) sealed(revision int, shards ...int) {

@@ -30,12 +30,6 @@ type Metrics struct {
 	streamReads prometheus.Counter
 
 	archive *prometheus.HistogramVec
-
-	servers *prometheus.GaugeVec
-	age     prometheus.Gauge
-	// Servers says how many replicas and masters are read, and how old what the oldest of those
-	// replicas holds is. It is set before the first Collect; nil where replicas aren't read.
-	Servers func() (replicas, masters int, age time.Duration)
 }
 
 // NewMetrics makes them.
@@ -70,12 +64,6 @@ func NewMetrics() *Metrics {
 			Name: "standings_api_archive_read_seconds", Help: "How long the API's reads of the archive took, with what they waited for others, by result: found, not_found, failed (it is away), slow (no answer within api.timeout), refused (as many read and wait as may) or abandoned (the client has gone).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"result"}),
-		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "standings_api_servers", Help: "Servers of Redis that the API reads with api.read_from: replica, by role: master where no replica is good. 0 without it.",
-		}, []string{"role"}),
-		age: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "standings_api_replica_age_seconds", Help: "How old what the oldest of the replicas that the API reads holds is, at most; 0 without one.",
-		}),
 	}
 	for _, o := range operations { // from the start, so that the first of them is seen as one more
 		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
@@ -94,8 +82,6 @@ func NewMetrics() *Metrics {
 	for _, result := range reading.ReadResults() {
 		m.archive.WithLabelValues(result)
 	}
-	m.servers.WithLabelValues("replica")
-	m.servers.WithLabelValues("master")
 	for _, event := range live.Events {
 		m.events.WithLabelValues(event)
 	}
@@ -153,7 +139,7 @@ func (m *Metrics) streamEvent(name string) { m.events.WithLabelValues(name).Inc(
 func (m *Metrics) streamRead() { m.streamReads.Inc() }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.archive, m.servers, m.age}
+	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.archive}
 }
 
 // Describe names what is reported.
@@ -165,12 +151,6 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect reports it.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	if m.Servers != nil {
-		replicas, masters, age := m.Servers()
-		m.servers.WithLabelValues("replica").Set(float64(replicas))
-		m.servers.WithLabelValues("master").Set(float64(masters))
-		m.age.Set(age.Seconds())
-	}
 	for _, c := range m.all() {
 		c.Collect(to)
 	}

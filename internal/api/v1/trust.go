@@ -64,7 +64,7 @@ type windowAnswer struct {
 func windowOf(v *reading.View) windowAnswer {
 	w := v.Window
 	left := int64(0)
-	if now := v.Beside.Read(); !v.Beside.Now.IsZero() {
+	if now := v.Beside.Now; !now.IsZero() {
 		left = max(0, (w.End-now.UnixMilli()+999)/1000)
 	}
 	a := windowAnswer{
@@ -79,11 +79,8 @@ func windowOf(v *reading.View) windowAnswer {
 
 // trust is how far an answer can be trusted.
 type trust struct {
-	At *string `json:"at"` // by Redis's clock; null where it holds nothing
-	// ReplicaAgeMS is how long ago that was, where a replica was read: of several shards the oldest.
-	ReplicaAgeMS *int64 `json:"replica_age_ms,omitempty"`
-
-	State string `json:"state"`
+	At    *string `json:"at"` // by Redis's clock; null where it holds nothing
+	State string  `json:"state"`
 	// Complete is false where records of the window were deleted before they could count.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
@@ -110,10 +107,9 @@ type trust struct {
 }
 
 type shardTrust struct {
-	Shard        int               `json:"shard"`
-	At           string            `json:"at"`
-	ReplicaAgeMS *int64            `json:"replica_age_ms,omitempty"`
-	Ledger       map[string]string `json:"ledger"`
+	Shard  int               `json:"shard"`
+	At     string            `json:"at"`
+	Ledger map[string]string `json:"ledger"`
 }
 
 func trustOf(v *reading.View, reached *waited) trust {
@@ -134,22 +130,13 @@ func trustOf(v *reading.View, reached *waited) trust {
 		text := timeMS(now.UnixMilli())
 		t.At = &text
 	}
-	t.ReplicaAgeMS = replicaAge(v.Beside.Replica, v.Beside.Age)
 	if v.Lag.Known {
 		t.Lag, t.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
 	}
 	for i, s := range v.Shards {
-		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), replicaAge(s.Replica, s.Age), s.Ledger})
+		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), s.Ledger})
 	}
 	return t
-}
-
-// replicaAge is how old what was read is at most, in ms, rounded up; nil where a master was read.
-func replicaAge(replica bool, age time.Duration) *int64 {
-	if !replica {
-		return nil
-	}
-	return new((age + time.Millisecond - 1).Milliseconds())
 }
 
 // lostProblem is the problem that a lost window is: what is there isn't shown.

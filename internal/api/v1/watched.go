@@ -100,7 +100,7 @@ func (r *watchedReader) state(v *reading.View) (live.State, error) {
 	defer buffers.Put(b)
 	var texts [3]string
 	timeless := t
-	timeless.At, timeless.ReplicaAgeMS, timeless.Ledger, timeless.Shards = nil, nil, nil, nil // which change with every event of any board
+	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // which change with every event of any board
 	lasting := w
 	lasting.SecondsLeft = 0
 	for i, of := range [][2]any{{w, t}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, t}, {lasting, timeless}} {

@@ -33,8 +33,6 @@ type Progress struct {
 	Lag Lag
 	// Behind is how old the oldest of them was.
 	Behind time.Duration
-	// Old is how old all of this is where it was read from a replica, else 0.
-	Old time.Duration
 	// Reported is how long ago the earliest of the last reports was written.
 	Reported time.Duration
 }
@@ -55,7 +53,7 @@ type Reported struct {
 
 // CatchingUp reports whether the boards are behind by more than what is always under way.
 func (p *Progress) CatchingUp() bool {
-	return p.Old > behindAfter || len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Lag.Known && p.Lag.Records > 0 && p.Behind > behindAfter
+	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Lag.Known && p.Lag.Records > 0 && p.Behind > behindAfter
 }
 
 // Left is how many records are to be read again.
@@ -72,7 +70,7 @@ func (p *Progress) Left() int64 {
 func ProgressOf(st *ledger.State, topics []string) Progress { return progressOf(nil, st, topics) }
 
 func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
-	p := Progress{Old: st.Age}
+	p := Progress{}
 	for _, field := range slices.SortedFunc(maps.Keys(st.Refills), ledger.CompareFields) {
 		text, begun := st.Ledger[field]
 		at, err := ledger.Counted(text)

@@ -10,18 +10,16 @@
 --       7 rows above the place   8 rows below it   9 1 to read those beyond an end on the other
 --       side   10 least score of the rows, or ''   11 1 to look members up who are hidden, too
 --       12 bits of ticks of a wide score, 0 of a readable one, to return ties; or ''
---       13 1 to return how far the server has come (replication.lua)
---       14 number of scores that are counted   15… those, then the members to look up
+--       13 number of scores that are counted   14… those, then the members to look up
 --
 -- Returns {schema, what it is or '', now ms, workers fields, ledger fields, number of
--- windows, how far the server has come} where that differs, else
+-- windows} where that differs, else
 --   {window, listing or '', number of members, origin fields, first row,
 --    {member, score, …}, {rank from 0 or -1, score or '', …},
 --    now ms, ledger fields, workers fields, why what is there isn't shown or '',
 --    number of members above the place, {number with at least each score, …},
 --    {number with more than the first row, with at least as much as the last, then of each
---     that is looked up with more and with at least as much, or -1 and -1}, empty without ties,
---    how far the server has come, empty where that isn't asked for}
+--     that is looked up with more and with at least as much, or -1 and -1}, empty without ties}
 -- A window whose retention is over has no listing, no rows and no members. Why is
 --   board_lost      it is listed, and its key and its hidden set are gone
 --   board_unlisted  it isn't listed, and its key is there
@@ -32,19 +30,16 @@ local call = redis.call
 -- include greater.lua
 -- include bounds.lua
 -- include sets.lua
--- include replication.lua
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local said = string.format('%.0f', now)
 
-local come = ARGV[13] == '1' and replication() or {}
-
 local schema = call('GET', KEYS[1])
 if schema ~= ARGV[1] then
   return {
     'schema', schema or '', said, call('HGETALL', KEYS[5]), call('HGETALL', KEYS[4]),
-    call('HLEN', KEYS[2]), come,
+    call('HLEN', KEYS[2]),
   }
 end
 
@@ -79,8 +74,8 @@ local function least(score)
   return members > 0 and call('ZCOUNT', KEYS[6], score, '+inf') or 0
 end
 
-local counts, looked, unseen, start = {}, {}, {}, 15 + ARGV[14]
-for i = 15, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
+local counts, looked, unseen, start = {}, {}, {}, 14 + ARGV[13]
+for i = 14, start - 1 do counts[#counts + 1] = least(ARGV[i]) end
 for i = start, #ARGV do
   local rank, score = members > 0 and call('ZREVRANK', KEYS[6], ARGV[i]), ''
   if rank then
@@ -140,5 +135,5 @@ if bits then
 end
 return {
   'window', listing or '', members, call('HGETALL', KEYS[3]), first, rows, looked,
-  said, ledger, call('HGETALL', KEYS[5]), why, place or 0, counts, ties, come,
+  said, ledger, call('HGETALL', KEYS[5]), why, place or 0, counts, ties,
 }

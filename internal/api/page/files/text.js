@@ -84,7 +84,6 @@ export function trust(t) {
     case 'refilling':
       return ['warn', 'Being refilled', 'Redis was lost, and the events are being read again. Points rise until all of them are in.']
     case 'behind':
-      if (t.replica_age_ms > 10000) return ['warn', 'Not up to date', 'This is the board as it was ' + age(t.replica_age_ms) + ' ago. What has come since shows once it can be read.' + nobody]
       return ['warn', 'Catching up', (t.lag > 0 ? plural(t.lag, 'event') + ' still ' + (t.lag === 1 ? 'waits' : 'wait') + ' to be counted' + old + '.' : 'Some events don’t count yet.') + nobody]
     case 'incomplete':
       return ['warn', 'Incomplete', 'Some events of this window were gone before they could be counted. Points may be missing for good.' + nobody]
