@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -35,17 +33,14 @@ func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	}
 }
 
-func TestCommandsCompleteBoardsPeriodsAndWindows(t *testing.T) {
-	was := complete.Within
-	defer func() { complete.Within = was }()
-	complete.Within = time.Minute
+func TestCommandsCompleteBoardsAndPeriods(t *testing.T) {
 	w := clitest.StandingsOf(t, 0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
 	for line, want := range map[string]string{
-		"top ": "global", "top global ": "weekly monthly yearly", "top global weekly --window ": "2100-W10 current previous",
-		"rank ": "global", "rank global weekly --window ": "2100-W10 current previous", "rank global weekly ": "",
+		"top ": "global", "top global ": "weekly monthly yearly",
+		"rank ": "global", "rank global weekly ": "", "export global ": "weekly monthly yearly",
 		"boards ": "global", "boards global ": "", "rebuild --board ": "global", "ban --board ": "global", "unban --board ": "global",
-		"drop --board ": "global", "drop --prefix nobody --board ": "", "diff --board ": "global", "diff --period ": "weekly monthly yearly", "diff --window ": "2100-W10",
+		"drop --board ": "global", "drop --prefix nobody --board ": "", "diff --board ": "global", "diff --period ": "weekly monthly yearly",
 	} {
 		_, stdout, stderr := execute(t, w.Environ, append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		words, _, ok := strings.Cut(stdout, ":")

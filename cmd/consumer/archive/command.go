@@ -88,7 +88,7 @@ who has been hidden since by a ban isn't a difference, and is counted.
 The exit code is 1 where something differs, or can't be read.`,
 		Example: `  consumer archive verify
   consumer archive verify global weekly 2026-W47 --json`,
-		ValidArgsFunction: complete.BoardPeriodAndWindow(p),
+		ValidArgsFunction: complete.BoardAndPeriod(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 3 {
 				return cli.Usagef("consumer archive verify takes a board, a period and a window, or nothing, not %d arguments", len(args))

@@ -1,13 +1,12 @@
-// Package complete is what a shell offers for the next word of a command line: boards and
-// windows as Redis and the archive have them, periods as they are configured. Whatever goes wrong, it offers less,
-// and says nothing.
+// Package complete offers a shell the names of boards and periods for the next word of a command
+// line. Periods are those of the configuration; boards are those that the configuration names
+// and those that Redis lists. After an error it offers less, and reports nothing.
 package complete
 
 import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,34 +14,21 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Within is how long somebody who pressed Tab waits for Redis. Tests wait for longer, as their
-// machine may be busy.
-var Within = 500 * time.Millisecond
+// within is how long a user who pressed Tab waits for Redis.
+const within = 2 * time.Second
 
-// BoardAndPeriod completes the arguments BOARD PERIOD; after them there is nothing to offer.
+// BoardAndPeriod completes the arguments BOARD PERIOD.
 func BoardAndPeriod(p *cli.Program) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
 		case 0:
-			return listedBoards(c, p)
+			return boardNames(c, p)
 		case 1:
-			return keptPeriods(c, p, args[0])
+			return periodNames(p, args[0])
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// BoardPeriodAndWindow completes the arguments BOARD PERIOD WINDOW.
-func BoardPeriodAndWindow(p *cli.Program) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 2 {
-			return listedWindows(c, p, args)
-		}
-		return BoardAndPeriod(p)(c, args, word)
 	}
 }
 
@@ -52,118 +38,78 @@ func Board(p *cli.Program) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return listedBoards(c, p)
+		return boardNames(c, p)
 	}
 }
 
-// Flags completes those of a command's flags that name a board, a period or a window. Where its
-// arguments are BOARD PERIOD, a window is one of those.
+// Flags completes the flags --board and --period, if the command has them.
 func Flags(c *cobra.Command, p *cli.Program) {
 	for name, offer := range map[string]cobra.CompletionFunc{
 		"board": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return listedBoards(c, p)
+			return boardNames(c, p)
 		},
-		"period": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return keptPeriods(c, p, "")
-		},
-		"window": func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return listedWindows(c, p, args)
+		"period": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return periodNames(p, "")
 		},
 	} {
 		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, offer) // it fails for a flag that isn't there, or has one already
+			_ = c.RegisterFlagCompletionFunc(name, offer) // fails only without the flag
 		}
 	}
 }
 
-// configured is the configuration, with the prefix of the command line where that has one.
-func configured(c *cobra.Command, p *cli.Program) *config.Config {
+func boardNames(c *cobra.Command, p *cli.Program) ([]string, cobra.ShellCompDirective) {
 	l, err := p.Configuration()
 	if err != nil {
-		return nil
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	cfg := *l.Config
-	cfg.Redis.Timeout = min(cfg.Redis.Timeout, Within)
-	if f := c.Flags().Lookup("prefix"); f != nil && f.Value.String() != "" {
-		cfg.Redis.Prefix = f.Value.String()
+	names := map[string]bool{}
+	for _, board := range l.Config.Boards {
+		names[board] = true
 	}
-	return &cfg
-}
-
-// listed are the windows that Redis has of some boards; of a Redis that is away, or slow, none.
-func listed(c *cobra.Command, cfg *config.Config, match func(board string) bool) []boards.Listed {
-	if config.CheckPrefix(cfg.Redis.Prefix) != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), Within)
-	defer cancel()
-	r, err := clients.OpenReader(ctx, cfg)
-	if err != nil {
-		return nil
-	}
-	defer r.Close()
-	all, err := r.Boards.ListedWindows(ctx, match)
-	if err != nil {
-		return nil
-	}
-	return all
-}
-
-// offered are words in order, but those that a shell could take for something else.
-func offered(words map[string]bool) ([]string, cobra.ShellCompDirective) {
-	all := slices.DeleteFunc(slices.Sorted(maps.Keys(words)), func(word string) bool {
-		return word == "" || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != ""
-	})
+	listBoards(c, l.Config, names)
+	// A shell could take other characters for something else.
+	all := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return config.CheckBoard(name) != nil })
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// listedBoards are the boards that are configured by name, and those that Redis has.
-func listedBoards(c *cobra.Command, p *cli.Program) ([]string, cobra.ShellCompDirective) {
-	words := map[string]bool{}
-	if cfg := configured(c, p); cfg != nil {
-		for _, board := range cfg.Boards {
-			words[board] = true
-		}
-		for _, w := range listed(c, cfg, func(string) bool { return true }) {
-			words[w.Board] = true
-		}
-		addBoards(c, cfg, words)
+// listBoards adds the boards that Redis lists under the prefix of the command line or of the
+// configuration.
+func listBoards(c *cobra.Command, configured *config.Config, names map[string]bool) {
+	cfg := *configured
+	cfg.Redis.Timeout = min(cfg.Redis.Timeout, within)
+	if f := c.Flags().Lookup("prefix"); f != nil && f.Value.String() != "" {
+		cfg.Redis.Prefix = f.Value.String()
 	}
-	return offered(words)
+	if config.CheckPrefix(cfg.Redis.Prefix) != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), within)
+	defer cancel()
+	r, err := clients.OpenReader(ctx, &cfg)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	windows, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
+	if err != nil {
+		return
+	}
+	for _, w := range windows {
+		names[w.Board] = true
+	}
 }
 
-// keptPeriods are those that a board has; of any board, if it is empty.
-func keptPeriods(c *cobra.Command, p *cli.Program, board string) ([]string, cobra.ShellCompDirective) {
-	var names []string // in the order of the configuration
-	if cfg := configured(c, p); cfg != nil {
-		for _, kept := range cfg.Kept() {
-			if board == "" || cfg.Has(board, kept.Name) {
+// periodNames are the periods of a board, in the order of the configuration; an empty board
+// has all of them.
+func periodNames(p *cli.Program, board string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if l, err := p.Configuration(); err == nil {
+		for _, kept := range l.Config.Kept() {
+			if board == "" || l.Config.Has(board, kept.Name) {
 				names = append(names, string(kept.Name))
 			}
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-}
-
-// listedWindows are those of the board and the period that are given, or of all; and what top and
-// rank take besides.
-func listedWindows(c *cobra.Command, p *cli.Program, args []string) ([]string, cobra.ShellCompDirective) {
-	words := map[string]bool{}
-	cfg := configured(c, p)
-	if cfg == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var board string
-	var period periods.Period
-	if len(args) > 1 {
-		board, period = args[0], periods.Period(args[1])
-		words["current"], words["previous"] = true, true
-	}
-	for _, w := range listed(c, cfg, func(of string) bool { return board == "" || of == board }) {
-		if period == "" || w.Period == string(period) {
-			words[w.Name] = true
-		}
-	}
-	addWindows(c, cfg, board, string(period), words)
-	return offered(words)
 }

@@ -37,7 +37,7 @@ an export without its last line was cut off. A window that Redis has lost is an 
 With --output the file is there only once it is complete.`,
 		Example: `  consumer export global weekly 2026-W47 --format csv > w47.csv
   consumer export --all --output boards.ndjson`,
-		ValidArgsFunction: complete.BoardPeriodAndWindow(p),
+		ValidArgsFunction: complete.BoardAndPeriod(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.all && len(args) > 0:
