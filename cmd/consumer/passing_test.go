@@ -22,9 +22,6 @@ func TestWhatABrokerAnswersForAWhileIsAskedAgain(t *testing.T) {
 		key  kmsg.Key
 		err  error
 	}{
-		{[]string{"produce", "--count", "10"}, kmsg.ListOffsets, kerr.NotLeaderForPartition},
-		{[]string{"produce", "--count", "10"}, kmsg.ListOffsets, kerr.UnknownTopicOrPartition},
-		{[]string{"produce", "--count", "10"}, kmsg.Fetch, kerr.NotLeaderForPartition},
 		{[]string{"produce", "--count", "10"}, kmsg.Metadata, kerr.LeaderNotAvailable},
 		{[]string{"produce", "--count", "10"}, kmsg.InitProducerID, kerr.CoordinatorLoadInProgress},
 		{[]string{"produce", "--count", "10"}, kmsg.Produce, kerr.NotLeaderForPartition},

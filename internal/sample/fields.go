@@ -71,9 +71,6 @@ func (g *Generator) appendPoints(buf []byte) []byte {
 }
 
 func (g *Generator) appendTime(buf []byte) []byte {
-	if g.options.NoOccurredAt {
-		return buf
-	}
 	at := g.now
 	if g.spread > 0 {
 		at -= g.random.Int64N(g.spread)

@@ -18,19 +18,17 @@ import (
 type Options struct {
 	Seed    uint64
 	Members int // how many there are, from 1; default 1000
-	// Skew is Zipf's exponent: 0 is everyone alike, 1.1 is like real players,
-	// and more is more uneven. 0 to 10.
+	// Skew is Zipf's exponent: 1.1 is like real players, and more is more uneven.
+	// Above 1, up to 10; 0 is everyone alike.
 	Skew float64
 	// Boards are the names to choose from; none leaves the field out, which
 	// means the board global.
 	Boards         []string
 	BoardsPerEvent int // at most this many boards an event, 1 to 8; default 1
 	// Spread is how far before Now occurred_at reaches, uniformly. From 0.
-	Spread time.Duration
-	// NoOccurredAt leaves occurred_at out, so that the record's time counts.
-	NoOccurredAt bool
-	Bad          float64 // share of events that are bad, 0 to 1
-	Corrections  float64 // share of the good ones with negative points, 0 to 1
+	Spread      time.Duration
+	Bad         float64 // share of events that are bad, 0 to 1
+	Corrections float64 // share of the good ones with negative points, 0 to 1
 	// PointsMin and PointsMax are the range of an event's points, both
 	// inclusive; a correction takes as much away. Default 1 to 100.
 	PointsMin, PointsMax int64
@@ -54,7 +52,7 @@ type Generator struct {
 	options Options
 	random  *rand.Rand
 	source  *rand.PCG
-	ranks   zipf
+	ranks   *rand.Zipf // nil for everyone alike
 	names   names
 	boards  [][]byte // as JSON, quotes included
 	picked  []int
@@ -85,9 +83,11 @@ func New(o Options) (*Generator, error) {
 		options: o,
 		random:  rand.New(source),
 		source:  source,
-		ranks:   newZipf(o.Members, o.Skew),
 		names:   newNames(o.Members, o.Seed),
 		spread:  o.Spread.Milliseconds(),
+	}
+	if o.Skew > 0 {
+		g.ranks = rand.NewZipf(g.random, o.Skew, 1, uint64(o.Members)-1)
 	}
 	for i, board := range o.Boards {
 		quoted, _ := jsontext.AppendQuote(nil, board) // what isn't UTF-8 is U+FFFD
@@ -106,14 +106,14 @@ func (o *Options) check() error {
 		what string
 	}{
 		{o.Members >= 1 && o.Members <= 1<<40, "members must be 1 to 2^40"},
-		{o.Skew >= 0 && o.Skew <= 10, "skew must be 0 to 10"},
+		{o.Skew == 0 || o.Skew > 1 && o.Skew <= 10, "skew must be 0, or above 1 and up to 10"},
 		{o.BoardsPerEvent >= 1 && o.BoardsPerEvent <= 8, "boards an event must be 1 to 8"},
 		{o.Spread >= 0, "spread must not be negative"},
 		{share(o.Bad), "the share of bad events must be 0 to 1"},
 		{share(o.Corrections), "the share of corrections must be 0 to 1"},
 		{o.PointsMin >= 0 && o.PointsMin <= o.PointsMax && o.PointsMax <= most, "points must be from 0 to 2^52, the least first"},
-		{o.NoOccurredAt || o.Now.Add(-o.Spread).UnixMilli() >= 0, "now less spread must not be before 1970"},
-		{o.NoOccurredAt || o.Now.Year() <= 2105, "now must be before 2106"},
+		{o.Now.Add(-o.Spread).UnixMilli() >= 0, "now less spread must not be before 1970"},
+		{o.Now.Year() <= 2105, "now must be before 2106"},
 	} {
 		if !c.ok {
 			return fmt.Errorf("%w: %s", ErrOptions, c.what)
@@ -135,7 +135,7 @@ func (g *Generator) SetShift(n int) {
 // Next appends an event to buf, and returns it with the buffer.
 func (g *Generator) Next(buf []byte) (Event, []byte) {
 	start := len(buf)
-	rank := (g.ranks.next(g.random)-1+g.shift)%g.options.Members + 1
+	rank := (g.rank()+g.shift)%g.options.Members + 1
 	buf = g.names.append(buf, rank)
 	middle := len(buf)
 	e := Event{}
@@ -148,6 +148,14 @@ func (g *Generator) Next(buf []byte) (Event, []byte) {
 	}
 	e.Key, e.Value = buf[start:middle:middle], buf[middle:len(buf):len(buf)]
 	return e, buf
+}
+
+// rank draws a member by how active they are, from 0.
+func (g *Generator) rank() int {
+	if g.ranks == nil {
+		return g.random.IntN(g.options.Members)
+	}
+	return int(g.ranks.Uint64())
 }
 
 func (g *Generator) appendGood(buf, user []byte) []byte {

@@ -15,7 +15,7 @@ func TestTheSmallestFoldMemoryReadsWhatOurOwnProducerWrites(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"fold_memory": "32MiB", "redis.assume_noeviction": "true"}})
 	const events = 60_000
-	place.Command(t, "produce", "--count", strconv.Itoa(events), "--members", "2000", "--compression", "lz4")
+	place.Command(t, "produce", "--count", strconv.Itoa(events), "--members", "2000")
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	if counts := consumer.Terminate(t); counts.Applied != events {

@@ -238,12 +238,6 @@ func (m *measurement) delay(ctx context.Context) error {
 
 func (m *measurement) produce(ctx context.Context, args ...string) error {
 	args = append([]string{"produce", "--members", strconv.Itoa(m.members), "--spread", "10m"}, args...)
-	// Members that are written here are others' to produce; one of an older version, which is
-	// measured for comparison, doesn't ask.
-	const among = "--among-real-events"
-	if help, err := exec.CommandContext(ctx, m.producer, "produce", "--help").Output(); err == nil && bytes.Contains(help, []byte(among)) {
-		args = append(args, among)
-	}
 	cmd := exec.CommandContext(ctx, m.producer, args...)
 	cmd.Env = m.env
 	if out, err := cmd.CombinedOutput(); err != nil {

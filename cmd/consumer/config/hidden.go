@@ -19,9 +19,9 @@ const hidden = "(hidden)"
 // addressesValue is a list of host:port. One with a user, a password or anything else of
 // a URL isn't an address, and isn't shown: redis://user:password@host:6379.
 func addressesValue(p *[]string) value {
-	v := listValue(p, 1, "host:port, …", CheckAddress)
+	v := listValue(p, 1, "host:port, …", checkAddress)
 	each := v.check
-	v.shown = func() string { return HarmlessAddress(v.text()) }
+	v.shown = func() string { return harmlessAddress(v.text()) }
 	v.check = func() error {
 		if v.shown() == v.text() {
 			return each()
@@ -31,10 +31,10 @@ func addressesValue(p *[]string) value {
 	return v
 }
 
-// HarmlessAddress leaves out of an address, or a list of them, what may be a password: all
+// harmlessAddress leaves out of an address, or a list of them, what may be a password: all
 // up to the last @, and what a URL has behind the host. A password may hold a comma, a
 // slash and an @, so nothing before the last of them is trusted.
-func HarmlessAddress(text string) string {
+func harmlessAddress(text string) string {
 	if short := withoutUser(text); short != text {
 		return short
 	}

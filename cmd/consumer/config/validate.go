@@ -278,8 +278,8 @@ func CheckBoard(name string) error {
 	return nil
 }
 
-// CheckAddress takes host:port, both given.
-func CheckAddress(address string) error {
+// checkAddress takes host:port, both given.
+func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && host != "" && plainHost(host) {
 		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {

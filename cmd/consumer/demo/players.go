@@ -39,13 +39,15 @@ const (
 	// playersWait is how many events the consumer may be behind before the players
 	// take a breath: a demo that drowns shows nothing.
 	playersWait = 200_000
+	// dealEvery is how often events are made, as many as the rate allows.
+	dealEvery = 5 * time.Millisecond
 	// stalled is how long Kafka may acknowledge nothing: a laptop may be busy with something else.
 	stalled = 30 * time.Second
 )
 
 func newPlayers(f *flags) (*players, error) {
 	events, err := sample.New(sample.Options{
-		Seed: f.seed, Members: f.members, Skew: 0.9, Boards: boardNames, BoardsPerEvent: 2, Spread: spread,
+		Seed: f.seed, Members: f.members, Skew: 1.1, Boards: boardNames, BoardsPerEvent: 2, Spread: spread,
 		Bad: 0.01, Corrections: 0.03, PointsMin: 1, PointsMax: 100, Now: time.Now(),
 	})
 	if err != nil {
@@ -75,34 +77,35 @@ func (g *players) play(ctx context.Context, cfg *config.Config) error {
 }
 
 func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
-	pace := produce.NewPacer(g.rate)
-	streak := 0
+	tick := time.NewTicker(dealEvery)
+	defer tick.Stop()
+	streak, made, due := 0, int64(0), 1.0
 	var event sample.Event
 	var buf, run []byte
-	for made := int64(0); ; made++ {
-		now := pace.Wait(ctx, made)
+	for {
 		g.published.Store(pub.Acknowledged())
-		for g.published.Load()-g.stats.Consumed() > playersWait && ctx.Err() == nil {
-			time.Sleep(produce.PaceStep)
-			pace.Delay(produce.PaceStep)
-			g.published.Store(pub.Acknowledged())
+		for ; due >= 1 && g.published.Load()-g.stats.Consumed() <= playersWait; due-- {
+			g.events.SetNow(time.Now())
+			if made%int64(max(g.rate*streakSeconds, 1)) == 0 {
+				streak = 1 + g.luck.IntN(streakRanks)
+			}
+			// Half of the events go by who is good, half by who is lucky now.
+			g.events.SetShift(streak * int(made%2))
+			event, buf = g.events.Next(buf[:0])
+			if made%arenaEvery == arenaEvery-1 && event.Reason == "" {
+				run = appendRun(run[:0], g.luck, &event)
+				event.Value = run
+			}
+			if pub.Publish(ctx, event.Key, event.Value) != nil {
+				return // ctx has ended, or Close returns why
+			}
+			made++
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-tick.C:
+			due = min(due, 1) + g.rate*dealEvery.Seconds()
+		case <-ctx.Done():
 			return
-		}
-		g.events.SetNow(now)
-		if made%int64(max(g.rate*streakSeconds, 1)) == 0 {
-			streak = 1 + g.luck.IntN(streakRanks)
-		}
-		// Half of the events go by who is good, half by who is lucky now.
-		g.events.SetShift(streak * int(made%2))
-		event, buf = g.events.Next(buf[:0])
-		if made%arenaEvery == arenaEvery-1 && event.Reason == "" {
-			run = appendRun(run[:0], g.luck, &event)
-			event.Value = run
-		}
-		if pub.Publish(ctx, event.Key, event.Value) != nil {
-			return // the end, or close says why
 		}
 	}
 }

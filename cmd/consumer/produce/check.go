@@ -68,7 +68,6 @@ type lineChecker struct {
 	decoder *event.Decoder
 	boards  boardrules.Boards
 	rules   fold.Rules
-	form    *envelope
 	now     time.Time
 
 	// With event.duplicates: how many records a repeat is looked for, and where ids were last.
@@ -80,7 +79,7 @@ type lineChecker struct {
 // lastLine is where an event was, among the records and in the file.
 type lastLine struct{ record, line int64 }
 
-func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
+func newLineChecker(cfg *config.Config) (*lineChecker, error) {
 	events, err := cfg.EventRules()
 	if err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func newLineChecker(f *flags, cfg *config.Config) (*lineChecker, error) {
 		return nil, err
 	}
 	return &lineChecker{
-		decoder: event.NewDecoder(events), boards: events.Others, rules: rules, form: newEnvelope(f.format, f.source()), now: time.Now(),
+		decoder: event.NewDecoder(events), boards: events.Others, rules: rules, now: time.Now(),
 		lookBack: cfg.Duplicates, last: map[duplicates.ID]lastLine{},
 	}, nil
 }
@@ -100,9 +99,6 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 	at := c.now
 	if !o.at.IsZero() {
 		at = o.at
-	}
-	if !o.isCopy {
-		o = c.form.wrap(o, c.now)
 	}
 	var h event.Headers
 	for _, header := range o.headers {
@@ -188,26 +184,21 @@ func notCounted(result, reason, message string) lineReport {
 // errNotAll is the answer that not all lines would count.
 var errNotAll = errors.New("not every line would count")
 
-func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config, asJSON bool) error {
-	checker, err := newLineChecker(f, cfg)
+func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) error {
+	checker, err := newLineChecker(cfg)
 	if err != nil {
 		return err
 	}
-	raw := *f
-	raw.raw = true // what isn't an object is judged, too
-	src, closeSource, err := openSource(ctx, p, &raw)
+	from, closeLines, err := openLines(ctx, p, f)
 	if err != nil {
 		return err
 	}
-	defer closeSource()
-	from, ok := src.(*lines)
-	if !ok {
-		return cli.Usagef("--check is for --file")
-	}
+	defer closeLines()
+	from.raw = true // the decoder checks what isn't an object, too
 	report := report{Lines: []lineReport{}}
 	width, _ := terminal.Width(p.Stdout)
 	for {
-		r, err := checkNext(from, checker, f.format)
+		r, err := checkNext(from, checker)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -215,13 +206,13 @@ func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Confi
 			return err
 		}
 		report.count(&r)
-		if asJSON {
+		if f.asJSON {
 			report.Lines = append(report.Lines, r)
 		} else if err := terminal.Write(p.Stdout, r.text(width)+"\n"); err != nil {
 			return err
 		}
 	}
-	if asJSON {
+	if f.asJSON {
 		err = cli.WriteJSON(p.Stdout, report)
 	} else {
 		err = terminal.Write(p.Stdout, report.text(from.number))
@@ -233,7 +224,7 @@ func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Confi
 }
 
 // checkNext checks the next line that isn't blank. Its error is the source's.
-func checkNext(from *lines, checker *lineChecker, format string) (lineReport, error) {
+func checkNext(from *lines, checker *lineChecker) (lineReport, error) {
 	o, err := from.next()
 	var r lineReport
 	switch {
@@ -241,8 +232,6 @@ func checkNext(from *lines, checker *lineChecker, format string) (lineReport, er
 		r = notCounted(lineRefused, "", err.Error())
 	case err != nil:
 		return r, err
-	case o.isCopy && format != formatPlain:
-		r = notCounted(lineRefused, "", errDeadLettersFormat(format).Error())
 	default:
 		r = checker.check(o, from.number)
 	}

@@ -13,20 +13,17 @@ import (
 // Command is the command, for a program.
 func Command(p *cli.Program) *cobra.Command {
 	f := &flags{}
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "produce",
-		Short: "Publish sample events, or the lines of a file",
-		Long: `Publishes events, acknowledged by all in-sync replicas: made up by default, or the
-lines of a file with --file. Brokers and topic are those of the configuration.
+		Short: "Publish the lines of a file, or sample events",
+		Long: `Publishes events, acknowledged by all in-sync replicas: the lines of a file with
+--file, or made-up ones with --count or --rate. The brokers are those of the
+configuration, and so are the topic and the boards.
 
-Made-up events go back in time by occurred_at alone (--spread): a record's own
-time is always now, as Kafka would delete older ones. A consumer that is to count
-them needs a lateness of at least the spread. The same seed and options, with
---now, make the same events.
-
-Made-up events count like all others. So none are made up for a topic whose last
-records are others' (or can't be read), unless --among-real-events says so.
+Made-up events count like all others, on the boards of those who play: use a topic of
+its own, unless the boards are only for trying. They go back in time by occurred_at
+alone (--spread): a record's own time is always now, as Kafka would delete older ones.
+A consumer that is to count them needs a lateness of at least the spread.
 
 Lines that "consumer dead-letters export" wrote are published with their own key,
 headers and time, and with the header standings-mends, which names the original.
@@ -40,29 +37,26 @@ is left open: max_points of a standing, and max_windows.
 What isn't acknowledged is sent again, and written once all the same: the producer is
 idempotent. A run that is interrupted, or given up after a minute without an answer,
 says how many events may be there or not.`,
-		Example: `  consumer produce --rate 500 --boards eu,us
-  consumer produce --count 1000000 --members 100000 --spread 35d --bad 0.01
-  consumer produce --file events.ndjson
-  consumer produce --rate 10 --format cloudevents
+		Example: `  consumer produce --file events.ndjson
   some-program | consumer produce --file -
   consumer produce --file fixed.ndjson --check
-  consumer produce --file fixed.ndjson`,
+  consumer produce --rate 500
+  consumer produce --count 1000000 --members 100000 --spread 35d`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
 			if err != nil {
 				return err
 			}
-			if err := f.complete(c, l.Config); err != nil {
+			if err := f.complete(l.Config); err != nil {
 				return err
 			}
 			if f.check {
-				return checkLines(c.Context(), p, f, l.Config, asJSON)
+				return checkLines(c.Context(), p, f, l.Config)
 			}
 			return publish(c.Context(), p, f, l.Config)
 		},
 	}
 	f.declare(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "with --check: write JSON")
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -22,23 +21,28 @@ import (
 	"github.com/standings/standings/internal/sample"
 )
 
-// open is the source of what is published, and a function that closes it.
-func openSource(ctx context.Context, p *cli.Program, f *flags) (source, func(), error) {
-	switch f.file {
-	case "":
-		generator, err := sample.New(f.sample)
-		if err != nil {
-			return nil, nil, cli.Usagef("%w", err)
-		}
-		return &samples{generator: generator, fixed: f.now != "", bad: make(map[string]int64)}, func() {}, nil
-	case "-":
-		return newLines(interruptible(ctx, p.Stdin), f.topic, f.raw), func() {}, nil
+// openSource opens the lines of a file or the made-up events.
+func openSource(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) (source, func(), error) {
+	if f.file != "" {
+		src, closeSource, err := openLines(ctx, p, f)
+		return src, closeSource, err
+	}
+	generator, err := sample.New(sample.Options{Seed: 1, Members: f.members, Skew: 1.1, Boards: cfg.Boards, Spread: f.spread, Now: time.Now()})
+	if err != nil {
+		return nil, nil, cli.Usagef("%w", err)
+	}
+	return &samples{generator: generator}, func() {}, nil
+}
+
+func openLines(ctx context.Context, p *cli.Program, f *flags) (*lines, func(), error) {
+	if f.file == "-" {
+		return newLines(interruptible(ctx, p.Stdin), f.topic), func() {}, nil
 	}
 	file, err := os.Open(f.file)
 	if err != nil {
 		return nil, nil, cli.Usagef("--file: %w", err)
 	}
-	return newLines(file, f.topic, f.raw), func() { _ = file.Close() }, nil
+	return newLines(file, f.topic), func() { _ = file.Close() }, nil
 }
 
 var errNothingYet = errors.New("interrupted before anything was published")
@@ -46,29 +50,23 @@ var errNothingYet = errors.New("interrupted before anything was published")
 func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) error {
 	feeding, enough := context.WithCancel(ctx)
 	defer enough()
-	src, closeSource, err := openSource(feeding, p, f)
+	src, closeSource, err := openSource(feeding, p, f, cfg)
 	if err != nil {
 		return err
 	}
 	defer closeSource()
-	there := cfg.Kafka
-	there.Brokers = f.brokers
-	client, err := clients.NewKafka(&there, f.topic)
+	there := &cfg.Kafka
+	client, err := clients.NewKafka(there, f.topic)
 	if err != nil {
 		return err
 	}
 	defer clients.CloseKafka(client)
-	partitions, err := findTopic(ctx, client, &there, f)
+	partitions, err := findTopic(ctx, client, there, f)
 	if ctx.Err() != nil {
 		return errNothingYet
 	}
 	if err != nil {
 		return err
-	}
-	if f.file == "" && !f.amongReal {
-		if err := checkOthers(ctx, client, &there, f.topic, partitions); err != nil {
-			return err
-		}
 	}
 	if f.file == "" && f.spread > cfg.Lateness {
 		fmt.Fprintf(p.Stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
@@ -84,14 +82,13 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
-	pub := &Publisher{kafka: &there, topic: f.topic, compression: compressions[f.compression], anySize: f.file != "",
-		patience: max(publishPatience, 4*there.Timeout)}
+	pub := &Publisher{kafka: there, topic: f.topic, patience: max(publishPatience, 4*there.Timeout)}
 	pub.limit, _ = clients.MaxMessageBytes(ctx, client, f.topic)
 	if err := pub.open(ctx, partitions); err != nil {
 		if ctx.Err() != nil {
 			return errNothingYet
 		}
-		return clients.ExplainPublishing(ctx, err, &there, f.topic)
+		return clients.ExplainPublishing(ctx, err, there, f.topic)
 	}
 	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
 	pub.begin(func(line string) { shown.Note("consumer: " + line) })
@@ -103,10 +100,10 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	sent := pub.close(sending)
 	took := time.Since(begun)
 	shown.Stop()
-	summarize(p, pub, src, f.topic, took, ctx.Err() != nil)
+	summarize(p, pub, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return clients.ExplainPublishing(ctx, sent, &there, f.topic)
+		return clients.ExplainPublishing(ctx, sent, there, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // an end that was asked for
 	}
@@ -143,71 +140,59 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 	return 0, explained
 }
 
-// feed hands records to the Publisher until the count is reached. Its error is
-// io.EOF at the source's end, and ctx's at that one's.
+// feed hands records to the Publisher until the count is reached. It returns io.EOF at the
+// source's end, and ctx's error at the end of ctx.
 func (f *flags) feed(ctx context.Context, src source, pub *Publisher) error {
-	pace := NewPacer(f.rate)
-	form := newEnvelope(f.format, f.source())
-	now := pace.begun
+	pace := newPace(f.rate)
+	defer pace.tick.Stop()
 	for made := int64(0); f.count == 0 || made < f.count; made++ {
-		if made%256 == 0 || f.rate > 0 {
-			if now = pace.Wait(ctx, made); f.now != "" {
-				now = f.sample.Now
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			src.setNow(now)
+		if err := pace.wait(ctx, made); err != nil {
+			return err
 		}
 		o, err := src.next()
 		if err != nil {
 			return err
 		}
-		if o.isCopy && f.format != formatPlain {
-			return errDeadLettersFormat(f.format)
-		}
-		if err := pub.add(ctx, form.wrap(o, now)); err != nil {
+		if err := pub.add(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func errDeadLettersFormat(format string) error {
-	return fmt.Errorf("--format %s is for events, and the file has dead letters, with headers of their own", format)
+// pace lets events through at a rate, a few of them at each tick: a timer for each event would
+// cost more than the event.
+type pace struct {
+	rate  float64 // events a second; 0 is no limit
+	begun time.Time
+	tick  *time.Ticker
 }
 
-// eventSource begins the source of every CloudEvent that is published.
-const eventSource = "/consumer/produce/"
+func newPace(rate float64) *pace {
+	return &pace{rate: rate, begun: time.Now(), tick: time.NewTicker(5 * time.Millisecond)}
+}
 
-// source is that of CloudEvents. Made-up events of a given present are the
-// same ones whenever they are made; all others are new ones.
-func (f *flags) source() string {
-	if f.file == "" && f.now != "" {
-		return fmt.Sprintf("%sseed/%d", eventSource, f.seed)
+// wait returns when the event after made others is due.
+func (p *pace) wait(ctx context.Context, made int64) error {
+	for p.rate > 0 && float64(made) > p.rate*time.Since(p.begun).Seconds() && ctx.Err() == nil {
+		select {
+		case <-p.tick.C:
+		case <-ctx.Done():
+		}
 	}
-	return eventSource + f.run
+	return ctx.Err()
 }
 
-// summarize says on stdout what was acknowledged.
-func summarize(p *cli.Program, pub *Publisher, src source, topic string, took time.Duration, interrupted bool) {
+// summarize writes to stdout what was acknowledged.
+func summarize(p *cli.Program, pub *Publisher, took time.Duration, interrupted bool) {
 	events, bytes := pub.events.Load(), pub.bytes.Load()
 	end := ""
 	if interrupted {
 		end = " (interrupted)"
 	}
 	fmt.Fprintf(p.Stdout, "published %s to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
-		units.Plural(events, "event"), topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), units.ShortBytes(bytes), end)
+		units.Plural(events, "event"), pub.topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), units.ShortBytes(bytes), end)
 	if n := pub.unsure(); n > 0 {
 		fmt.Fprintf(p.Stdout, "%s more may be there or not: they were handed over, and nothing was heard of them\n", units.Thousands(n))
 	}
-	made, ok := src.(*samples)
-	if !ok || len(made.bad) == 0 {
-		return
-	}
-	var parts []string
-	for _, reason := range []string{sample.Malformed, sample.Invalid, sample.UnknownBoard, sample.BadTime} {
-		parts = append(parts, fmt.Sprintf("%s %s", units.Thousands(made.bad[reason]), reason))
-	}
-	fmt.Fprintf(p.Stdout, "bad ones made: %s\n", strings.Join(parts, ", "))
 }

@@ -5,6 +5,7 @@ package produce
 // sequence number, so a record is written once, and a member's events in their order.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,16 +42,13 @@ var errGaveUp = errors.New("publishing has failed")
 // Publisher sends records to a topic, acknowledged by all in-sync replicas. add and close
 // are for one goroutine; franz-go calls recordEnded from one of its own, one record at a time.
 type Publisher struct {
-	kafka       *config.Kafka
-	topic       string
-	compression kgo.CompressionCodec
-	limit       int  // the topic's max.message.bytes; 0 is not known
-	anySize     bool // a record may be as large as that
-	patience    time.Duration
+	kafka    *config.Kafka
+	topic    string
+	limit    int // the topic's max.message.bytes; 0 is not known
+	patience time.Duration
 
 	client   *kgo.Client
 	trouble  trouble
-	records  recordBuffer
 	lanes    []lane
 	ids      []int // of the lanes, for the balancer
 	balancer kafka.Murmur2Balancer
@@ -84,11 +82,11 @@ func (p *Publisher) open(ctx context.Context, partitions int) error {
 	}
 	p.room, p.failed, p.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	limit := largestBatch
-	if p.limit > 0 && (p.anySize || p.limit < limit) {
+	if p.limit > 0 {
 		limit = min(p.limit, publishMemory)
 	}
 	var err error
-	p.client, err = clients.NewProducer(p.kafka, kgo.DefaultProduceTopic(p.topic), kgo.ProducerBatchCompression(p.compression),
+	p.client, err = clients.NewProducer(p.kafka, kgo.DefaultProduceTopic(p.topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
 		kgo.ProducerLinger(linger), kgo.ProducerBatchMaxBytes(int32(max(limit, smallestBatch))), kgo.WithLogger(&p.trouble), kgo.WithHooks(&p.trouble))
 	if err != nil {
 		return err
@@ -120,8 +118,10 @@ func (p *Publisher) add(ctx context.Context, o outgoing) error {
 		return errGaveUp
 	default:
 	}
-	r := p.records.record(o)
-	r.Partition = int32(p.lane(o.key))
+	r := &kgo.Record{Partition: int32(p.lane(o.key)), Key: bytes.Clone(o.key), Value: bytes.Clone(o.value), Timestamp: o.at}
+	for _, h := range o.headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader(h))
+	}
 	p.held.Add(memoryOf(r))
 	p.lanes[r.Partition].taken.Add(1)
 	p.taken++

@@ -121,7 +121,7 @@ func takes(t *testing.T, c *kfake.Cluster, bytes string) {
 func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
 	c, environ := clitest.FakeKafka(t)
 	takes(t, c, "3000")
-	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--count", "2000", "--compression", "none")
+	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--count", "2000")
 	if code != 0 || count(logOf(t, c, "points")) != 2000 {
 		t.Errorf("code %d, %d records\n%s%s", code, count(logOf(t, c, "points")), stdout, stderr)
 	}
@@ -129,12 +129,12 @@ func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"user_id":"a","note":"`+strings.Repeat("x", 4000)+`"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr = clitest.Execute(t, Command, environ, "produce", "--file", path, "--compression", "none")
+	code, stdout, stderr = clitest.Execute(t, Command, environ, "produce", "--file", path)
 	if code != 1 || strings.Count(withoutProgress(stderr), "\n") != 1 || !strings.Contains(stderr, "an event of 4026 bytes is more than topic points takes") || strings.Contains(stdout, "may be there") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	code, stdout, stderr = clitest.Execute(t, Command, environ, "produce", "--count", "2000", "--members", "1", "--compression", "none")
+	code, stdout, stderr = clitest.Execute(t, Command, environ, "produce", "--count", "2000", "--members", "1")
 	if code != 1 || strings.Count(withoutProgress(stderr), "\n") != 1 || !strings.Contains(stderr, "no right to DescribeConfigs the topic") || strings.Contains(stdout, "may be there") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
@@ -171,7 +171,7 @@ func TestALargeEventGoesToATopicThatTakesIt(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"user_id":"a","note":"`+strings.Repeat("x", 3_000_000)+`"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", path, "--compression", "none"); code != 0 || count(logOf(t, c, "points")) != 1 {
+	if code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", path); code != 0 || count(logOf(t, c, "points")) != 1 {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -206,7 +206,7 @@ func TestAnInterruptedProduceGivesUpOnAnAbsentBrokerInTime(t *testing.T) {
 		cancel()
 	}()
 	var stdout, stderr bytes.Buffer
-	code := execute(ctx, []string{"produce"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
+	code := execute(ctx, []string{"produce", "--rate", "1000"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
 	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), " more may be there or not: ") ||
 		!strings.HasSuffix(stderr.String(), "consumer: interrupted\n") {
 		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
@@ -249,7 +249,7 @@ func publisherTo(t testing.TB, brokers []string, partitions int) *Publisher {
 	t.Helper()
 	cfg := config.Defaults()
 	cfg.Kafka.Brokers = brokers
-	p := &Publisher{kafka: &cfg.Kafka, topic: "points", compression: kgo.Lz4Compression(), patience: publishPatience}
+	p := &Publisher{kafka: &cfg.Kafka, topic: "points", patience: publishPatience}
 	if err := p.open(t.Context(), partitions); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func BenchmarkPublish(b *testing.B) {
 			}
 			p := publisherTo(b, c.ListenAddrs(), partitions)
 			p.begin(func(string) {})
-			src := &samples{generator: g, bad: map[string]int64{}}
+			src := &samples{generator: g}
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {

@@ -24,37 +24,25 @@ import (
 type outgoing struct {
 	key, value []byte
 	headers    []kafka.Header
-	isCopy     bool      // a dead letter's fixed copy, published as it is
 	at         time.Time // the record's time; zero is when it is sent
 }
 
-// source gives records one by one. What next returns holds until the call after
-// it, but for the headers, which are the caller's; io.EOF is the end.
+// source returns records one by one, and io.EOF at its end. Key and value are valid until the
+// next call.
 type source interface {
 	next() (outgoing, error)
-	setNow(time.Time)
 }
 
-// samples is the source of made-up events. It counts the bad ones by reason.
+// samples is the source of made-up events.
 type samples struct {
 	generator *sample.Generator
 	buf       []byte
-	fixed     bool // the present was given, and stays
-	bad       map[string]int64
-}
-
-func (s *samples) setNow(now time.Time) {
-	if !s.fixed {
-		s.generator.SetNow(now)
-	}
 }
 
 func (s *samples) next() (outgoing, error) {
+	s.generator.SetNow(time.Now())
 	var e sample.Event
 	e, s.buf = s.generator.Next(s.buf[:0])
-	if e.Reason != "" {
-		s.bad[e.Reason]++
-	}
 	return outgoing{key: e.Key, value: e.Value}, nil
 }
 
@@ -69,11 +57,11 @@ type lines struct {
 	reader *bufio.Reader
 	line   []byte
 	number int
-	raw    bool // what isn't a JSON object goes through too, without a key
+	raw    bool // what isn't a JSON object is returned too, without a key
 }
 
-func newLines(r io.Reader, topic string, raw bool) *lines {
-	return &lines{topic: topic, reader: bufio.NewReaderSize(r, 64*units.KiB), raw: raw}
+func newLines(r io.Reader, topic string) *lines {
+	return &lines{topic: topic, reader: bufio.NewReaderSize(r, 64*units.KiB)}
 }
 
 // read reads the next line, without its end. What is before a failed or interrupted read is
@@ -99,8 +87,6 @@ func (l *lines) read() error {
 	}
 }
 
-func (l *lines) setNow(time.Time) {}
-
 func (l *lines) next() (outgoing, error) {
 	for {
 		if err := l.read(); err != nil {
@@ -114,7 +100,7 @@ func (l *lines) next() (outgoing, error) {
 		}
 		key, err := userOf(l.line)
 		if err != nil && !l.raw {
-			return outgoing{}, lineErrorf("line %d isn't a JSON object: %v (--raw publishes it all the same)", l.number, err)
+			return outgoing{}, lineErrorf("line %d isn't a JSON object: %v", l.number, err)
 		}
 		return outgoing{key: key, value: l.line}, nil
 	}
@@ -140,10 +126,10 @@ func (l *lines) deadLetter(line []byte) (outgoing, error) {
 	case m.Topic != l.topic:
 		return outgoing{}, lineErrorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
 	case m.IsText && !l.raw && !deadletters.IsObject(m.Value):
-		return outgoing{}, lineErrorf("line %d: the value of %s isn't fixed: it is no JSON object (--raw publishes it all the same)", l.number, m.Position)
+		return outgoing{}, lineErrorf("line %d: the value of %s isn't fixed: it is no JSON object", l.number, m.Position)
 	}
 	headers := append(m.Headers, kafka.Header{Key: deadletters.FixesHeader, Value: []byte(m.String())})
-	return outgoing{key: m.Key, value: m.Value, isCopy: true, headers: headers, at: m.At}, nil
+	return outgoing{key: m.Key, value: m.Value, headers: headers, at: m.At}, nil
 }
 
 // userOf is the user_id of an object, as the consumer will read it: text, or an

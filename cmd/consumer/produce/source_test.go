@@ -31,7 +31,7 @@ func TestALineIsARecordAndItsUserTheKey(t *testing.T) {
 		`{"user_id":"first","nested":{"user_id":"other"},"user_id":"last"}` + "\n" +
 		`{"USER_ID":"a","points":1}` + "\n" +
 		`{"user_id":null}` + "\n{}"
-	got, err := readAll(newLines(strings.NewReader(text), "points", false))
+	got, err := readAll(newLines(strings.NewReader(text), "points"))
 	want := [][2]string{
 		{"ab", ` {"user_id":"a\u0062","points":1} `},
 		{"42", `{"points":2,"user_id":42}`},
@@ -45,15 +45,12 @@ func TestALineIsARecordAndItsUserTheKey(t *testing.T) {
 	}
 }
 
-func TestALineThatIsNoObjectIsRefusedByItsNumberUnlessRaw(t *testing.T) {
+func TestALineThatIsNoObjectIsRefusedByItsNumber(t *testing.T) {
 	for _, line := range []string{`[1]`, `"a"`, `5`, `null`, `{`, `{"user_id":"a"`, `{"user_id":"a"}}`, `{"user_id":"a"} {}`,
 		`{"user_id":"a",}`, "{\"user_id\":\"\xff\"}", `points`, `{"user_id":"a" "points":1}`, "\ufeff{}"} {
 		text := "{}\n\n" + line + "\n{}"
-		if got, err := readAll(newLines(strings.NewReader(text), "points", false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 isn't a JSON object") {
+		if got, err := readAll(newLines(strings.NewReader(text), "points")); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 isn't a JSON object") {
 			t.Errorf("%s: %v, %v", line, got, err)
-		}
-		if got, err := readAll(newLines(strings.NewReader(text), "points", true)); len(got) != 3 || !errors.Is(err, io.EOF) || got[1] != [2]string{"no key", line} {
-			t.Errorf("raw %s: %v, %v", line, got, err)
 		}
 	}
 }
@@ -61,11 +58,11 @@ func TestALineThatIsNoObjectIsRefusedByItsNumberUnlessRaw(t *testing.T) {
 func TestAFileThatCanNotBeReadSaysAfterWhichLine(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	r := io.MultiReader(strings.NewReader("{}\n{}\nhalf a li"), iotest.ErrReader(broken))
-	if got, err := readAll(newLines(r, "points", true)); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
+	if got, err := readAll(newLines(r, "points")); len(got) != 2 || !errors.Is(err, broken) || !strings.Contains(err.Error(), "after line 2") {
 		t.Errorf("got %v, %v", got, err)
 	}
 	long := strings.NewReader("{}\n" + strings.Repeat(" ", lineBytes+1))
-	if got, err := readAll(newLines(long, "points", false)); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 2 is longer than 64MiB") {
+	if got, err := readAll(newLines(long, "points")); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 2 is longer than 64MiB") {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -113,7 +110,7 @@ func TestALineThatCanNotBePublishedSaysWhy(t *testing.T) {
 		from + `,"value":5}`:                                     "value isn't an object of JSON; other text is value_text",
 		from + `,"value":{},"value_text":""}`:                    "it has both value and value_text or value_base64: leave one of them",
 		from + `,"value_base64":"?"}`:                            "value_base64: illegal base64 data",
-		from + `,"value_text":"{"}`:                              "line 1: the value of points/3@480 isn't fixed: it is no JSON object (--raw publishes it all the same)",
+		from + `,"value_text":"{"}`:                              "line 1: the value of points/3@480 isn't fixed: it is no JSON object",
 		from + `,"value":{},"user_id":"u1"}`:                     `a dead letter has no "user_id"; what an event has goes into its value`,
 		from + `,"value":{},"time":"today"}`:                     `time "today" isn't one such as`,
 		from + `,"value":{},"time":5}`:                           "time 5 isn't one such as",
@@ -126,22 +123,19 @@ func TestALineThatCanNotBePublishedSaysWhy(t *testing.T) {
 		`{"dead_letter":{"topic":"p"}}`:                          "dead_letter has no ",
 		strings.Replace(from, "points", "p", 1) + `,"value":{}}`: "line 1 is a dead letter of p, and this publishes to points: export and publish a topic at a time",
 	} {
-		_, err := newLines(strings.NewReader(line), "points", false).next()
+		_, err := newLines(strings.NewReader(line), "points").next()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n%v, want %s", line, err, want)
 		}
 	}
 	// An event may have any field, in objects too.
 	for _, line := range []string{`{"user_id":"u1","more":{"dead_letter":{"topic":"points"}}}`, `{"user_id":"dead_letter"}`, `{"user_id":"u1","a":"\"dead_letter\""}`} {
-		if o, err := newLines(strings.NewReader(line), "points", false).next(); err != nil || o.isCopy || string(o.value) != line {
+		if o, err := newLines(strings.NewReader(line), "points").next(); err != nil || o.headers != nil || string(o.value) != line {
 			t.Errorf("%s: %+v, %v", line, o, err)
 		}
 	}
 	// Mended to an object, text is one.
-	if o, err := newLines(strings.NewReader(from+`,"value_text":"{\"points\":1}"}`), "points", false).next(); err != nil || string(o.value) != `{"points":1}` {
+	if o, err := newLines(strings.NewReader(from+`,"value_text":"{\"points\":1}"}`), "points").next(); err != nil || string(o.value) != `{"points":1}` {
 		t.Errorf("%s, %v", o.value, err)
-	}
-	if o, err := newLines(strings.NewReader(from+`,"value_text":"{"}`), "points", true).next(); err != nil || string(o.value) != `{` {
-		t.Errorf("raw: %s, %v", o.value, err)
 	}
 }
