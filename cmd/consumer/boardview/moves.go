@@ -9,22 +9,11 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Moved is by how many ranks a member has climbed since the board was as before, negative for
-// fallen. Who wasn't among the first then has climbed; of a page further down it isn't known
-// where they came from. Another window is another board: nobody has moved in it.
-func Moved(before, now *ranking.Board, st ranking.Standing) int64 {
-	if before.Name != now.Name || before.Window != now.Window || len(before.Standings) == 0 {
-		return 0
-	}
-	at := slices.IndexFunc(before.Standings, func(was ranking.Standing) bool { return was.Member == st.Member })
-	switch {
-	case at >= 0:
-		return before.Standings[at].Rank - st.Rank
-	case before.Standings[0].Rank == 1:
-		return max(1, before.Standings[len(before.Standings)-1].Rank+1-st.Rank)
-	}
-	return 0
-}
+// climbed and fell are the marks of members who have moved.
+const (
+	climbed = "▲"
+	fell    = "▼"
+)
 
 // shownFor is how long a move is shown, and at least until the next look.
 const shownFor = 3 * time.Second
@@ -45,7 +34,30 @@ func (m *Moves) Add(at time.Time, b *ranking.Board) {
 	}
 }
 
-// Of is by how many ranks a member of the last board has climbed lately.
-func (m *Moves) Of(st ranking.Standing) int64 {
-	return Moved(m.past[0].board, m.past[len(m.past)-1].board, st)
+// Mark is an arrow for a member of the last board who has moved lately, as wide as no arrow.
+func (m *Moves) Mark(st ranking.Standing) string {
+	switch by := moved(m.past[0].board, m.past[len(m.past)-1].board, st); {
+	case by > 0:
+		return climbed + " "
+	case by < 0:
+		return fell + " "
+	}
+	return "  "
+}
+
+// moved is by how many ranks a member has climbed between two boards, negative for fallen. A
+// member who was not among the first has climbed; of a page further down that isn't known.
+// In another window nobody has moved.
+func moved(before, now *ranking.Board, st ranking.Standing) int64 {
+	if before.Name != now.Name || before.Window != now.Window || len(before.Standings) == 0 {
+		return 0
+	}
+	at := slices.IndexFunc(before.Standings, func(was ranking.Standing) bool { return was.Member == st.Member })
+	switch {
+	case at >= 0:
+		return before.Standings[at].Rank - st.Rank
+	case before.Standings[0].Rank == 1:
+		return 1
+	}
+	return 0
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rivo/uniseg"
 	"go.uber.org/goleak"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/produce"
@@ -321,7 +322,7 @@ func frameOf(t *testing.T, trouble string) *frame {
 			}
 			v.boards = append(v.boards, b)
 		}
-		watch.past = append(watch.past, v)
+		watch.take(v)
 	}
 	return &frame{watch: watch, stage: stage}
 }
@@ -371,13 +372,16 @@ func arenaIn(t *testing.T, f *frame) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for look, v := range f.watch.past {
+	past := f.watch.past
+	f.watch.past, f.watch.moves = nil, make([]boardview.Moves, len(shownBoards()))
+	for look, v := range past {
 		b := ranking.Board{Name: arena, Fields: stage, Window: periods.Window{Period: arenaPeriod, Name: "2026-W47"}, Members: 42}
 		for i := range int64(10) {
 			b.Standings = append(b.Standings, ranking.Standing{
 				Rank: i + 1, Member: fmt.Sprint("runner", (i+int64(look))%10), Tuple: codec.Tuple{42 - i, 3}})
 		}
 		v.boards = slices.Insert(v.boards, 2, b)
+		f.watch.take(v)
 	}
 }
 
@@ -385,9 +389,9 @@ func TestAFrameShowsABoardOfSeveralFieldsWithThem(t *testing.T) {
 	f := frameOf(t, "")
 	arenaIn(t, f)
 	for width, wants := range map[int][]string{
-		80:  {"global weekly 2026-W47", "global monthly", " arena      stage/revives", " 1 ▲ runner1        42/3", "10 ▼ runner0        33/3"},
-		110: {" arena       stage/revives", "global yearly 2026-W47"},
-		150: {" arena weekly 2026-W47 stage/revives", " 42/3 "},
+		80:  {"global weekly 2026-W47", "global monthly", " arena stage/revives", " ▲ 1  runner1  42  3", "▼ 10  runner0  33  3"},
+		110: {" arena weekly stage/revives", "global yearly 2026-W47"},
+		150: {" arena weekly 2026-W47 stage/revives", "  42  3"},
 	} {
 		f.width, f.height = width, 40
 		text := styles.ReplaceAllString(strings.Join(f.lines(), "\n"), "")
@@ -406,7 +410,7 @@ func TestAFrameShowsABoardOfSeveralFieldsWithThem(t *testing.T) {
 	}
 }
 
-// A run is a good event of a member who plays, and looks made up as the others do.
+// A run is a good event of a member who plays.
 func TestARunInTheArenaIsAnEventOfItsRule(t *testing.T) {
 	game, err := newPlayers(&flags{members: 10})
 	if err != nil {
@@ -430,9 +434,6 @@ func TestARunInTheArenaIsAnEventOfItsRule(t *testing.T) {
 		run := appendRun(nil, game.luck, &made)
 		if bad := decoder.Decode(run, time.Now().UnixMilli(), &e); bad != nil || string(e.Boards[0]) != arena || !bytes.Equal(e.User, made.Key) || len(e.Tuples) != 1 {
 			t.Fatalf("%s: %v", run, bad)
-		}
-		if !sample.Made(made.Key, run) {
-			t.Fatalf("%s doesn't look made up", run)
 		}
 	}
 }

@@ -65,7 +65,7 @@ const (
 	widestBoard   = 40
 )
 
-// boards are side by side: a head and rows each. Where not all fit, the first do.
+// boards are side by side: a title and rows each. Where not all fit, the first do.
 func (f *frame) boards(rows int) []string {
 	boards := f.watch.last().boards
 	if len(boards) == 0 {
@@ -74,18 +74,25 @@ func (f *frame) boards(rows int) []string {
 	const figures = len("10 ^ ") + len("  99,999,999")
 	n := min(len(boards), max(1, (f.width+boardGap)/(figures+narrowestName+boardGap)))
 	width := min(widestBoard, (f.width-boardGap*(n-1))/n)
-	lines := make([]string, rows+1)
+	var columns [][]string
 	for i, b := range boards[:n] {
-		column := boardview.Column{Board: &b, Coloured: f.coloured, Moved: func(st ranking.Standing) int64 { return f.watch.moved(&b, st) }}
-		cells := column.Titled(rows, width)
-		for j := range lines {
-			if i > 0 {
-				lines[j] += strings.Repeat(" ", boardGap)
-			}
-			lines[j] += cells[j]
-		}
+		b.Standings = b.Standings[:min(rows, len(b.Standings))]
+		layout := boardview.Layout{Width: width, Zone: time.UTC, Mark: f.watch.moves[i].Mark, Coloured: f.coloured}
+		title := terminal.Styled(terminal.Bold, boardTitle(&b, width))
+		columns = append(columns, append([]string{title}, layout.Rows(&b)...))
 	}
-	return lines
+	lines := boardview.Beside(columns, width, boardGap)
+	return append(lines, make([]string, rows+1-len(lines))...)
+}
+
+// boardTitle has the names of a board's fields, too.
+func boardTitle(b *ranking.Board, width int) string {
+	var fields []string
+	for _, field := range b.Fields.List() {
+		fields = append(fields, field.Name)
+	}
+	names := strings.Join(fields, "/")
+	return terminal.Cut(strings.TrimSpace(boardview.Title(b, time.UTC, max(1, width-len(names)-1))+" "+names), width)
 }
 
 // example is a member to look up and the current week: both of them real.
@@ -111,7 +118,7 @@ func (f *frame) hints() []string {
 		"  " + me + " rank global weekly " + terminal.Plain(member) + " --around 2",
 		"  " + me + " status",
 		"  " + me + " dead-letters list   # one event in a hundred is bad on purpose",
-		"  " + me + " produce --rate 20000 --duration 10s --among-real-events",
+		"  " + me + " produce --rate 20000 --duration 10s",
 		"  " + me + " run            # a second replica takes half",
 		"  " + me + " top " + arena + " " + arenaPeriod + "   # a board of two fields",
 	}

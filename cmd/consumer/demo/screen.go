@@ -23,7 +23,8 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 		return err
 	}
 	defer watch.close()
-	watch.look(ctx)
+	first := watch.look(ctx)
+	watch.take(&first)
 	every, draw := linesEvery, func() error { return writeLine(p.Stdout, watch) }
 	if p.DrawsInPlace(p.Stdout) && !f.plain {
 		screen, err := terminal.EnterScreen(p.Stdout)
@@ -41,19 +42,13 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 		fmt.Fprintf(p.Stdout, "%s\n%s\nthe consumer's log: %s\n%s\n", stage.title(0), strings.Join(stage.environment(), "\n"), stage.logPath(),
 			strings.Join((&frame{watch: watch, stage: stage}).hints(), "\n"))
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		if err := draw(); err != nil {
-			return err
+	return terminal.Watch(ctx, every, watch.look, func(found *view, _ time.Duration) error {
+		if found == nil {
+			return nil
 		}
-		select {
-		case <-tick.C:
-			watch.look(ctx)
-		case <-ctx.Done():
-		}
-	}
-	return nil
+		watch.take(found)
+		return draw()
+	})
 }
 
 const linesEvery = 2 * time.Second

@@ -38,16 +38,17 @@ type view struct {
 	trouble   string
 }
 
-// watcher looks, and remembers the last few looks for rates and moves.
+// watcher looks, and remembers the last few looks for rates.
 type watcher struct {
 	reader *top.Reader
 	client *kafka.Client
 	game   *players
 	begun  time.Time
-	past   []*view // the oldest first, the last one included
+	past   []*view           // the oldest first, the last one included
+	moves  []boardview.Moves // of the boards, as they are shown
 }
 
-// How often the demo looks, and how many looks rates and moves go back.
+// How often the demo looks, and how many looks rates go back.
 const (
 	lookEvery = 500 * time.Millisecond
 	looks     = 7 // 3 seconds
@@ -67,7 +68,7 @@ func newWatcher(ctx context.Context, cfg *config.Config, game *players) (*watche
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{reader: reader, client: client, game: game, begun: time.Now()}, nil
+	return &watcher{reader: reader, client: client, game: game, begun: time.Now(), moves: make([]boardview.Moves, len(shownBoards()))}, nil
 }
 
 func (w *watcher) close() {
@@ -75,19 +76,30 @@ func (w *watcher) close() {
 	clients.CloseKafka(w.client)
 }
 
-// look asks Redis and Kafka. What can't be asked stays out, and trouble says so.
-func (w *watcher) look(ctx context.Context) {
+// look reads Redis and Kafka. What can't be read stays out, and trouble says so.
+func (w *watcher) look(ctx context.Context) view {
 	s := w.game.stats
-	v := &view{
+	v := view{
 		at: time.Now(), published: w.game.published.Load(), applied: s.Applied.Load(),
 		dead: s.DeadLettered(), late: s.Late.Load(), lag: -1, trouble: w.game.trouble(),
 	}
-	err := w.lookAtBoards(ctx, v)
+	err := w.lookAtBoards(ctx, &v)
 	if err == nil {
-		err = w.lookAtLag(ctx, v)
+		err = w.lookAtLag(ctx, &v)
 	}
 	if err != nil && v.trouble == "" {
 		v.trouble = terminal.Plain(err.Error())
+	}
+	return v
+}
+
+// take adds a look. Where boards couldn't be read, those of the last look stay.
+func (w *watcher) take(v *view) {
+	if v.boards == nil && len(w.past) > 0 {
+		v.boards = w.last().boards
+	}
+	for i := range v.boards {
+		w.moves[i].Add(v.at, &v.boards[i])
 	}
 	w.past = append(w.past, v)
 	if len(w.past) > looks {
@@ -95,11 +107,7 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
-// lookAtBoards leaves those of the last look where it fails.
 func (w *watcher) lookAtBoards(ctx context.Context, v *view) error {
-	if len(w.past) > 0 {
-		v.boards = w.last().boards
-	}
 	var boards []ranking.Board
 	for _, of := range shownBoards() {
 		b, err := w.reader.Leaders(ctx, of.name, of.period, mostRows)
@@ -158,16 +166,6 @@ func (w *watcher) rate(count func(*view) int64) int64 {
 		return 0
 	}
 	return int64(float64(count(last)-count(first))/took + 0.5)
-}
-
-// moved is by how many ranks a member has climbed lately, negative for fallen.
-func (w *watcher) moved(now *ranking.Board, st ranking.Standing) int64 {
-	before := w.past[0].boards
-	at := slices.IndexFunc(before, func(b ranking.Board) bool { return b.Name == now.Name && b.Window == now.Window })
-	if at < 0 {
-		return 0
-	}
-	return boardview.Moved(&before[at], now, st)
 }
 
 // counts are the figures, in two lines: those of the players and of Kafka, and those of the

@@ -5,6 +5,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"golang.org/x/term"
@@ -20,6 +21,11 @@ func Styled(style, text string) string {
 	}
 	return style + text + plain
 }
+
+var styles = regexp.MustCompile(`\x1b\[[0-9]*m`)
+
+// Unstyled is a text without its styles.
+func Unstyled(text string) string { return styles.ReplaceAllString(text, "") }
 
 // Escape sequences that every terminal since the VT100 knows, and xterm's for the alternate
 // screen. Lines aren't wrapped by the terminal: how wide some characters are is seen otherwise

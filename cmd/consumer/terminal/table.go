@@ -45,8 +45,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// room is the width that a column may have for lines to keep within a width.
-func (t *Table) room(column, width int) int {
+// Room is the width that a column may have for lines to keep within a width.
+func (t *Table) Room(column, width int) int {
 	for i, w := range t.widths() {
 		if i != column {
 			width -= w + gap
@@ -58,7 +58,7 @@ func (t *Table) room(column, width int) int {
 // Narrow cuts a column's cells so that lines keep within a width, if that is
 // enough to do it.
 func (t *Table) Narrow(column, width int) {
-	if room := t.room(column, width); room >= 8 {
+	if room := t.Room(column, width); room >= 2 {
 		for _, row := range t.cells {
 			row[column] = Cut(row[column], room)
 		}
@@ -68,7 +68,7 @@ func (t *Table) Narrow(column, width int) {
 // Wrap breaks a column's cells between words, into rows of their own, so that lines keep
 // within a width, unless a word is longer.
 func (t *Table) Wrap(column, width int) {
-	room := t.room(column, width)
+	room := t.Room(column, width)
 	var rows [][]string
 	for _, row := range t.cells {
 		rows = append(rows, row)

@@ -19,7 +19,7 @@ import (
 type drawing struct {
 	title    string // until there is more to say
 	page     *pageFlags
-	text     *text
+	zone     *time.Location
 	coloured bool
 
 	last    *look // the last that found the board
@@ -52,18 +52,18 @@ func (d *drawing) lines(width, height int) []string {
 		return terminal.Fit(append([]string{head}, below...), width, height)
 	}
 	b := d.last.board
-	var head strings.Builder
-	d.text.header(&head, b.Board)
 	top := []string{
-		terminal.Styled(terminal.Bold, terminal.Cut(terminal.Harmless(strings.TrimSuffix(head.String(), "\n")), width)),
+		terminal.Styled(terminal.Bold, terminal.Harmless(boardview.Title(&b.Board, d.zone, width))),
 		d.state(width),
 	}
 	room := height - len(top)
 	var table []string
 	if n := len(b.Standings); n > 0 && room > 1 {
 		below = terminal.Fit(below, width, max(1, room-1-min(n, leastRows)))
-		column := boardview.Column{Board: &b.Board, Moved: d.moves.Of, Coloured: d.coloured, Zone: d.text.zone}
-		table = column.Table(room-1-min(len(below), room-1), width)
+		layout := boardview.Layout{Width: width, Headings: true, Zone: d.zone, Mark: d.moves.Mark, Coloured: d.coloured}
+		shown := b.Board
+		shown.Standings = shown.Standings[:min(n, room-1-min(len(below), room-1))]
+		table = layout.Rows(&shown)
 	}
 	parts := slices.DeleteFunc([][]string{top, table, below}, func(part []string) bool { return len(part) == 0 })
 	all := slices.Concat(parts...)

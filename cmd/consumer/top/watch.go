@@ -58,7 +58,7 @@ func watch(ctx context.Context, p *cli.Program, f *pageFlags, name, period strin
 			return err
 		}
 		defer screen.Leave()
-		d := &drawing{title: name + " " + period, page: f, text: newText(p.Stdout, zone), coloured: p.Colours(p.Stdout)}
+		d := &drawing{title: name + " " + period, page: f, zone: zoneOf(zone), coloured: p.Colours(p.Stdout)}
 		show = func(l *look, waited time.Duration) error {
 			if l != nil && l.ends() {
 				return l.err

@@ -66,14 +66,14 @@ func TestAWatchedBoardIsDrawnInPlace(t *testing.T) {
 	b := aBoard(t)
 	w := watchOn(t, b.Environ, "global", "weekly", "--window", clitest.Window)
 	w.shows(t, "global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members\nwhole, begins in ",
-		"\n\nRANK   MEMBER     POINTS  REACHED AT\n   1   Kalobi  1,234,567  2100-03-09 08:15:30.12\n   2   Nebude         99  2100-03-10 00:00:00.40\n   3   Tanubo ")
+		"\n\nRANK  MEMBER     POINTS  REACHED AT\n   1  Kalobi  1,234,567  2100-03-09 08:15:30.12\n   2  Nebude         99  2100-03-10 00:00:00.40\n   3  Tanubo ")
 	b.Add(t, "global", clitest.Member("Tanubo", 1, "2100-03-11T00:00:00Z"), clitest.Member("\x1b]0;evil\a", 3, "2100-03-11T00:00:00Z"))
-	w.shows(t, "   2 ▲ Tanubo ", "   3 ▼ Nebude ", "   4 ▲ \\x1b]0;evil\\x07 ", "  5 members\n")
-	w.shows(t, "   2   Tanubo ", "   3   Nebude ") // a move is shown for a while
+	w.shows(t, " ▲ 2  Tanubo ", " ▼ 3  Nebude ", " ▲ 4  \\x1b]0;evil\\x07 ", "  5 members\n")
+	w.shows(t, "   2  Tanubo ", "   3  Nebude ") // a move is shown for a while
 
 	w.Resize(t, 30, 6)
 	w.Await(t, "a narrow board", func(screen string) bool {
-		return strings.HasPrefix(screen, "global weekly 2100-W10  [2100…\nwhole, begins in ") && strings.Count(screen, "\n") == 5 && !strings.Contains(screen, "REACHED")
+		return strings.HasPrefix(screen, "global weekly 2100-W10\nwhole, begins in ") && strings.Count(screen, "\n") == 5 && !strings.Contains(screen, "REACHED")
 	})
 
 	w.interrupt()
@@ -113,11 +113,11 @@ func standIn(t *testing.T) (*miniredis.Miniredis, *written) {
 func TestOnceTheCurrentWindowEndsTheNextOneIsShown(t *testing.T) {
 	mini, b := standIn(t)
 	w := watchOn(t, b.Environ, "global", "weekly")
-	w.shows(t, "2100-W10", ", ends in ", "   1   Kalobi", "   2   Tanubo")
+	w.shows(t, "2100-W10", ", ends in ", "   1  Kalobi", "   2  Tanubo")
 	mini.SetTime(time.Date(2100, 3, 15, 0, 0, 0, 0, time.UTC))
 	w.shows(t, "2100-W11", "ends in 6d23h", "nothing has been counted in the board global weekly 2100-W11")
 	b.AddTo(t, "2100-W11", "global", clitest.Member("Tanubo", 7, ""))
-	if screen := w.shows(t, "2100-W11", "   1   Tanubo"); strings.Contains(screen, "Kalobi") || strings.Contains(screen, "nothing has been counted") {
+	if screen := w.shows(t, "2100-W11", "   1  Tanubo"); strings.Contains(screen, "Kalobi") || strings.Contains(screen, "nothing has been counted") {
 		t.Error(screen)
 	}
 }
@@ -125,17 +125,17 @@ func TestOnceTheCurrentWindowEndsTheNextOneIsShown(t *testing.T) {
 func TestWhileRedisIsAwayTheLastRowsStayAndALineSaysSo(t *testing.T) {
 	mini, b := standIn(t)
 	w := watchOn(t, b.Environ, "global", "weekly")
-	w.shows(t, "whole, ends in ", "   1   Kalobi")
+	w.shows(t, "whole, ends in ", "   1  Kalobi")
 	address := mini.Addr()
 	mini.Close()
-	if screen := w.shows(t, "was whole ", "can't connect to Redis at "+address); !strings.Contains(screen, "   1   Kalobi") || strings.Contains(screen, "\nwhole") {
+	if screen := w.shows(t, "was whole ", "can't connect to Redis at "+address); !strings.Contains(screen, "   1  Kalobi") || strings.Contains(screen, "\nwhole") {
 		t.Error(screen)
 	}
 	if err := mini.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	b.Add(t, "global", clitest.Member("Tanubo", 4, ""))
-	if screen := w.shows(t, "   1 ▲ Tanubo", "\nwhole, ends in "); strings.Contains(screen, "can't connect") {
+	if screen := w.shows(t, " ▲ 1  Tanubo", "\nwhole, ends in "); strings.Contains(screen, "can't connect") {
 		t.Error(screen)
 	}
 }
@@ -151,7 +151,7 @@ func TestABoardCanBeWatchedBeforeThereIsARedis(t *testing.T) {
 func TestAReshardIsFollowed(t *testing.T) {
 	before := inShards(t, 1)
 	w := watchOn(t, before.Environ, "global", "weekly", "--window", clitest.Window)
-	w.shows(t, "30 members", "   1   m29 ")
+	w.shows(t, "30 members", "   1  m29")
 	prefix := before.Reader.Config.Redis.Prefix
 	after := clitest.StandingsAt(t, testenv.Redis(t).Addr(), prefix, 3, 0)
 	after.Add(t, "global", clitest.Member("m7", 900, ""), clitest.Member("m3", 800, ""))
@@ -161,5 +161,5 @@ func TestAReshardIsFollowed(t *testing.T) {
 	if err := after.Reader.Client.Set(t.Context(), before.Store.Keys().Schema(), ranking.LeftMark(ledger.Shards(3)), 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	w.shows(t, "2 members", "   1 ▲ m7 ", "   2 ▲ m3 ")
+	w.shows(t, "2 members", " ▲ 1  m7", " ▲ 2  m3")
 }

@@ -152,7 +152,7 @@ func drawn() *drawing {
 	l := lookAt(0, 9, members...)
 	l.board.Behind, l.board.Incomplete = time.Hour, []string{"points/1"}
 	l.board.Halted = []health.Reported{{Field: "points/0", Line: health.Line{State: "halted", Reason: "gap", What: "events are\x1b gone", Remedy: strings.Repeat("restore them ", 20)}}}
-	d := &drawing{title: "global weekly", page: &pageFlags{}, text: newText(io.Discard, "UTC"), coloured: true}
+	d := &drawing{title: "global weekly", page: &pageFlags{}, zone: time.UTC, coloured: true}
 	d.take(l, 0)
 	return d
 }
@@ -182,7 +182,7 @@ func TestADrawnBoardFitsEveryTerminal(t *testing.T) {
 func TestAnOrdinaryTerminalShowsRowsAndWhatIsMissing(t *testing.T) {
 	d := drawn()
 	text := styles.ReplaceAllString(strings.Join(d.lines(80, 24), "\n"), "")
-	for _, want := range []string{"\nbehind, ends in 1m2", "  10   ", "incomplete: events of this window", "catching up: 9 records, 1h0m behind", "points/0 is halted (gap): events are\\x1b gone", "\n  to do: restore them"} {
+	for _, want := range []string{"\nbehind, ends in 1m2", "  10  ", "incomplete: events of this window", "catching up: 9 records, 1h0m behind", "points/0 is halted (gap): events are\\x1b gone", "\n  to do: restore them"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -192,7 +192,7 @@ func TestAnOrdinaryTerminalShowsRowsAndWhatIsMissing(t *testing.T) {
 		t.Error(text)
 	}
 	// Rows aren't pushed out by what there is to say.
-	if text := strings.Join(d.lines(80, 8), "\n"); !strings.Contains(text, "\n   3   ") || !strings.Contains(text, " more lines") {
+	if text := strings.Join(d.lines(80, 8), "\n"); !strings.Contains(text, "\n   3  ") || !strings.Contains(text, " more lines") {
 		t.Error(text)
 	}
 }

@@ -1,0 +1,191 @@
+// Package boardview lays out a board as text: a title, and a row for each standing. Every line
+// is plain text, whatever members are called.
+package boardview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ranking"
+)
+
+// Title names a board and its window, with as much detail as fits a width; 0 is any width.
+func Title(b *ranking.Board, zone *time.Location, width int) string {
+	const minute = "2006-01-02 15:04"
+	short := fmt.Sprintf("%s %s %s", b.Name, b.Window.Period, b.Window.Name)
+	members := units.Plural(b.Members, "member")
+	start, end := time.UnixMilli(b.Window.Start).In(zone), time.UnixMilli(b.Window.End).In(zone)
+	for _, title := range []string{
+		fmt.Sprintf("%s  [%s, %s) %s  %s", short, start.Format(minute), end.Format(minute), zone, members),
+		short + "  " + members,
+		short,
+		fmt.Sprintf("%s %s", b.Name, b.Window.Period),
+	} {
+		if width == 0 || len(title) <= width {
+			return title
+		}
+	}
+	return terminal.Cut(b.Name, width)
+}
+
+// Layout is how rows are laid out.
+type Layout struct {
+	Width    int  // 0 is any
+	Headings bool // above the rows
+	Zone     *time.Location
+	Mark     func(ranking.Standing) string // shown before the rank: in the member's column it could be part of an id
+	Coloured bool                          // arrows, green and red
+}
+
+// leastMember is the room that members have before there is room for names or times.
+const leastMember = 12
+
+// Rows are the rows of a board. Where they are wider than the width, times are left out, then names, and then
+// members are cut.
+func (l *Layout) Rows(b *ranking.Board) []string {
+	named := slices.ContainsFunc(b.Standings, func(st ranking.Standing) bool { return st.Name != "" })
+	t := l.table(b, named, true)
+	if l.Width > 0 {
+		for _, named := range []bool{named, false} {
+			if t.Room(memberColumn, l.Width) >= leastMember {
+				break
+			}
+			t = l.table(b, named, false)
+		}
+		t.Narrow(memberColumn, l.Width)
+	}
+	var s strings.Builder
+	t.Write(&s)
+	lines := strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n")
+	for i, line := range lines {
+		if l.Width > 0 {
+			line = terminal.Cut(line, l.Width)
+		}
+		lines[i] = l.coloured(line)
+	}
+	if !l.Headings {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+const (
+	memberColumn = 1
+	widestName   = 24
+)
+
+func (l *Layout) table(b *ranking.Board, named, timed bool) *terminal.Table {
+	fields := b.Fields.List()
+	heads, right := []string{"RANK", "MEMBER"}, []bool{true, false}
+	add := func(head string, isRight bool) {
+		if !l.Headings {
+			head = ""
+		}
+		heads, right = append(heads, head), append(right, isRight)
+	}
+	if !l.Headings {
+		heads = []string{"", ""}
+	}
+	if named {
+		add("NAME", false)
+	}
+	if len(fields) == 0 {
+		add("POINTS", true)
+	}
+	for _, f := range fields {
+		add(strings.ToUpper(f.Name), true)
+	}
+	if timed {
+		add("REACHED AT", false)
+	}
+	t := terminal.NewTable(heads...)
+	t.Right = right
+	for _, st := range b.Standings {
+		var values []string
+		switch {
+		case st.Rank == 0:
+			values = slices.Repeat([]string{"-"}, max(1, len(fields)))
+		case len(fields) == 0:
+			values = []string{units.Thousands(st.Points)}
+		default:
+			for i := range fields {
+				values = append(values, units.Thousands(st.Tuple[i]))
+			}
+		}
+		rank, reached := "-", "-"
+		if st.Rank > 0 {
+			rank, reached = units.Thousands(st.Rank), st.ReachedAt.In(l.Zone).Format(TimeForm(b.Tick))
+		}
+		row := []string{l.Mark(st) + rank, terminal.Plain(st.Member)}
+		if named {
+			name := terminal.Plain(st.Name)
+			if l.Width > 0 {
+				name = terminal.Cut(name, widestName)
+			}
+			row = append(row, name)
+		}
+		row = append(row, values...)
+		if timed {
+			row = append(row, reached)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// coloured is a row with its arrow in colour. The arrow comes before all that others wrote.
+func (l *Layout) coloured(line string) string {
+	if !l.Coloured {
+		return line
+	}
+	row := strings.TrimLeft(line, " ")
+	for arrow, colour := range map[string]terminal.Colour{climbed: terminal.Green, fell: terminal.Red} {
+		if rest, ok := strings.CutPrefix(row, arrow); ok {
+			return line[:len(line)-len(row)] + terminal.Styled(string(colour), arrow) + rest
+		}
+	}
+	return line
+}
+
+// Beside puts columns of lines side by side, each as wide as a width, with a gap between them.
+func Beside(columns [][]string, width, gap int) []string {
+	height := 0
+	for _, column := range columns {
+		height = max(height, len(column))
+	}
+	lines := make([]string, height)
+	for i := range lines {
+		for j, column := range columns {
+			cell := ""
+			if i < len(column) {
+				cell = column[i]
+			}
+			if j < len(columns)-1 {
+				cell += strings.Repeat(" ", max(0, width+gap-uniseg.StringWidth(terminal.Unstyled(cell))))
+			}
+			lines[i] += cell
+		}
+	}
+	return lines
+}
+
+// TimeForm is how exactly a time is written that is known to the tick.
+func TimeForm(tick time.Duration) string {
+	switch {
+	case tick <= time.Millisecond:
+		return "2006-01-02 15:04:05.000"
+	case tick <= 10*time.Millisecond:
+		return "2006-01-02 15:04:05.00"
+	case tick <= 100*time.Millisecond:
+		return "2006-01-02 15:04:05.0"
+	case tick < time.Minute:
+		return time.DateTime
+	}
+	return "2006-01-02 15:04"
+}
