@@ -57,11 +57,10 @@ const (
 	compared = 1000 // members asked for by their names a call
 )
 
-// Scan gives every member of either set that differs, with their scores, empty if a member
-// isn't there; of two layouts, whose scores are never equal, every member. It waits for pause between two calls, so that Redis hardly
-// notices; what is written meanwhile it may see or not, and it may give a member twice. A
-// member that isn't written meanwhile it gives as it is: SCAN gives all that is there
-// from its start to its end.
+// Scan gives every member of either set whose scores differ, empty if a member isn't there. It
+// waits for pause between two calls, so that Redis hardly notices; what is written meanwhile it
+// may see or not, and it may give a member twice. A member that isn't written meanwhile it gives
+// as it is: SCAN gives all that is there from its start to its end.
 func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	if err := c.half(ctx, pause, each); err != nil {
 		return err
@@ -125,11 +124,7 @@ func (c Sets) Members(ctx context.Context, names []string, each func(member, a, 
 }
 
 func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, what ...any) (next string, err error) {
-	mode := "differing"
-	if c.A.Layout != c.B.Layout {
-		mode = "all"
-	}
-	reply, err := c.Store.Call(ctx, lua.Compare, []string{c.A.Key, c.B.Key}, append([]any{mode}, what...)...)
+	reply, err := c.Store.Call(ctx, lua.Compare, []string{c.A.Key, c.B.Key}, what...)
 	if err != nil {
 		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, err)
 	}

@@ -83,7 +83,7 @@ func TestBoardsOfAClusterAreRebuiltUnderTrafficComparedAndRemoved(t *testing.T) 
 	}
 	run(0, "", "diff", "--with", other)
 	tamper(other)
-	run(1, "m7", "diff", "--with", other, "--list")
+	run(1, "m7", "diff", "--with", other)
 	run(0, "", "drop", "--prefix", place.Prefix, "--force", "--yes")
 	if left := owner.Keys(t.Context(), place.Prefix+":*").Val(); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -90,7 +90,7 @@ func TestShardsOnTheMastersOfAClusterAreComparedAndRemoved(t *testing.T) {
 	}
 	run(0, "Both ledgers are at the same positions.\n\n1 window equal of 1.\n", place.Prefix, "diff", "--with", prefixes[6])
 	for _, two := range [][2]string{{prefixes[6], place.Prefix + "6"}, {prefixes[12], prefixes[6]}} {
-		d := diff.Prefixes{Bound: 10}
+		d := diff.Prefixes{Most: 10}
 		var err error
 		d.A, err = ranking.NewView(t.Context(), client, two[0], 1, 5*time.Second)
 		must(t, err)
@@ -110,7 +110,7 @@ func TestShardsOnTheMastersOfAClusterAreComparedAndRemoved(t *testing.T) {
 		shard := six.Stores()[ledger.Shards(6).Of(xxhash.Sum64String("m7"))]
 		must(t, client.ZIncrBy(t.Context(), shard.Keys().Listed(name), 1000, "m7").Err())
 	}
-	run(1, "m7", place.Prefix, "diff", "--with", prefixes[6], "--list")
+	run(1, "m7", place.Prefix, "diff", "--with", prefixes[6])
 
 	run(0, "Under the prefix "+prefixes[6]+": 1 window (global), 1,000 standings in them", prefixes[6], "drop", "--prefix", prefixes[6], "--yes")
 	if each := c.keysOf(t, prefixes[6]); each[0]+each[1]+each[2] != 0 {

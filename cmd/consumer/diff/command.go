@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,17 +22,17 @@ import (
 )
 
 const (
-	mostListed = 1_000_000
-	// bound is how many standings of a window are looked at again, at most.
-	bound = 1_000_000
-	// pause is left to Redis between two slices of a board.
+	// most is how many standings that differ are kept.
+	most = 1_000_000
+	// pause is left to Redis between two pages of a board.
 	pause = time.Millisecond
+	// again is the wait before standings that differ are read again.
+	again = 300 * time.Millisecond
 )
 
 type flags struct {
 	with                     string
 	boards, periods, windows []string
-	list                     bool
 	limit                    int
 	asJSON                   bool
 }
@@ -47,23 +48,20 @@ the same Redis: the points of every member of every window, and when they were
 reached. How each was written is read from Redis, so the two can have other layouts,
 whose times are compared to the coarser tick, and other numbers of shards. Windows that
 the two cut otherwise (by another time zone or week start) can't be compared, and are
-named.
+named. Members of windows that differ are listed, with both standings.
 
-Both can be written meanwhile: what differs is looked at again a few times. A window
-is exact if both ledgers, of all shards, were at the same positions all the while; else
-traffic may account for what differs, or that one of the two is behind, which is shown.
+Both can be written meanwhile: what differs is read again a few times. A window is exact
+if both ledgers, of all shards, were at the same positions before and after; else what
+differs may be of events that one of the two has not counted yet.
 
 What is compared is what is shown: hidden standings of banned members aren't, and who is
 banned under one prefix alone is only in the other.
-
-With event.fields.name set, --list shows what members are called: under the configured
-prefix or, if it has no name for one, under the other.
 
 The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
 because a window couldn't be compared, a --board, --period or --window is in neither,
 Redis couldn't be read, or the command line or the configuration is wrong.`,
 		Example: `  consumer diff --with lb2
-  consumer diff --with lb2 --list --limit 20 --board eu --period weekly`,
+  consumer diff --with lb2 --limit 20 --board eu --period weekly`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
@@ -83,8 +81,7 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 	c.Flags().StringArrayVar(&f.boards, "board", nil, "compare this `board` alone; can be repeated")
 	c.Flags().StringArrayVar(&f.periods, "period", nil, "compare windows of this `period` alone; can be repeated")
 	c.Flags().StringArrayVar(&f.windows, "window", nil, "compare the `window` of this name alone, as 2026-W47; can be repeated")
-	c.Flags().BoolVar(&f.list, "list", false, "list the standings that differ")
-	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings`")
+	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings` at most")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	complete.Flags(c, p)
 	return c
@@ -96,8 +93,8 @@ func (f *flags) check(cfg *config.Config) error {
 		return cli.Usagef("--with has to name the other prefix")
 	case f.with == cfg.Redis.Prefix:
 		return cli.Usagef("--with %s is the configured prefix itself", f.with)
-	case f.limit < 1 || f.limit > mostListed:
-		return cli.Usagef("--limit has to be 1 to %d", mostListed)
+	case f.limit < 1 || f.limit > most:
+		return cli.Usagef("--limit has to be 1 to %d", most)
 	}
 	if err := config.CheckPrefix(f.with); err != nil {
 		return cli.Usagef("--with %q %w", f.with, err)
@@ -125,49 +122,64 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	r := &report{A: cfg.Redis.Prefix, B: f.with, Standings: []standing{}, zone: zone}
-	d := &diff.Prefixes{Boards: f.boards, Periods: f.periods, Windows: f.windows, Bound: bound, Pause: pause}
+	r := &report{A: cfg.Redis.Prefix, B: f.with, Equal: true, Positions: []position{}, Windows: []window{}, Standings: []standing{}, zone: zone}
+	d := &diff.Prefixes{Boards: f.boards, Periods: f.periods, Windows: f.windows, Most: most, Pause: pause, Again: again}
 	if d.A, err = view(ctx, cfg, client, cfg.Redis.Prefix); err != nil {
 		return err
 	}
 	if d.B, err = view(ctx, cfg, client, f.with); err != nil {
 		return err
 	}
-	if d.A.Cluster != d.B.Cluster {
-		text := fmt.Sprintf("%s was read from the Kafka cluster %s, %s from %s", r.A, d.A.Cluster, r.B, d.B.Cluster)
-		r.Clusters = &text
-	}
-	if f.list {
-		d.Each = func(one ranking.Difference) error {
-			if len(r.listed) < f.limit {
-				r.listed = append(r.listed, one)
-			}
-			return nil
-		}
-	}
 	if r.windows, err = d.Run(ctx); err != nil {
-		if none, ok := errors.AsType[*diff.UnmatchedError](err); ok {
-			return none
-		}
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
+	if err := f.matched(r.windows); err != nil {
+		return err
+	}
+	for i := range r.windows {
+		r.listed = append(r.listed, r.windows[i].Members...)
+	}
+	r.listed = r.listed[:min(f.limit, len(r.listed))]
 	if cfg.Fields.Name != "" {
 		if err := ranking.NameDifferences(ctx, r.listed, d.A.Stores(), d.B.Stores()); err != nil {
 			return clients.ExplainRedis(ctx, err, cfg)
 		}
 	}
-	if err := r.take(ctx, d); err != nil {
+	if r.positions, err = d.Positions(ctx); err != nil {
 		return clients.ExplainRedis(ctx, err, cfg)
 	}
+	r.fill()
 	if f.asJSON {
 		err = cli.WriteJSON(p.Stdout, r)
 	} else {
-		err = r.write(p.Stdout, f.list)
+		err = r.write(p.Stdout)
 	}
 	if err != nil {
 		return fmt.Errorf("write what differs: %w", err)
 	}
 	return r.verdict()
+}
+
+// matched refuses a name that no window has: that nothing differs where nothing was compared could be
+// taken for equality.
+func (f *flags) matched(windows []diff.Window) error {
+	for _, by := range []struct {
+		flag  string
+		names []string
+		of    func(*diff.Window) string
+	}{
+		{"board", f.boards, func(w *diff.Window) string { return w.Board }},
+		{"period", f.periods, func(w *diff.Window) string { return w.Period }},
+		{"window", f.windows, func(w *diff.Window) string { return w.Name }},
+	} {
+		for _, name := range by.names {
+			has := func(w diff.Window) bool { return by.of(&w) == name } //nolint:gocritic // few
+			if !slices.ContainsFunc(windows, has) {
+				return cli.Usagef("--%s %s: under neither prefix is there such a window", by.flag, name)
+			}
+		}
+	}
+	return nil
 }
 
 // errDiffer is an answer, unlike every other error.

@@ -1,81 +1,192 @@
 package diff
 
-// One window compared.
+// One window compared. Members that share a shard on one side may not on the other, so one side
+// is read page by page, and the scores of a page's members are read on the other side; then the
+// other way round.
 
 import (
 	"context"
 	"maps"
 	"slices"
-	"time"
+	"strconv"
 
+	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/retry"
 )
 
-const looksAgain = 5 // at members that differ, while traffic goes on
+const readsAgain = 5 // of members that differ, while events go on
 
-// lookPause is waited for before each of them. Tests wait shorter.
-var lookPause = 300 * time.Millisecond
+// comparison is of one window.
+type comparison struct {
+	*Prefixes
+	window *Window
+	most   int
+	differ map[string]ranking.Difference
+}
 
-// compare reads a window of both sides. What differs is asked for again, both sides at
-// once: a member whose events come to one side a moment later than to the other then
-// agrees. What was read is exact if all ledgers stood at the same positions before and
-// after, since no score changes without them.
-func (d *Prefixes) compare(ctx context.Context, w *Window) error {
-	c := d.sets(w)
-	before, err := d.same(ctx)
+// compare reads a window of both sides. Unless the ledgers say that both have the same events,
+// the members that differ are read again, on both sides at once: a member whose events one side
+// counts a moment later than the other then agrees.
+func (d *Prefixes) compare(ctx context.Context, w *Window, most int) error {
+	c := &comparison{d, w, most, map[string]ranking.Difference{}}
+	before, err := d.samePositions(ctx)
 	if err != nil {
 		return err
 	}
-	differ := map[string]ranking.Difference{}
-	note := func(member, a, b string) error {
-		one, err := ranking.Sets{Window: w.Window, Fields: w.fields, A: ranking.Set{Layout: w.a}, B: ranking.Set{Layout: w.b}}.Difference(member, a, b)
-		if err != nil || kindOf(one.A, one.B, w.a, w.b, w.End) == 0 {
-			return err
-		}
-		if len(differ) >= d.Bound {
-			w.More = true
-			return nil
-		}
-		differ[member] = one
-		return nil
-	}
-	if err := c.scan(ctx, d.Pause, note); err != nil {
+	if err := c.scan(ctx, d.A, d.B, c.note); err != nil {
 		return err
 	}
-	after, err := d.same(ctx)
+	err = c.scan(ctx, d.B, d.A, func(member, b, a string) error {
+		if a != "" {
+			return nil // the first scan has compared it
+		}
+		return c.note(member, "", b)
+	})
+	if err != nil {
+		return err
+	}
+	after, err := d.samePositions(ctx)
 	if err != nil {
 		return err
 	}
 	w.Exact = before != "" && before == after
-	for look := 0; !w.Exact && len(differ) > 0 && look < looksAgain; look++ {
-		if err := retry.Sleep(ctx, lookPause); err != nil {
+	for read := 0; !w.Exact && len(c.differ) > 0 && read < readsAgain; read++ {
+		if err := retry.Sleep(ctx, d.Again); err != nil {
 			return err
 		}
-		names := slices.Sorted(maps.Keys(differ))
-		clear(differ)
-		if err := c.members(ctx, names, note); err != nil {
+		members := slices.Sorted(maps.Keys(c.differ))
+		clear(c.differ)
+		if err := c.members(ctx, members); err != nil {
 			return err
 		}
 	}
-	return d.report(w, differ)
-}
-
-// each receives a member's scores on both sides as Redis writes them, empty where it isn't.
-type each func(member, a, b string) error
-
-// sets are the sorted sets of a window, of all shards of both sides.
-type sets interface {
-	// scan gives every member whose scores differ, as ranking.Sets.Scan does; it may give
-	// others, too.
-	scan(ctx context.Context, pause time.Duration, to each) error
-	// members gives some members by their names, likewise.
-	members(ctx context.Context, names []string, to each) error
-}
-
-func (d *Prefixes) sets(w *Window) sets {
-	if d.A.Shards == d.B.Shards {
-		return pairs(d, w)
+	for _, member := range slices.Sorted(maps.Keys(c.differ)) {
+		w.Members = append(w.Members, c.differ[member])
 	}
-	return &apart{window: w.Window, alike: w.a == w.b, a: d.A, b: d.B}
+	return nil
+}
+
+// note keeps a member whose scores differ. A score is text as Redis writes it, empty for a member
+// who isn't there.
+func (c *comparison) note(member, a, b string) error {
+	w := c.window
+	sets := ranking.Sets{Window: w.Window, Fields: w.fields, A: ranking.Set{Layout: w.a}, B: ranking.Set{Layout: w.b}}
+	one, err := sets.Difference(member, a, b)
+	if err != nil || same(one.A, one.B, w.a.Tick, w.b.Tick, w.End) {
+		return err
+	}
+	if len(c.differ) >= c.most {
+		w.More = true
+		return nil
+	}
+	c.differ[member] = one
+	return nil
+}
+
+// scan gives every member of one side, with its score there and on the other side, unless these
+// are equal in one layout.
+func (c *comparison) scan(ctx context.Context, one, other *ranking.View, give func(member, score, there string) error) error {
+	for _, shard := range one.Stores() {
+		err := shard.ScanScores(ctx, &c.window.Window, c.Pause, func(page []ranking.Scored) error {
+			members := make([]string, len(page))
+			for i := range page {
+				members[i] = page[i].Member
+			}
+			scores, err := c.scores(ctx, other, members)
+			if err != nil {
+				return err
+			}
+			for _, m := range page {
+				if there := scores[m.Member]; c.window.a != c.window.b || !equal(m.Score, there) {
+					if err := give(m.Member, m.Score, there); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members compares some members, reading both sides at once.
+func (c *comparison) members(ctx context.Context, members []string) error {
+	var a, b map[string]string
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { a, err = c.scores(both, c.A, members); return err })
+	group.Go(func() (err error) { b, err = c.scores(both, c.B, members); return err })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, member := range members {
+		if err := c.note(member, a[member], b[member]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scores reads the scores of some members on one side, from all shards at once.
+func (c *comparison) scores(ctx context.Context, of *ranking.View, members []string) (map[string]string, error) {
+	homes := make([][]string, len(of.Stores()))
+	for _, m := range members {
+		home := ledger.Shards(len(homes)).Of(xxhash.Sum64String(m))
+		homes[home] = append(homes[home], m)
+	}
+	found := make([][]ranking.Scored, len(homes))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, some := range homes {
+		if len(some) > 0 {
+			group.Go(func() (err error) {
+				found[i], err = of.Stores()[i].Scores(ctx, &c.window.Window, some)
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := make(map[string]string, len(members))
+	for _, m := range slices.Concat(found...) {
+		all[m.Member] = m.Score
+	}
+	return all, nil
+}
+
+// equal reports whether two texts are the same score: servers of two versions may write one
+// in two ways.
+func equal(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := strconv.ParseFloat(a, 64)
+	y, failed := strconv.ParseFloat(b, 64)
+	return err == nil && failed == nil && x == y
+}
+
+// same reports whether two rows may be of the same events. A member who is on neither side has
+// gone from both since it was read.
+func same(a, b ranking.Row, tickA, tickB, end int64) bool {
+	if !a.There || !b.There {
+		return a.There == b.There
+	}
+	return !a.Foreign && !b.Foreign && a.Points == b.Points && a.Tuple == b.Tuple && overlap(a, b, tickA, tickB, end)
+}
+
+// overlap reports whether two ticks, each given by its first millisecond, share one. Ticks
+// are counted from the window's end, of each layout's own length, and the one that holds
+// the window's start begins there.
+func overlap(a, b ranking.Row, tickA, tickB, end int64) bool {
+	last := func(r ranking.Row, tick int64) int64 {
+		first := r.ReachedAt.UnixMilli()
+		return end - 1 - (end-1-first)/tick*tick
+	}
+	return a.ReachedAt.UnixMilli() <= last(b, tickB) && b.ReachedAt.UnixMilli() <= last(a, tickA)
 }

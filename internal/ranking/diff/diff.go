@@ -1,11 +1,10 @@
-// Package diff compares the standings under two prefixes by what they say: points, and when
-// they were reached, to the coarser tick of the two. The two may be of different layouts and
-// of different numbers of shards.
+// Package diff compares the standings under two prefixes: points, and when they were reached, to
+// the coarser tick of the two. The two may have different layouts and different numbers of shards.
 //
 //	listings of all shards ─▶ windows ─▶ every member of either side, with both scores
-//	                                      │ differ, and the ledgers moved: look again
+//	                                      │ some differ, and the ledgers moved: read them again
 //	                                      ▼
-//	                                     what differs, and whether that is exact
+//	                                     the members that differ, and whether that is exact
 package diff
 
 import (
@@ -20,130 +19,126 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Prefixes are two prefixes being compared. A is the first.
+// Prefixes are two prefixes to be compared. A is the first.
 type Prefixes struct {
 	A, B *ranking.View
-	// Boards, Periods and Windows are those to be compared, by their names; none is all.
+	// Boards, Periods and Windows are the names of those to be compared; none is all.
 	Boards, Periods, Windows []string
-	// Bound is how many members that differ are looked at again at most, a window.
-	Bound int
-	// Pause is waited for between two calls.
-	Pause time.Duration
-	// Each receives every standing that differs, window by window; nil is nobody.
-	Each func(ranking.Difference) error
+	// Most is how many members that differ are kept, of all windows.
+	Most int
+	// Pause is the wait between two calls, and Again the wait before what differs is read again.
+	Pause, Again time.Duration
 }
 
-// Window is a window in which standings under two prefixes were compared.
+// Window is a window in which the standings under two prefixes were compared.
 type Window struct {
 	ledger.Window // as A lists it, if it does
 
-	InA, InB bool // it is listed
-	// Why it couldn't be compared; empty where it was.
+	// Why it couldn't be compared; empty if it was.
 	Why string
-
-	OnlyA, OnlyB int // members that one side has alone
-	Points       int // members with other points
-	Times        int // members with the same points, reached at another time
-	Foreign      int // members with a score that none of our layouts writes
-	// Exact: the ledgers stood at the same positions all the while (see same), so that
-	// whatever differs does. Else traffic may account for it, or that one side is behind.
-	Exact bool
-	// More differ than the bound: the numbers are too low.
+	// Members are those that differ, in order.
+	Members []ranking.Difference
+	// More members differ than are kept.
 	More bool
-	// IncompleteA and IncompleteB are partitions of which events before a time after the
-	// window's start aren't in.
-	IncompleteA, IncompleteB []string
+	// Exact: all ledgers were at the same positions before and after. Else what differs may be
+	// of events that one side has not counted yet.
+	Exact bool
 
-	rule   string // of its board, by the listing; empty is the default one
-	a, b   codec.TupleLayout
 	fields codec.Fields
+	a, b   codec.TupleLayout
 }
 
-// Differs reports whether a window isn't the same on both sides.
-func (w *Window) Differs() bool {
-	return w.Why != "" || w.More || w.OnlyA+w.OnlyB+w.Points+w.Times+w.Foreign > 0
-}
-
-// side is what stands beside the boards of one prefix, by shard.
-type side struct {
-	view     *ranking.View
-	states   []ledger.State
-	listings []map[string]string
-}
-
-func sideOf(ctx context.Context, v *ranking.View) (s side, err error) {
-	s.view = v
-	if s.states, err = v.States(ctx); err == nil {
-		s.listings, err = v.Listings(ctx)
-	}
-	return s, err
-}
+// Differs reports whether a window isn't known to be the same on both sides.
+func (w *Window) Differs() bool { return w.Why != "" || w.More || len(w.Members) > 0 }
 
 // Run compares every window that either side lists, by board, period and start. One whose
-// retention is over on either side is left out. *UnmatchedError says that none is of a
-// board, a period or a name that is to be compared.
+// retention is over on either side is left out.
 func (d *Prefixes) Run(ctx context.Context) ([]Window, error) {
-	a, err := sideOf(ctx, d.A)
+	a, err := listed(ctx, d.A)
 	if err != nil {
 		return nil, err
 	}
-	b, err := sideOf(ctx, d.B)
+	b, err := listed(ctx, d.B)
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]string{}
-	for _, listing := range slices.Concat(a.listings, b.listings) {
-		maps.Copy(names, listing)
-	}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
 	var all []Window
 	for name := range names {
-		w, ok, err := d.window(name, &a, &b)
-		if err != nil && d.asks(&w) {
-			return nil, err
-		}
-		if ok {
+		if w, ok := d.window(a[name], b[name]); ok {
 			all = append(all, w)
 		}
 	}
-	if all, err = d.choose(all); err != nil {
-		return nil, err
-	}
 	slices.SortFunc(all, func(x, y Window) int { return x.Compare(y.Window) })
+	kept := 0
 	for i := range all {
 		if all[i].Why != "" {
 			continue
 		}
-		if err := d.compare(ctx, &all[i]); err != nil {
+		if err := d.compare(ctx, &all[i], d.Most-kept); err != nil {
 			return nil, fmt.Errorf("compare %s: %w", all[i].Listing(), err)
+		}
+		kept += len(all[i].Members)
+	}
+	return all, nil
+}
+
+// listing is how the shards of a prefix list a window.
+type listing struct {
+	ledger.Window
+
+	rule string
+	over bool // by the clock of a shard that lists it
+	cut  bool // the shards disagree
+}
+
+// listed are the listings of a prefix, by name.
+func listed(ctx context.Context, v *ranking.View) (map[string]*listing, error) {
+	states, err := v.States(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listings, err := v.Listings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*listing{}
+	for i, texts := range listings {
+		for name, text := range texts {
+			w, expires, err := ranking.ParseListing(name, text)
+			if err != nil {
+				return nil, err
+			}
+			one := &listing{Window: w, rule: ranking.ListedRule(text)}
+			if before := all[name]; before != nil {
+				one.over, one.cut = before.over, before.cut || before.Window != w || before.rule != one.rule
+			}
+			one.over = one.over || expires <= states[i].Now.UnixMilli()
+			all[name] = one
 		}
 	}
 	return all, nil
 }
 
-// window is what is known of a window beforehand; ok is false for one that is over.
-func (d *Prefixes) window(name string, a, b *side) (w Window, ok bool, err error) {
-	inA, ruleA, cutA, err := a.lists(name, &w)
-	if err != nil {
-		return w, false, err // not for who asks for others
+// window is a window before it is compared; a or b is nil on a side that does not list it. It
+// returns false for a window that is over, or isn't to be compared.
+func (d *Prefixes) window(a, b *listing) (w Window, ok bool) {
+	one := a
+	if a == nil {
+		one = b
 	}
-	ofA := w.Window
-	inB, ruleB, cutB, err := b.lists(name, &w)
-	if err != nil {
-		return w, false, err
+	w.Window = one.Window
+	requested := func(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	if a != nil && a.over || b != nil && b.over ||
+		!requested(d.Boards, w.Board) || !requested(d.Periods, w.Period) || !requested(d.Windows, w.Name) {
+		return w, false
 	}
-	if inA == over || inB == over {
-		return w, false, nil
-	}
-	otherwise := cutA || cutB || inA == live && inB == live && ofA != w.Window
-	if w.InA, w.InB = inA == live, inB == live; w.InA {
-		w.Window = ofA
-	}
-	if w.rule = ruleA; inA != live {
-		w.rule = ruleB
-	}
+	both := a != nil && b != nil
 	var keptA, keptB bool
-	if w.a, w.fields, keptA, err = d.A.LayoutOf(w.Period, w.rule); err == nil {
-		w.b, _, keptB, err = d.B.LayoutOf(w.Period, w.rule)
+	var err error
+	if w.a, w.fields, keptA, err = d.A.LayoutOf(w.Period, one.rule); err == nil {
+		w.b, _, keptB, err = d.B.LayoutOf(w.Period, one.rule)
 	}
 	switch {
 	case err != nil:
@@ -152,66 +147,10 @@ func (d *Prefixes) window(name string, a, b *side) (w Window, ok bool, err error
 		w.Why = fmt.Sprintf("%s boards aren't kept under %s", w.Period, d.A.Prefix)
 	case !keptB:
 		w.Why = fmt.Sprintf("%s boards aren't kept under %s", w.Period, d.B.Prefix)
-	case otherwise:
+	case one.cut || both && (b.cut || a.Window != b.Window) || !both && !d.A.SameWindows(d.B, w.Period):
 		w.Why = "it is cut otherwise under the two: by another time zone, week start, or time zone data"
-	case w.InA != w.InB && d.otherCalendar(w.Period):
-		w.Why = "the two cut their windows otherwise: by another time zone or week start"
-	case inA == live && inB == live && ruleA != ruleB:
-		w.Why = fmt.Sprintf("its board has another rule under the two: %s and %s", ranking.RuleName(ruleA), ranking.RuleName(ruleB))
+	case both && a.rule != b.rule:
+		w.Why = fmt.Sprintf("its board has another rule under the two: %s and %s", ranking.RuleName(a.rule), ranking.RuleName(b.rule))
 	}
-	if w.IncompleteA, err = a.incomplete(w.Start); err != nil {
-		return w, false, err
-	}
-	if w.IncompleteB, err = b.incomplete(w.Start); err != nil {
-		return w, false, err
-	}
-	return w, true, nil
-}
-
-const (
-	unlisted = iota // by no shard
-	live
-	over // by the clock of a shard that lists it
-)
-
-// lists reads how a side lists a window, on whichever of its shards: cut says that they
-// don't agree when it starts and ends.
-func (s *side) lists(name string, w *Window) (is int, rule string, cut bool, err error) {
-	for i, listing := range s.listings {
-		text, there := listing[name]
-		if !there {
-			continue
-		}
-		one, expires, err := ranking.ParseListing(name, text)
-		if before := w.Window; is != unlisted && err == nil && (one != before || rule != ranking.ListedRule(text)) {
-			cut = true
-		}
-		rule = ranking.ListedRule(text)
-		if w.Window = one; err != nil {
-			return is, rule, cut, err
-		}
-		if expires <= s.states[i].Now.UnixMilli() {
-			return over, rule, cut, nil
-		}
-		is = live
-	}
-	return is, rule, cut, nil
-}
-
-// incomplete are the partitions of which events are missing on some shard.
-func (s *side) incomplete(start int64) ([]string, error) {
-	var all []string
-	for i := range s.states {
-		some, err := ranking.Incomplete(s.states[i].Origins, start)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
-}
-
-func (d *Prefixes) otherCalendar(period string) bool {
-	return !d.A.SameWindows(d.B, period)
+	return w, true
 }

@@ -147,19 +147,19 @@ func (s *standings) view(t *testing.T, shards ledger.Shards) *ranking.View {
 // diff compares them, and returns the windows and the standings that differ.
 func diff(t *testing.T, a, b *standings, change func(*Prefixes)) ([]Window, []ranking.Difference) {
 	t.Helper()
-	long := lookPause
-	lookPause = 20 * time.Millisecond
-	defer func() { lookPause = long }()
-	var all []ranking.Difference
 	d := &Prefixes{
 		A: a.view(t, ledger.Shards(len(a.stores))), B: b.view(t, 1), // that of another prefix is found
-		Bound: 5000, Each: func(one ranking.Difference) error { all = append(all, one); return nil },
+		Most: 5000, Again: 20 * time.Millisecond,
 	}
 	if change != nil {
 		change(d)
 	}
 	windows, err := d.Run(t.Context())
 	require.NoError(t, err)
+	var all []ranking.Difference
+	for i := range windows {
+		all = append(all, windows[i].Members...)
+	}
 	return windows, all
 }
 
