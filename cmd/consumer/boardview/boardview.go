@@ -141,13 +141,10 @@ func (l *Layout) table(b *ranking.Board, named, timed bool) *terminal.Table {
 
 // coloured is a row with its arrow in colour. The arrow comes before all that others wrote.
 func (l *Layout) coloured(line string) string {
-	if !l.Coloured {
-		return line
-	}
 	row := strings.TrimLeft(line, " ")
 	for arrow, colour := range map[string]terminal.Colour{climbed: terminal.Green, fell: terminal.Red} {
 		if rest, ok := strings.CutPrefix(row, arrow); ok {
-			return line[:len(line)-len(row)] + terminal.Styled(string(colour), arrow) + rest
+			return line[:len(line)-len(row)] + colour.Of(arrow, l.Coloured) + rest
 		}
 	}
 	return line

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 )
 
@@ -25,6 +27,34 @@ func (w *Watching) Flags(set *pflag.FlagSet, every time.Duration) {
 	w.Every = every
 	set.BoolVar(&w.On, "watch", false, "show it again and again, until interrupted: in place on a terminal, else whenever it has changed")
 	set.Var(Duration(&w.Every), "every", "with --watch: look every such `time`, 100ms to 1h")
+}
+
+// Changes writes a report again each time it has changed: as text after an empty line, or as one
+// document of JSON a line.
+type Changes struct {
+	Program *Program
+	JSON    bool
+	written string
+}
+
+// Write writes a report, unless what matters of it is as it was written last; text writes it
+// for people.
+func (c *Changes) Write(report, whatMatters any, text func() error) error {
+	key, err := json.Marshal(whatMatters)
+	if err != nil || string(key) == c.written {
+		return err
+	}
+	first := c.written == ""
+	c.written = string(key)
+	if c.JSON {
+		return WriteJSONLine(c.Program.Stdout, report)
+	}
+	if !first {
+		if err := terminal.Write(c.Program.Stdout, "\n"); err != nil {
+			return err
+		}
+	}
+	return text()
 }
 
 // Check refuses what can't be carried out.

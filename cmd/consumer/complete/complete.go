@@ -67,6 +67,9 @@ func boardNames(c *cobra.Command, p *cli.Program) ([]string, cobra.ShellCompDire
 	for _, board := range l.Config.Boards {
 		names[board] = true
 	}
+	for _, rule := range l.Config.Specs {
+		names[rule.Name] = true
+	}
 	listBoards(c, l.Config, names)
 	// A shell could take other characters for something else.
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return config.CheckBoard(name) != nil })

@@ -33,7 +33,6 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/clitest"
 )
 

@@ -31,11 +31,7 @@ func (f *frame) lines() []string {
 		hints = append(hints, f.line("", hint))
 	}
 	parts := [][]string{{f.line(terminal.Bold, f.stage.title(time.Since(f.watch.begun)))}, f.boards(rows), figures, hints}
-	all := slices.Concat(parts...)
-	if len(all)+len(parts)-1 <= f.height {
-		all = slices.Concat(parts[0], []string{""}, parts[1], []string{""}, parts[2], []string{""}, parts[3])
-	}
-	return all[:min(len(all), f.height)]
+	return terminal.Stack(parts, f.width, f.height)
 }
 
 // line fits a plain text into the width.
@@ -43,18 +39,11 @@ func (f *frame) line(style, text string) string {
 	return terminal.Styled(style, terminal.Cut(text, f.width))
 }
 
-func (f *frame) red() string {
-	if f.coloured {
-		return string(terminal.Red)
-	}
-	return ""
-}
-
 func (f *frame) figures() []string {
 	counts := f.watch.counts()
 	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
 	if trouble := f.watch.last().trouble; trouble != "" {
-		lines = append(lines, f.line(f.red(), trouble))
+		lines = append(lines, terminal.Red.Of(f.line("", trouble), f.coloured))
 	}
 	return lines
 }

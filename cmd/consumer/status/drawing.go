@@ -4,6 +4,7 @@ package status
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ type drawing struct {
 func (d *drawing) lines(width, height int) []string {
 	var parts [][]string
 	if late := d.late(); late != "" {
-		parts = append(parts, []string{d.styled(terminal.Yellow, terminal.Cut(late, width))})
+		parts = append(parts, []string{terminal.Yellow.Of(terminal.Cut(late, width), d.coloured)})
 	}
 	if d.last == nil {
 		return terminal.Fit(slices.Concat(parts...), width, height)
@@ -31,12 +32,12 @@ func (d *drawing) lines(width, height int) []string {
 	var problems []string
 	for _, problem := range d.last.report.Problems {
 		for _, line := range terminal.Wrapped(problem, width) {
-			problems = append(problems, d.styled(terminal.Red, line))
+			problems = append(problems, terminal.Red.Of(line, d.coloured))
 		}
 	}
 	head := d.fitted(blocks[0], width)
 	parts = append([][]string{head}, append(parts, problems)...)
-	spaced := spacedOut(append(slices.Clone(parts), d.all(rest, width)...))
+	spaced := terminal.Stack(append(slices.Clone(parts), d.all(rest, width)...), width, math.MaxInt)
 	if len(spaced) <= height {
 		return spaced
 	}
@@ -63,13 +64,6 @@ func (d *drawing) late() string {
 	return fmt.Sprintf("no answer for %s: what follows is %s old", d.waited.Truncate(time.Second), time.Since(d.last.at).Truncate(time.Second))
 }
 
-func (d *drawing) styled(c terminal.Colour, line string) string {
-	if !d.coloured {
-		return line
-	}
-	return terminal.Styled(string(c), line)
-}
-
 func (d *drawing) all(blocks []block, width int) (parts [][]string) {
 	for _, b := range blocks {
 		parts = append(parts, d.fitted(b, width))
@@ -90,17 +84,6 @@ func (d *drawing) fitted(b block, width int) (lines []string) {
 		for i, line := range lines {
 			lines[i] = terminal.Coloured(line, colours)
 		}
-	}
-	return lines
-}
-
-// spacedOut are parts with an empty line between those that have any.
-func spacedOut(parts [][]string) (lines []string) {
-	for _, part := range parts {
-		if len(part) > 0 && len(lines) > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, part...)
 	}
 	return lines
 }

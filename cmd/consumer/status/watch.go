@@ -4,7 +4,6 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -23,7 +22,8 @@ type look struct {
 
 // watch goes on through outages: they are what one watches for.
 func watch(ctx context.Context, p *cli.Program, cfg *config.Config, every time.Duration, asJSON bool) error {
-	show := (&writer{p: p, asJSON: asJSON}).show
+	changes := &cli.Changes{Program: p, JSON: asJSON}
+	show := func(l *look, _ time.Duration) error { return writeChanged(changes, l) }
 	if !asJSON && p.DrawsInPlace(p.Stdout) {
 		screen, err := terminal.EnterScreen(p.Stdout)
 		if err != nil {
@@ -51,48 +51,29 @@ func watch(ctx context.Context, p *cli.Program, cfg *config.Config, every time.D
 	})
 }
 
-// writer writes reports where there is no terminal.
-type writer struct {
-	p       *cli.Program
-	asJSON  bool
-	written string // what was written last, by what matters of it
-}
-
-func (w *writer) show(l *look, _ time.Duration) error {
+// writeChanged writes a report where there is no terminal.
+func writeChanged(changes *cli.Changes, l *look) error {
 	if l == nil {
 		return nil
 	}
-	key, err := whatMatters(l.report)
-	if err != nil || key == w.written {
-		return err
-	}
-	first := w.written == ""
-	w.written = key
-	if w.asJSON {
-		return cli.WriteJSONLine(w.p.Stdout, l.report)
-	}
-	if !first {
-		if err := terminal.Write(w.p.Stdout, "\n"); err != nil {
+	return changes.Write(l.report, whatMatters(l.report), func() error {
+		if err := show(changes.Program, l.report, false); err != nil {
 			return err
 		}
-	}
-	if err := show(w.p, l.report, false); err != nil {
-		return err
-	}
-	if away := l.report.unreachable(); away != nil {
-		return terminal.Write(w.p.Stdout, fmt.Sprintf("\n%v\n", away))
-	}
-	return nil
+		if away := l.report.unreachable(); away != nil {
+			return terminal.Write(changes.Program.Stdout, fmt.Sprintf("\n%v\n", away))
+		}
+		return nil
+	})
 }
 
 // whatMatters is a report without what changes by time alone.
-func whatMatters(s *report) (string, error) {
+func whatMatters(s *report) *report {
 	some := *s
 	some.At, some.Partitions = "", slices.Clone(s.Partitions)
 	for i := range some.Partitions {
 		p := &some.Partitions[i]
 		p.BehindMS, p.ReportedAt, p.DuplicatesMS = nil, nil, nil
 	}
-	text, err := json.Marshal(some)
-	return string(text), err
+	return &some
 }

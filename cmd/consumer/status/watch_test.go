@@ -85,11 +85,11 @@ func TestStatusThatOnlyGrewOlderIsNotWrittenAgain(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer
-		w := &writer{p: &cli.Program{Stdout: &out}, asJSON: asJSON}
+		changes := &cli.Changes{Program: &cli.Program{Stdout: &out}, JSON: asJSON}
 		var written []int
 		for i, l := range looks {
 			before := out.Len()
-			if err := w.show(l, 0); err != nil {
+			if err := writeChanged(changes, l); err != nil {
 				t.Fatal(err)
 			}
 			if out.Len() > before {

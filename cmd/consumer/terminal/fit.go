@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -44,6 +45,22 @@ func breakAt(text string, width int) (piece, rest string) {
 		end = at
 	}
 	return text[:end], strings.TrimLeft(text[end:], " ")
+}
+
+// Stack puts parts below each other, with an empty line between them if the height has room for
+// these.
+func Stack(parts [][]string, width, height int) []string {
+	var spaced []string
+	for _, part := range parts {
+		if len(part) > 0 && len(spaced) > 0 {
+			spaced = append(spaced, "")
+		}
+		spaced = append(spaced, part...)
+	}
+	if len(spaced) <= height {
+		return spaced
+	}
+	return Fit(slices.Concat(parts...), width, height)
 }
 
 // Fit leaves as many lines as a height has, and says in the last one how many it lacks.

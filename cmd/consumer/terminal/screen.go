@@ -22,6 +22,14 @@ func Styled(style, text string) string {
 	return style + text + plain
 }
 
+// Of is a text in the colour, if it is to be coloured.
+func (c Colour) Of(text string, coloured bool) string {
+	if !coloured {
+		return text
+	}
+	return Styled(string(c), text)
+}
+
 var styles = regexp.MustCompile(`\x1b\[[0-9]*m`)
 
 // Unstyled is a text without its styles.

@@ -4,7 +4,6 @@ package top
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,15 +64,7 @@ func (d *drawing) lines(width, height int) []string {
 		shown.Standings = shown.Standings[:min(n, room-1-min(len(below), room-1))]
 		table = layout.Rows(&shown)
 	}
-	parts := slices.DeleteFunc([][]string{top, table, below}, func(part []string) bool { return len(part) == 0 })
-	all := slices.Concat(parts...)
-	if len(all)+len(parts)-1 <= height { // with space between
-		all = parts[0]
-		for _, part := range parts[1:] {
-			all = slices.Concat(all, []string{""}, part)
-		}
-	}
-	return terminal.Fit(all, width, height)
+	return terminal.Stack([][]string{top, table, below}, width, height)
 }
 
 // below is what there is to know besides the rows: trouble first.
@@ -81,10 +72,10 @@ func (d *drawing) below(width int) (lines []string) {
 	switch {
 	case d.trouble != "":
 		for _, line := range terminal.Wrapped(d.trouble, width) {
-			lines = append(lines, d.styled(terminal.Red, line))
+			lines = append(lines, terminal.Red.Of(line, d.coloured))
 		}
 	case d.waited >= time.Second:
-		lines = append(lines, d.styled(terminal.Yellow, terminal.Cut("no answer from Redis for "+seconds(d.waited), width)))
+		lines = append(lines, terminal.Yellow.Of(terminal.Cut("no answer from Redis for "+seconds(d.waited), width), d.coloured))
 	}
 	if d.last == nil {
 		return lines
@@ -95,13 +86,6 @@ func (d *drawing) below(width int) (lines []string) {
 		}
 	}
 	return lines
-}
-
-func (d *drawing) styled(c terminal.Colour, line string) string {
-	if !d.coloured {
-		return line
-	}
-	return terminal.Styled(string(c), line)
 }
 
 var stateColours = map[string]terminal.Colour{
@@ -125,7 +109,7 @@ func (d *drawing) state(width int) string {
 	if line := state + left; len(line) > width {
 		return terminal.Cut(line, width)
 	}
-	return d.styled(colour, state) + left
+	return colour.Of(state, d.coloured) + left
 }
 
 // timeLeft is how long a window still is; nothing of one that doesn't end.

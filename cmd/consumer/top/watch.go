@@ -51,7 +51,7 @@ func watch(ctx context.Context, p *cli.Program, f *pageFlags, name, period strin
 	}
 	defer r.Close()
 	zone := r.Config.ZoneOf(rule.Name())
-	show := (&writer{p: p, page: f, zone: zone}).show
+	show := (&writer{changes: cli.Changes{Program: p, JSON: f.asJSON}, page: f, zone: zone}).show
 	if !f.asJSON && p.DrawsInPlace(p.Stdout) {
 		screen, err := terminal.EnterScreen(p.Stdout)
 		if err != nil {

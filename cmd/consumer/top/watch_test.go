@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -89,7 +88,7 @@ func TestWhatChangesByTimeAloneIsNotWrittenAgain(t *testing.T) {
 		written string
 	}{"text": {false, "0 8 9"}, "json": {true, "0 3 8 9"}} {
 		var out, errs bytes.Buffer
-		w := &writer{p: &cli.Program{Stdout: &out, Stderr: &errs}, page: &pageFlags{asJSON: c.json}, zone: "UTC"}
+		w := &writer{changes: cli.Changes{Program: &cli.Program{Stdout: &out, Stderr: &errs}, JSON: c.json}, page: &pageFlags{asJSON: c.json}, zone: "UTC"}
 		var written []string
 		for i, l := range looks {
 			before := out.Len()

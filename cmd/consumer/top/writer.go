@@ -3,7 +3,6 @@ package top
 // A watched board where there is no terminal: written again each time it has changed.
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -15,10 +14,9 @@ import (
 
 // writer writes looks at a board.
 type writer struct {
-	p       *cli.Program
+	changes cli.Changes
 	page    *pageFlags
 	zone    string
-	written string // what was written last, by what matters of it
 	trouble string // as it was reported last; empty for none
 }
 
@@ -33,22 +31,9 @@ func (w *writer) show(l *look, _ time.Duration) error {
 		return nil
 	}
 	r := reportOf(l.board, w.zone, w.page.shards)
-	key, err := whatMatters(r, w.page.asJSON)
-	if err != nil || key == w.written {
-		return err
-	}
-	first := w.written == ""
-	w.written = key
-	if w.page.asJSON {
-		return cli.WriteJSONLine(w.p.Stdout, r)
-	}
-	text := newText(w.p.Stdout, w.zone)
-	if !first {
-		if err := terminal.Write(w.p.Stdout, "\n"); err != nil {
-			return err
-		}
-	}
-	return text.write(l.board, l.missing+w.page.none(l.board)) // one of the two at most
+	return w.changes.Write(r, whatMatters(r, w.page.asJSON), func() error {
+		return newText(w.changes.Program.Stdout, w.zone).write(l.board, l.missing+w.page.none(l.board)) // one of the two at most
+	})
 }
 
 // report writes to stderr why the board can't be read, once, and once that it can be again.
@@ -59,14 +44,14 @@ func (w *writer) report(err error) {
 		line = trouble
 	}
 	if trouble != w.trouble {
-		fmt.Fprintf(w.p.Stderr, "consumer: %s\n", line)
+		fmt.Fprintf(w.changes.Program.Stderr, "consumer: %s\n", line)
 	}
 	w.trouble = trouble
 }
 
 // whatMatters is a report without what changes by time alone. People aren't shown the lag of a
 // board that isn't behind.
-func whatMatters(r report, asJSON bool) (string, error) {
+func whatMatters(r report, asJSON bool) report {
 	r.ReportedAt, r.BehindMS = nil, nil
 	if !asJSON && r.State != reading.Behind {
 		r.Lag = nil
@@ -75,6 +60,5 @@ func whatMatters(r report, asJSON bool) (string, error) {
 	for i := range r.Shards {
 		r.Shards[i].At = ""
 	}
-	text, err := json.Marshal(r)
-	return string(text), err
+	return r
 }
