@@ -71,6 +71,5 @@ With --output the file is there only once it is complete.`,
 	c.Flags().BoolVar(&o.all, "all", false, "export every board")
 	c.Flags().StringVar(&o.format, "format", "ndjson", "ndjson or csv")
 	c.Flags().StringVar(&o.output, "output", "", "write this `file`, which mustn't be there yet; else stdout")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"ndjson", "csv"}, cobra.ShellCompDirectiveNoFileComp)) // it fails for a flag that isn't there
 	return c
 }
