@@ -5,10 +5,10 @@ package sample
 
 // Why an event is bad, as the consumer says it.
 const (
-	Malformed    = "malformed"
-	Invalid      = "invalid"
-	UnknownBoard = "unknown_board"
-	BadTime      = "bad_time"
+	malformed    = "malformed"
+	invalid      = "invalid"
+	unknownBoard = "unknown_board"
+	badTime      = "bad_time"
 )
 
 // fault is one way to be bad: append writes such an event of user's.
@@ -18,58 +18,58 @@ type fault struct {
 }
 
 var faults = []fault{
-	{Malformed, "half of the JSON", func(g *Generator, buf, user []byte) []byte {
+	{malformed, "half of the JSON", func(g *Generator, buf, user []byte) []byte {
 		start := len(buf)
 		buf = g.appendGood(buf, user)
 		return buf[:start+(len(buf)-start)/2]
 	}},
-	{Malformed, "no object", literal(`["not","an","object"]`)},
-	{Malformed, "text", literal(`points for everyone`)},
-	{Malformed, "an empty value", literal(``)},
-	{Malformed, "two objects", func(g *Generator, buf, user []byte) []byte {
+	{malformed, "no object", literal(`["not","an","object"]`)},
+	{malformed, "text", literal(`points for everyone`)},
+	{malformed, "an empty value", literal(``)},
+	{malformed, "two objects", func(g *Generator, buf, user []byte) []byte {
 		return append(g.appendGood(buf, user), `{}`...)
 	}},
-	{Malformed, "not UTF-8", func(g *Generator, buf, user []byte) []byte {
+	{malformed, "not UTF-8", func(g *Generator, buf, user []byte) []byte {
 		return closed(append(g.appendHead(buf), ",\"user_id\":\"\xff\xfe\""...))
 	}},
-	{Malformed, "a comma too many", func(g *Generator, buf, user []byte) []byte {
+	{malformed, "a comma too many", func(g *Generator, buf, user []byte) []byte {
 		return closed(append(appendUser(g.appendHead(buf), user), ',', ','))
 	}},
 
-	{Invalid, "no user_id", without(`,"points":5`)},
-	{Invalid, "an empty user_id", without(`,"user_id":"","points":5`)},
-	{Invalid, "a user_id that is a fraction", without(`,"user_id":4.5,"points":5`)},
-	{Invalid, "a user_id that is an object", without(`,"user_id":{},"points":5`)},
-	{Invalid, "a user_id of 257 bytes", func(g *Generator, buf, user []byte) []byte {
+	{invalid, "no user_id", without(`,"points":5`)},
+	{invalid, "an empty user_id", without(`,"user_id":"","points":5`)},
+	{invalid, "a user_id that is a fraction", without(`,"user_id":4.5,"points":5`)},
+	{invalid, "a user_id that is an object", without(`,"user_id":{},"points":5`)},
+	{invalid, "a user_id of 257 bytes", func(g *Generator, buf, user []byte) []byte {
 		buf = append(g.appendHead(buf), `,"user_id":"`...)
 		for range 257 {
 			buf = append(buf, 'x')
 		}
 		return closed(append(buf, `","points":5`...))
 	}},
-	{Invalid, "half a surrogate pair", without(`,"user_id":"\ud83d","points":5`)},
-	{Invalid, "no points", of(``)},
-	{Invalid, "points that are null", of(`,"points":null`)},
-	{Invalid, "points that are text", of(`,"points":"5"`)},
-	{Invalid, "points that are a fraction", of(`,"points":2.5`)},
-	{Invalid, "points of 2^63", of(`,"points":9223372036854775808`)},
-	{Invalid, "points of 1e300", of(`,"points":1e300`)},
-	{Invalid, "points and board both", of(`,"points":true,"board":[]`)},
+	{invalid, "half a surrogate pair", without(`,"user_id":"\ud83d","points":5`)},
+	{invalid, "no points", of(``)},
+	{invalid, "points that are null", of(`,"points":null`)},
+	{invalid, "points that are text", of(`,"points":"5"`)},
+	{invalid, "points that are a fraction", of(`,"points":2.5`)},
+	{invalid, "points of 2^63", of(`,"points":9223372036854775808`)},
+	{invalid, "points of 1e300", of(`,"points":1e300`)},
+	{invalid, "points and board both", of(`,"points":true,"board":[]`)},
 
-	{UnknownBoard, "a name with a space", of(`,"points":5,"board":"no such board"`)},
-	{UnknownBoard, "an empty name", of(`,"points":5,"board":""`)},
-	{UnknownBoard, "no board in the list", of(`,"points":5,"board":[]`)},
-	{UnknownBoard, "nine boards", of(`,"points":5,"board":["a","b","c","d","e","f","g","h","i"]`)},
-	{UnknownBoard, "a board and no board", of(`,"points":5,"board":["a","-"]`)},
-	{UnknownBoard, "board and time both", of(`,"points":5,"board":"a b","occurred_at":"soon"`)},
+	{unknownBoard, "a name with a space", of(`,"points":5,"board":"no such board"`)},
+	{unknownBoard, "an empty name", of(`,"points":5,"board":""`)},
+	{unknownBoard, "no board in the list", of(`,"points":5,"board":[]`)},
+	{unknownBoard, "nine boards", of(`,"points":5,"board":["a","b","c","d","e","f","g","h","i"]`)},
+	{unknownBoard, "a board and no board", of(`,"points":5,"board":["a","-"]`)},
+	{unknownBoard, "board and time both", of(`,"points":5,"board":"a b","occurred_at":"soon"`)},
 
-	{BadTime, "a word", at(`"yesterday"`)},
-	{BadTime, "a day that doesn't exist", at(`"2026-02-30T12:00:00Z"`)},
-	{BadTime, "no zone", at(`"2026-11-21T08:15:30"`)},
-	{BadTime, "before 1970", at(`"1969-12-31T23:59:59.999Z"`)},
-	{BadTime, "negative milliseconds", at(`-1`)},
-	{BadTime, "far in the future", at(`"2105-01-01T00:00:00Z"`)},
-	{BadTime, "an object", at(`{}`)},
+	{badTime, "a word", at(`"yesterday"`)},
+	{badTime, "a day that doesn't exist", at(`"2026-02-30T12:00:00Z"`)},
+	{badTime, "no zone", at(`"2026-11-21T08:15:30"`)},
+	{badTime, "before 1970", at(`"1969-12-31T23:59:59.999Z"`)},
+	{badTime, "negative milliseconds", at(`-1`)},
+	{badTime, "far in the future", at(`"2105-01-01T00:00:00Z"`)},
+	{badTime, "an object", at(`{}`)},
 }
 
 // closed ends an event that has no other board or time: a fault is alone in its

@@ -142,8 +142,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
-// WriteJSONLine writes v in one line, for programs that read one document after another.
-func WriteJSONLine(w io.Writer, v any) error {
+// writeJSONLine writes v in one line, for programs that read one document after another.
+func writeJSONLine(w io.Writer, v any) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	return out.Encode(v)

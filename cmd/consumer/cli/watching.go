@@ -47,7 +47,7 @@ func (c *Changes) Write(report, whatMatters any, text func() error) error {
 	first := c.written == ""
 	c.written = string(key)
 	if c.JSON {
-		return WriteJSONLine(c.Program.Stdout, report)
+		return writeJSONLine(c.Program.Stdout, report)
 	}
 	if !first {
 		if err := terminal.Write(c.Program.Stdout, "\n"); err != nil {
