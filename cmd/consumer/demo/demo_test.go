@@ -389,7 +389,7 @@ func TestAFrameShowsABoardOfSeveralFieldsWithThem(t *testing.T) {
 	arenaIn(t, f)
 	for width, wants := range map[int][]string{
 		80:  {"global weekly 2026-W47", "global monthly", " arena stage/revives", " ▲ 1  runner1  42  3", "▼ 10  runner0  33  3"},
-		110: {" arena weekly stage/revives", "global yearly 2026-W47"},
+		110: {" arena stage/revives", "global yearly 2026-W47"},
 		150: {" arena weekly 2026-W47 stage/revives", "  42  3"},
 	} {
 		f.width, f.height = width, 40

@@ -30,6 +30,7 @@ func (f *frame) lines() []string {
 	for _, hint := range f.hints() {
 		hints = append(hints, f.line("", hint))
 	}
+	hints = hints[:min(len(hints), max(0, f.height-len(figures)-rows-2))]
 	parts := [][]string{{f.line(terminal.Bold, f.stage.title(time.Since(f.watch.begun)))}, f.boards(rows), figures, hints}
 	return terminal.Stack(parts, f.width, f.height)
 }
