@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
@@ -172,7 +171,7 @@ func TestAWipedRedisWhoseLogNoLongerReachesBackHaltsOrGoesOnIncomplete(t *testin
 	place.Produce(t, records...)
 	place.AwaitCaughtUp(t, within)
 	const gone = 200
-	deleteBefore(t, place, 1, gone)
+	place.DeleteBefore(t, 1, gone)
 	if err := place.RedisClient().FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +214,7 @@ func TestEventsThatAreGoneBeforeTheyCountedHaltTheirPartitionAlone(t *testing.T)
 	records := earned(47, 400, 100, 2)
 	place.Produce(t, records...)
 	end := place.Ends(t)[0]
-	deleteBefore(t, place, 0, end-50)
+	place.DeleteBefore(t, 0, end-50)
 
 	c := place.Start(t)
 	c.Log.AwaitHalt(t, within, "gap")
@@ -247,20 +246,6 @@ func expectKept(t *testing.T, place *harness.Place, records []*kgo.Record, parti
 		if r.Partition != partition || r.Offset >= from {
 			place.Expect(t, r)
 		}
-	}
-}
-
-// deleteBefore has Kafka forget what lies before an offset.
-func deleteBefore(t *testing.T, place *harness.Place, partition int32, offset int64) {
-	t.Helper()
-	offsets := kadm.Offsets{}
-	offsets.AddOffset(place.Topic, partition, offset, -1)
-	r, err := place.Admin().DeleteRecords(t.Context(), offsets)
-	if err == nil {
-		err = r.Error()
-	}
-	if err != nil {
-		t.Fatalf("delete the records of %s/%d before %d: %v", place.Topic, partition, offset, err)
 	}
 }
 

@@ -119,6 +119,20 @@ func (p *Place) AwaitSettled(t testing.TB, open map[int]int64) {
 // Admin is an admin client of the place's Kafka.
 func (p *Place) Admin() *kadm.Client { return p.admin }
 
+// DeleteBefore has Kafka delete the records of a partition before an offset.
+func (p *Place) DeleteBefore(t testing.TB, partition int, offset int64) {
+	t.Helper()
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(p.Topic, int32(partition), offset, -1)
+	deleted, err := p.admin.DeleteRecords(t.Context(), offsets)
+	if err == nil {
+		err = deleted.Error()
+	}
+	if err != nil {
+		t.Fatalf("delete the records of %s/%d before %d: %v", p.Topic, partition, offset, err)
+	}
+}
+
 // DeadLetters are all records of the dead-letter topic so far; none where there is
 // no such topic.
 func (p *Place) DeadLetters(t testing.TB) []*kgo.Record {
