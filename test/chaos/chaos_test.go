@@ -11,9 +11,8 @@
 // (hollow_test.go).
 //
 // The seed repeats the plan: which faults come in which order and together, and how long
-// each lasts, but for rebuilds that wait for another's lock, and faults that wait until the
-// log may be cut (faultsrestore_test.go). It doesn't repeat the moments at which they meet,
-// nor whom each hits.
+// each lasts, but for rebuilds that wait for another's lock. It doesn't repeat the moments at
+// which they meet, nor whom each hits.
 package chaos
 
 import (
@@ -125,7 +124,7 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 		return
 	}
 	w.disturbed.Add(1)
-	w.began, w.lasts = time.Now(), d
+	w.began = time.Now()
 	var deck deck
 	for round := 1; time.Since(w.began) < d; round++ {
 		if !w.round(m, plan, round, deck.next(w, plan)) || w.t.Failed() {
@@ -136,13 +135,13 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 
 // deck is which kinds of faults come next. Each comes once before any comes again, but
 // for those of rebuilds where a lock that a killed one has left would have them refused:
-// they come as soon as it is gone. So do those for which the log has to be whole, or may be cut by now.
+// they come as soon as it is gone.
 type deck []fault
 
 func (d *deck) next(w *world, plan *rand.Rand) fault {
 	for deadline := time.Now().Add(outlives); ; {
 		locked := time.Now().Before(deadline) && w.lock(w.t.Context())
-		i := slices.IndexFunc(*d, func(f fault) bool { return (!locked || f.group != ofRebuilds) && w.may(f) })
+		i := slices.IndexFunc(*d, func(f fault) bool { return !locked || f.group != ofRebuilds })
 		if i >= 0 {
 			next := (*d)[i]
 			*d = slices.Delete(*d, i, i+1)
@@ -172,7 +171,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	}
 	together := []fault{first}
 	others := w.of()
-	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) && w.may(second) &&
+	if second := others[plan.IntN(len(others))]; plan.IntN(3) == 0 && second.beside(first) &&
 		(second.group != ofRebuilds || !w.lock(w.t.Context())) {
 		together = append(together, second)
 	}

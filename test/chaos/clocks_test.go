@@ -9,7 +9,6 @@ package chaos
 //
 //   - it seals a season once both clocks are past it, so that one that is behind does so later
 //   - the leader's lease and all timeouts go by the time that goes by
-//   - it takes a snapshot sooner or later than after the interval that is set
 
 import (
 	"math/rand/v2"

@@ -24,8 +24,6 @@ type fault struct {
 	// archive is the kind of archive that it takes; none: all.
 	archive string
 	calm    bool // nothing is wrong while it is on: no read may be refused
-	whole   bool // it takes a log that nothing was deleted from
-	cuts    bool // it deletes what is old from the log
 	do      func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 
@@ -45,7 +43,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, restoreFaults, banFaults, leaderFaults, archiveFaults)
+}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
 
 // beside reports whether two faults may be on at once.
 func (f fault) beside(g fault) bool {

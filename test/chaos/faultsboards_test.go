@@ -22,7 +22,7 @@ import (
 // afterwards, to when nobody is there to help: it is of no round with a fault of Redis, and
 // what it leaves is on disk before it ends.
 var boardFaults = []fault{
-	{kind: "Redis: a board deleted, rebuilt", group: ofRebuilds, apart: []string{ofRedis}, whole: true, do: deleteBoard},
+	{kind: "Redis: a board deleted, rebuilt", group: ofRebuilds, apart: []string{ofRedis}, do: deleteBoard},
 }
 
 func deleteBoard(w *world, r *rand.Rand) (func() string, error) {

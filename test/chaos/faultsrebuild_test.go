@@ -24,9 +24,9 @@ import (
 )
 
 var rebuildFaults = []fault{
-	{kind: rebuildEnds, group: ofRebuilds, calm: true, whole: true, do: rebuild},
-	{kind: "rebuild: kill -9", group: ofRebuilds, calm: true, whole: true, do: killRebuild},
-	{kind: "rebuild: SIGSTOP for a while", group: ofRebuilds, calm: true, whole: true, do: pauseRebuild},
+	{kind: rebuildEnds, group: ofRebuilds, calm: true, do: rebuild},
+	{kind: "rebuild: kill -9", group: ofRebuilds, calm: true, do: killRebuild},
+	{kind: "rebuild: SIGSTOP for a while", group: ofRebuilds, calm: true, do: pauseRebuild},
 }
 
 const (
@@ -37,13 +37,11 @@ const (
 	outlives = time.Minute + 15*time.Second
 	// markFor is how long the mark lives by which a rebuild knows that it has swapped.
 	markFor = 10 * time.Minute
-	// snapshotFor is how long a snapshot keeps the next one out that was killed, or couldn't reach Redis at its end.
-	snapshotFor = 2 * time.Minute
 	// lockedWithin is how long a rebuild may take to its lock, whatever else is wrong.
 	lockedWithin = 15 * time.Second
 )
 
-// rebuilding is a process of consumer rebuild, or restore.
+// rebuilding is a process of consumer rebuild.
 type rebuilding struct {
 	process        *child.Process
 	others         []string     // keys of rebuilds that were there before
@@ -51,14 +49,11 @@ type rebuilding struct {
 	stdout, stderr bytes.Buffer // to be read once it has ended
 }
 
-func (w *world) startRebuild() (*rebuilding, error) { return w.startCommand(nil, "rebuild", "--json") }
-
-// startCommand starts one that rebuilds, with settings beside the consumers'.
-func (w *world) startCommand(settings map[string]string, args ...string) (*rebuilding, error) {
+func (w *world) startRebuild() (*rebuilding, error) {
 	b := &rebuilding{}
 	b.others, _ = w.leftovers(w.t.Context()) // what isn't known to be another's may be taken for its own
-	cmd := exec.Command(harness.Binary(w.t), args...)
-	cmd.Env = w.place.Environment(with(w.place.Settings, settings))
+	cmd := exec.Command(harness.Binary(w.t), "rebuild", "--json")
+	cmd.Env = w.place.Environment(w.place.Settings)
 	cmd.Stdout, cmd.Stderr = &b.stdout, &b.stderr
 	var err error
 	b.process, err = child.Start(cmd, "")
@@ -286,14 +281,11 @@ func (w *world) nothingStays(t testing.TB) {
 	}
 }
 
-// staysFor is how long a killed rebuild's key may live, or a snapshot's: as long as its lease, unless it is
-// the mark that only a swap leaves.
+// staysFor is how long a killed rebuild's key may live: as long as its lease, unless it is the
+// mark that only a swap leaves.
 func staysFor(key, text string) time.Duration {
 	if strings.HasSuffix(key, ":schema") && text == "swapped" {
 		return markFor
-	}
-	if strings.HasSuffix(key, "~snapshot") {
-		return snapshotFor
 	}
 	return outlives
 }
@@ -309,7 +301,6 @@ func TestTheMarkOfASwapMayStayForTenMinutesAndNothingElse(t *testing.T) {
 		{"p:{0}:~abc:ledger", ""}:           outlives,
 		{"p:{0}:~abc:weekly", ""}:           outlives,
 		{"p:{0}:~rebuild", `{"token":"a"}`}: outlives,
-		{"p:{0}:~snapshot", "a"}:            snapshotFor,
 	} {
 		if got := staysFor(key[0], key[1]); got != want {
 			t.Errorf("%s (%s): %v, want %v", key[0], key[1], got, want)

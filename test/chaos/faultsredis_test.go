@@ -14,7 +14,7 @@ var redisFaults = []fault{
 	{kind: "Redis: the master dies", group: ofRedis, modes: []string{sentinel}, do: killMaster},
 	{kind: "Redis: the master dies, its replica was behind", group: ofRedis, modes: []string{sentinel}, do: killMasterAhead},
 	{kind: "Redis: killed, starts with an old RDB", group: ofRedis, modes: []string{rdb}, do: goBack},
-	{kind: "Redis: killed, starts empty", group: ofRedis, modes: []string{rdb}, whole: true, do: wipe},
+	{kind: "Redis: killed, starts empty", group: ofRedis, modes: []string{rdb}, do: wipe},
 	{kind: "Redis: hangs", group: ofRedis, do: pauseRedis},
 	{kind: "Redis: out of memory", group: ofRedis, do: fillRedis},
 	{kind: "Redis: SCRIPT FLUSH", group: ofRedis, do: flushScripts},

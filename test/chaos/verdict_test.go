@@ -108,13 +108,13 @@ func (w *world) settle(t testing.TB) {
 
 // replay gives the oracle what Kafka holds, read by another client than the consumer's,
 // and sees that it is what producers were told: all that was committed is there, as it
-// was sent, and nothing that was aborted. What a fault has deleted from it was read before that.
+// was sent, and nothing that was aborted.
 func (w *world) replay(t testing.TB, m *ModeReport) {
 	t.Helper()
 	p := w.producers.published
 	seen := map[oracle.At]bool{}
 	sealed := w.newEarly(t)
-	each := func(r *kgo.Record) {
+	w.place.EachRecord(t, w.place.Topic, func(r *kgo.Record) {
 		w.place.Expect(t, r)
 		m.Events.InLog++
 		at := oracle.At{Partition: int(r.Partition), Offset: r.Offset}
@@ -128,11 +128,7 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 		case known:
 			sealed.see(r, given.by)
 		}
-	}
-	for _, r := range w.deleted {
-		each(r)
-	}
-	w.place.EachRecord(t, w.place.Topic, each)
+	})
 	for at, given := range p.receipts {
 		if given.fate == committed && !seen[at] {
 			t.Errorf("Kafka has lost the record at %v, which it acknowledged", at)

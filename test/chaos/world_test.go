@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/testenv"
 )
@@ -53,7 +51,6 @@ type world struct {
 	stale     *staleness
 	slots     []*slot
 	began     time.Time
-	lasts     time.Duration // how long things go wrong
 
 	// disturbed counts how often something has gone wrong or been recovered from: odd
 	// while it is wrong, and until the first events count, since Redis is empty until
@@ -67,12 +64,6 @@ type world struct {
 	// orders are what became of the last order to ban somebody or not, by <board>:<member>. Two
 	// faults of bans aren't on at once, so one goroutine has them at a time.
 	orders map[string]order
-
-	// deleted are the committed records that are gone from the log by a fault: one at a time is on that
-	// deletes some.
-	deleted []*kgo.Record
-	// restoreTook is how long the last restore took, ms.
-	restoreTook atomic.Int64
 
 	mu         sync.Mutex
 	partitions int
@@ -92,7 +83,6 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
 	w.rebuildTook.Store(300) // of a log that has just begun
-	w.restoreTook.Store(2000)
 	w.disturbed.Store(1)
 	w.archive = newArchive(t, mode, seed)
 	if len(w.of()) == 0 {
@@ -103,7 +93,7 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.store = newStore(t, mode, seed)
 	w.place = harness.New(t, harness.Options{
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
-		Settings: with(quick, seasonal(w.archive), snapshots(t), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
+		Settings: with(quick, seasonal(w.archive), w.store.settings, map[string]string{"kafka.brokers": w.toKafka.address}),
 	})
 	w.place.Settings["kafka.bans_topic"] = w.place.Topic + ".bans"
 	w.banFirst(t)

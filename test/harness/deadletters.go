@@ -16,11 +16,8 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// span is [from, to) in every partition, of the records that are bad for a reason; empty: for any.
-type span struct {
-	from, to map[int]int64
-	reason   string
-}
+// span is [from, to) in every partition.
+type span struct{ from, to map[int]int64 }
 
 // DeleteDeadLetters deletes the dead-letter topic, and for a while whatever is made in its
 // place. It returns how often it was there.
@@ -88,15 +85,9 @@ func (p *Place) counted(t testing.TB) map[int]int64 {
 	return all
 }
 
-// ExcuseOverflows has CheckDeadLetters not ask for the dead letters of overflows in [from, to) of every
-// partition: a replay has counted these records before any consumer, and writes none.
-func (p *Place) ExcuseOverflows(from, to map[int]int64) {
-	p.excused = append(p.excused, span{from, to, "overflow"})
-}
-
-func (p *Place) isExcused(at oracle.At, reason string) bool {
+func (p *Place) isExcused(at oracle.At) bool {
 	for _, s := range p.excused {
-		if (s.reason == "" || s.reason == reason) && at.Offset >= s.from[at.Partition] && at.Offset < s.to[at.Partition] {
+		if at.Offset >= s.from[at.Partition] && at.Offset < s.to[at.Partition] {
 			return true
 		}
 	}

@@ -64,9 +64,6 @@ type Place struct {
 	Settings map[string]string
 	// Banned are those who have to be hidden, as Bans has them; a test sets it.
 	Banned map[string]bool
-	// NamedFrom is, by partition, where the records begin whose names have to be there: those of older ones
-	// may be gone, with a Redis that was lost. A test sets it.
-	NamedFrom map[int]int64
 
 	client *kgo.Client
 	admin  *kadm.Client

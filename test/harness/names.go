@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/standings/standings/test/oracle"
 )
 
 // Names are what members are called: when they said so, Unix ms, a blank and the name. Each has to
@@ -34,16 +32,4 @@ func (p *Place) Names(t testing.TB) map[string]string {
 		}
 	}
 	return all
-}
-
-// comparable are the names that were found, without those of members whom a record called so that may be
-// gone with a Redis that was lost: nor are they expected any more.
-func (p *Place) comparable(want oracle.Expected, found map[string]string) map[string]string {
-	for member, at := range want.Named {
-		if at.Offset < p.NamedFrom[at.Partition] {
-			delete(want.Names, member)
-			delete(found, member)
-		}
-	}
-	return found
 }

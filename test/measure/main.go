@@ -78,7 +78,6 @@ func run() error {
 	pause := flag.Duration("pause", 50*time.Millisecond, "shed: how long a reader waits after a refusal")
 	asJSON := flag.Bool("json", false, "reads: the figures as JSON")
 	archiveURL := flag.String("archive", "", "archive: its URL; empty: SQLite in a directory that goes")
-	snapshotsURL := flag.String("snapshots", "", "snapshot: snapshots.url; empty: a directory that goes")
 	rtt := flag.Duration("rtt", 0, "reads: how long a round trip to Redis takes, more than it does here")
 	listen := flag.String("listen", "127.0.0.1:0", "empty, bare, link: where")
 	to := flag.String("to", "", "bare, link: Redis")
@@ -127,8 +126,6 @@ func run() error {
 		return m.boards(ctx, *boards)
 	case "archive":
 		return m.archive(ctx, *archiveURL)
-	case "snapshot":
-		return m.snapshot(ctx, *snapshotsURL)
 	case "streams":
 		return m.streams(ctx, *clients)
 	case "reads":
@@ -138,7 +135,7 @@ func run() error {
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, archive, snapshot, streams, reads, shed or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, archive, streams, reads, shed or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {

@@ -71,7 +71,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 		defer watchers[i].conn.Close() //nolint:errcheck // it is only read
 	}
 	if err := until(ctx, func() (bool, error) {
-		return events.Load() >= int64(clients), nil // each has a snapshot
+		return events.Load() >= int64(clients), nil // each has the first event
 	}); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (w *watcher) run() {
 	in := bufio.NewReader(w.conn)
 	answer, err := http.ReadResponse(in, nil)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		return // whoever waits for its snapshot finds out
+		return // whoever waits for its first event finds out
 	}
 	defer answer.Body.Close() //nolint:errcheck // it is only read
 	for body := bufio.NewReaderSize(answer.Body, 16<<10); ; {

@@ -20,8 +20,6 @@ type Expected struct {
 	// Names are what members are called who have a standing: when they said so, Unix ms, a blank and
 	// the name. An event whose windows are all over names nobody.
 	Names map[string]string
-	// Named are the records by which they are called so.
-	Named map[string]At
 }
 
 // Expected works out the standings as of a moment: windows whose retention was over
@@ -31,7 +29,7 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.catchUp()
-	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}, Names: map[string]string{}, Named: map[string]At{}}
+	e := Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}, Names: map[string]string{}}
 	for b, set := range o.boards {
 		w := b.window
 		expires := w.end + w.period.Retention.Milliseconds()
@@ -53,7 +51,7 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 				}
 			}
 			if is.text != "" {
-				e.Names[user], e.Named[user] = fmt.Sprintf("%d %s", is.time, is.text), is.at
+				e.Names[user] = fmt.Sprintf("%d %s", is.time, is.text)
 			}
 		}
 		e.Boards[listing] = scores

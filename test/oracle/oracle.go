@@ -113,11 +113,10 @@ type board struct {
 	window *window
 }
 
-// name is what a user is called, by an event at a time, Unix ms, whose record is at an offset.
+// name is what a user is called, by an event at a time, Unix ms.
 type name struct {
 	time int64
 	text string
-	at   At
 }
 
 func later(a, b name) name {
@@ -194,7 +193,7 @@ func (o *Oracle) now(r Record) (reason string) {
 			if o.names[e.user] == nil {
 				o.names[e.user] = map[int64]name{}
 			}
-			o.names[e.user][until] = later(o.names[e.user][until], name{e.time, e.name, At{r.Partition, r.Offset}})
+			o.names[e.user][until] = later(o.names[e.user][until], name{e.time, e.name})
 		}
 	case early:
 		o.counts.Early++

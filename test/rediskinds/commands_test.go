@@ -173,7 +173,7 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 			all[name] = map[string]bool{}
 		}
 	}
-	for _, list := range []string{"consumer", "cluster", "reader", "diff", "drop", "rebuild", "snapshots", "Sentinel"} {
+	for _, list := range []string{"consumer", "cluster", "reader", "diff", "drop", "rebuild", "Sentinel"} {
 		for _, rule := range leastRights(t, list) {
 			if command, ok := strings.CutPrefix(rule, "+"); ok { // and no call was refused with these
 				add(strings.Split(command, "|")...)
