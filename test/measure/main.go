@@ -52,7 +52,6 @@ type measurement struct {
 	prefix   string
 	shards   int
 	each     bool   // rate and events are those of each master
-	hot      string // what all events have in common: nothing, member or partition
 	producer string // the built consumer that publishes
 	env      []string
 }
@@ -66,31 +65,14 @@ func run() error {
 	flag.IntVar(&m.rate, "rate", 20_000, "events a second of the live load")
 	clients := flag.Int("clients", 1000, "clients of streams")
 	boards := flag.Int("boards", 50_000, "boards of the events of boards")
-	flag.StringVar(&m.hot, "hot", "", "shards: all events have one \"member\", or one \"partition\"")
 	flag.BoolVar(&m.each, "each", false, "shards, live: -rate and -events are for each master")
 	numbers := flag.String("shards", "1,2,4", "shards: the numbers to compare, each on as many masters, or shards:masters")
-	load := flag.String("load", "backlog", "shards, shed: backlog or live")
-	rounds := flag.Int("rounds", 3, "shards, reads, shed: how often each has its turn")
+	load := flag.String("load", "backlog", "shards: backlog or live")
+	rounds := flag.Int("rounds", 3, "shards, reads: how often each has its turn")
 	against := flag.String("against", "", "shards: another build of the consumer, with one shard")
 	concurrent := flag.Int("concurrent", 16, "reads: clients at a time, after one alone")
 	requests := flag.Int("requests", 2000, "reads: requests of each operation and way in a round")
-	readers := flag.Int("readers", 256, "shed: who read at a time, without end")
-	pause := flag.Duration("pause", 50*time.Millisecond, "shed: how long a reader waits after a refusal")
-	asJSON := flag.Bool("json", false, "reads: the figures as JSON")
-	archiveURL := flag.String("archive", "", "archive: its URL; empty: SQLite in a directory that goes")
-	rtt := flag.Duration("rtt", 0, "reads: how long a round trip to Redis takes, more than it does here")
-	listen := flag.String("listen", "127.0.0.1:0", "empty, bare, link: where")
-	to := flag.String("to", "", "bare, link: Redis")
-	board := flag.String("board", "", "bare: the sorted set")
 	flag.Parse()
-	switch flag.Arg(0) { // what reads compares with, and on what way: it needs no Kafka
-	case "empty":
-		return serveEmpty(*listen)
-	case "bare":
-		return serveBare(*listen, *to, *board)
-	case "link":
-		return serveLink(*listen, *to, *rtt)
-	}
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
 	if kafkaAt == "" || redisAt == "" {
 		return errors.New("run it under testenv, or set STANDINGS_TEST_KAFKA and STANDINGS_TEST_REDIS")
@@ -124,18 +106,14 @@ func run() error {
 		return m.reshard(ctx)
 	case "boards":
 		return m.boards(ctx, *boards)
-	case "archive":
-		return m.archive(ctx, *archiveURL)
 	case "streams":
 		return m.streams(ctx, *clients)
 	case "reads":
-		return m.readsInTurn(ctx, *concurrent, *requests, *rounds, *rtt, *asJSON)
-	case "shed":
-		return m.shed(ctx, *load, crowd{*readers, *pause}, *rounds)
+		return m.readsInTurn(ctx, *concurrent, *requests, *rounds)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}
-	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, archive, streams, reads, shed or shards")
+	return fmt.Errorf("what to measure: backlog, live, delay, rebuild, reshard, boards, streams, reads or shards")
 }
 
 func (m *measurement) createTopic(ctx context.Context) error {

@@ -51,7 +51,7 @@ func (m *measurement) shardsInTurn(ctx context.Context, load, numbers, against s
 	var run func(context.Context, *measurement) (figures, error)
 	switch load {
 	case "backlog":
-		if err := m.publish(ctx, m.events, 0); err != nil {
+		if err := m.produce(ctx, "--count", strconv.Itoa(m.events)); err != nil {
 			return err
 		}
 		run = readBacklog
@@ -145,7 +145,7 @@ func follow(ctx context.Context, m *measurement) (figures, error) {
 	if err := m.createTopic(ctx); err != nil {
 		return figures{}, err
 	}
-	if err := m.publish(ctx, 10_000, 0); err != nil { // boards aren't empty
+	if err := m.produce(ctx, "--count", "10000"); err != nil { // boards aren't empty
 		return figures{}, err
 	}
 	c, err := m.start(ctx)
@@ -155,7 +155,9 @@ func follow(ctx context.Context, m *measurement) (figures, error) {
 	if err := m.caughtUp(ctx); err != nil {
 		return figures{}, err
 	}
-	return m.between(ctx, c, int64(m.events), func() error { return m.publish(ctx, m.events, m.rate) })
+	return m.between(ctx, c, int64(m.events), func() error {
+		return m.produce(ctx, "--count", strconv.Itoa(m.events), "--rate", strconv.Itoa(m.rate))
+	})
 }
 
 // between takes the figures from now on until a load is through.
