@@ -22,10 +22,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/rebuild"
 	"github.com/standings/standings/cmd/consumer/reopen"
 	"github.com/standings/standings/cmd/consumer/reshard"
-	"github.com/standings/standings/cmd/consumer/restore"
 	"github.com/standings/standings/cmd/consumer/run"
 	"github.com/standings/standings/cmd/consumer/serve"
-	"github.com/standings/standings/cmd/consumer/snapshot"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
 	"github.com/standings/standings/cmd/consumer/version"
@@ -50,7 +48,6 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		boards.Command(p),
 		export.Command(p),
 		archive.Command(p),
-		snapshot.Command(p),
 		status.Command(p),
 		deadletters.Command(p),
 		ban.Command(p),
@@ -58,7 +55,6 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 		ban.ListCommand(p),
 		ban.EraseCommand(p),
 		rebuild.Command(p),
-		restore.Command(p),
 		reshard.Command(p),
 		reopen.Command(p),
 		diff.Command(p),

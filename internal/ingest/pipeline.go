@@ -28,7 +28,6 @@ type pipeline struct {
 	carried     *carried
 	shards      shards
 	sealed      *fold.Sealed
-	counted     *fold.Counted // of a replay into what a snapshot was loaded into
 	stats       *Stats
 	status      *health.Status
 	lag         *health.LagTracker
@@ -61,12 +60,8 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
 		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse)}
-		switch {
-		case !until.given():
+		if !until.given() { // a rebuild's shadow has everything that the log has
 			b.Leaves(p.sealed)
-		case p.counted != nil: // else a rebuild's shadow has everything that the log has
-			b.Leaves(p.sealed)
-			b.Without(p.counted)
 		}
 		return b
 	})

@@ -1,7 +1,7 @@
 package ingest
 
-// What the log alone would bring back if Redis were lost now: the line of the start table for that, of
-// every partition, whatever on_gap says.
+// How far back logs reach. That decides what a loss of Redis would cost: which windows the log alone brings back,
+// and how old a backup of Redis may be.
 
 import (
 	"context"
@@ -9,38 +9,35 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
-	"github.com/standings/standings/internal/ledger"
 )
 
-// Reach is how far back the log of a partition reaches.
+// Reach is how far back a log reaches. The zero Reach is that of a log from which nothing was ever deleted.
 type Reach struct {
-	Partition ledger.Partition
-	Log       kafkaconn.Log
-	// Whole: every window that lives now is complete from the log's start.
-	Whole bool
-	// Before is the time, Unix ms, before which windows that begin may lack events that were deleted; 0
-	// for none.
-	Before int64
+	// Since is the time, Unix ms, from which on the log has every record.
+	Since int64
+	// Complete is the time, Unix ms, from which on a window has to start for the log to have all of its events.
+	Complete int64
 }
 
-// Reach looks at every partition of a topic, and writes nothing. The clock is Redis's; committed has what
-// the group has committed, whose trails know of times that were deleted.
-func (c *Consumer) Reach(ctx context.Context, topic string, partitions int, committed map[int]kafkaconn.Commit, clock func() time.Time) ([]Reach, error) {
+// Least is the reach of two logs together: of each time the later.
+func (r Reach) Least(other Reach) Reach {
+	return Reach{max(r.Since, other.Since), max(r.Complete, other.Complete)}
+}
+
+// Reach returns how far back the log of a topic reaches, of the partition where that is the least. It writes nothing.
+// The clock is Redis's; committed is what the group has committed, whose trails have the times of deleted records.
+func (c *Consumer) Reach(ctx context.Context, topic string, partitions int, committed map[int]kafkaconn.Commit, clock func() time.Time) (least Reach, err error) {
 	r := c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker()))
-	from, err := r.terms.Window(clock())
+	all, err := r.beginnings(ctx, start.Where{From: start.FromEarliest}, partitions, committed)
 	if err != nil {
-		return nil, fmt.Errorf("find how far back the log of %s reaches: %w", topic, err)
-	}
-	all, err := r.beginnings(ctx, from, partitions, committed)
-	if err != nil {
-		return nil, fmt.Errorf("find how far back the log of %s reaches: %w", topic, err)
+		return Reach{}, fmt.Errorf("find how far back the log of %s reaches: %w", topic, err)
 	}
 	judge := r.terms.Judge(clock())
-	reach := make([]Reach, len(all))
-	for n := range all {
-		whole, before := judge.Reach(&all[n], from)
-		reach[n] = Reach{ledger.Partition{Topic: topic, Number: n}, all[n].Log, whole, before}
+	for i := range all {
+		since, complete := judge.Reach(&all[i])
+		least = least.Least(Reach{since, complete})
 	}
-	return reach, nil
+	return least, nil
 }

@@ -20,7 +20,6 @@ type Replay struct {
 	consumer *Consumer
 	watched  []*watched // one a shard
 	workers  map[string]*replayWorker
-	onto     *Onto
 }
 
 // AllShards takes the place of a shard where something is for all of them.
@@ -212,9 +211,6 @@ func (r *Replay) worker(field string) (*replayWorker, error) {
 		return nil, err
 	}
 	w := r.consumer.replayWorker(p.Topic, p.Number)
-	if r.onto != nil {
-		w.pipeline.sealed, w.pipeline.counted = r.onto.Final, r.onto.of(field)
-	}
 	r.workers[field] = w
 	return w, nil
 }

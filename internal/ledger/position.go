@@ -36,11 +36,6 @@ func At(offset int64) Position { return Position{From: offset, To: offset} }
 // Sweeping reports whether a batch has been applied in part.
 func (p Position) Sweeping() bool { return p.To != p.From }
 
-// Denotes reports whether an event is counted, by its offset and its member's hash.
-func (p Position) Denotes(offset int64, hash uint64) bool {
-	return offset < p.From || offset < p.To && hash < p.Hash
-}
-
 // Append writes the position's text, the only form that is ever compared.
 func (p Position) Append(b []byte) []byte {
 	b = strconv.AppendInt(b, p.From, 10)

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Differences names the settings in which two schemas differ, one of which was found where it says. What follows from settings
+// differences names the settings in which two schemas differ. What follows from settings
 // is named where no setting explains it.
-func Differences(found, where, wanted string) []string {
+func differences(found, wanted string) []string {
 	var f, w map[string]any
 	if err := json.Unmarshal([]byte(found), &f); err != nil {
-		return []string{fmt.Sprintf("%s has %q, which is no schema", where, clip(found))}
+		return []string{fmt.Sprintf("Redis has %q, which is no schema", clip(found))}
 	}
 	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
 		return []string{"the configuration's schema is no JSON"}
 	}
 	var all []string
 	differ := func(name, version string, f, w any) {
-		all = append(all, fmt.Sprintf("%s is %s in %s, %s here%s", name, shown(f), where, shown(w), version))
+		all = append(all, fmt.Sprintf("%s is %s in Redis, %s here%s", name, shown(f), shown(w), version))
 	}
 	for _, field := range both(f, w) {
 		switch setting := settings[field]; {

@@ -31,11 +31,6 @@ func (s *Store) TryCommands(ctx context.Context) error {
 	return s.TryScript(ctx, lua.Try, "hash", "set", "text")
 }
 
-// TrySnapshots checks likewise what snapshots take besides.
-func (s *Store) TrySnapshots(ctx context.Context) error {
-	return s.TryScript(ctx, lua.TrySnapshot, "set")
-}
-
 // TryScript calls a script that uses the commands of others on scratch keys, as TryCommands
 // does.
 func (s *Store) TryScript(ctx context.Context, sc lua.Script, scratch ...string) error {

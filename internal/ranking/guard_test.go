@@ -106,7 +106,7 @@ func direct(t *testing.T) []string {
 
 // ofRebuild are the scripts that only a rebuild runs, and shared those that it runs, too.
 var (
-	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua", "mergenames.lua", "load.lua", "restored.lua"}
+	ofRebuild = []string{"lock.lua", "release.lua", "renew.lua", "both.lua", "there.lua", "swap.lua", "compare.lua", "mergenames.lua"}
 	shared    = []string{"apply.lua", "start.lua", "state.lua", "ban.lua", "banned.lua", "names.lua"}
 	// ofReshard only a reshard runs, which runs some of the others, too.
 	ofReshard     = []string{"prolong.lua", "page.lua", "paste.lua", "renumber.lua", "keep.lua", "leave.lua", "mark.lua", "discard.lua"}
@@ -115,7 +115,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 47)
+	require.Len(t, all, 43)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {

@@ -46,9 +46,6 @@ func (k Keys) Names() string { return k.tag + "names" }
 // Rules holds texts of rules by their fingerprints, and by which each partition is counted.
 func (k Keys) Rules() string { return k.tag + "rules" }
 
-// Loaded holds, in a shadow, how far of which snapshot it is loaded.
-func (k Keys) Loaded() string { return k.tag + "loaded" }
-
 // Schema holds what the scores were written with.
 func (k Keys) Schema() string { return k.tag + "schema" }
 
@@ -76,13 +73,6 @@ func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~res
 
 // LeaderKey is who leads, and by which token. It is the same key whatever the number of shards.
 func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
-
-// SnapshotLeaderKey is likewise who takes snapshots.
-func SnapshotLeaderKey(prefix string) string { return LeaderKey(prefix) + ":snapshots" }
-
-// RecoveryKey has what would bring the standings back if Redis were lost, and since when: the same
-// key whatever the number of shards.
-func RecoveryKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "recovery" }
 
 // shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }

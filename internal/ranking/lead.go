@@ -37,32 +37,6 @@ var (
 	ErrNoToken = errors.New("there is no larger token of a leader")
 )
 
-// Lease is one leader's: works that don't depend on each other have one each.
-type Lease struct {
-	store *Store
-	key   string
-}
-
-// SnapshotLease is that of who takes snapshots. The Store itself has that of who writes the archive.
-func (s *Store) SnapshotLease() Lease { return Lease{s, SnapshotLeaderKey(s.prefix)} }
-
-func (s *Store) archiveLease() Lease { return Lease{s, LeaderKey(s.prefix)} }
-
-// Lead takes the lease of who writes the archive: as Lease.Lead.
-func (s *Store) Lead(ctx context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
-	return s.archiveLease().Lead(ctx, owner, floor, length)
-}
-
-// KeepLead is as Lease.KeepLead.
-func (s *Store) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
-	return s.archiveLease().KeepLead(ctx, owner, token, length)
-}
-
-// LeaveLead is as Lease.LeaveLead.
-func (s *Store) LeaveLead(ctx context.Context, owner string, token int64) error {
-	return s.archiveLease().LeaveLead(ctx, owner, token)
-}
-
 // LeaderError says that another leads.
 type LeaderError struct {
 	Owner string
@@ -74,36 +48,36 @@ func (e *LeaderError) Error() string { return fmt.Sprintf("%s leads, for another
 // Lead takes the lease of the leader for a length, if nobody else has it, and returns the token to
 // lead by: larger than any that this Redis gave before, and than floor. The error is a *LeaderError
 // where somebody else leads. An owner that leads already gets another token.
-func (l Lease) Lead(ctx context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
+func (s *Store) Lead(ctx context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
 	if floor < 0 || floor >= MaxToken {
-		return 0, fmt.Errorf("lead under %q: %w than %d", l.store.prefix, ErrNoToken, floor)
+		return 0, fmt.Errorf("lead under %q: %w than %d", s.prefix, ErrNoToken, floor)
 	}
-	if token, err = l.lead(ctx, owner, "", floor, length); err != nil {
-		return 0, fmt.Errorf("lead under %q: %w", l.store.prefix, err)
+	if token, err = s.lead(ctx, owner, "", floor, length); err != nil {
+		return 0, fmt.Errorf("lead under %q: %w", s.prefix, err)
 	}
 	return token, nil
 }
 
 // KeepLead renews the lease for a length from now: ErrNotLeader where it is another's, or there is
 // none. One that has run out and that nobody took is renewed, too.
-func (l Lease) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
-	if _, err := l.lead(ctx, owner, strconv.FormatInt(token, 10), 0, length); err != nil {
-		return fmt.Errorf("go on leading under %q: %w", l.store.prefix, err)
+func (s *Store) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
+	if _, err := s.lead(ctx, owner, strconv.FormatInt(token, 10), 0, length); err != nil {
+		return fmt.Errorf("go on leading under %q: %w", s.prefix, err)
 	}
 	return nil
 }
 
 // LeaveLead lets go of the lease, so that the next leader need not wait: ErrNotLeader where it is
 // another's.
-func (l Lease) LeaveLead(ctx context.Context, owner string, token int64) error {
-	if _, err := l.lead(ctx, owner, strconv.FormatInt(token, 10), 0, 0); err != nil {
-		return fmt.Errorf("stop leading under %q: %w", l.store.prefix, err)
+func (s *Store) LeaveLead(ctx context.Context, owner string, token int64) error {
+	if _, err := s.lead(ctx, owner, strconv.FormatInt(token, 10), 0, 0); err != nil {
+		return fmt.Errorf("stop leading under %q: %w", s.prefix, err)
 	}
 	return nil
 }
 
-func (l Lease) lead(ctx context.Context, owner, by string, floor int64, length time.Duration) (int64, error) {
-	reply, err := l.store.Call(ctx, lua.Lead, []string{l.key}, owner, by, floor, length.Milliseconds())
+func (s *Store) lead(ctx context.Context, owner, by string, floor int64, length time.Duration) (int64, error) {
+	reply, err := s.Call(ctx, lua.Lead, []string{LeaderKey(s.prefix)}, owner, by, floor, length.Milliseconds())
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +91,7 @@ func (l Lease) lead(ctx context.Context, owner, by string, floor int64, length t
 	case words[0] == "full":
 		return 0, ErrNoToken
 	case words[0] == "unknown" && len(words) == 2:
-		return 0, Faultf("%s holds %q, which no leader writes", l.key, clip(words[1]))
+		return 0, Faultf("%s holds %q, which no leader writes", LeaderKey(s.prefix), clip(words[1]))
 	case words[0] == "busy" && len(words) == 3:
 		left, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {

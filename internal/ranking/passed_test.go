@@ -153,19 +153,6 @@ func TestAWindowIsReopenedWhoseLedgerIsLost(t *testing.T) {
 	require.Empty(t, f.sealOf(t).Passed)
 }
 
-// A restore notes ledgers of old seals first, and the records that name them as it swaps.
-func TestLedgersStayWhileARestoreIsUnderWay(t *testing.T) {
-	f := ended(t)
-	final := map[string]string{"@11": "[]"}
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), final).Err())
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Rebuild(), "me", 0).Err())
-	require.NoError(t, f.store.forgetSealings(t.Context()))
-	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Rebuild()).Err())
-	require.NoError(t, f.store.forgetSealings(t.Context()))
-	require.Empty(t, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
-}
-
 // A reshard copies what is held: what was reopened then wouldn't be on its new shards.
 func TestNothingIsReopenedWhileItIsHeld(t *testing.T) {
 	f := ended(t)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -89,20 +88,7 @@ func (e *SchemaError) Error() string {
 }
 
 // Differences are the settings that differ, by their names in the configuration, and how.
-func (e *SchemaError) Differences() []string { return Differences(e.Found, "Redis", e.Wanted) }
-
-// SchemaOn is a schema for another number of shards.
-func SchemaOn(schema string, shards ledger.Shards) (string, error) {
-	text := map[string]any{}
-	d := json.NewDecoder(strings.NewReader(schema))
-	d.UseNumber()
-	if err := d.Decode(&text); err != nil {
-		return "", Faultf("%q is no schema", clip(schema))
-	}
-	text["shards"] = int(shards)
-	all, err := json.Marshal(text)
-	return string(all), err
-}
+func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
 
 func clip(s string) string {
 	if len(s) > 64 {

@@ -184,13 +184,6 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 			}
 		}
 	}
-	// A restore notes the ledgers of a snapshot's seals first, and the records that name them as it swaps.
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	restoring, err := s.client.Exists(ctx, s.keys.Rebuild()).Result()
-	if err != nil || restoring > 0 {
-		return s.explain(err, "")
-	}
 	var unused []string
 	for field, at := range ledgers {
 		if !used[at] {
@@ -200,6 +193,8 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 	if len(unused) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	return s.explain(s.client.HDel(ctx, s.keys.Final(), unused...).Err(), "")
 }
 

@@ -2,7 +2,6 @@ package ranking
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -106,19 +105,6 @@ func (s *Store) CheckSchema(found string) error {
 // Begin writes where partitions start, all or none. Another schema in Redis is
 // *SchemaError.
 func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
-	return s.begin(ctx, all)
-}
-
-// ErrUnloaded says that a shadow doesn't have all rows of a snapshot, or no longer.
-var ErrUnloaded = errors.New("Redis doesn't have all that was loaded")
-
-// BeginLoaded is Begin of a shadow into which a snapshot was loaded, up to what its mark says.
-// ErrUnloaded says that it is not.
-func (s *Store) BeginLoaded(ctx context.Context, all []ledger.StartPosition, mark string) (ledger.StartResult, error) {
-	return s.begin(ctx, all, mark)
-}
-
-func (s *Store) begin(ctx context.Context, all []ledger.StartPosition, mark ...string) (ledger.StartResult, error) {
 	if len(all) == 0 {
 		return ledger.Began, nil
 	}
@@ -142,9 +128,6 @@ func (s *Store) begin(ctx context.Context, all []ledger.StartPosition, mark ...s
 	}
 	k := s.keys
 	keys := []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Hold(), k.Workers()}
-	if len(mark) > 0 {
-		keys, args = append(keys, k.Loaded()), append(args, mark[0])
-	}
 	reply, err := s.Call(ctx, lua.Start, keys, args...)
 	if err != nil {
 		return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, err)
@@ -155,9 +138,6 @@ func (s *Store) begin(ctx context.Context, all []ledger.StartPosition, mark ...s
 	}
 	if len(words) == 2 && words[0] == "schema" {
 		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: words[1]}
-	}
-	if len(words) == 1 && words[0] == "unloaded" {
-		return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, ErrUnloaded)
 	}
 	if len(words) > 0 {
 		if begun, ok := begun[words[0]]; ok {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -157,7 +158,15 @@ func (v *View) Sibling(shards ledger.Shards) []*Store {
 
 // SchemaFor is the view's schema for another number of shards.
 func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
-	return SchemaOn(v.Schema, shards)
+	text := map[string]any{}
+	d := json.NewDecoder(strings.NewReader(v.Schema))
+	d.UseNumber()
+	if err := d.Decode(&text); err != nil {
+		return "", Faultf("%q is no schema", clip(v.Schema))
+	}
+	text["shards"] = int(shards)
+	schema, err := json.Marshal(text)
+	return string(schema), err
 }
 
 // shard is a store that knows nothing of how scores are written.

@@ -23,9 +23,6 @@ type attempt struct {
 	reads  *ingest.Replay
 	parts  []*part // one a shard
 	result *Result
-
-	target map[string]int64 // of a restore, to where partitions are read where nothing is live
-	onto   *ingest.Onto     // likewise, what the replay finds
 }
 
 func (j *Job) attempt(ctx context.Context, result *Result, run time.Time, try int) error {
@@ -96,7 +93,7 @@ func (a *attempt) states(ctx context.Context) ([]ledger.State, error) {
 		}
 		return p.live.CheckSchema(states[p.shard].Schema)
 	})
-	if err == nil && a.Restore == nil && !slices.ContainsFunc(states, func(s ledger.State) bool { return len(s.Ledger) > 0 || s.Windows > 0 }) {
+	if err == nil && !slices.ContainsFunc(states, func(s ledger.State) bool { return len(s.Ledger) > 0 || s.Windows > 0 }) {
 		err = ErrNothing
 	}
 	return states, err
@@ -113,18 +110,11 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 		return err
 	}
 	for _, p := range a.parts {
-		if p.reads, p.all = a.reads, a; p.result.done {
+		if p.reads = a.reads; p.result.done {
 			a.reads.Leave(p.shard)
 		}
 	}
-	if a.Restore != nil {
-		if err := a.restore(ctx, live); err != nil {
-			return err
-		}
-		if err := a.beginRestored(ctx, live); err != nil {
-			return err
-		}
-	} else if err := a.begin(ctx, live); err != nil {
+	if err := a.begin(ctx, live); err != nil {
 		return err
 	}
 	if err := a.plan(ctx); err != nil {
@@ -137,7 +127,7 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 	if len(plan.Refused) > 0 {
 		return &shadow.RefusedError{Reasons: plan.Refused}
 	}
-	if a.Restore == nil && a.idle() && len(a.Choice.Boards) == 0 {
+	if a.idle() && len(a.Choice.Boards) == 0 {
 		return nil
 	}
 	if unknown := plan.unknown(a.Choice.Boards); len(unknown) > 0 {

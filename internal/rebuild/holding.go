@@ -28,11 +28,6 @@ var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Seco
 //	a ledger that it can't reach      likewise, until that hasn't moved for too long
 //	any other error                   that is returned
 func (p *part) finish(ctx context.Context) error {
-	if p.Restore != nil {
-		if err := p.beforeSwap(ctx); err != nil {
-			return err
-		}
-	}
 	pauses := betweenHolds.Start()
 	var still *retry.Backoff
 	var at ledger.Position // of still
@@ -79,11 +74,7 @@ var errLate = errors.New("the rest wasn't read by then")
 // held is one hold. missed is why it was let go of without a swap, nil after one.
 func (p *part) held(ctx context.Context) (missed, err error) {
 	began := time.Now()
-	hold := func() error { return p.Hold(ctx, p.MaxHold) }
-	if p.kept {
-		hold = func() error { return p.Keep(ctx) }
-	}
-	if err := shadow.Retry(ctx, hold); err != nil {
+	if err := shadow.Retry(ctx, func() error { return p.Hold(ctx, p.MaxHold) }); err != nil {
 		if errors.Is(err, shadow.ErrUnheld) {
 			return err, nil
 		}
@@ -91,7 +82,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	}
 	p.result.Holds++
 	defer func() {
-		if !p.result.Swapped && !p.kept {
+		if !p.result.Swapped {
 			// Where this fails the hold lapses.
 			_ = p.Release(context.WithoutCancel(ctx))
 		}
@@ -100,16 +91,10 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	defer cancel()
 	limits, err := p.limits(inTime, true)
 	if err == nil {
-		err = p.past()
-	}
-	if err == nil {
 		err = p.reads.To(inTime, p.shard, limits)
 	}
 	if err == nil && p.compared != nil {
 		err = p.compared.Update(inTime)
-	}
-	if err == nil && p.all.onto != nil && p.all.onto.Missed() {
-		err = fmt.Errorf("it has events that weren't there as it was read first: %w", ingest.ErrLogMoved)
 	}
 	if err == nil && p.DryRun {
 		if err = p.plan(inTime); err == nil {
@@ -123,9 +108,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	case err != nil:
 		return nil, err
 	case p.DryRun:
-		if !p.kept { // what differs is known, and to sort it takes a while
-			_ = p.Release(ctx)
-		}
+		_ = p.Release(ctx) // what differs is known, and to sort it takes a while
 		p.result.Held = time.Since(began)
 		return nil, nil
 	}

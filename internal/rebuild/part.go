@@ -28,9 +28,6 @@ type part struct {
 	until    map[string]int64
 	last     map[string]string // the live ledger as of the round before
 	compared *shadow.Comparison
-	all      *attempt // that it is of
-	kept     bool     // the live ledger is empty, and held for as long as the restore lives
-	share    *share   // of a restore
 }
 
 // state reads the live ledger, and waits until Redis answers.
@@ -145,20 +142,6 @@ func (p *part) take(ctx context.Context, live ledger.State) error {
 		return nil
 	}
 	slices.Sort(added)
-	if p.Restore != nil {
-		starts := p.snapshotStarts()
-		late := slices.DeleteFunc(starts, func(s ingest.ReplayStart) bool { return !slices.Contains(added, s.Field) })
-		if len(late) > 0 {
-			if err := p.begin(ctx, late, &live); err != nil {
-				return err
-			}
-			added = slices.DeleteFunc(added, func(field string) bool { _, ok := p.begun[field]; return ok })
-		}
-		if len(added) == 0 {
-			p.result.Plan.Starts = p.starts
-			return nil
-		}
-	}
 	from := p.From
 	if from.Offsets != nil { // which was written before these were there
 		from = ingest.ReplayFrom{From: start.FromEarliest}

@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
@@ -30,17 +29,14 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Job is a rebuild to be done. Every field but Restore and those of Watch is set.
+// Job is a rebuild to be done. Every field but those of Watch is set.
 type Job struct {
 	Live []*ranking.Store // one a shard, in order
 	// Replay makes a replay into shadows, one a shard.
 	Replay func(into []*shadow.Store) (*ingest.Replay, error)
 	From   ingest.ReplayFrom
-	// Restore is loaded before the log is read, which then is read from where it begins; nil for a
-	// rebuild from the log alone.
-	Restore *Snapshot
-	Choice  shadow.Choice
-	Owner   string // shown to others: who rebuilds
+	Choice shadow.Choice
+	Owner  string // shown to others: who rebuilds
 
 	MaxHold time.Duration // ingestion is held for no longer at a time
 	Lease   time.Duration // what the rebuild has in Redis lives so long without it
@@ -63,18 +59,11 @@ type Watch struct {
 	// Reading is called when reading begins: how many offsets there are, and how to learn
 	// how many are in, in every shard. It ends with what it returns.
 	Reading func(total int64, through func() int64) (ended func())
-	// Loading is called when the rows of a snapshot are loaded: how many there are, and how to learn how
-	// many are in.
-	Loading func(total int64, through func() int64) (ended func())
-	Note    func(string) // by one shard at a time
-
-	noting sync.Mutex
+	Note    func(string)
 }
 
 func (w *Watch) notef(format string, args ...any) {
 	if w.Note != nil {
-		w.noting.Lock()
-		defer w.noting.Unlock()
 		w.Note(fmt.Sprintf(format, args...))
 	}
 }

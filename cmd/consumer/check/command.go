@@ -124,7 +124,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 		return nil, err
 	}
 	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
-	kafkaSide.recovery, kafkaSide.recoveryErr = lookBack(ctx, reader, consumer, kafkaSide, redisSide)
+	loss, lossErr := gatherLoss(ctx, reader, consumer, kafkaSide, redisSide)
 	if redisSide.state != nil {
 		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.states)
 	}
@@ -133,7 +133,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
 	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state), Shards: redisSide.shards}
-	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeRecovery(kafkaSide.recovery, kafkaSide.recoveryErr, cfg))
+	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeLoss(loss, lossErr))
 	r.Result = conclude(r.Findings)
 	return r, nil
 }

@@ -29,10 +29,6 @@ type kafkaFacts struct {
 	group     groupFacts
 	missing   []kafkaconn.Right // that brokers tell to be missing
 	rightsErr error
-	// recovery is what would bring the standings back if Redis were lost; nil where that isn't known, and
-	// recoveryErr why.
-	recovery    *recoveryFacts
-	recoveryErr error
 }
 
 // finalFacts are of the topics for final windows.

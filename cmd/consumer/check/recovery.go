@@ -1,25 +1,34 @@
 package check
 
-// Check, of what would bring the standings back if Redis were lost now.
+// Check, of what a loss of Redis would cost now.
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/archive/snapshot"
+	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/recovery"
+	"github.com/standings/standings/internal/ledger"
 )
 
-// errUnknown says that something else, which is a finding of its own, has to be known first.
+// lossFacts decide what a loss of Redis would cost.
+type lossFacts struct {
+	reach   ingest.Reach
+	windows []ledger.Window // that are listed in Redis, and whose retention is not over
+	now     time.Time       // by Redis's clock
+}
+
+// errUnknown says that another finding has to be fixed first.
 var errUnknown = errors.New("not without what Kafka and Redis hold")
 
-// lookBack asks what the logs and the snapshots reach back to.
-func lookBack(ctx context.Context, r *clients.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*recoveryFacts, error) {
+// gatherLoss asks Kafka how far back its logs reach, and Redis for its windows.
+func gatherLoss(ctx context.Context, r *clients.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
 	if k.err != nil || redis.state == nil {
 		return nil, errUnknown
 	}
@@ -31,82 +40,60 @@ func lookBack(ctx context.Context, r *clients.Reader, consumer *ingest.Consumer,
 		}
 		topics = append(topics, clients.ReadTopic{Name: t.name, Partitions: len(t.logs), Committed: t.committed})
 	}
-	kept, err := listSnapshots(ctx, r.Config)
+	clock := redis.states[0].Clock
+	reach, err := clients.Reach(ctx, consumer, topics, clock)
 	if err != nil {
-		return nil, err
+		return nil, clients.ExplainKafka(ctx, err, &r.Config.Kafka, topics[0].Name)
 	}
 	all, err := clients.NewBoards(r.Config, r.Client, k.cluster)
 	if err != nil {
 		return nil, err
 	}
-	v, err := clients.Recovery(ctx, r.Config, consumer, topics, all, redis.states[0].Clock, kept)
+	listed, err := all.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
-		return nil, clients.ExplainKafka(ctx, err, &r.Config.Kafka, topics[0].Name)
+		return nil, clients.ExplainRedis(ctx, err, r.Config)
 	}
-	note, err := all.Shards()[0].RecoveryNote(ctx)
-	if err != nil {
-		return nil, err
+	f := &lossFacts{reach: reach, now: clock()}
+	for _, w := range listed {
+		f.windows = append(f.windows, w.Window)
 	}
-	return &recoveryFacts{v, note}, nil
+	return f, nil
 }
 
-// recoveryFacts are what would bring the standings back, and what was found by those who looked before.
-type recoveryFacts struct {
-	recovery.Verdict
-
-	note ranking.RecoveryNote
-}
-
-// sinceWhen is since when it is so, as far as consumers that run have looked.
-func (f *recoveryFacts) sinceWhen() string {
-	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-	switch f.note.By {
-	case string(f.By):
-		return ", since " + at(f.note.Since)
-	case "":
-		return " (since when isn't known: no consumer has looked)"
-	}
-	return ", since after " + at(f.note.Looked)
-}
-
-// listSnapshots are those that are whole.
-func listSnapshots(ctx context.Context, cfg *config.Config) ([]snapshot.Manifest, error) {
-	s, err := clients.OpenSnapshots(ctx, cfg)
-	if err != nil || s == nil {
-		return nil, err
-	}
-	defer s.Close()
-	all, err := s.List(ctx)
-	if errors.Is(err, snapshot.ErrDamaged) {
-		err = nil // the others may do
-	}
-	return all, err
-}
-
-func judgeRecovery(f *recoveryFacts, err error, cfg *config.Config) []finding {
+// judgeLoss says in one line how far back the log reaches, which live windows it does not cover, and how old a backup
+// of Redis may be: it can be restored if the log still has the records from the positions in it on.
+func judgeLoss(f *lossFacts, err error) []finding {
 	const check = "if Redis is lost"
 	s := &section{name: sectionRecovery}
 	if err != nil {
 		s.unchecked(check, "", err.Error(), "")
 		return s.all
 	}
-	switch f.By {
-	case recovery.Log:
-		s.ok(check, "", "the log alone would bring the standings back"+f.sinceWhen())
-		return s.all
-	case recovery.Snapshot:
-		s.ok(check, "", "the snapshot "+f.Name+" and the log since "+f.Began.UTC().Format(time.RFC3339)+" would bring the standings back"+f.sinceWhen())
+	back, age := "to its first event", "of any age"
+	if f.reach.Since > 0 {
+		since := time.UnixMilli(f.reach.Since)
+		reaches := units.ShortDuration(max(0, f.now.Sub(since)))
+		back, age = reaches+", to "+since.UTC().Format(time.RFC3339), "at most "+reaches+" old"
+	}
+	lacking := f.lacking()
+	if len(lacking) == 0 {
+		s.ok(check, "", fmt.Sprintf("the log reaches back %s, and covers all live windows; a backup may be %s", back, age))
 		return s.all
 	}
-	lost := "points would be lost" + f.sinceWhen() + ": " + f.WhyNotLog
-	switch {
-	case cfg.Snapshots.URL == "":
-		s.warn(check, "", lost, "set snapshots.url (docs/snapshots.md), or have Kafka keep the log for as long as windows live, or back up Redis")
-	case f.WhyNotSnapshot == "":
-		s.warn(check, "", lost+"; and there is no whole snapshot", "see docs/operations.md, No snapshot is taken; consumer snapshot take takes one now")
-	default:
-		s.warn(check, "", lost+"; and "+f.WhyNotSnapshot,
-			"take a snapshot now (consumer snapshot take), and have the log kept for longer than snapshots.interval and what one takes")
-	}
+	s.warn(check, "", fmt.Sprintf("the log reaches back %s, and does not cover %s; a backup may be %s", back, units.Names(lacking), age),
+		"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer")
 	return s.all
+}
+
+// lacking names the live windows that the log does not cover, each once for all boards, by their starts.
+func (f *lossFacts) lacking() []string {
+	windows := slices.DeleteFunc(slices.Clone(f.windows), func(w ledger.Window) bool { return w.Start >= f.reach.Complete })
+	slices.SortFunc(windows, func(a, b ledger.Window) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.Period, b.Period), strings.Compare(a.Name, b.Name))
+	})
+	var names []string
+	for _, w := range windows {
+		names = append(names, w.Period+" "+w.Name)
+	}
+	return slices.Compact(names)
 }

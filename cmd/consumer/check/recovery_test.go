@@ -7,51 +7,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/recovery"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ledger"
 )
 
-func TestWhatWouldBringTheStandingsBackAndSinceWhen(t *testing.T) {
+func TestOneLineSaysWhatALossOfRedisWouldCost(t *testing.T) {
 	t.Parallel()
-	at := func(hour int) time.Time { return time.Date(2100, 3, 9, hour, 0, 0, 0, time.UTC) }
-	note := func(by recovery.By) ranking.RecoveryNote {
-		return ranking.RecoveryNote{By: string(by), Since: at(1), Looked: at(2)}
+	at := func(day, hour int) int64 { return time.Date(2100, 3, day, hour, 0, 0, 0, time.UTC).UnixMilli() }
+	window := func(board, period, name string, start int64) ledger.Window {
+		return ledger.Window{Board: board, Period: period, Name: name, Start: start}
 	}
-	none := config.Defaults()
-	some := config.Defaults()
-	some.Snapshots.URL = "dir:/backups"
-	lost := recovery.Verdict{By: recovery.Nothing, WhyNotLog: "the log begins too late"}
-	neither := lost
-	neither.WhyNotSnapshot = "the snapshot s doesn't do: it is of another schema"
+	windows := []ledger.Window{
+		window("global", "weekly", "2100-W10", at(8, 0)), window("global", "monthly", "2100-03", at(1, 0)),
+		window("eu", "monthly", "2100-03", at(1, 0)), window("global", "yearly", "2100", at(-58, 0)),
+	}
 	for _, c := range []struct {
-		v    recovery.Verdict
-		note ranking.RecoveryNote
-		cfg  *config.Config
-		want string
+		reach   ingest.Reach
+		windows []ledger.Window
+		want    string
 	}{
-		{recovery.Verdict{By: recovery.Log}, note(recovery.Log), none, "ok: the log alone would bring the standings back, since 2100-03-09T01:00:00Z"},
-		{recovery.Verdict{By: recovery.Log}, note(recovery.Nothing), none, "ok: the log alone would bring the standings back, since after 2100-03-09T02:00:00Z"},
-		{recovery.Verdict{By: recovery.Log}, ranking.RecoveryNote{}, none, "ok: the log alone would bring the standings back (since when isn't known: no consumer has looked)"},
+		{ingest.Reach{}, windows, "ok: the log reaches back to its first event, and covers all live windows; a backup may be of any age"},
+		{ingest.Reach{Since: at(2, 0), Complete: at(2, 1)}, windows[:1], "ok: the log reaches back 7d3h, to 2100-03-02T00:00:00Z, and covers all live windows; a backup may be at most 7d3h old"},
+		{ingest.Reach{Since: at(2, 0), Complete: at(2, 1)}, nil, "ok: the log reaches back 7d3h, to 2100-03-02T00:00:00Z, and covers all live windows; a backup may be at most 7d3h old"},
 		{
-			recovery.Verdict{By: recovery.Snapshot, Name: "s", Began: at(0)}, note(recovery.Snapshot), some,
-			"ok: the snapshot s and the log since 2100-03-09T00:00:00Z would bring the standings back, since 2100-03-09T01:00:00Z",
+			ingest.Reach{Since: at(8, 0), Complete: at(8, 0)}, windows,
+			"warning: the log reaches back 1d3h, to 2100-03-08T00:00:00Z, and does not cover yearly 2100, monthly 2100-03; a backup may be at most 1d3h old → " +
+				"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer",
 		},
-		{
-			lost, note(recovery.Nothing), none,
-			"warning: points would be lost, since 2100-03-09T01:00:00Z: the log begins too late → set snapshots.url (docs/snapshots.md), or have Kafka keep the log for as long as windows live, or back up Redis",
-		},
-		{
-			lost, note(recovery.Snapshot), some,
-			"warning: points would be lost, since after 2100-03-09T02:00:00Z: the log begins too late; and there is no whole snapshot → see docs/operations.md, No snapshot is taken; consumer snapshot take takes one now",
-		},
-		{
-			neither, ranking.RecoveryNote{}, some,
-			"warning: points would be lost (since when isn't known: no consumer has looked): the log begins too late; and the snapshot s doesn't do: it is of another schema → " +
-				"take a snapshot now (consumer snapshot take), and have the log kept for longer than snapshots.interval and what one takes",
+		{ // its clock is ahead of Redis's
+			ingest.Reach{Since: at(9, 4), Complete: at(9, 5)}, windows[:1],
+			"warning: the log reaches back 0s, to 2100-03-09T04:00:00Z, and does not cover weekly 2100-W10; a backup may be at most 0s old → " +
+				"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer",
 		},
 	} {
-		require.Equal(t, c.want, foundIn(judgeRecovery(&recoveryFacts{c.v, c.note}, nil, c.cfg), "if Redis is lost"))
+		require.Equal(t, c.want, foundIn(judgeLoss(&lossFacts{c.reach, c.windows, time.UnixMilli(at(9, 3))}, nil), "if Redis is lost"))
 	}
-	require.Equal(t, "not checked: Kafka is away", foundIn(judgeRecovery(nil, errors.New("Kafka is away"), none), "if Redis is lost"))
+	require.Equal(t, "not checked: Kafka is away", foundIn(judgeLoss(nil, errors.New("Kafka is away")), "if Redis is lost"))
 }

@@ -53,8 +53,7 @@ type Config struct {
 	Listen string // host:port, or off
 	API    API
 
-	Archive   Archive
-	Snapshots Snapshots
+	Archive Archive
 
 	LogLevel        string
 	LogFormat       string
@@ -114,26 +113,6 @@ type Archive struct {
 	URL      string // empty: nowhere
 	URLFile  string
 	Interval time.Duration // of backups; 0: none
-}
-
-// Snapshots is snapshots.*: where copies of the standings go, and how often.
-type Snapshots struct {
-	URL      string // empty: none are taken
-	Interval time.Duration
-	Keep     int64
-	Pause    time.Duration // between two pages
-	S3       S3
-}
-
-// S3 is snapshots.s3.*: how a bucket is reached.
-type S3 struct {
-	Endpoint      string // https://host:port; empty: AWS
-	Region        string
-	PathStyle     bool
-	AccessKey     string // empty: by the environment, a file, or what the machine is given
-	SecretKey     string
-	SecretKeyFile string
-	CAFile        string
 }
 
 // ArchiveInterval is the default of archive.interval: a night's.

@@ -66,7 +66,6 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
 		{"The archive", "Where final windows stay once Redis and Kafka don't have them any more, and backups of the others. [archive.md](archive.md) has its tables.", archiveOptions(&cfg.Archive)},
-		{"Snapshots", "Copies of the standings outside Redis, from which they come back where the log alone doesn't reach far enough. [snapshots.md](snapshots.md) has them.", snapshotOptions(&cfg.Snapshots)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -251,30 +250,6 @@ func archiveOptions(c *Archive) []option {
 		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`. See [archive.md](archive.md)."),
 		option{Key: "archive.interval", def: units.FormatDuration(ArchiveInterval), value: durationValue(&c.Interval, 0, 366*units.Day),
 			doc: "How old the [backup](archive.md#backups) in the archive of a window that takes events still may become before it is replaced; 0: there are none. Otherwise a minute at least."})
-}
-
-func snapshotOptions(c *Snapshots) []option {
-	all := []option{
-		{Key: "snapshots.url", value: textValue(&c.URL, "`dir:/path`, `s3://bucket/prefix`, `archive:`", snapshotsURL),
-			doc: "Where snapshots are kept: a directory, a bucket of S3, or the database of `archive.url`. Empty: none are taken."},
-		{Key: "snapshots.interval", def: "1h", value: durationValue(&c.Interval, time.Minute, 30*24*time.Hour),
-			doc: "How often one is taken, from the begin of one to the begin of the next. The log has to reach back that far at least, and as long as one takes."},
-		{Key: "snapshots.keep", def: "3", value: intValue(&c.Keep, 1, 1000),
-			doc: "How many are kept; older ones are removed once a new one is whole."},
-		{Key: "snapshots.pause", def: "5ms", value: durationValue(&c.Pause, 0, time.Second),
-			doc: "How long Redis is left alone between two pages of some 500 standings, each a millisecond of its time."},
-		{Key: "snapshots.s3.endpoint", value: textValue(&c.S3.Endpoint, "https://host:port, http://host:port", s3Endpoint),
-			doc: "The service that has the bucket; empty for AWS."},
-		{Key: "snapshots.s3.region", value: textValue(&c.S3.Region, "a name", nil),
-			doc: "The bucket's region; empty: the service is asked."},
-		{Key: "snapshots.s3.path_style", def: "false", value: boolValue(&c.S3.PathStyle),
-			doc: "The bucket is in the path, as many services other than AWS want it, not in the host's name."},
-		{Key: "snapshots.s3.access_key", value: textValue(&c.S3.AccessKey, "", nil),
-			doc: "The key's id. Empty: by `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, `~/.aws/credentials`, or the role of the pod or machine, in this order."},
-	}
-	all = append(all, secretOptions("snapshots.s3.secret_key", &c.S3.SecretKey, &c.S3.SecretKeyFile, "The key itself.")...)
-	return append(all, option{Key: "snapshots.s3.ca_file", value: textValue(&c.S3.CAFile, "a path", nil),
-		doc: "PEM certificates of who signed the service's, in place of the system's."})
 }
 
 func processOptions(c *Config) []option {

@@ -116,7 +116,6 @@ func (l *Loaded) validateTogether() []*settingError {
 			complain("archive.url", "is set, but seal isn't: no window would ever be final, and only final ones are archived. Set seal: true")
 		}
 	}
-	validateSnapshots(cfg, complain)
 	switch every := cfg.Archive.Interval; {
 	case cfg.Archive.URL == "" && every != ArchiveInterval && every != 0:
 		complain("archive.interval", "is set, but archive.url isn't: there is nowhere to keep backups")

@@ -132,14 +132,12 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}
-	shown := &Show{w: p.Stderr}
-	prepared, err := Prepare(ctx, cfg, Beside{}, shown)
+	shown := &show{w: p.Stderr}
+	job, cfg, end, err := prepare(ctx, cfg, shown)
 	if err != nil {
 		return err
 	}
-	defer prepared.Close()
-	cfg = prepared.Config
-	job := prepared.Job
+	defer end()
 	job.From, job.MaxHold, job.DryRun, job.Compare = from, f.maxHold, f.dryRun, f.dryRun || f.diff
 	job.Choice = shadow.Choice{Boards: f.boards, AcceptIncomplete: f.acceptIncomplete}
 	if f.diff {
@@ -151,7 +149,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
-		err = Explain(ctx, err, cfg, result)
+		err = explain(ctx, err, cfg, result)
 		if f.asJSON && result.Partly() != "" {
 			err = errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
 		}
@@ -184,8 +182,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Explain says what the end of a rebuild means that isn't known to have changed a board.
-func Explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
+// explain says what the end of a rebuild means that isn't known to have changed a board.
+func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
 	halt, halted := errors.AsType[*health.Halt](err)
 	_, answered := errors.AsType[kafka.Error](err)
 	partly := r.Partly()

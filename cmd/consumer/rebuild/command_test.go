@@ -29,7 +29,7 @@ func TestAnInterruptedRebuildSaysWhatIsKnownOfTheBoards(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	for unsure, says := range map[bool]string{false: "the boards are as they were", true: "it isn't known whether the boards were swapped"} {
-		err := Explain(ctx, errors.Join(context.Canceled, io.EOF), &config.Config{}, &rebuild.Result{Unsure: unsure})
+		err := explain(ctx, errors.Join(context.Canceled, io.EOF), &config.Config{}, &rebuild.Result{Unsure: unsure})
 		if err == nil || !strings.Contains(err.Error(), says) || unsure && strings.Contains(err.Error(), "as they were") {
 			t.Errorf("unsure %t: %v", unsure, err)
 		}

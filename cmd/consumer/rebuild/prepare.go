@@ -1,6 +1,6 @@
 package rebuild
 
-// What a rebuild and a restore need of Kafka and Redis.
+// What a rebuild needs of Kafka and Redis.
 
 import (
 	"context"
@@ -27,21 +27,10 @@ import (
 // lease is how long what a rebuild has in Redis outlives it.
 const lease = time.Minute
 
-// Prepared is a job whose connections are open, for the boards of a configuration.
-type Prepared struct {
-	Job    *rebuild.Job   // what it is to do is left to say
-	Config *config.Config // with the number of shards that there are
-	Close  func()
-}
-
-// Beside is what a job has beside a rebuild's.
-type Beside struct {
-	Topics []string // whose records it reads, configured or not
-	Memory int64    // bytes of fold_memory that aren't for folding
-}
-
-// Prepare connects to Redis and Kafka, and tries what a rebuild needs there.
-func Prepare(ctx context.Context, cfg *config.Config, beside Beside, shown *Show) (prepared *Prepared, err error) {
+// prepare connects to Redis and Kafka, and tries what a rebuild needs there. It returns a job that is left to
+// be told what to do, the configuration with the number of shards that there are, and what closes the
+// connections.
+func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild.Job, numbered *config.Config, end func(), err error) {
 	var opened []func()
 	closeAll := func() {
 		for _, end := range slices.Backward(opened) {
@@ -57,40 +46,35 @@ func Prepare(ctx context.Context, cfg *config.Config, beside Beside, shown *Show
 		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	opened = append(opened, func() { _ = client.Close() }) // nothing is in flight any more
 	cfg = clients.Numbered(ctx, cfg, client)
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	transport := clients.NewTransport(cfg, settings)
 	opened = append(opened, transport.CloseIdleConnections)
 	asked, err := metadataOf(ctx, cfg, transport)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	all, err := clients.NewBoards(cfg, client, asked.ClusterID)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
-		return nil, clients.ExplainRedis(ctx, err, cfg)
+		return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
 	}
 	for _, store := range all.Shards() {
 		if err := shadow.TryCommands(ctx, store); err != nil {
-			return nil, clients.ExplainRedis(ctx, err, cfg)
+			return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
 		}
 	}
 	others, err := topicsBeside(ctx, cfg, all)
 	if err != nil {
-		return nil, clients.ExplainRedis(ctx, err, cfg)
-	}
-	for _, topic := range beside.Topics {
-		if !slices.Contains(cfg.Kafka.Topics, topic) && !slices.Contains(others, topic) {
-			others = append(others, topic)
-		}
+		return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
 	}
 	if len(others) > 0 {
 		transport = clients.NewTransport(cfg, settings, others...)
@@ -98,19 +82,17 @@ func Prepare(ctx context.Context, cfg *config.Config, beside Beside, shown *Show
 	}
 	log := logging.Notes(shown.note)
 	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	clients.LimitMemory(cfg, allPartitions(asked), log)
-	folding := *cfg
-	folding.FoldMemory -= beside.Memory
-	job := &rebuild.Job{
+	job = &rebuild.Job{
 		Live: all.Shards(), Owner: clients.Owner(), Lease: lease,
 		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
-			return clients.NewReplay(&folding, settings, transport, into, log)
+			return clients.NewReplay(cfg, settings, transport, into, log)
 		},
-		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Loading: shown.loading, Note: shown.note},
+		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
 	}
-	return &Prepared{Job: job, Config: cfg, Close: closeAll}, nil
+	return job, cfg, closeAll, nil
 }
 
 // topicsBeside are the topics of the ledger that aren't configured any more: what they

@@ -18,13 +18,13 @@ import (
 	"github.com/standings/standings/internal/rebuild"
 )
 
-// Show shows a person how it goes.
-type Show struct {
+// show shows a person how it goes.
+type show struct {
 	w        io.Writer
 	progress atomic.Pointer[terminal.Progress] // while there is one
 }
 
-func (s *Show) note(line string) {
+func (s *show) note(line string) {
 	if bar := s.progress.Load(); bar != nil {
 		bar.Note(line)
 		return
@@ -32,22 +32,8 @@ func (s *Show) note(line string) {
 	fmt.Fprintln(s.w, terminal.OneLine(line))
 }
 
-// NewShow is one that writes to w.
-func NewShow(w io.Writer) *Show { return &Show{w: w} }
-
-// Note shows a line.
-func (s *Show) Note(line string) { s.note(line) }
-
-func (s *Show) reading(total int64, through func() int64) (ended func()) {
-	return s.progresses("reading", "offsets", total, through)
-}
-
-func (s *Show) loading(total int64, through func() int64) (ended func()) {
-	return s.progresses("loading", "rows", total, through)
-}
-
-func (s *Show) progresses(verb, of string, total int64, through func() int64) (ended func()) {
-	bar := terminal.ShowProgress(s.w, verb, of, total, through)
+func (s *show) reading(total int64, through func() int64) (ended func()) {
+	bar := terminal.ShowProgress(s.w, "reading", "offsets", total, through)
 	s.progress.Store(bar)
 	return func() {
 		s.progress.Store(nil)
@@ -55,7 +41,7 @@ func (s *Show) progresses(verb, of string, total int64, through func() int64) (e
 	}
 }
 
-func (s *Show) planned(p *rebuild.Plan) {
+func (s *show) planned(p *rebuild.Plan) {
 	t := terminal.NewTable("PARTITION", "FROM", "TO", "RECORDS", "COMPLETE SINCE")
 	t.Right[1], t.Right[2], t.Right[3] = true, true, true
 	for _, start := range p.Starts {
@@ -64,7 +50,7 @@ func (s *Show) planned(p *rebuild.Plan) {
 	}
 	var b strings.Builder
 	t.Write(&b)
-	fmt.Fprintf(&b, "\n%s\n\n", SayActions(p, true))
+	fmt.Fprintf(&b, "\n%s\n\n", sayActions(p, true))
 	_ = terminal.Write(s.w, b.String()) // like every word of how it goes: nobody to tell
 }
 
@@ -82,8 +68,8 @@ func completeSince(s ingest.ReplayStart) string {
 // mostKept is how many windows are named; --json has all of them.
 const mostKept = 30
 
-// SayActions says what becomes of windows: will be, or was.
-func SayActions(p *rebuild.Plan, ahead bool) string {
+// sayActions says what becomes of windows: will be, or was.
+func sayActions(p *rebuild.Plan, ahead bool) string {
 	count := map[shadow.Action]int{}
 	var kept []int
 	for i := range p.Windows {
@@ -131,7 +117,7 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 		return terminal.Write(w, "Nothing is to be replaced.\n")
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, SayActions(r.Plan, !r.Swapped))
+	fmt.Fprintln(&b, sayActions(r.Plan, !r.Swapped))
 	if f.dryRun || f.diff {
 		writeDifferences(&b, r, f.diff, zone)
 	}

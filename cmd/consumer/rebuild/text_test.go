@@ -39,7 +39,7 @@ func planned() *rebuild.Plan {
 
 func TestAPlanSaysWhatIsReadAndWhatBecomesOfWindows(t *testing.T) {
 	var b strings.Builder
-	(&Show{w: &b}).planned(planned())
+	(&show{w: &b}).planned(planned())
 	require.Equal(t, strings.TrimPrefix(`
 PARTITION     FROM         TO    RECORDS  COMPLETE SINCE
 points/0         0  1,204,311  1,204,311  the beginning
@@ -133,9 +133,9 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	r.Plan.Windows[1].Name, r.Plan.Starts[0].Field = evil, evil
 	r.Differ[0].Name, r.Differences[0].Name = evil, evil
 	var b strings.Builder
-	(&Show{w: &b}).planned(r.Plan)
+	(&show{w: &b}).planned(r.Plan)
 	require.NoError(t, writeResult(&b, r, &flags{dryRun: true, diff: true}, time.UTC))
-	(&Show{w: &b}).note("what the rebuild leaves expires: " + evil)
+	(&show{w: &b}).note("what the rebuild leaves expires: " + evil)
 	require.NotContains(t, b.String(), "\x1b")
 	require.NotContains(t, b.String(), "\a")
 	require.NotContains(t, b.String(), "\nNothing is to be replaced.")
@@ -174,7 +174,7 @@ func TestARebuildThatIsInterruptedWhileItAsksKafkaSaysSo(t *testing.T) {
 
 func TestWarningsAreNotesAndTheRestOfTheLogIsLeftOut(t *testing.T) {
 	var b strings.Builder
-	log := logging.Notes((&Show{w: &b}).note).With(zap.String("topic", "points"))
+	log := logging.Notes((&show{w: &b}).note).With(zap.String("topic", "points"))
 	log.Info("partition running")
 	log.Warn("waiting, and trying again", zap.Error(errors.New("no leader")), zap.Int("partition", 3))
 	require.Equal(t, "waiting, and trying again: no leader\n", b.String())
@@ -219,13 +219,13 @@ Read 2,093,179 records in 41.8s. Ingestion was held for one shard after another,
 func TestARebuildThatEndsBetweenTwoShardsSaysWhichAreRebuilt(t *testing.T) {
 	r := ofThree()
 	r.Shards[1].Swapped, r.Shards[2].Swapped = false, false
-	err := Explain(t.Context(), errors.New("shard 1 of 3 on 10.0.0.7:6379: some reason"), &config.Config{}, r)
+	err := explain(t.Context(), errors.New("shard 1 of 3 on 10.0.0.7:6379: some reason"), &config.Config{}, r)
 	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shards 1 and 2 of 3 are as before. "+
 		"Each shard is exact by itself; start it again for all of them: shard 1 of 3 on 10.0.0.7:6379: some reason")
 	r.Shards[1].Unsure, r.Unsure = true, true
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	err = Explain(ctx, context.Canceled, &config.Config{}, r)
+	err = explain(ctx, context.Canceled, &config.Config{}, r)
 	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shard 1 of 3 is swapped or not: that isn't known; shard 2 of 3 is as before. "+
 		"Each shard is exact by itself; start it again for all of them: interrupted")
 }

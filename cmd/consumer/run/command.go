@@ -203,7 +203,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	}
 	beside.Go(func() { p.watchSeals(running, cfg, all, c) })
 	beside.Go(func() { p.watchArchive(running, cfg, all) })
-	beside.Go(func() { p.watchSnapshots(running, cfg, all, c) })
+	beside.Go(func() { p.watchReach(running, cfg, all, c) })
 	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
 	err = c.Run(running)
 	stop(nil)
@@ -315,11 +315,6 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 	err := await(ctx, log, "Redis", ranking.Classify, waits, func() error {
 		if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 			return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
-		}
-		if cfg.Snapshots.URL != "" {
-			if err := all.TrySnapshots(ctx); err != nil {
-				return withGaps(ctx, clients.ExplainRedis(ctx, err, cfg), client, cfg)
-			}
 		}
 		states, errs := all.States(ctx)
 		for _, err := range errs {

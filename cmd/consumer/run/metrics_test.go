@@ -26,12 +26,10 @@ import (
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/archive"
-	"github.com/standings/standings/internal/archive/snapshot"
 	"github.com/standings/standings/internal/archive/topic"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/recovery"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -54,10 +52,8 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	archived.leads(archive.Progress{})
 	backedUp := newBackedUp()
 	backedUp.set(backupMetrics(archive.BackupProgress{Took: time.Second, Succeeded: time.Unix(1, 0)})...)
-	snapshotted := newSnapshotted()
-	snapshotted.change(func() { snapshotted.leads, snapshotted.kept = true, []snapshot.Manifest{{}} })
-	recovers := newRecoverable()
-	recovers.is(recovery.Verdict{By: recovery.Log}, time.Unix(1, 0), zap.NewNop())
+	reach := newReported(logReach)
+	reach.set(gauge(logReach, 1))
 	published := newPublishing()
 	published.succeeded = time.Unix(1, 0)
 	published.leads(topic.Progress{})
@@ -72,7 +68,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, backedUp, published, snapshotted, recovers, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, backedUp, published, reach, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.

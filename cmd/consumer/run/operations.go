@@ -34,27 +34,26 @@ type operations struct {
 	backedUp *reported
 
 	// published is of the topic for final windows.
-	published   *publishing
-	snapshotted *snapshotted
-	recoverable *recoverable
-	bans        *bansCollector
-	has         *masters
-	ended       sync.WaitGroup
-	stop        context.CancelFunc
-	log         *zap.Logger
+	published *publishing
+	reach     *reported
+	bans      *bansCollector
+	has       *masters
+	ended     sync.WaitGroup
+	stop      context.CancelFunc
+	log       *zap.Logger
 }
 
 // openOperations opens the port and serves it until close. A port that can't be opened
 // is an error; one that breaks later is logged, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), backedUp: newBackedUp(), published: newPublishing(), snapshotted: newSnapshotted(), recoverable: newRecoverable(), bans: new(bansCollector), has: new(masters), stop: func() {}}
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), backedUp: newBackedUp(), published: newPublishing(), reach: newReported(logReach), bans: new(bansCollector), has: new(masters), stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
 		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: port.Warnings, Broken: o.broken,
-		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.backedUp, o.published, o.snapshotted, o.recoverable, o.has, o.bans), Log: log,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.backedUp, o.published, o.reach, o.has, o.bans), Log: log,
 	})
 	if err != nil {
 		return nil, err

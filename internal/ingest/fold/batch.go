@@ -71,8 +71,6 @@ type Event struct {
 type Batch struct {
 	table   table
 	targets targets
-	counted *Counted
-	before  int64 // some events before this offset may count already
 
 	from, to int64
 	rules    ledger.Fingerprint // for the positions within its sweep
@@ -99,7 +97,6 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 	return &Batch{
 		table:   table{memory: memory, limit: limit, most: widest},
 		targets: targets{rules: rules, byRules: numbered(rules)},
-		before:  none,
 	}
 }
 
@@ -144,11 +141,6 @@ func (b *Batch) Add(e *Event) (Result, error) {
 	}
 	if !b.level {
 		if r := b.has(e); r != Added {
-			return r, nil
-		}
-	}
-	if e.Offset < b.before {
-		if r, done := b.leaveOut(e, span, taken); done {
 			return r, nil
 		}
 	}

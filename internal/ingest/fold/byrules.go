@@ -75,7 +75,6 @@ type byRules struct {
 	sets    []int32 // and of each set
 	parts   []part
 	some    [][]byte
-	left    []uint32 // of some, in which windows the event counts already
 }
 
 // numbered are the rules that there are.
@@ -142,9 +141,6 @@ func (b *Batch) addByRules(e *Event, span *span, taken uint32) Result {
 	parts, r := b.targets.partsOf(&b.table, e, span, taken)
 	if r != Added {
 		return r
-	}
-	if len(parts) == 0 {
-		return Repeated
 	}
 	t := &b.table
 	f := t.find(e.Hash, e.User)
@@ -223,12 +219,12 @@ func (b *Batch) change(at int, p part) {
 }
 
 // partsOf are the changes that an event results in, each of another target: at least one, as a
-// window takes it, unless it counts already in some.
+// window takes it.
 func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part, Result) {
 	by := &ts.byRules
 	by.parts = by.parts[:0]
 	for n, rule := range by.rules {
-		by.some, by.left = by.some[:0], by.left[:0]
+		by.some = by.some[:0]
 		tuple := boardrules.Tuple{}
 		for i, name := range e.Boards {
 			board := ts.rules.of(string(name))
@@ -236,27 +232,20 @@ func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part
 				continue
 			}
 			tuple = e.Tuples[i]
-			left := uint32(0)
-			if ts.partial {
-				left = ts.left[i]
-			}
 			if rule != nil && rule.Score == boardrules.Last {
-				if r := ts.lastParts(t, int32(n), board, string(name), &tuple, e.Time, span, taken&^left); r != Added {
+				if r := ts.lastParts(t, int32(n), board, string(name), &tuple, e.Time, span, taken); r != Added {
 					return nil, r
 				}
-			} else if takes := taken & board.Periods &^ left; takes != 0 && (takes&span.sealed == 0 || !ts.over(e.Boards[i:i+1], span, takes)) {
-				by.some, by.left = append(by.some, name), append(by.left, left)
+			} else if takes := taken & board.Periods; takes != 0 && (takes&span.sealed == 0 || !ts.over(e.Boards[i:i+1], span, takes)) {
+				by.some = append(by.some, name)
 			}
 		}
 		if len(by.some) == 0 {
 			continue
 		}
-		target, r := ts.ofSome(t, span, taken)
+		target, r := ts.of(t, span, taken, by.some)
 		if r != Added {
 			return nil, r
-		}
-		if target < 0 {
-			continue
 		}
 		value := boardrules.Value{Packed: e.Points, Time: ledger.NoTime}
 		if rule != nil {
@@ -268,14 +257,6 @@ func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part
 	}
 	clear(by.some) // keeps no event alive
 	return by.parts, Added
-}
-
-// ofSome is the target of those boards of an event that are by one rule.
-func (ts *targets) ofSome(t *table, span *span, taken uint32) (int32, Result) {
-	if ts.partial {
-		return ts.rest(t, span, taken, ts.byRules.some, ts.byRules.left)
-	}
-	return ts.of(t, span, taken, ts.byRules.some)
 }
 
 // lastParts are those of a board by the rule last: a window each, as its time counts by ticks.
@@ -290,9 +271,13 @@ func (ts *targets) lastParts(t *table, rule int32, board *Board, name string, tu
 		if r != Added {
 			return r
 		}
-		target, r := ts.setFor(t, []int32{n})
-		if r != Added {
-			return r
+		ts.scratch = appendSet(ts.scratch[:0], []int32{n})
+		target, ok := ts.setOf[string(ts.scratch)]
+		if !ok {
+			if r := t.take(setBytes + 8 + ts.others*otherBytes + ruleBytes); r != Added {
+				return r
+			}
+			target = ts.set([]int32{n})
 		}
 		value := by.rules[rule].Value(tuple, boardrules.Cut(w.Start, w.End, board.Ticks[w.Period], at))
 		by.parts = append(by.parts, part{target, value.Packed, value.Time})

@@ -28,9 +28,6 @@ import (
 // What a batch knows is what was known as it was Reset: an event counts in the same windows whenever
 // it is folded or read again for that batch. It is safe for concurrent use.
 type Sealed struct {
-	// Keep: nothing is forgotten, however many windows there are: what isn't known isn't found again.
-	Keep bool
-
 	mu  sync.Mutex
 	all atomic.Pointer[sealed]
 }
@@ -57,7 +54,7 @@ const mostSealed = 4000
 // Add learns of windows that are final on a shard from an offset on.
 func (s *Sealed) Add(shard int, from int64, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
-		if !s.Keep && len(all)+len(windows) > mostSealed {
+		if len(all)+len(windows) > mostSealed {
 			clear(all)
 		}
 		for i := range windows {

@@ -87,9 +87,6 @@ type sharded struct {
 	events []Event
 	at     ledger.Positions
 	shards []naive
-	// counted: what some members have already; and whether an event has nothing left to count.
-	counted *Counted
-	nothing func(*Event) bool
 }
 
 // own reads up to an offset, or until so many pieces are in.
@@ -104,20 +101,15 @@ func (s *sharded) own(t *rapid.T, until int64, pieces int) {
 			}
 		}
 		b := New(s.rules, &bounded{limit: rapid.SampledFrom([]int64{100_000, 115_000, 130_000, 400_000}).Draw(t, "memory")}, math.MaxInt64)
-		if s.counted != nil {
-			b.Without(s.counted)
-		}
 		b.Reset(r.From, r, knows, knows)
 		for o := r.From; o < to; o++ {
 			result, err := b.Add(&s.events[o])
 			shard := s.n.Of(s.events[o].Hash)
 			at := knows[shard]
 			in := o < at.From || at.Sweeping() && s.events[o].Hash < at.Hash
-			had := !in && result == Repeated && s.nothing != nil && s.nothing(&s.events[o])
 			switch {
 			case err != nil:
 				t.Fatal(err)
-			case had:
 			case in && (result == Added || result == Left), !in && result == Repeated, r.For(shard) && result == Elsewhere, !r.For(shard) && result == Added:
 				t.Fatalf("offset %d of shard %d, which stands at %v: %d, in the reading %+v", o, shard, at, result, r)
 			case result == NoMemory && r.Resumes():

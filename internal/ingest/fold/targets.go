@@ -159,11 +159,6 @@ type targets struct {
 
 	byRules byRules
 
-	// Of the event that is folded, in which windows it counts already: of each of its boards, a bit
-	// each; and whether addByRules has to go by that.
-	left    []uint32
-	partial bool
-
 	boards  map[string]int32 // lists of boards, each name ended by a NUL
 	names   [][]string
 	known   map[key]int32

@@ -5,6 +5,7 @@ package start
 // the first record that is left says nothing by itself of those that were before it.
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/standings/standings/internal/ingest/trail"
@@ -118,9 +119,18 @@ func (j Judge) reaches(b *Beginning, asked int64) bool {
 	return latest <= 0 || latest < asked
 }
 
-// Reach reports whether a log lacks no record that a window which lives needs, from where windows that live
-// begin, and before which time windows that begin may lack records.
-func (j Judge) Reach(b *Beginning, from Where) (whole bool, before int64) {
-	latest, _ := j.Latest(b.Log.Start, &b.Trail, b.First)
-	return j.reaches(b, from.Since()), j.Origin(b.Log.Start, latest).Time
+// Reach returns the time from which on a log has every record, and the time from which on a window has to start for the
+// log to have all of its events, both in Unix ms. Both are 0 if the log begins at offset 0. If nothing bounds the times
+// of the deleted records, the log has every record since its first one: producers send records about in the order of
+// their times.
+func (j Judge) Reach(b *Beginning) (since, complete int64) {
+	if b.Log.Start == 0 {
+		return 0, 0
+	}
+	latest, ok := j.Latest(b.Log.Start, &b.Trail, b.First)
+	since = b.First.Time
+	if ok || since == 0 {
+		since = max(since, latest)
+	}
+	return cmp.Or(since, j.Now), j.Origin(b.Log.Start, latest).Time
 }

@@ -140,3 +140,25 @@ func TestALostRedisIsNoGapOnlyWhereTheLogProvablyReachesBack(t *testing.T) {
 		require.Equal(t, c.want, Judge{Now: 1000}.reaches(&c.b, 6), c.name)
 	}
 }
+
+func TestALogReachesBackToWhereNothingWasDeletedAndCoversTheWindowsThatStartLater(t *testing.T) {
+	none := First{None: true}
+	const now = 5000
+	for _, c := range []struct {
+		name            string
+		b               Beginning
+		since, complete int64
+	}{
+		{"nothing was deleted", Beginning{Log: kafkaconn.Log{End: 90}, First: First{Time: 700}}, 0, 0},
+		{"nothing was deleted, and nothing was written", Beginning{First: none}, 0, 0},
+		{"nobody knows the times of what was deleted", Beginning{Log: kafkaconn.Log{Start: 10, End: 90}, First: First{Time: 700}}, 700, now + 301},
+		{"the trail knows them", Beginning{Log: kafkaconn.Log{Start: 10, End: 90}, First: First{Time: 700}, Trail: marks(10, 650)}, 700, 951},
+		{"a later record was deleted", Beginning{Log: kafkaconn.Log{Start: 10, End: 90}, First: First{Time: 700}, Trail: marks(10, 900)}, 900, 1201},
+		{"all was deleted, and the trail knows when the last was written", Beginning{Log: kafkaconn.Log{Start: 90, End: 90}, First: none, Trail: marks(90, 650)}, 650, 951},
+		{"all was deleted, and nothing is known", Beginning{Log: kafkaconn.Log{Start: 90, End: 90}, First: none}, now, now + 301},
+		{"records have no times", Beginning{Log: kafkaconn.Log{Start: 10, End: 90}, Trail: marks(10, 0)}, now, 0},
+	} {
+		since, complete := Judge{Now: now, MaxFuture: 300}.Reach(&c.b)
+		require.Equal(t, [2]int64{c.since, c.complete}, [2]int64{since, complete}, c.name)
+	}
+}

@@ -117,7 +117,7 @@ func lostBoth(p ledger.Partition, b *Beginning, j Judge) *health.Halt {
 	return &health.Halt{Reason: health.HaltGap,
 		What: fmt.Sprintf("Redis has nothing of %s, which this group has read before, and the log of %v begins only at offset %d: what was deleted may hold events %s",
 			p.Topic, p, b.Log.Start, which),
-		Remedy: "restore a snapshot (consumer restore) or a backup of Redis, or set on_gap: continue, which counts what the log still has and shows those windows as incomplete"}
+		Remedy: "restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows those windows as incomplete"}
 }
 
 // liveFrom is the start of the earliest window that lives at a moment: until its

@@ -107,21 +107,12 @@ const triedAtOnce = 16
 
 // TryCommands checks that this user may run all that the scripts run, in every shard.
 func (b *Boards) TryCommands(ctx context.Context) error {
-	return b.tryEach(func(s *ranking.Store) error { return s.TryCommands(ctx) })
-}
-
-// TrySnapshots checks likewise what snapshots take besides.
-func (b *Boards) TrySnapshots(ctx context.Context) error {
-	return b.tryEach(func(s *ranking.Store) error { return s.TrySnapshots(ctx) })
-}
-
-func (b *Boards) tryEach(try func(*ranking.Store) error) error {
 	var all errgroup.Group
 	all.SetLimit(triedAtOnce)
 	errs := make([]error, len(b.shards))
 	for i, s := range b.shards {
 		all.Go(func() error {
-			errs[i] = try(s)
+			errs[i] = s.TryCommands(ctx)
 			return nil
 		})
 	}

@@ -39,17 +39,15 @@ var (
 	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
 	Snapshot    = load("snapshot.lua")
-	Recovery    = load("recovery.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
 	Ban         = load("ban.lua")
 	MergeNames  = load("mergenames.lua")
 	ForgetNames = load("forgetnames.lua")
 	Try         = load("try.lua")
-	TrySnapshot = load("trysnapshot.lua")
 )
 
-// A rebuild's, and a restore's.
+// A rebuild's.
 var (
 	Lock       = load("lock.lua")
 	Renew      = load("renew.lua")
@@ -57,8 +55,6 @@ var (
 	Both       = load("both.lua")
 	There      = load("there.lua")
 	Swap       = load("swap.lua")
-	Load       = load("load.lua")
-	Restored   = load("restored.lua")
 	TryRebuild = load("tryrebuild.lua")
 )
 

@@ -1,7 +1,6 @@
 -- start.lua sets where partitions start: schema, origins and ledger in one call.
 --
 -- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold   6 workers
---       7 loaded, of a shadow into which a snapshot was loaded
 -- ARGV  1 schema   2 ms that a rebuild's shadow lives, '' for live boards
 --       for each partition, to the end:
 --         field of the ledger, what the ledger is expected to hold ('' for
@@ -9,7 +8,6 @@
 --         position to write, the origin to write ('' to leave it; of what is there
 --         and this the later offset and the later time: an origin doesn't go down), up
 --         to which offset a Redis that was lost is read again ('' for none)
---       with a seventh key: what loaded has to hold
 --
 -- Returns one of
 --   {applied}
@@ -17,7 +15,6 @@
 --   {schema, what it is}
 --   {held}
 --   {orphaned}      windows are listed, and the ledger is empty
---   {unloaded}      loaded holds something else: not all rows of the snapshot are there
 --
 -- Whoever comes first decides for all; whoever comes second finds the ledger
 -- moved and reads it. The ledger is written last and by one command, so that a script
@@ -38,21 +35,15 @@ end
 local schema = call('GET', KEYS[2])
 if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
-local last = #ARGV
-if KEYS[7] then
-  if call('GET', KEYS[7]) ~= ARGV[last] then return {'unloaded'} end
-  last = last - 1
-elseif call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then
-  return {'orphaned'}
-end
-for i = 3, last, 5 do
+if call('HLEN', KEYS[1]) == 0 and call('HLEN', KEYS[4]) > 0 then return {'orphaned'} end
+for i = 3, #ARGV, 5 do
   local found, expected = call('HGET', KEYS[1], ARGV[i]) or '', ARGV[i + 1]
   if expected == 'beside others' and call('HLEN', KEYS[1]) > 0 then expected = '' end
   if found ~= expected then return {'moved', ARGV[i], found} end
 end
 
 call('SET', KEYS[2], ARGV[1])
-for i = 3, last, 5 do
+for i = 3, #ARGV, 5 do
   local origin = ARGV[i + 3]
   if origin ~= '' then
     local offset, time = string.match(call('HGET', KEYS[3], ARGV[i]) or '', '^(%d+) (%d+)$')
@@ -69,7 +60,7 @@ for i = 3, last, 5 do
   end
 end
 local fields = {}
-for i = 3, last, 5 do
+for i = 3, #ARGV, 5 do
   fields[#fields + 1] = ARGV[i]
   fields[#fields + 1] = ARGV[i + 2]
 end

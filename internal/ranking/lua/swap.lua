@@ -10,8 +10,6 @@
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
 --       7 the version of banned that the shadow's hidden sets are by, '' for none
---       8 of windows that come out of a snapshot, by name, which events had passed them by then
---         (seal.lua), as JSON; '' for none
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
 --       for each window: its listing, whichever sets that says, '' if the shadow has nothing of it
@@ -39,8 +37,8 @@
 -- depends on the number of windows, not of members. It ends the hold, too.
 --
 -- A final window that is replaced was lost, and what takes its place isn't what was final: it is open,
--- and noted as reopened before it is, so that the next seal is another revision (seal.lua). One that comes
--- out of a snapshot as it was sealed is listed as final, and its record is there (restored.lua).
+-- and noted as reopened before it is, so that the next seal is another revision (seal.lua). No
+-- event has passed it by any more.
 
 local call, unpack = redis.call, unpack
 
@@ -58,7 +56,7 @@ if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
 
 if (call('HGET', KEYS[11], 'version') or '') ~= ARGV[7] then return {'banned'} end
 
-local first, live = 9, 0 -- the first field's first argument; fields that the live ledger has
+local first, live = 8, 0 -- the first field's first argument; fields that the live ledger has
 for i = first, first + 4 * fields - 1, 4 do
   local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
@@ -96,7 +94,7 @@ for from = 0, all - 1, SLICE do
     for n = 1, odd and #names or 0 do
       local is = present(shadows[n], hidden[n])
       if not whole(setsOf(listings[n] or ''), is) then return {'damaged', shadows[n]} end
-      sets[at[n]] = is or 'none'
+      sets[at[n]] = is
     end
   end
 end
@@ -124,34 +122,32 @@ for i = 1, #torn, most do
   call('HSET', KEYS[3], unpack(torn, i, math.min(i + most - 1, #torn)))
 end
 local now -- Unix ms
-local passedBy = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local function reopen(names)
   local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
   for n = 1, #names do -- by its record or by its listing: the other may be lost
     local revision, instant, passed, rest = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?([%d,-]*) ?(.*)$')
     local listed = string.match(listings[n] or '', ' =(%d+) ')
-    local passes = records[n] and passedBy[names[n]] or '' -- nothing, of what the log comes to
     local reopened = not listed and string.match(rest or '', '^reopened')
-    if not reopened or passed ~= passes then
-      now = now or call('TIME')[1] .. '000'
+    if not reopened or passed ~= '' then
       local is = math.max(tonumber(revision or 0), tonumber(listed or 0))
-      if passes ~= '' then passes = passes .. ' ' end
-      if not reopened then rest = string.format('reopened %s rebuilt', now) end
-      call('HSET', KEYS[12], names[n], string.format('%d %s %s%s', is, instant or '0', passes, rest))
+      if not reopened then
+        now = now or call('TIME')[1] .. '000'
+        rest = string.format('reopened %s rebuilt', now)
+      end
+      call('HSET', KEYS[12], names[n], string.format('%d %s %s', is, instant or '0', rest))
     end
   end
 end
 local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- boards that are wanted again
 for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
-  local old, names, listed, dropped, open = {}, {}, {}, {}, {}
+  local old, names, listed, dropped = {}, {}, {}, {}
   for i = from, to do
     local live, listing = KEYS[13 + 4 * i], ARGV[windows + i]
     old[#old + 1] = live
     old[#old + 1] = KEYS[14 + 4 * i]
     local name = string.sub(live, tag + 1)
     names[#names + 1] = name
-    if not string.match(listing, ' =%d+ ') then open[#open + 1] = name end
     if listing ~= '' then
       listed[#listed + 1] = name
       listed[#listed + 1] = withSets(listing, sets[i] or 'shown')
@@ -159,11 +155,11 @@ for from = 0, all - 1, SLICE do
       dropped[#dropped + 1] = name
     end
   end
-  if #open > 0 then reopen(open) end
+  reopen(names)
   call('UNLINK', unpack(old))
   for i = from, to do
     local listing, has = ARGV[windows + i], sets[i] or 'shown'
-    for j = 15 + 4 * i, (listing == '' or has == 'none') and 0 or 16 + 4 * i do
+    for j = 15 + 4 * i, listing == '' and 0 or 16 + 4 * i do
       if has == 'both' or (has == 'shown') == (j == 15 + 4 * i) then
         call('PEXPIREAT', KEYS[j], expiry(listing))
         call('RENAME', KEYS[j], KEYS[j - 2])

@@ -121,7 +121,7 @@ func (c *copier) beside(shard int) ledger.State {
 	}
 	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
 		for field, origin := range c.states[i].Origins {
-			st.Origins[field] = ranking.LaterOrigin(st.Origins[field], origin)
+			st.Origins[field] = laterOrigin(st.Origins[field], origin)
 		}
 		for field, refill := range c.states[i].Refills {
 			st.Refills[field] = max(st.Refills[field], refill)
@@ -135,7 +135,7 @@ func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]st
 	all := map[string]string{}
 	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
 		for name, until := range dropped[i] {
-			all[name] = ranking.LaterTime(all[name], until)
+			all[name] = laterTime(all[name], until)
 		}
 	}
 	return all
@@ -154,7 +154,7 @@ func (c *copier) finalOf(shard int, final []map[string]string) map[string]string
 					text = r.Text()
 				}
 			}
-			all[name] = ranking.LaterSeal(all[name], text)
+			all[name] = laterSeal(all[name], text)
 		}
 	}
 	return all

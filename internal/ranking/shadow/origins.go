@@ -71,7 +71,7 @@ func (p *Plan) concerns(field string, since ledger.Origin) bool {
 }
 
 func (p *Plan) refuse(c Choice) {
-	var suspect, lost, over, stray, restored []string
+	var suspect, lost, over, stray []string
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		switch {
@@ -81,8 +81,6 @@ func (p *Plan) refuse(c Choice) {
 			lost = append(lost, w.Listing())
 		case w.Action == LeftOut && w.old && w.stray:
 			stray = append(stray, w.Listing())
-		case w.Action == LeftOut && w.old && w.restored:
-			restored = append(restored, w.Listing())
 		case w.Action == Kept && w.Incomplete:
 			suspect = append(suspect, w.Listing())
 		}
@@ -111,10 +109,6 @@ func (p *Plan) refuse(c Choice) {
 	if len(stray) > 0 {
 		p.Refused = append(p.Refused, "Redis has the keys of "+several(stray)+" and doesn't list them, and the log doesn't reach back to the beginning: "+
 			"to put what it has in their place, and have it shown as incomplete, accept that (--accept-incomplete)")
-	}
-	if len(restored) > 0 {
-		p.Refused = append(p.Refused, "the snapshot has "+several(restored)+", which lacked events as it was taken: "+
-			"to bring them back as they were, and have them shown as incomplete, accept that (--accept-incomplete)")
 	}
 	if len(over) > 0 {
 		p.Refused = append(p.Refused, "Redis has lost "+several(over)+", and the log isn't read for what is over by today's retention: "+

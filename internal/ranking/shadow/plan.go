@@ -61,7 +61,6 @@ type Planned struct {
 	opens   bool   // neither is it listed, nor has it a key
 	// otherRule: the live one was written by another rule of its board.
 	otherRule bool
-	restored  bool // the shadow has it
 }
 
 // Plan is what a rebuild is about to do, as of one moment.
@@ -224,7 +223,6 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 			of = live
 		}
 	}
-	w.restored = shadow != "" && r.restores
 	w.Lost, w.stray, w.opens = live != "" && !there[name], live == "" && there[name], live == "" && !there[name]
 	rule, configured := r.live.Period(w.Period)
 	switch {
@@ -232,8 +230,6 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 		w.Action, w.Why = Kept, "its board isn't to be rebuilt"
 	case ranking.ListedRevision(live) > 0 && !w.Lost:
 		w.Action, w.Why = Kept, "it is final: consumer reopen takes that back"
-	case ranking.ListedRevision(shadow) > 0 && live != "" && !w.Lost && r.reopened[name]:
-		w.Action, w.Why = Kept, "it is final in the snapshot, and was reopened since"
 	case !configured:
 		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
 	case live != "" && w.End+rule.Retention.Milliseconds() <= now:
@@ -256,9 +252,6 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	}
 	if w.Action == Replaced {
 		w.listing = ranking.OpenListing(of) // one that was final is lost, or it would be kept
-		if ranking.ListedRevision(shadow) > 0 {
-			w.listing = shadow // as the snapshot has it
-		}
 		if shadow == "" {
 			w.Action, w.listing = Dropped, ""
 		}

@@ -36,13 +36,6 @@ type Rebuild struct {
 	lease  time.Duration
 	bans   atomic.Bool // the shadow has a hash of bans
 
-	kept     atomic.Bool          // the hold is renewed
-	restores bool                 // a snapshot is loaded into the shadow
-	reopened map[string]bool      // live windows whose seal was taken back, of those that a snapshot has as final
-	since    time.Time            // when the snapshot was begun
-	asOf     map[string]time.Time // of its windows, when their last rows were read
-	passed   map[string]string    // and which events had passed them by then (lua/swap.lua)
-
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
@@ -170,13 +163,6 @@ func (r *Rebuild) renew(ctx context.Context) error {
 			core = []string{k.Origin(), k.Schema(), k.Ledger()}
 		}
 	}
-	loading := !swapped && r.loading()
-	if loading {
-		core = append(core, k.Loaded())
-	}
-	if !swapped && r.kept.Load() {
-		core = append(core, r.live.Keys().Hold())
-	}
 	if !swapped && r.bans.Load() {
 		core = append(core, k.Banned())
 	}
@@ -184,12 +170,11 @@ func (r *Rebuild) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if begun || loading {
+	if begun {
 		all, err := r.shadow.Listings(ctx)
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(all, func(_, listing string) bool { return ranking.Present{}.Whole(listing) }) // it has no key
 		for names := range slices.Chunk(slices.Collect(maps.Keys(all)), renewedAtOnce) {
 			windows := []string{k.Windows()}
 			for _, name := range names {
@@ -202,8 +187,7 @@ func (r *Rebuild) renew(ctx context.Context) error {
 		}
 	}
 	// The names, if there are any, live on until they are among those of the live boards.
-	// So do what was dropped by a snapshot.
-	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock, k.Dropped(), lock), 4)
+	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock), 2)
 	return err
 }
 
@@ -237,7 +221,7 @@ func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys 
 	case len(words) == 2 && words[0] == "lost":
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if (r.swapped || r.leaving) && !swapped || words[1] == r.live.Keys().Hold() && !r.kept.Load() {
+		if (r.swapped || r.leaving) && !swapped {
 			return until, nil // meanwhile
 		}
 		return "", fmt.Errorf("%w (%s)", ErrLost, words[1])
@@ -270,19 +254,8 @@ func (r *Rebuild) Hold(ctx context.Context, lease time.Duration) error {
 	return nil
 }
 
-// Keep is Hold for as long as the rebuild lives: with what it has in Redis the hold is renewed, too, and
-// a renewal that finds it gone is ErrLost.
-func (r *Rebuild) Keep(ctx context.Context) error {
-	if err := r.Hold(ctx, r.lease); err != nil {
-		return err
-	}
-	r.kept.Store(true)
-	return nil
-}
-
 // Release ends the hold, if it is still ours.
 func (r *Rebuild) Release(ctx context.Context) error {
-	r.kept.Store(false)
 	if err := release(ctx, r.live, r.live.Keys().Hold(), r.id); err != nil {
 		return fmt.Errorf("let ingestion under %q go on: %w", r.live.Prefix(), err)
 	}

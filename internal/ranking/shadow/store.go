@@ -5,8 +5,6 @@ package shadow
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +20,6 @@ type Store struct {
 
 	// touched notes every piece that was sent; nil unless the shadow is being compared.
 	touched atomic.Pointer[touched]
-	// loads is what its mark holds, as far as is known; nil unless a snapshot is loaded into it.
-	loads atomic.Pointer[string]
 }
 
 // Apply is as the live store's.
@@ -37,16 +33,7 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 
 // Begin is as the live store's.
 func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
-	var begun ledger.StartResult
-	var err error
-	if mark := s.loads.Load(); mark != nil && *mark != "" {
-		begun, err = s.BeginLoaded(ctx, all, *mark)
-	} else {
-		begun, err = s.Store.Begin(ctx, all)
-	}
-	if errors.Is(err, ranking.ErrUnloaded) {
-		err = fmt.Errorf("%w: %w", ErrLost, err)
-	}
+	begun, err := s.Store.Begin(ctx, all)
 	return begun, Full(err)
 }
 

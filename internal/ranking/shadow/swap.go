@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,15 +159,7 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
-	passed := ""
-	if len(r.passed) > 0 {
-		text, err := json.Marshal(r.passed)
-		if err != nil {
-			return err
-		}
-		passed = string(text)
-	}
-	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version, passed}
+	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version}
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}
@@ -242,5 +233,5 @@ func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
 		shown, hidden := k.Both(name)
 		all = append(all, shown, hidden)
 	}
-	return r.live.Unlink(ctx, append(all, k.Loaded(), k.Dropped(), k.Names(), k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
+	return r.live.Unlink(ctx, append(all, k.Names(), k.Banned(), k.Windows(), k.Origin(), k.Schema()), pause, nil)
 }

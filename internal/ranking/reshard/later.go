@@ -1,4 +1,4 @@
-package ranking
+package reshard
 
 // Where the members of several shards make up one, what that is to keep of what each of them has.
 
@@ -8,11 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/internal/ranking"
 )
 
-// LaterOrigin is the later offset and the later time of two origins: of what two shards have, whole is
+// laterOrigin is the later offset and the later time of two origins: of what two shards have, whole is
 // what both have.
-func LaterOrigin(a, b string) string {
+func laterOrigin(a, b string) string {
 	as, bs := strings.Fields(a), strings.Fields(b)
 	if len(as) != 2 || len(bs) != 2 {
 		return cmp.Or(b, a) // one alone; what can't be read stays so
@@ -20,13 +22,13 @@ func LaterOrigin(a, b string) string {
 	return laterOf(as[0], bs[0]) + " " + laterOf(as[1], bs[1])
 }
 
-// LaterSeal is, of two records of a window that was ever sealed, the one of the higher revision, of one
+// laterSeal is, of two records of a window that was ever sealed, the one of the higher revision, of one
 // revision that of the later instant, and of one instant that which was reopened, until later. What had
 // passed the window by differs by shard, as their ledgers do: unless both say the same, nothing says
 // which events those are of the members of either.
-func LaterSeal(a, b string) string {
-	x, errX := ParseSealRecord(a)
-	y, errY := ParseSealRecord(b)
+func laterSeal(a, b string) string {
+	x, errX := ranking.ParseSealRecord(a)
+	y, errY := ranking.ParseSealRecord(b)
 	switch {
 	case errX != nil && errY != nil:
 		return max(a, b) // whoever reads it says so
@@ -40,13 +42,13 @@ func LaterSeal(a, b string) string {
 		x, y = y, x
 	}
 	if !slices.Equal(x.Passed, y.Passed) {
-		x.Passed = []Passed{Unsaid(lastOf(x.Passed, y.Passed))}
+		x.Passed = []ranking.Passed{ranking.Unsaid(lastOf(x.Passed, y.Passed))}
 	}
 	return x.Text()
 }
 
 // lastOf is the last end of what passed a window by.
-func lastOf(all ...[]Passed) (last time.Time) {
+func lastOf(all ...[]ranking.Passed) (last time.Time) {
 	for _, passed := range all {
 		for _, p := range passed {
 			if p.To.After(last) {
@@ -57,8 +59,8 @@ func lastOf(all ...[]Passed) (last time.Time) {
 	return last
 }
 
-// LaterTime is the later of two times in Unix ms, which may be before 1970.
-func LaterTime(a, b string) string {
+// laterTime is the later of two times in Unix ms, which may be before 1970.
+func laterTime(a, b string) string {
 	x, err1 := strconv.ParseInt(a, 10, 64)
 	y, err2 := strconv.ParseInt(b, 10, 64)
 	if err2 != nil || err1 == nil && x > y {

@@ -1,4 +1,4 @@
-package ranking
+package reshard
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestTheLaterOfTwoRecordsOfASealIsKept(t *testing.T) {
 		{"2 7 3-4", "2 8 3-5", "2 8 0-5"},
 		{"2 7 3-4", "2 8 after why", "2 8 0-4 after why"},
 	} {
-		require.Equal(t, c.want, LaterSeal(c.a, c.b), "%q and %q", c.a, c.b)
-		require.Equal(t, c.want, LaterSeal(c.b, c.a), "%q and %q", c.b, c.a)
+		require.Equal(t, c.want, laterSeal(c.a, c.b), "%q and %q", c.a, c.b)
+		require.Equal(t, c.want, laterSeal(c.b, c.a), "%q and %q", c.b, c.a)
 	}
 }
