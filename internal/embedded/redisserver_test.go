@@ -18,7 +18,7 @@ func TestAServerOnAPortThatIsTakenIsNotMistakenForOurs(t *testing.T) {
 	first, err := embedded.StartRedisServer(t.Context(), embedded.RedisOptions{Program: path})
 	require.NoError(t, err)
 	defer first.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = embedded.StartRedisServer(ctx, embedded.RedisOptions{Program: path, Port: first.Port})
 	require.ErrorContains(t, err, "the port is taken")

@@ -144,6 +144,7 @@ func encoded(t *testing.T, f *fixture, w ledger.Window, members int) {
 }
 
 func TestTheScriptRefusesTheGoldenStrangers(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, g := range readGolden(t).Layouts {
 		l := codec.Layout{Kind: g.Kind, K: g.K, Tick: g.Tick, Max: g.Max}
 		t.Run(fmt.Sprintf("%s-%d-%d", g.Kind, g.K, g.Max), func(t *testing.T) {
@@ -165,6 +166,7 @@ func TestTheScriptRefusesTheGoldenStrangers(t *testing.T) {
 }
 
 func TestTheScriptCountsTheGoldenTicks(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, g := range readGolden(t).Layouts {
 		l := codec.Layout{Kind: g.Kind, K: g.K, Tick: g.Tick, Max: g.Max}
 		t.Run(fmt.Sprintf("%s-%d-%d", g.Kind, g.K, g.Max), func(t *testing.T) {

@@ -90,6 +90,7 @@ func membersOf(s *Store, n int) (all []string) {
 }
 
 func TestBansLoseNothingAndCountNothingTwice(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	testBans(t, testenv.RedisClient(t), testenv.Prefix(t))
 }
 

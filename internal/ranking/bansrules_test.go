@@ -15,6 +15,7 @@ import (
 // Bans and a board by another rule: beside a board where nobody is ever banned, and that gets the
 // same events, what is shown and what is hidden come to the same scores, to the bit.
 func TestABannedMemberGoesOnByTheBoardsRule(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	client := testenv.RedisClient(t)
 	for _, text := range []string{"best(stage:999,revives:99:fewest)", "last(rating:9999)", "sum(gold:999,silver:999)", ""} {
 		t.Run(text, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 // lateness has every window take events for as long as a test lasts: one that its events
@@ -82,6 +83,7 @@ func TestScoresOfAnotherSchemaAreNotGuessedAt(t *testing.T) {
 }
 
 func TestManyWindowsAreLookedAtPageByPageUntilTheContextEnds(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := fixed(t)
 	const boards = 1500 // more than a page
 	week := f.newPiece().Windows[0]

@@ -121,6 +121,7 @@ func TestThoseAroundAMemberAreOfTheSameMoment(t *testing.T) {
 }
 
 func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := someone(t)
 	found := func(want ...string) {
 		t.Helper()

@@ -130,7 +130,7 @@ const containerCall = 2 * time.Minute
 func callContainers(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	socket := os.Getenv(ContainersVariable)
 	if socket == "" {
-		return nil, fmt.Errorf("no containers without make test, which starts them: %w", errNotHere)
+		return nil, fmt.Errorf("no containers: make test starts them where it finds Docker: %w", errNotHere)
 	}
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,

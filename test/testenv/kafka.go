@@ -72,7 +72,7 @@ func givenKafka(ctx context.Context) (*KafkaServer, error) {
 	if address == "" {
 		return nil, fmt.Errorf("%s is not set: %w", KafkaVariable, errNotHere)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hang)
 	defer cancel()
 	id, version, err := IdentifyKafka(ctx, address)
 	if err != nil {
@@ -168,7 +168,7 @@ func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]stri
 // CreateTopic creates a topic whose name matters: a dead-letter topic. It stays.
 func (k *KafkaServer) CreateTopic(t testing.TB, name string, partitions int, config map[string]string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
 	defer cancel()
 	settings := make(map[string]*string, len(config))
 	for key, value := range config {
@@ -181,7 +181,7 @@ func (k *KafkaServer) CreateTopic(t testing.TB, name string, partitions int, con
 	for !led(ctx, admin, name, partitions) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("topic %s has no leaders after 30 s", name)
+			t.Fatalf("topic %s has no leaders: %v", name, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

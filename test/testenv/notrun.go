@@ -35,6 +35,15 @@ func Slow(t testing.TB) {
 	}
 }
 
+// SlowEmbedded leaves a test of thousands of scripts to a real Redis: an embedded one compiles a script again for
+// each call. make test-all runs it there too.
+func SlowEmbedded(t testing.TB) {
+	t.Helper()
+	if testing.Short() && Redis(t).Embedded() {
+		notRun(t, "slow on an embedded Redis, left to a real one")
+	}
+}
+
 func notRun(t testing.TB, reason string) {
 	t.Helper()
 	if list := os.Getenv(NotRunVariable); list != "" {

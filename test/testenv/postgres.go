@@ -98,7 +98,7 @@ func (p *PostgresServer) ask(ctx context.Context) error {
 
 // admin connects to the database that is always there.
 func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hang)
 	defer cancel()
 	c, err := pgx.Connect(ctx, p.url.String())
 	if err != nil {

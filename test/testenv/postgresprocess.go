@@ -33,7 +33,7 @@ type postgresProcess struct {
 	process    *child.Process
 }
 
-const postgresStart = 30 * time.Second
+const postgresStart = 2 * time.Minute
 
 // findPostgres is the directory of its programs. Debian has one a version, which aren't on the PATH;
 // what lists its clusters is.

@@ -23,7 +23,7 @@ type redisNode interface {
 }
 
 // redisStart bounds a start, the loading of a dump included.
-const redisStart = 30 * time.Second
+const redisStart = 2 * time.Minute
 
 // PrivateRedis starts a Redis for this test alone, with more arguments such as
 // "--maxmemory", "60mb"; one may name a file of this machine. It saves nothing by

@@ -78,7 +78,7 @@ func givenRedis(ctx context.Context) (*RedisServer, error) {
 	}
 	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hang)
 	defer cancel()
 	info, err := client.Info(ctx).Result()
 	if err != nil {
@@ -143,10 +143,11 @@ func RedisClient(t testing.TB) *redis.Client {
 	return Redis(t).Client(t)
 }
 
-// Client is a client with go-redis's own settings. It is closed with the test.
+// Client is a client with go-redis's own settings, but for its timeouts, which only catch a hang: an embedded
+// server on a busy machine takes seconds for a script. It is closed with the test.
 func (r *RedisServer) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: r.address})
+	client := redis.NewClient(&redis.Options{Addr: r.address, DialTimeout: hang, ReadTimeout: hang, WriteTimeout: hang})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("close a Redis client: %v", err)
@@ -155,10 +156,13 @@ func (r *RedisServer) Client(t testing.TB) *redis.Client {
 	return client
 }
 
+// hang is longer than any call of a server that isn't stuck.
+const hang = time.Minute
+
 // removeKeys removes what a test has left under its prefix.
 func removeKeys(t testing.TB, client *redis.Client, prefix string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	keys := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for keys.Next(ctx) {

@@ -24,7 +24,7 @@ func keepsARecord(t *testing.T, k *KafkaServer) {
 	t.Helper()
 	topic := k.Topic(t, 2, map[string]string{"retention.ms": "-1"})
 	client := k.Client(t, kgo.DefaultProduceTopic(topic), kgo.ConsumeTopics(topic))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
 	defer cancel()
 	require.NoError(t, client.ProduceSync(ctx, kgo.StringRecord("25 points")).FirstErr())
 	fetches := client.PollFetches(ctx)
@@ -39,7 +39,7 @@ func TestATopicGoesWithItsTest(t *testing.T) {
 	require.Eventually(t, func() bool {
 		topics, err := admin.ListTopics(t.Context(), topic)
 		return err == nil && topics[topic].Err != nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, 2*hang, 50*time.Millisecond)
 }
 
 func TestAPrefixGoesWithItsTestAndLeavesOthersAlone(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAServerThatWasNamedAndIsNotThereIsAFailure(t *testing.T) {
 	require.ErrorContains(t, err, "valkey-server")
 	t.Setenv(RedisImageVariable, "valkey/valkey:8")
 	_, err = startRedis(t.Context())
-	require.EqualError(t, err, RedisImageVariable+"=valkey/valkey:8: no containers without make test, which starts them")
+	require.EqualError(t, err, RedisImageVariable+"=valkey/valkey:8: no containers: make test starts them where it finds Docker")
 	t.Setenv(RedisVariable, "127.0.0.1:1")
 	_, err = startRedis(t.Context())
 	require.ErrorContains(t, err, RedisVariable+"=127.0.0.1:1")
@@ -205,7 +205,7 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	require.Contains(t, out.String(), "Redis: embedded, miniredis, one for each package\n")
 	require.Contains(t, out.String(), "A test's own Kafka: none, not run; Redis: none, not run\n")
 	require.Contains(t, out.String(), "No real Redis: STANDINGS_TEST_REDIS is not set; "+
-		"no containers without make test, which starts them; no redis-server or valkey-server on the PATH\n")
+		"no containers: make test starts them where it finds Docker; no redis-server or valkey-server on the PATH\n")
 	require.Regexp(t, `kafka=127.0.0.1:\d+ redis=\n`, out.String())
 	require.Contains(t, out.String(), "\nNOT RUN: 1 tests (make test LIST=1 lists them)\n     1  no clock\n")
 	require.True(t, strings.HasSuffix(out.String(), "\nFAILED: 1\n  p TestOfP\n"), out.String())

@@ -71,6 +71,7 @@ func TestAPageNearTheTopIsOneRoundTripAndRanksAreTwo(t *testing.T) {
 
 // However members are dealt out, what is shown is exact: one shard may have all of the first.
 func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
 	var all []ranking.Standing
 	for i := 0; len(all) < 1000; i++ {
@@ -100,6 +101,7 @@ func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
 // A search ends, members rise, and then the page is read: it isn't the page any more, and is
 // found by another search.
 func TestAPageOfABoardThatHasChangedSinceTheSearchIsSoughtAgain(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 5, codec.Readable)
 	var all []ranking.Standing
 	for i := range 6000 {

@@ -151,6 +151,7 @@ func TestReadsAroundAPlaceAreOneRoundTripAndTiesOneMore(t *testing.T) {
 
 // As many members as are looked up at once, half of whom aren't there, with ties.
 func TestAThousandMembersAreLookedUpAtOnce(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, of := range numbers {
 		f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), of, codec.Wide)
 		var all list
@@ -178,6 +179,7 @@ func TestAThousandMembersAreLookedUpAtOnce(t *testing.T) {
 
 // Pages that are too far from an end to read all that is between.
 func TestFarPagesFromTheBottomAndInARangeAreExact(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 5, codec.Readable)
 	var all list
 	for i := range 5500 {

@@ -86,6 +86,7 @@ func TestAllShardsTogetherAreOneSortedList(t *testing.T) {
 
 // Scores may be few: within an equal score ids decide, over all shards, by bytes.
 func TestPagesOfABoardThatStandsStillNeitherRepeatNorSkip(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	client := testenv.RedisClient(t)
 	members := 12_000
 	if testing.Short() {

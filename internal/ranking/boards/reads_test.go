@@ -184,6 +184,7 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 
 // However members are dealt out: one shard may have all of what is nearest to a place.
 func TestRowsAroundAPlaceAreExactWhereOneShardHasAllOfThem(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
 	var all list
 	for i := 0; len(all) < 1500; i++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAReshardCopiesEverythingAndSwitches(t *testing.T) {
@@ -110,6 +111,7 @@ func TestPagesAreOfEveryRowOnce(t *testing.T) {
 }
 
 func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	const from, to = 2, 3
 	random := rand.New(rand.NewPCG(5, 5))
 	for _, executed := range []bool{false, true} {
@@ -192,6 +194,7 @@ func isWindow(key string) bool {
 }
 
 func TestNothingIsCopiedThatIsNotLevel(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := fixed(t, 3, codec.Readable)
 	shard := func(i int) *ranking.Store { return f.of(3).Shards()[i] }
 	set := func(i int, text string) {
@@ -252,6 +255,7 @@ func TestWhileItCopiesNobodyElseWrites(t *testing.T) {
 }
 
 func TestAReshardThatLosesItsHoldHasChangedNothing(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := fixed(t, 2, codec.Readable)
 	for _, lose := range []func(k ranking.Keys) string{ranking.Keys.Hold, ranking.Keys.Rebuild, func(ranking.Keys) string { return ranking.ReshardKey(f.prefix) }} {
 		for _, at := range []Step{Copying, Comparing} {
@@ -272,6 +276,7 @@ func TestAReshardThatLosesItsHoldHasChangedNothing(t *testing.T) {
 }
 
 func TestACopyThatDiffersIsNeverSwitchedTo(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := fixed(t, 2, codec.Readable)
 	week := f.windows(t, "global")[0]
 	key := func() string { return f.of(3).Shards()[1].Keys().Window(&week) }
@@ -328,6 +333,7 @@ func TestBoardsOfTheWantedNumberAreNotOverwritten(t *testing.T) {
 }
 
 func TestThereAndBackAgain(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := fixed(t, 1, codec.Readable)
 	for _, to := range []ledger.Shards{3, 2, 1, 3, 1} {
 		was := f.holds(t, f.number(t))

@@ -2,6 +2,9 @@
 // Redis for all of it, and says which they are:
 //
 //	go run ./test/testenv/cmd/testenv go test ./...
+//
+// With the build tag nodocker it starts no containers, and has no Docker client, which takes a minute to
+// download and build.
 package main
 
 import (
@@ -14,7 +17,6 @@ import (
 	"syscall"
 
 	"github.com/standings/standings/test/testenv"
-	"github.com/standings/standings/test/testenv/containers"
 )
 
 func main() {
@@ -35,14 +37,14 @@ func main() {
 	}
 }
 
-// run starts what starts containers, for this process and for the command.
+// run offers containers to this process and to the command while that runs.
 func run(ctx context.Context, command []string) error {
-	service, err := containers.Listen(ctx)
+	socket, end, err := containersSocket(ctx)
 	if err != nil {
 		return err
 	}
-	defer service.Close()
-	if err := os.Setenv(testenv.ContainersVariable, service.Socket); err != nil {
+	defer end()
+	if err := os.Setenv(testenv.ContainersVariable, socket); err != nil {
 		return err
 	}
 	return testenv.Run(ctx, os.Stdout, os.Stderr, command)

@@ -1,0 +1,10 @@
+//go:build nodocker
+
+package main
+
+import "context"
+
+// containersSocket is empty: there are no containers.
+func containersSocket(context.Context) (socket string, end func(), err error) {
+	return "", func() {}, nil
+}
