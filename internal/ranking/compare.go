@@ -57,10 +57,10 @@ const (
 	compared = 1000 // members asked for by their names a call
 )
 
-// Scan gives every member of either set whose scores differ, empty if a member isn't there. It
-// waits for pause between two calls, so that Redis hardly notices; what is written meanwhile it
-// may see or not, and it may give a member twice. A member that isn't written meanwhile it gives
-// as it is: SCAN gives all that is there from its start to its end.
+// Scan gives every member whose scores differ in the two sets, with both scores; the score of a
+// member who isn't there is empty. It waits for pause between two calls. It may miss what is written
+// meanwhile, and may give a member twice. A member that isn't written meanwhile is given as it is:
+// SCAN returns everything that is there from its start to its end.
 func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	if err := c.half(ctx, pause, each); err != nil {
 		return err

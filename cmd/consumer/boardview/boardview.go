@@ -144,7 +144,7 @@ func (l *Layout) coloured(line string) string {
 	row := strings.TrimLeft(line, " ")
 	for arrow, colour := range map[string]terminal.Colour{climbed: terminal.Green, fell: terminal.Red} {
 		if rest, ok := strings.CutPrefix(row, arrow); ok {
-			return line[:len(line)-len(row)] + colour.Of(arrow, l.Coloured) + rest
+			return line[:len(line)-len(row)] + colour.In(arrow, l.Coloured) + rest
 		}
 	}
 	return line

@@ -47,7 +47,7 @@ func (m *Moves) Mark(st ranking.Standing) string {
 
 // moved is by how many ranks a member has climbed between two boards, negative for fallen. A
 // member who was not among the first has climbed; of a page further down that isn't known.
-// In another window nobody has moved.
+// No member has moved in another window.
 func moved(before, now *ranking.Board, st ranking.Standing) int64 {
 	if before.Name != now.Name || before.Window != now.Window || len(before.Standings) == 0 {
 		return 0

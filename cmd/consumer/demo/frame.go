@@ -44,7 +44,7 @@ func (f *frame) figures() []string {
 	counts := f.watch.counts()
 	lines := []string{f.line("", counts[0]), f.line("", counts[1]), f.line("", "its log: "+f.stage.logPath())}
 	if trouble := f.watch.last().trouble; trouble != "" {
-		lines = append(lines, terminal.Red.Of(f.line("", trouble), f.coloured))
+		lines = append(lines, terminal.Red.In(f.line("", trouble), f.coloured))
 	}
 	return lines
 }

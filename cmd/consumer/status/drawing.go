@@ -22,7 +22,7 @@ type drawing struct {
 func (d *drawing) lines(width, height int) []string {
 	var parts [][]string
 	if late := d.late(); late != "" {
-		parts = append(parts, []string{terminal.Yellow.Of(terminal.Cut(late, width), d.coloured)})
+		parts = append(parts, []string{terminal.Yellow.In(terminal.Cut(late, width), d.coloured)})
 	}
 	if d.last == nil {
 		return terminal.Fit(slices.Concat(parts...), width, height)
@@ -32,7 +32,7 @@ func (d *drawing) lines(width, height int) []string {
 	var problems []string
 	for _, problem := range d.last.report.Problems {
 		for _, line := range terminal.Wrapped(problem, width) {
-			problems = append(problems, terminal.Red.Of(line, d.coloured))
+			problems = append(problems, terminal.Red.In(line, d.coloured))
 		}
 	}
 	head := d.fitted(blocks[0], width)

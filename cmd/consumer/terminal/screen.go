@@ -22,8 +22,8 @@ func Styled(style, text string) string {
 	return style + text + plain
 }
 
-// Of is a text in the colour, if it is to be coloured.
-func (c Colour) Of(text string, coloured bool) string {
+// In returns the text in the colour, if coloured.
+func (c Colour) In(text string, coloured bool) string {
 	if !coloured {
 		return text
 	}

@@ -72,10 +72,10 @@ func (d *drawing) below(width int) (lines []string) {
 	switch {
 	case d.trouble != "":
 		for _, line := range terminal.Wrapped(d.trouble, width) {
-			lines = append(lines, terminal.Red.Of(line, d.coloured))
+			lines = append(lines, terminal.Red.In(line, d.coloured))
 		}
 	case d.waited >= time.Second:
-		lines = append(lines, terminal.Yellow.Of(terminal.Cut("no answer from Redis for "+seconds(d.waited), width), d.coloured))
+		lines = append(lines, terminal.Yellow.In(terminal.Cut("no answer from Redis for "+seconds(d.waited), width), d.coloured))
 	}
 	if d.last == nil {
 		return lines
@@ -109,7 +109,7 @@ func (d *drawing) state(width int) string {
 	if line := state + left; len(line) > width {
 		return terminal.Cut(line, width)
 	}
-	return colour.Of(state, d.coloured) + left
+	return colour.In(state, d.coloured) + left
 }
 
 // timeLeft is how long a window still is; nothing of one that doesn't end.

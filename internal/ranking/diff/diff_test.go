@@ -230,7 +230,7 @@ func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
 		b.moveTo(t, int(m)-1, b.next+10) // b is elsewhere: what differs is looked at again
 		looked := 0
 		a.client.AddHook(eavesdropper(func(args []any) error {
-			// Where members are read by their names, what comes before these is empty.
+			// A call that reads members by their ids has an empty cursor before them.
 			if args[1] == lua.Scores.SHA && args[4] == "" && args[3] == a.key("m1") && slices.Contains(args, any("m1")) && len(args) < 10 {
 				looked++
 				return a.client.ZRem(t.Context(), a.key("m1"), "m1").Err()

@@ -1,7 +1,7 @@
 package diff
 
-// How far both sides are, and whether that is the same: then both have the same events, as a
-// shard's ledger says which events of its members are counted. A shard that got no change from
+// How far both sides are, and whether that is the same. If it is, both have counted the same
+// events: a position denotes the events that its shard has counted. A shard that got no change from
 // the last batches may be up to a second behind, though nothing is missing in it; a second after
 // the last event all are at the log's end.
 
