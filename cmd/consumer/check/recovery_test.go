@@ -31,7 +31,7 @@ func TestOneLineSaysWhatALossOfRedisWouldCost(t *testing.T) {
 		{ingest.Reach{Since: at(2, 0), Complete: at(2, 1)}, nil, "ok: the log reaches back 7d3h, to 2100-03-02T00:00:00Z, and covers all live windows; a backup may be at most 7d3h old"},
 		{
 			ingest.Reach{Since: at(8, 0), Complete: at(8, 0)}, windows,
-			"warning: the log reaches back 1d3h, to 2100-03-08T00:00:00Z, and does not cover yearly 2100, monthly 2100-03; a backup may be at most 1d3h old → " +
+			"warning: the log reaches back 27h0m, to 2100-03-08T00:00:00Z, and does not cover yearly 2100, monthly 2100-03; a backup may be at most 27h0m old → " +
 				"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer",
 		},
 		{ // its clock is ahead of Redis's
