@@ -52,7 +52,7 @@ def xxh64(data):
 def member_id(text):
     """The id as events have it, without the escapes of its column."""
     characters = iter(text)
-    return "".join(("\0" if next(characters) == "0" else c) if c == "\u2400" else c for c in characters)
+    return "".join(("\0" if next(characters) == "\1" else c) if c == "\1" else c for c in characters)
 
 
 def checksum(rows, names):

@@ -1,30 +1,33 @@
-// Package archive takes final windows from Redis into the archive, where they stay once Redis and
+// Package archive copies windows from Redis to the archive, where final windows stay once Redis and
 // Kafka don't have them any more.
 //
-//	closed windows ─▶ final, and not in the archive ─▶ page by page ─▶ a copy that is whole
-//	               └▶ about to expire, and not in it ─▶ they stay in Redis for longer
+//	final, and not in the archive      ─▶ rows by rank, page by page ─▶ whole copy of the revision
+//	open, and its backup is old enough ─▶ rows by a scan             ─▶ whole copy, replaces the backup
+//	closed, not in the archive, and about to expire                  ─▶ stays in Redis for longer
 //
-// One process of all does so, the leader (archive/lease), and what it writes is fenced by its token
-// (archive/store). A final window doesn't change, so that whoever takes over finds the rows that are
-// in, and goes on from there. Each page is one short read of Redis, and after each the archiver waits for
-// as long as the read took: it has Redis for half of the time at most, a millisecond or so at once.
+// One process does so, the leader (archive/lease), and its token fences what it writes (archive/store).
+// Each page is one short read of Redis, and after each the archiver waits.
 //
-// What changes a final window all the same:
+// A final window doesn't change, so the next leader continues after the rows that are in. Three things
+// change it all the same:
 //
-//   - A ban hides a member, or shows one: rows move up or down. A copy whose rows aren't as many as
-//     members were when it began is dropped and taken anew.
-//   - It is reopened: its listing has no revision any more, every page is looked at for that. The
-//     copy isn't finished; the next seal's is another revision's.
-//   - Redis goes back to before the seal, or is lost and rebuilt: the window is sealed again, of the
+//   - A ban hides a member, or shows one: rows move up or down. A copy whose number of rows isn't the number
+//     of members at its begin is dropped and begun anew.
+//   - It is reopened. Its listing has no revision any more, which every page shows. The copy isn't
+//     finished; the next seal makes another revision.
+//   - Redis goes back to before the seal, or is lost and rebuilt: the window is sealed again with the
 //     same revision, and may have other standings (docs/guarantees.md, "Final windows"). The archive's
-//     are what people have been shown: they stay. If Redis has the same rows, all is well. If not, the
-//     seal is taken back, so that the next one is of the next revision, and is archived as that.
+//     were shown to people, so they stay. If Redis has the same rows, nothing is to be done. Otherwise the
+//     seal is taken back, so that the next one makes the next revision, which is archived.
+//
+// An open window changes while it is read: see open.go.
 package archive
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,41 +42,56 @@ import (
 type Config struct {
 	Boards *boards.Boards
 	Store  *store.Store
-	// Lateness is how long after its end a window takes events; false where it is none of a period
-	// that is kept.
+	// Lateness is how long after its end a window takes events; false for a period that isn't configured.
 	Lateness func(ledger.Window) (time.Duration, bool)
-	// Zone is what the times of a period are shown in, IANA.
+	// Zone is the time zone of a period, IANA.
 	Zone func(period string) string
 	// Fields are those of a board by a rule of its own, most significant first; nil by the default rule.
 	Fields func(board string) []codec.Field
-	// Progress, where there is one, is called after every page, and at the end of a pass.
+	// Interval is how old the backup of an open window may become; for a window without one, how long
+	// after its start the first is taken. 0: open windows have no backups.
+	Interval time.Duration
+	// Turn is how long a pass begins with other backups before it ends; 0: until none is due.
+	Turn time.Duration
+	// Progress, if there is one, is called after every page, and at the end of a pass.
 	Progress func(Progress)
 	Log      *zap.Logger
 }
 
-// Progress is how far a pass has come.
+// Progress is how far an Archiver is.
 type Progress struct {
-	Window  string // that is being taken: board:period:name; empty at the end of a pass
+	Window  string // that is being copied: board:period:name; empty at the end of a pass
 	Rows    int64  // of it that are in the archive
 	Members int64  // how many it has
-	Written int64  // rows that this archiver has written so far, of all windows
-	Taken   int64  // windows that it has
+
+	Final, Backups Copied // by this archiver so far
 	// Waiting is how many final windows aren't in the archive yet, that one too; NotFinal how many
 	// take no events any more and aren't final yet.
 	Waiting  int
 	NotFinal int
-	// Oldest is when the first of those that wait was sealed; zero where none does.
+	// Oldest is when the first of those that wait was sealed; zero if none waits.
 	Oldest time.Time
+	// Due is how many backups are due, and Overdue for how long the first of them has been. Incomplete is how
+	// many open windows have no new backup because they aren't complete.
+	Due        int
+	Overdue    time.Duration
+	Incomplete int
+	// More: the pass ended by its Turn, and the next one is to begin at once.
+	More bool
 }
 
-// Archiver takes final windows into an archive. It is used by one goroutine.
+// Copied is a number of windows, and of rows that were written for them.
+type Copied struct{ Windows, Rows int64 }
+
+// Archiver copies windows to an archive. It is used by one goroutine.
 type Archiver struct {
 	Config
 
-	kept     map[string]int64 // by window: the revision that is in the archive, as far as is known
+	kept     map[string]int64     // by final window: the revision that is known to be in the archive
+	backups  map[string]time.Time // by open window: when its backup was taken; nil until it is read
 	progress Progress
-	pages    int // rows a read of Redis
-	append   int // rows a transaction of the archive
+	pages    int // rows of a read of Redis
+	append   int // rows of a transaction of the archive
 }
 
 // New makes an archiver. It talks to nobody.
@@ -94,35 +112,36 @@ const (
 	// Windows that expire within staysWhen and aren't in the archive stay for stays from then on.
 	staysWhen = 7 * 24 * time.Hour
 	stays     = 14 * 24 * time.Hour
+	// mostFailed is how many windows a pass fails at before it ends.
+	mostFailed = 3
 )
 
-// Reached is how far it has come.
+// Reached is how far it is.
 func (a *Archiver) Reached() Progress { return a.progress }
 
-// Pass takes all final windows that aren't in the archive, by their ends, and has those stay in
-// Redis that would expire before. A window that can't be taken leaves the others to be taken; the
-// error says what came of it. Where another leads the error is store.ErrFenced, and the pass ends.
+// Pass copies all final windows that aren't in the archive, by their ends, prolongs closed windows that
+// would expire before, and takes the backups that are due. If a window can't be copied the others still
+// are, and the error says why. If another process leads the error is store.ErrFenced, and the pass ends.
 func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
-	closed, err := a.Boards.Closed(ctx, a.Lateness, listPause)
+	closed, open, err := a.Boards.ClosedAndOpen(ctx, a.Lateness, listPause)
 	if err != nil {
-		return fmt.Errorf("look which windows are final: %w", err)
+		return fmt.Errorf("list windows: %w", err)
 	}
-	a.forget(closed)
 	if err := a.wentBack(ctx, f); err != nil {
 		return err
 	}
 	var final, left []boards.Closed
-	a.progress.NotFinal = 0
 	for _, c := range closed {
 		switch {
 		case c.Revision == 0:
-			left = append(left, c)
-			a.progress.NotFinal++
+			left, open = append(left, c), append(open, c.Window)
 		case a.kept[c.Listing()] != c.Revision:
 			final = append(final, c)
 		}
 	}
-	final = a.lacks(ctx, final)
+	a.forget(closed, open)
+	a.progress.NotFinal = len(left)
+	final = a.missing(ctx, final)
 	var failed []error
 	if err := Stay(ctx, a.Boards, append(left, final...), "the archive", a.Log); err != nil {
 		failed = append(failed, err)
@@ -133,13 +152,19 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
 			return err
-		case errors.Is(err, errChanged):
-			a.Log.Info("a window changed while it was archived: it is taken anew", zap.String("window", final[i].Listing()), zap.Error(err))
-		case err != nil:
+		case err != nil && !errors.Is(err, ErrChanged):
 			failed = append(failed, err)
 		}
 		if len(failed) == mostFailed {
-			break // it isn't about single windows
+			break // the cause isn't a single window
+		}
+	}
+	if a.Interval > 0 && len(failed) < mostFailed {
+		if err := a.takeBackups(ctx, f, open); err != nil {
+			if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+				return err
+			}
+			failed = append(failed, err)
 		}
 	}
 	if len(failed) == 0 {
@@ -151,26 +176,23 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	return errors.Join(failed...)
 }
 
-// lacks are those that the archive doesn't have of the very seal, as far as it says so: a leader that is new
-// knows nothing yet, and has none stay that are in. What it can't be asked for is as if it lacked it.
-func (a *Archiver) lacks(ctx context.Context, final []boards.Closed) (lacks []boards.Closed) {
+// missing are the windows whose very seal isn't in the archive, as far as it says so: a new leader
+// knows nothing yet, and mustn't prolong those that are in. If the archive can't be read, all are missing.
+func (a *Archiver) missing(ctx context.Context, final []boards.Closed) (missing []boards.Closed) {
 	for i := range final {
 		c := &final[i]
 		there, err := a.Store.Revision(ctx, c.Board, c.Period, c.Name, c.Revision)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return append(lacks, final[i:]...)
+			return append(missing, final[i:]...)
 		}
 		if err == nil && there.SealedAt.UnixMilli() == c.SealedAt.UnixMilli() {
 			a.kept[c.Listing()] = c.Revision
 			continue
 		}
-		lacks = append(lacks, *c)
+		missing = append(missing, *c)
 	}
-	return lacks
+	return missing
 }
-
-// mostFailed is how many windows a pass fails at before it ends.
-const mostFailed = 3
 
 // done reports what is left at the end of a pass.
 func (a *Archiver) done(final []boards.Closed) {
@@ -186,28 +208,30 @@ func (a *Archiver) done(final []boards.Closed) {
 	a.Progress(*p)
 }
 
-// forget lets go of what is known of windows that aren't listed any more.
-func (a *Archiver) forget(closed []boards.Closed) {
+// forget drops what is known of windows that aren't listed any more.
+func (a *Archiver) forget(closed []boards.Closed, open []ledger.Window) {
 	listed := map[string]bool{}
 	for i := range closed {
 		listed[closed[i].Listing()] = true
 	}
-	for name := range a.kept {
-		if !listed[name] {
-			delete(a.kept, name)
-		}
+	maps.DeleteFunc(a.kept, func(name string, _ int64) bool { return !listed[name] })
+	listed = map[string]bool{}
+	for i := range open {
+		listed[open[i].Listing()] = true
 	}
+	maps.DeleteFunc(a.backups, func(name string, _ time.Time) bool { return !listed[name] })
 }
 
-// wentBack finds an archive that was restored from before this leader wrote to it: what is known to be
-// in it may not be. One that was restored from a backup of this leader's time isn't told from others, and is
-// looked at anew by the next leader. What can't be read is left to whatever writes.
+// wentBack finds an archive that was restored from before this leader wrote to it: then it may lack what is
+// known to be in it. The leader doesn't notice a restore to a moment after that; the next leader looks at all
+// windows anew. If the token can't be read, the first transaction fails.
 func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	token, err := a.Store.LargestToken(ctx)
-	if err != nil || token >= f.Token || len(a.kept) == 0 {
+	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil {
 		return nil //nolint:nilerr // see above
 	}
 	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
 	clear(a.kept)
+	a.backups = nil
 	return a.Store.Take(ctx, f)
 }

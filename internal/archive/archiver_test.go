@@ -31,7 +31,7 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				w, rows := f.archived(1)
 				require.Equal(t, f.Shown(), rows)
-				require.Equal(t, Progress{Written: 125, Taken: 1}, last)
+				require.Equal(t, Progress{Final: Copied{Windows: 1, Rows: 125}}, last)
 				require.Equal(t, f.Window.Start, w.Start.UnixMilli())
 				require.Equal(t, f.Window.End, w.End.UnixMilli())
 				require.Equal(t, map[string]string{"points/0": "10"}, w.Ledger)
@@ -70,7 +70,7 @@ func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var written int64
 		err := f.archiver(func(p Progress) {
-			written = p.Written
+			written = p.Final.Rows
 			stop()
 		}).Pass(ctx, fence(int64(n+1)))
 		if n < 4 {

@@ -15,16 +15,13 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// ErrChanged says that a window isn't any more what it was when it was begun to be read. It passes.
-var ErrChanged = errChanged
-
-// Describe is what the archive would say of a final window; ErrChanged where it isn't final any more.
+// Describe is the archive's description of a final window; ErrChanged if it isn't final any more.
 func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window, error) {
-	first, err := a.page(ctx, c, nil, 0)
+	first, err := a.look(ctx, c)
 	if err != nil {
 		return store.Window{}, err
 	}
-	return a.window(c, &first), nil
+	return a.describe(c, &first), nil
 }
 
 // Rows are all of a final window that is to have so many, page by page as the archiver reads them:

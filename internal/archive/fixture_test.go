@@ -60,10 +60,10 @@ func (f *fixture) archived(revision int64) (store.Window, []store.Row) {
 	for _, w := range windows {
 		if w.Revision == revision && w.State == store.Whole {
 			var all []store.Row
-			require.NoError(f.t, f.archive.Each(f.t.Context(), w.ID, func(r *store.Row) error {
-				all = append(all, *r)
-				return nil
-			}))
+			for row, err := range f.archive.Each(f.t.Context(), w.ID) {
+				require.NoError(f.t, err)
+				all = append(all, row)
+			}
 			require.NoError(f.t, f.archive.Verify(f.t.Context(), w.ID))
 			return w, all
 		}

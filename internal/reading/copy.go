@@ -180,14 +180,11 @@ func (c *copied) after(p *ranking.Pivot) error {
 	if math.IsNaN(p.Score) {
 		return &askedError{fmt.Errorf("read %s: a score that is no number", c.board.Name)}
 	}
-	above, err := c.store.CountAbove(c.ctx, c.window.ID, p.Score)
+	places, err := c.store.PlaceOfScore(c.ctx, c.window.ID, p.Score)
 	if err != nil {
 		return err
 	}
-	equal, err := c.store.CountAtLeast(c.ctx, c.window.ID, p.Score)
-	if err != nil {
-		return err
-	}
+	above, equal := places.Better, places.AtLeast
 	for above < equal { // of equal scores the greater id is first
 		middle := (above + equal) / 2
 		row, err := c.read(middle, middle+1)

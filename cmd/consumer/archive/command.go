@@ -1,5 +1,5 @@
-// Package archive is the command archive: which copies of windows there are, whether they are what was
-// written, and what Redis shows; and windows taken by hand.
+// Package archive is the command archive: it lists and verifies copies of windows, and copies windows by
+// hand.
 package archive
 
 import (
@@ -19,7 +19,7 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive",
-		Short: "Take windows into the archive, list them, and verify them",
+		Short: "Copy windows to the archive, list them, and verify them",
 		Args:  cli.ExactArgs(0),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -55,8 +55,8 @@ func listCommand(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the copies of windows in the archive",
-		Long: `Lists the copies of windows that are whole, the latest window first: of final ones every
-revision, of windows that take events still the backup. Times are those of time_zone.`,
+		Long: `Lists the whole copies of windows, the latest window first: every revision of final windows, and
+the backups of open ones. Times are in time_zone.`,
 		Example: `  consumer archive list
   consumer archive list --board global --period weekly --limit 0 --json`,
 		Args: cli.ExactArgs(0),

@@ -1,6 +1,6 @@
 package archive
 
-// run: one pass by hand, by the same lease and with the same fence as the replicas'.
+// run: one pass by hand, by the same lease and with the same fence as replicas.
 
 import (
 	"context"
@@ -27,43 +27,38 @@ import (
 const runLease = 15 * time.Second
 
 type runFlags struct {
-	live    bool
-	replace bool
-	wait    time.Duration
-	asJSON  bool
+	live   bool
+	wait   time.Duration
+	asJSON bool
 }
 
 func runCommand(p *cli.Program) *cobra.Command {
 	f := runFlags{wait: 20 * time.Second}
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Take windows into the archive now, once",
-		Long: `Takes every final window into the archive that isn't in it, and with --live a backup of every
-window that takes events still, whatever archive.interval is. It goes on with what a replica or
+		Short: "Copy windows to the archive now, once",
+		Long: `Copies every final window to the archive that isn't in it. With --live it also takes a backup of
+every open window that is complete, whatever archive.interval is. It continues what a replica or
 another run had begun.
 
 One process at a time writes the archive. A replica that runs with archive.url leads for as long
-as it runs, and does all of this by itself: then nothing is done here, and the error says who
-leads. A replica that died leads for 15 seconds more, which --wait outlasts.
+as it runs, and does all of this by itself: then this command does nothing, and the error says
+who leads. A replica that died leads for 15 seconds more; --wait is longer.
 
-The exit code is 0 if all that is final is in the archive, and with --live every backup is of
-now; 1 if something isn't, or another process leads; and 2 if the command line or the
-configuration is wrong.`,
+The exit code is 0 if every final window is in the archive, and with --live every complete open
+window has a backup of now; 1 if a window is missing, or another process leads; and 2 if the
+command line or the configuration is wrong.`,
 		Example: `  consumer archive run
   consumer archive run --live --json`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			switch {
-			case f.replace && !f.live:
-				return cli.Usagef("--replace is about backups: it needs --live")
-			case f.wait < 0:
+			if f.wait < 0 {
 				return cli.Usagef("--wait has to be 0s or more")
 			}
 			return f.run(c.Context(), p)
 		},
 	}
-	c.Flags().BoolVar(&f.live, "live", false, "take backups of windows that take events still, too")
-	c.Flags().BoolVar(&f.replace, "replace", false, "replace a backup also where Redis has less than it")
+	c.Flags().BoolVar(&f.live, "live", false, "also take backups of open windows")
 	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait while another process leads")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
@@ -85,11 +80,10 @@ type finalReport struct {
 }
 
 type backupReport struct {
-	Taken     int64 `json:"taken"`
-	Rows      int64 `json:"rows"`
-	Unchanged int64 `json:"unchanged"`
-	Kept      int64 `json:"kept"`    // as Redis has lost what the backup before has
-	Waiting   int   `json:"waiting"` // that aren't of now
+	Taken      int64 `json:"taken"`
+	Rows       int64 `json:"rows"`
+	Incomplete int   `json:"incomplete"` // open windows whose last backup stays, because they aren't complete
+	Waiting    int   `json:"waiting"`    // that couldn't be copied
 }
 
 func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
@@ -118,7 +112,10 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 	one.show(p)
 	one.config = archive.Config{
 		Boards: r.Boards, Store: s, Lateness: clients.Lateness(l.Config), Zone: clients.Zones(l.Config), Fields: fields,
-		Log: logging.Notes(one.note),
+		Progress: func(p archive.Progress) { one.rows.Store(p.Final.Rows + p.Backups.Rows) }, Log: logging.Notes(one.note),
+	}
+	if f.live {
+		one.config.Interval = time.Nanosecond // all backups are due
 	}
 	began := time.Now()
 	err = one.lead(ctx)
@@ -202,7 +199,7 @@ func (h *handRun) lead(ctx context.Context) error {
 	return fmt.Errorf("the lease of who writes the archive couldn't be had within %s", units.FormatDuration(h.wait))
 }
 
-// pass takes everything once. What goes wrong with windows is among the problems.
+// pass copies everything once. What goes wrong with windows is among the problems.
 func (h *handRun) pass(ctx context.Context, f store.Fence) error {
 	if err := h.store.Migrate(ctx); err != nil {
 		return err
@@ -210,25 +207,15 @@ func (h *handRun) pass(ctx context.Context, f store.Fence) error {
 	if err := h.store.Take(ctx, f); err != nil {
 		return err
 	}
-	config := h.config
-	config.Progress = func(p archive.Progress) { h.rows.Store(p.Written) }
-	taker := archive.New(config)
-	err := taker.Pass(ctx, f)
-	if h.ended(ctx, err) {
+	archiver := archive.New(h.config)
+	if err := archiver.Pass(ctx, f); h.ended(ctx, err) {
 		return err
 	}
-	p := taker.Reached()
-	h.found.Final = finalReport{Taken: p.Taken, Rows: p.Written, Waiting: p.Waiting, NotFinal: p.NotFinal}
-	if !h.live {
-		return nil
+	p := archiver.Reached()
+	h.found.Final = finalReport{Taken: p.Final.Windows, Rows: p.Final.Rows, Waiting: p.Waiting, NotFinal: p.NotFinal}
+	if h.live {
+		h.found.Backups = &backupReport{Taken: p.Backups.Windows, Rows: p.Backups.Rows, Incomplete: p.Incomplete, Waiting: p.Due}
 	}
-	backups := archive.NewBackups(archive.BackupConfig{Config: h.config, Replace: h.replace, Reached: func(b archive.BackupProgress) { h.rows.Store(p.Written + b.Written) }})
-	_, err = backups.Pass(ctx, f)
-	if h.ended(ctx, err) {
-		return err
-	}
-	b := backups.Progress()
-	h.found.Backups = &backupReport{Taken: b.Taken, Rows: b.Written, Unchanged: b.Unchanged, Kept: b.Kept, Waiting: b.Due}
 	return nil
 }
 
@@ -244,7 +231,7 @@ func (h *handRun) ended(ctx context.Context, err error) bool {
 	return false
 }
 
-// all reports whether everything is in the archive that is to be.
+// all reports whether every window is in the archive that should be.
 func (r *runReport) all() bool {
 	return len(r.Problems) == 0 && r.Final.Waiting == 0 && (r.Backups == nil || r.Backups.Waiting == 0)
 }
@@ -261,9 +248,12 @@ func (r *runReport) text() string {
 	}
 	text.WriteString("\n")
 	if b := r.Backups; b != nil {
-		fmt.Fprintf(&text, "%s taken, %s; %s unchanged", count(b.Taken, "backup"), count(b.Rows, "row"), units.Thousands(b.Unchanged))
+		fmt.Fprintf(&text, "%s taken, %s", count(b.Taken, "backup"), count(b.Rows, "row"))
+		if n := int64(b.Incomplete); n > 0 {
+			fmt.Fprintf(&text, "; %s not complete", count(n, "window"))
+		}
 		if n := int64(b.Waiting); n > 0 {
-			fmt.Fprintf(&text, "; %s without a backup of now", count(n, "window"))
+			fmt.Fprintf(&text, "; %s not copied", count(n, "window"))
 		}
 		text.WriteString("\n")
 	}

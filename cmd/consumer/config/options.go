@@ -65,7 +65,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
 			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
 		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
-		{"The archive", "Where final windows stay once Redis and Kafka don't have them any more, and backups of the others. [archive.md](archive.md) has its tables.", archiveOptions(&cfg.Archive)},
+		{"The archive", "A database that keeps final windows once Redis and Kafka don't have them any more, and backups of open windows. [archive.md](archive.md) has its tables.", archiveOptions(&cfg.Archive)},
 		{"The process", "", processOptions(cfg)},
 	}
 }
@@ -249,7 +249,7 @@ func archiveOptions(c *Archive) []option {
 	return append(secretOptions("archive.url", &c.URL, &c.URLFile,
 		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`. See [archive.md](archive.md)."),
 		option{Key: "archive.interval", def: units.FormatDuration(ArchiveInterval), value: durationValue(&c.Interval, 0, 366*units.Day),
-			doc: "How old the [backup](archive.md#backups) in the archive of a window that takes events still may become before it is replaced; 0: there are none. Otherwise a minute at least."})
+			doc: "How old the [backup](archive.md#backups) of an open window in the archive may become before the next replaces it; 0: no backups. Otherwise a minute at least."})
 }
 
 func processOptions(c *Config) []option {

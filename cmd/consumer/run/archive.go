@@ -23,30 +23,27 @@ import (
 const (
 	// archiveEvery is between two looks for windows that aren't in the archive.
 	archiveEvery = time.Minute
+	// backupTurn is how long backups are taken before final windows are looked for again.
+	backupTurn = time.Minute
 	// leaderLease is how long a leader that died goes on being it.
 	leaderLease = 15 * time.Second
 )
 
 var (
-	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 where this replica is the one that writes the archive, else 0; where `archive.url` is set.", nil, nil)
+	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 if this replica writes the archive, else 0; if `archive.url` is set.", nil, nil)
 	archiveWaiting = prometheus.NewDesc("standings_archive_waiting_windows",
 		"Final windows that aren't in the archive yet. The leader reports it.", nil, nil)
 	archiveOldest = prometheus.NewDesc("standings_archive_waiting_seconds",
-		"How long ago the first of those became final; 0 where none waits. The leader reports it.", nil, nil)
-	archiveRows = prometheus.NewDesc("standings_archive_rows_written",
-		"Rows that this replica has written to the archive since it leads. The leader reports it.", nil, nil)
-	archivePass = prometheus.NewDesc("standings_archive_last_success_timestamp_seconds",
-		"When everything that is final was in the archive last, Unix time. The leader reports it.", nil, nil)
+		"How long ago the first of those became final; 0 if none waits. The leader reports it.", nil, nil)
+	archiveOverdue = prometheus.NewDesc("standings_archive_backup_overdue_seconds",
+		"How long the backup of a complete open window has been due; the longest, 0 if none is due. The leader reports it.", nil, nil)
 )
 
 // archived is what is reported of the archive.
-type archived struct {
-	*reported
-	succeeded time.Time
-}
+type archived struct{ *reported }
 
 func newArchived() *archived {
-	return &archived{reported: newReported(archiveLeader, archiveWaiting, archiveOldest, archiveRows, archivePass)}
+	return &archived{newReported(archiveLeader, archiveWaiting, archiveOldest, archiveOverdue)}
 }
 
 // follows is what a replica reports that doesn't lead.
@@ -57,11 +54,7 @@ func (a *archived) leads(p archive.Progress) {
 	if !p.Oldest.IsZero() {
 		oldest = max(0, time.Since(p.Oldest).Seconds())
 	}
-	all := []prometheus.Metric{gauge(archiveLeader, 1), gauge(archiveWaiting, float64(p.Waiting)), gauge(archiveOldest, oldest), gauge(archiveRows, float64(p.Written))}
-	if !a.succeeded.IsZero() {
-		all = append(all, gauge(archivePass, float64(a.succeeded.Unix())))
-	}
-	a.set(all...)
+	a.set(gauge(archiveLeader, 1), gauge(archiveWaiting, float64(p.Waiting)), gauge(archiveOldest, oldest), gauge(archiveOverdue, p.Overdue.Seconds()))
 }
 
 // archiver writes the archive while this replica leads.
@@ -69,9 +62,7 @@ type archiver struct {
 	cfg *config.Config
 	all *boards.Boards
 	is  *archived
-	// backedUp is what is reported of backups.
-	backedUp *reported
-	log      *zap.Logger
+	log *zap.Logger
 	// sealed has something once this replica has sealed windows: nobody waits a minute for them.
 	sealed <-chan struct{}
 	passed chan struct{} // has something once a pass has ended
@@ -87,7 +78,7 @@ func (p *process) watchArchive(ctx context.Context, cfg *config.Config, all *boa
 		p.publishAlone(ctx, cfg, all)
 		return
 	}
-	a := &archiver{cfg: cfg, all: all, is: p.ops.archived, backedUp: p.ops.backedUp, log: p.log, sealed: p.sealed, owner: lease.NewOwner(), passed: make(chan struct{}, 1)}
+	a := &archiver{cfg: cfg, all: all, is: p.ops.archived, log: p.log, sealed: p.sealed, owner: lease.NewOwner(), passed: make(chan struct{}, 1)}
 	defer a.is.none()
 	a.is.follows()
 	if a.store = a.open(ctx); a.store == nil {
@@ -136,13 +127,10 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 	if err != nil {
 		return err
 	}
-	made := archive.Config{
+	taker := archive.New(archive.Config{
 		Boards: a.all, Store: a.store, Lateness: clients.Lateness(a.cfg), Zone: clients.Zones(a.cfg), Fields: fields,
-		Progress: a.is.leads, Log: a.log,
-	}
-	taker := archive.New(made)
-	defer a.backedUp.none()
-	live := newBackups(made, a.cfg.Archive.Interval, a.backedUp, a.log)
+		Interval: a.cfg.Archive.Interval, Turn: backupTurn, Progress: a.is.leads, Log: a.log,
+	})
 	a.is.leads(archive.Progress{})
 	failed := false
 	for {
@@ -151,18 +139,12 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
 			return err
 		case err != nil && !failed:
-			a.log.Warn("couldn't archive all final windows: they stay in Redis, and are tried again", zap.Error(err))
-		case err == nil:
-			a.is.succeeded = time.Now()
+			a.log.Warn("couldn't archive all windows: they stay in Redis, and are tried again", zap.Error(err))
 		}
 		failed = err != nil
 		a.is.leads(taker.Reached())
 		signal(a.passed)
-		more, err := live.pass(ctx, fence)
-		if err != nil {
-			return err
-		}
-		if more {
+		if taker.Reached().More {
 			continue
 		}
 		select {

@@ -48,10 +48,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
 	due.set(gauge(windowsDue, 0))
 	archived := newArchived()
-	archived.succeeded = time.Unix(1, 0)
 	archived.leads(archive.Progress{})
-	backedUp := newBackedUp()
-	backedUp.set(backupMetrics(archive.BackupProgress{Took: time.Second, Succeeded: time.Unix(1, 0)})...)
 	reach := newReported(logReach)
 	reach.set(gauge(logReach, 1))
 	published := newPublishing()
@@ -68,7 +65,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, backedUp, published, reach, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, published, reach, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.

@@ -31,7 +31,6 @@ type operations struct {
 	memory   *reported
 	due      *reported
 	archived *archived
-	backedUp *reported
 
 	// published is of the topic for final windows.
 	published *publishing
@@ -47,13 +46,13 @@ type operations struct {
 // is an error; one that breaks later is logged, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), backedUp: newBackedUp(), published: newPublishing(), reach: newReported(logReach), bans: new(bansCollector), has: new(masters), stop: func() {}}
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublishing(), reach: newReported(logReach), bans: new(bansCollector), has: new(masters), stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
 		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: port.Warnings, Broken: o.broken,
-		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.backedUp, o.published, o.reach, o.has, o.bans), Log: log,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.published, o.reach, o.has, o.bans), Log: log,
 	})
 	if err != nil {
 		return nil, err

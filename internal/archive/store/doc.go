@@ -1,20 +1,21 @@
-// Package store keeps copies of windows in SQL, in SQLite or PostgreSQL: of final windows, every
-// revision, and of windows that take events still, as backups. It knows neither Redis nor Kafka.
+// Package store keeps copies of windows in SQL, in SQLite or PostgreSQL: every revision of final
+// windows, and backups of open ones. It knows neither Redis nor Kafka.
 //
 // A copy is written by one leader at a time, in transactions of some thousand rows, and is shown
 // once it is whole:
 //
-//	Begin            Append: rows and how many there are, together       Finish
+//	Begin            Append: rows and their number, together          Finish
 //	(none) ──▶ writing, 0 rows ──▶ writing, n rows ──▶ writing, all rows ──▶ whole
-//	              │                                                           │ a newer backup,
-//	              └────────── another copy was begun instead ──▶ removing ◀───┘ or the final window
-//	                                                              │ rows in chunks, then itself: Sweep
-//	                                                              ▼
-//	                                                            (none)
+//	              │                                       │                    │ a newer backup,
+//	              │                 an open window's rows │ copied by rank     │ or the final window
+//	              └─ another copy was begun ─▶ removing ◀─┴────────────────────┘
+//	                                              │ rows in chunks, then itself: Sweep
+//	                                              ▼
+//	                                            (none)
 //
-// A crash at any point leaves one of these states, from which the next leader goes on: Begin finds
-// a copy of the same contents and where its rows end, or the whole one. A call whose outcome isn't
-// known is repeated.
+// A crash at any point leaves one of these states, and the next leader continues from it: Begin finds
+// an unfinished copy of the same seal and where its rows end, or the whole copy. The copy of an open
+// window is begun anew. A call whose outcome is unknown is repeated.
 //
 // # Fencing
 //

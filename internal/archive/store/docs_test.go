@@ -39,7 +39,7 @@ func published(t *testing.T, s *Store) {
 	own.Board, own.Fields = "duels", twoFields()
 	archived(t, s, first, own, []Row{
 		{Rank: 1, Member: "emi", Tuple: codec.Tuple{10, 2}, Score: 10.5, ReachedAt: week.UnixMilli()},
-		{Rank: 2, Member: "a\x00\u2400b", Tuple: codec.Tuple{7, 0}, Score: 7.5, ReachedAt: week.UnixMilli() + 999},
+		{Rank: 2, Member: "a\x00\x01b", Tuple: codec.Tuple{7, 0}, Score: 7.5, ReachedAt: week.UnixMilli() + 999},
 	})
 }
 

@@ -7,10 +7,9 @@ import (
 	"fmt"
 )
 
-// Finish makes the copy whole, once all of its rows are in, and in the same transaction drops what
-// it replaces: the backup before it, or, of a final window, all of its backups. Earlier revisions
-// stay. It reads all rows again first: where they aren't what was written, the error is ErrDiffers.
-// Finish of a whole copy does nothing. The rows of what was dropped are removed by Sweep.
+// Finish makes the copy whole once all of its rows are in, and in the same transaction drops the
+// backups of the window. Earlier revisions stay. It reads all rows again first: if they differ from what
+// was written, the error is ErrDiffers. Finish of a whole copy does nothing. Sweep removes what was dropped.
 func (w *Writing) Finish(ctx context.Context) error {
 	return w.store.fail(w.finish(ctx), "finish "+w.window.String())
 }
@@ -19,10 +18,15 @@ func (w *Writing) finish(ctx context.Context) error {
 	if w.Whole() {
 		return nil
 	}
-	// Nobody adds to what is complete, so the rows can be read outside of the transaction.
-	if w.window.Written != w.window.Members {
+	if w.window.Final() && w.window.Written != w.window.Members {
 		return fmt.Errorf("%w: %d of %d rows are in", ErrInvalid, w.window.Written, w.window.Members)
 	}
+	if !w.window.Final() {
+		if err := w.rank(ctx); err != nil {
+			return err
+		}
+	}
+	// Nobody adds to a copy with all of its rows, so they can be read outside of the transaction.
 	count, sum, _, err := w.store.sum(ctx, &w.window)
 	if err != nil {
 		return err
@@ -33,7 +37,7 @@ func (w *Writing) finish(ctx context.Context) error {
 		if now, err = w.current(ctx, tx); err != nil || now.State == Whole {
 			return err
 		}
-		if count != now.Members || count != now.Written || sum != now.Checksum {
+		if count != now.Members || count != now.Written || now.Final() && sum != now.Checksum {
 			return fmt.Errorf("%w: it has %d rows with checksum %s, and was to have %d with %s", ErrDiffers, count, sum, now.Members, now.Checksum)
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE windows SET state = 'removing'
@@ -42,14 +46,52 @@ func (w *Writing) finish(ctx context.Context) error {
 			return err
 		}
 		if err := w.store.complete(ctx, tx, now.ID); err != nil {
-			return fmt.Errorf("have members found: %w", err)
+			return fmt.Errorf("fill the table of members: %w", err)
 		}
-		now.State = Whole
-		return changeOne(ctx, tx, `UPDATE windows SET state = 'whole' WHERE id = $1 AND state = 'writing'`, now.ID)
+		now.State, now.Checksum = Whole, sum
+		return changeOne(ctx, tx, `UPDATE windows SET state = 'whole', checksum = $2 WHERE id = $1 AND state = 'writing'`, now.ID, sum.String())
 	})
 	if err == nil {
 		w.window = *now
 		w.store.dialect.filled(ctx, w.store)
+	}
+	return err
+}
+
+// rank copies the rows of an open window to a new copy, each member once, by the ranks that Redis gives:
+// by score, then by the bytes of the id, both descending. Of a member that was read twice the row that was
+// read last counts.
+func (w *Writing) rank(ctx context.Context) error {
+	var ranked Window
+	err := w.store.transaction(ctx, w.fence, func(_ *sql.Conn, tx *sql.Tx) error {
+		scanned, err := w.current(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := drop(ctx, tx, scanned.ID); err != nil {
+			return err
+		}
+		if ranked, err = w.store.insertWindow(ctx, tx, *scanned); err != nil {
+			return err
+		}
+		if err := w.store.dialect.takesLong(ctx, tx); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO standings (window_id, rank, member, points, fields, score, reached_at)
+			SELECT CAST($2 AS bigint), row_number() OVER (ORDER BY score DESC, member DESC), member, points, fields, score, reached_at
+			FROM (SELECT *, row_number() OVER (PARTITION BY member ORDER BY rank DESC) AS again FROM standings WHERE window_id = $1) AS rows
+			WHERE again = 1 ORDER BY score DESC, member DESC`, scanned.ID, ranked.ID)
+		if err != nil {
+			return err
+		}
+		if ranked.Members, err = done.RowsAffected(); err != nil {
+			return err
+		}
+		ranked.Written = ranked.Members
+		return changeOne(ctx, tx, `UPDATE windows SET members = $2, rows_written = $2 WHERE id = $1`, ranked.ID, ranked.Members)
+	})
+	if err == nil {
+		w.window = ranked
 	}
 	return err
 }

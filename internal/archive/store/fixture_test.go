@@ -1,9 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,11 +97,36 @@ func archived(t testing.TB, s *Store, f Fence, w Window, rows []Row) Window {
 	return writing.Window()
 }
 
+// byRank are rows of an open window as its backup has them: each member once, of several rows the last.
+func byRank(rows []Row) []Row {
+	last := map[string]Row{}
+	for _, r := range rows {
+		last[r.Member] = r
+	}
+	sorted := slices.SortedFunc(maps.Values(last), func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
+	})
+	for i := range sorted {
+		sorted[i].Rank = int64(i + 1)
+	}
+	return sorted
+}
+
+// tester is a test, a benchmark or one run of a property.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+}
+
 // all reads a whole copy's rows.
-func all(t testing.TB, s *Store, id int64) []Row {
+func all(t tester, s *Store, id int64) []Row {
 	t.Helper()
 	var rows []Row
-	require.NoError(t, s.Each(context.WithoutCancel(t.Context()), id, func(r *Row) error { rows = append(rows, *r); return nil }))
+	for row, err := range s.Each(t.Context(), id) {
+		require.NoError(t, err)
+		rows = append(rows, row)
+	}
 	return rows
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 const rowColumns = `rank, member, points, fields, score, reached_at`
 
-// ofWhole is a copy's rows while it is whole: what is being removed isn't shown in part.
+// ofCopy are a copy's rows in any state. ofWhole are none unless it is whole: a copy that is being
+// removed isn't shown in part.
+const ofCopy = ` FROM standings WHERE window_id = $1`
 const ofWhole = ` FROM standings WHERE window_id = $1 AND EXISTS (SELECT 1 FROM windows WHERE id = $1 AND state = 'whole')`
 
 // querier is a database or a transaction.
@@ -20,7 +23,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// scanRows reads rowColumns. The row is each's for its call alone.
+// scanRows reads rowColumns; each must not retain the row.
 func scanRows(ctx context.Context, from querier, each func(*Row) error, query string, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -118,78 +121,66 @@ func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row,
 	return slices.CompactFunc(all, func(a, b Row) bool { return a.Rank == b.Rank }), nil
 }
 
-// CountAtLeast is how many rows of a whole copy have this score or more: also the last rank of it.
-func (s *Store) CountAtLeast(ctx context.Context, id int64, score float64) (int64, error) {
-	return s.count(ctx, id, ">=", score)
-}
-
-// CountAbove is how many have more. The first rank with this score or less is the one after.
-func (s *Store) CountAbove(ctx context.Context, id int64, score float64) (int64, error) {
-	return s.count(ctx, id, ">", score)
-}
-
-// count halves the ranks in one query, since scores fall as ranks rise: ten million rows take 24
-// looks, and no index of scores is needed. Of the ranks up to lo all compare so, of those past hi
-// none.
-func (s *Store) count(ctx context.Context, id int64, compares string, score float64) (n int64, err error) {
-	higher := `(SELECT score ` + compares + ` $2 FROM standings WHERE window_id = $1 AND rank = (lo + hi + 1) / 2)`
-	err = s.one(ctx, `WITH RECURSIVE half (lo, hi) AS (
-			SELECT CAST(0 AS bigint), members FROM windows WHERE id = $1 AND state = 'whole'
-			UNION ALL
-			SELECT CASE WHEN `+higher+` THEN (lo + hi + 1) / 2 ELSE lo END, CASE WHEN `+higher+` THEN hi ELSE (lo + hi + 1) / 2 - 1 END
-			FROM half WHERE lo < hi)
-		SELECT lo FROM half WHERE lo = hi`, []any{id, score}, &n)
-	if errors.Is(err, ErrNotFound) {
-		err = ErrGone
-	}
-	return n, s.fail(err, "count standings")
-}
-
-// readAtOnce is how many rows Each reads a query.
+// readAtOnce is the number of rows of a query that reads a whole copy.
 const readAtOnce = 10_000
 
-// Each calls do for every row of a whole copy, by rank; the row is do's for the call alone. It
-// reads some thousand at a time, so that neither its memory grows nor a long read holds up the
-// database. The error is ErrGone where the copy goes meanwhile, or do's.
-func (s *Store) Each(ctx context.Context, id int64, do func(*Row) error) error {
-	w, err := s.ByID(ctx, id)
-	if errors.Is(err, ErrNotFound) || err == nil && w.State != Whole {
-		return s.fail(ErrGone, "read all standings")
-	}
-	if err != nil {
-		return err
-	}
-	return s.fail(s.each(ctx, &w, do), "read all standings of "+w.String())
-}
-
-// each reads the ranks of a copy, of which none may be missing. A page is read before do gets it: do
-// may take its time, while the query has ended.
-func (s *Store) each(ctx context.Context, w *Window, do func(*Row) error) error {
-	page := make([]Row, 0, min(w.Members, readAtOnce))
-	for next := int64(1); next <= w.Members; {
-		page = page[:0]
-		limited, cancel := context.WithTimeout(ctx, readLimit)
-		err := scanRows(limited, s.read, func(r *Row) error { page = append(page, *r); return nil },
-			`SELECT `+rowColumns+ofWhole+` AND rank >= $2 AND rank < $3 ORDER BY rank`, w.ID, next, next+readAtOnce)
-		cancel()
-		if err == nil && len(page) == 0 {
-			err = s.whole(ctx, w.ID)
+// Each returns every row of a whole copy, by rank. It reads some thousand rows at a time, so that its
+// memory stays flat and no query takes long. An error is the last: ErrGone if the copy is removed meanwhile.
+func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		w, err := s.ByID(ctx, id)
+		if errors.Is(err, ErrNotFound) || err == nil && w.State != Whole {
+			err = ErrGone
+		}
+		n := int64(0)
+		if err == nil {
+			for row, failed := range s.pages(ctx, id, ofWhole) {
+				if err = failed; err != nil {
+					break
+				}
+				if n++; !yield(row, nil) {
+					return
+				}
+			}
+		}
+		if err == nil && n != w.Members {
+			if err = s.whole(ctx, id); err == nil {
+				err = fmt.Errorf("%w: it has %d rows, and was written with %d", ErrDiffers, n, w.Members)
+			}
 		}
 		if err != nil {
-			return err
+			yield(Row{}, s.fail(err, "read all standings of "+w.String()))
 		}
-		if len(page) == 0 {
-			return fmt.Errorf("%w: the rank %d is missing", ErrDiffers, next)
-		}
-		for i := range page {
-			if page[i].Rank != next {
-				return fmt.Errorf("%w: the rank %d is missing", ErrDiffers, next)
+	}
+}
+
+// pages returns the rows of a copy, by rank; none may be missing. A page is read before its rows are
+// returned: the caller may take its time.
+func (s *Store) pages(ctx context.Context, id int64, from string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var page []Row
+		for n := int64(0); ; {
+			page = page[:0]
+			limited, cancel := context.WithTimeout(ctx, readLimit)
+			err := scanRows(limited, s.read, func(r *Row) error { page = append(page, *r); return nil },
+				`SELECT `+rowColumns+from+` AND rank > $2 AND rank <= $3 ORDER BY rank`, id, n, n+readAtOnce)
+			cancel()
+			if err != nil {
+				yield(Row{}, err)
+				return
 			}
-			next++
-			if err := do(&page[i]); err != nil {
-				return err
+			if len(page) == 0 {
+				return
+			}
+			for i := range page {
+				if n++; page[i].Rank != n {
+					yield(Row{}, fmt.Errorf("%w: the rank %d is missing", ErrDiffers, n))
+					return
+				}
+				if !yield(page[i], nil) {
+					return
+				}
 			}
 		}
 	}
-	return nil
 }

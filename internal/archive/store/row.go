@@ -134,17 +134,17 @@ func parseChecksum(text string) (Checksum, error) {
 	return Checksum(n), nil
 }
 
-// A text of PostgreSQL can't hold U+0000, and much that shows one of SQLite ends there. So ␀
-// (U+2400) begins an escape: ␀0 is U+0000, and ␀␀ is ␀ itself. All other ids stand as they are.
+// A text in PostgreSQL can't hold U+0000, and many tools show text in SQLite only up to it. U+0001
+// begins an escape. Escaped ids have the same order as ids, byte by byte.
 var (
-	memberEscapes   = strings.NewReplacer("\x00", "\u24000", "\u2400", "\u2400\u2400")
-	memberUnescapes = strings.NewReplacer("\u24000", "\x00", "\u2400\u2400", "\u2400")
+	memberEscapes   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
+	memberUnescapes = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
 )
 
 func storedMember(id string) string { return memberEscapes.Replace(id) }
 
 func memberOf(stored string) string {
-	if !strings.Contains(stored, "\u2400") {
+	if !strings.Contains(stored, "\x01") {
 		return stored
 	}
 	return memberUnescapes.Replace(stored)

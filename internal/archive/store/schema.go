@@ -32,7 +32,7 @@ var (
 const schemaTable = "standings_schema"
 
 // Known is the version of the schema that this program reads and writes.
-const Known = 2
+const Known = 4
 
 // Errors of Check.
 var (

@@ -16,7 +16,7 @@ var (
 	ErrFenced = errors.New("another leader writes to the archive")
 	// ErrNotFound: the archive has no such window, or the window no such member.
 	ErrNotFound = errors.New("not in the archive")
-	// ErrGone: the copy isn't there any more, or was never whole. A backup is replaced by the next.
+	// ErrGone: the copy isn't there any more, or was never whole. The next backup replaces one.
 	ErrGone = errors.New("this copy isn't in the archive any more")
 	// ErrDiffers: what was written before, or is stored, isn't what is to be written.
 	ErrDiffers = errors.New("the copy in the archive differs")
@@ -44,8 +44,6 @@ type dialect interface {
 	takesLong(ctx context.Context, tx *sql.Tx) error
 	// filled has the database see how many members there are now, where it doesn't by itself at once.
 	filled(ctx context.Context, s *Store)
-	// sorter is a database for what is sorted, which nobody else sees.
-	sorter(ctx context.Context, s *Store) (sorting, error)
 	// repeated reports whether an error is that a member or a rank is there twice.
 	repeated(err error) bool
 	// at is what an instant is stored as; unixMilli comes back by an instant.

@@ -31,7 +31,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		for i := range rows {
 			sum.Add(&rows[i], 0)
 		}
-		w.ID, w.TakenBy, w.Written, w.Checksum, w.State = found.ID, 1, w.Members, sum, Whole
+		w.ID, w.Written, w.Checksum, w.State = found.ID, w.Members, sum, Whole
 		require.Equal(t, w, found)
 		require.Equal(t, rows, all(t, s, found.ID))
 		require.NoError(t, s.Verify(t.Context(), found.ID))
@@ -41,7 +41,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 // Fields, extreme scores and every kind of id come back as they were, byte for byte.
 func TestRowsComeBackBitForBit(t *testing.T) {
 	members := []string{
-		"a", "\x00", "a\x00b", "\u2400", "\u24000", "\u2400\u2400", "\x00\u2400\x000", `back\slash`, "o'hara", "\"", "\n\t", "é", "e\u0301",
+		"a", "\x00", "a\x00b", "\u2400", "\u24000", "\u2400\u2400", "\x01", "\x00\x01", "\x01\x01", "a\x01\x02", `back\slash`, "o'hara", "\"", "\n\t", "é", "e\u0301",
 		"\U0010FFFF", "\uFFFE", "%", "_", "👩‍👩‍👧", string(make([]byte, 256)), "A", " a", "a ",
 	}
 	scores := []float64{
@@ -106,21 +106,18 @@ func TestRowsOfAWindowAreReadFromEitherEndAndByScore(t *testing.T) {
 					above++
 				}
 			}
-			got, err := s.CountAtLeast(t.Context(), w.ID, score)
+			got, err := s.PlaceOfScore(t.Context(), w.ID, score)
 			require.NoError(t, err)
-			require.Equal(t, least, got, score)
-			got, err = s.CountAbove(t.Context(), w.ID, score)
-			require.NoError(t, err)
-			require.Equal(t, above, got, score)
+			require.Equal(t, Places{above, least}, got, score)
 		}
 
 		_, err := s.Member(t.Context(), w.ID, "nobody")
 		require.ErrorIs(t, err, ErrNotFound)
 		none := archived(t, s, first, backup(0, 1), nil)
 		require.Empty(t, all(t, s, none.ID))
-		count, err := s.CountAtLeast(t.Context(), none.ID, 0)
+		place, err := s.PlaceOfScore(t.Context(), none.ID, 0)
 		require.NoError(t, err)
-		require.Zero(t, count)
+		require.Zero(t, place)
 	})
 }
 
@@ -138,9 +135,11 @@ func TestACopyThatIsNotThereIsGone(t *testing.T) {
 			require.ErrorIs(t, err, ErrGone)
 			_, err = s.Members(t.Context(), id, []string{"m7919"})
 			require.ErrorIs(t, err, ErrGone)
-			_, err = s.CountAtLeast(t.Context(), id, 1)
+			_, err = s.PlaceOfScore(t.Context(), id, 1)
 			require.ErrorIs(t, err, ErrGone)
-			require.ErrorIs(t, s.Each(t.Context(), id, func(*Row) error { t.Error("a row"); return nil }), ErrGone)
+			for _, err := range s.Each(t.Context(), id) {
+				require.ErrorIs(t, err, ErrGone)
+			}
 		}
 	})
 }

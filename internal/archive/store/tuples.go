@@ -1,7 +1,7 @@
 package store
 
-// Places of tuples: how many rows are better. What a board counted when a copy was taken stands in
-// the copy, and how its scores were laid out doesn't, so tuples are compared and not scores.
+// Places of tuples and scores. A copy says what its board counted when it was taken, and not how its
+// scores were laid out, so standings are compared by tuples; scores only with scores of the same copy.
 
 import (
 	"context"
@@ -14,30 +14,40 @@ import (
 )
 
 // Places is how many rows have a better tuple than one, and how many have that one or a better one.
-// So rows of that tuple have the ranks from Better + 1 to AtLeast, if there are any.
+// Rows of that tuple have the ranks from Better + 1 to AtLeast, if there are any.
 type Places struct{ Better, AtLeast int64 }
 
 // tuplesAtOnce is how many tuples a query looks for.
 const tuplesAtOnce = 50
 
-// Places finds tuples in a whole copy: better is what its fields say; by the default rule, who has
-// more points. Rows fall as ranks rise, so ranks are halved, as by CountAtLeast; a query does it for
-// several tuples. The error is ErrGone where the copy isn't there.
+// compared is a column by which rows are in the order of their ranks.
+type compared struct {
+	expression, kind string
+	fewest           bool // the smaller value is better
+}
+
+// Places finds tuples in a whole copy. Its fields say what is better; by the default rule, more points.
+// The error is ErrGone if the copy isn't there.
 func (s *Store) Places(ctx context.Context, w *Window, tuples []codec.Tuple) ([]Places, error) {
-	columns, fewest := []string{"points"}, []bool{false}
+	columns := []compared{{"points", "bigint", false}}
 	if w.Fields != nil {
 		if _, err := codec.NewFields(w.Fields...); err != nil { // names go into the query
 			return nil, s.fail(err, "read the fields of "+w.String())
 		}
-		columns, fewest = nil, nil
+		columns = nil
 		for _, f := range w.Fields {
-			columns = append(columns, "CAST(fields ->> '"+f.Name+"' AS bigint)")
-			fewest = append(fewest, f.Fewest)
+			columns = append(columns, compared{"CAST(fields ->> '" + f.Name + "' AS bigint)", "bigint", f.Fewest})
 		}
 	}
 	all := make([]Places, 0, len(tuples))
 	for some := range slices.Chunk(tuples, tuplesAtOnce) {
-		found, err := s.places(ctx, w.ID, columns, fewest, some)
+		var values []any
+		for _, tuple := range some {
+			for i := range columns {
+				values = append(values, tuple[i])
+			}
+		}
+		found, err := s.places(ctx, w.ID, columns, values)
 		if err != nil {
 			return nil, s.fail(err, "find places in "+w.String())
 		}
@@ -46,16 +56,29 @@ func (s *Store) Places(ctx context.Context, w *Window, tuples []codec.Tuple) ([]
 	return all, nil
 }
 
-func (s *Store) places(ctx context.Context, id int64, columns []string, fewest []bool, tuples []codec.Tuple) ([]Places, error) {
+// PlaceOfScore finds a score in a whole copy; the greater is better.
+func (s *Store) PlaceOfScore(ctx context.Context, id int64, score float64) (Places, error) {
+	found, err := s.places(ctx, id, []compared{{"score", "double precision", false}}, []any{score})
+	if err != nil {
+		return Places{}, s.fail(err, "find a score")
+	}
+	return found[0], nil
+}
+
+// places finds values, one for each column and place. Rows get worse as ranks rise, so one query halves
+// the ranks for all of them: ten million rows take 24 steps, and no index of points or scores is needed.
+// All ranks up to lo are better, and none past hi.
+func (s *Store) places(ctx context.Context, id int64, columns []compared, values []any) ([]Places, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	args := []any{id}
-	wanted := make([]string, 0, 2*len(tuples))
-	for i := range 2 * len(tuples) { // each for better, then for at least
+	n := len(values) / len(columns)
+	wanted := make([]string, 0, 2*n)
+	for i := range 2 * n { // each for better, then for at least
 		row := fmt.Sprintf("(%d", i)
-		for f := range columns {
-			args = append(args, tuples[i/2][f])
-			row += ", CAST($" + strconv.Itoa(len(args)) + " AS bigint)"
+		for f, column := range columns {
+			args = append(args, values[i/2*len(columns)+f])
+			row += ", CAST($" + strconv.Itoa(len(args)) + " AS " + column.kind + ")"
 		}
 		wanted = append(wanted, row+")")
 	}
@@ -63,7 +86,7 @@ func (s *Store) places(ctx context.Context, id int64, columns []string, fewest [
 	for f := range columns {
 		names += ", v" + strconv.Itoa(f)
 	}
-	higher := `(SELECT CASE WHEN wanted.i % 2 = 0 THEN ` + better(columns, fewest, false) + ` ELSE ` + better(columns, fewest, true) +
+	higher := `(SELECT CASE WHEN wanted.i % 2 = 0 THEN ` + better(columns, false) + ` ELSE ` + better(columns, true) +
 		` END FROM standings WHERE window_id = $1 AND rank = (lo + hi + 1) / 2)`
 	rows, err := s.read.QueryContext(ctx, `WITH RECURSIVE wanted (`+names+`) AS (VALUES `+strings.Join(wanted, ", ")+`), half (n, lo, hi) AS (
 			SELECT i, CAST(0 AS bigint), members FROM wanted, windows WHERE id = $1 AND state = 'whole'
@@ -75,42 +98,42 @@ func (s *Store) places(ctx context.Context, id int64, columns []string, fewest [
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // Err says what there is to say
-	all, count := make([]Places, len(tuples)), 0
+	all, count := make([]Places, n), 0
 	for rows.Next() {
 		var i int
-		var n int64
-		if err := rows.Scan(&i, &n); err != nil {
+		var above int64
+		if err := rows.Scan(&i, &above); err != nil {
 			return nil, err
 		}
 		if i%2 == 0 {
-			all[i/2].Better = n
+			all[i/2].Better = above
 		} else {
-			all[i/2].AtLeast = n
+			all[i/2].AtLeast = above
 		}
 		count++
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	if count != 2*len(tuples) {
+	if count != 2*n {
 		return nil, ErrGone
 	}
 	return all, nil
 }
 
 // better is a condition: a row's columns are a better tuple than v0, v1, …, or the same.
-func better(columns []string, fewest []bool, orSame bool) string {
+func better(columns []compared, orSame bool) string {
 	text := "FALSE"
 	if orSame {
 		text = "TRUE"
 	}
 	for i, column := range slices.Backward(columns) {
 		compares := " > "
-		if fewest[i] {
+		if column.fewest {
 			compares = " < "
 		}
 		v := "v" + strconv.Itoa(i)
-		text = "(" + column + compares + v + " OR " + column + " = " + v + " AND " + text + ")"
+		text = "(" + column.expression + compares + v + " OR " + column.expression + " = " + v + " AND " + text + ")"
 	}
 	return text
 }

@@ -28,26 +28,13 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 
 // sum counts a copy's rows, in whatever state it is, and adds up their checksum and their places.
 func (s *Store) sum(ctx context.Context, w *Window) (count int64, sum Checksum, at places, err error) {
-	fields := len(w.Fields)
-	for {
-		var n int64
-		page, cancel := context.WithTimeout(ctx, readLimit)
-		last := count
-		err := scanRows(page, s.read, func(r *Row) error {
-			n, last = n+1, r.Rank
-			sum.Add(r, fields)
-			at.add(r.Rank, r.Member)
-			return nil
-		}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND rank > $2 AND rank <= $3 ORDER BY rank`, w.ID, last, last+readAtOnce)
-		cancel()
+	for row, err := range s.pages(ctx, w.ID, ofCopy) {
 		if err != nil {
 			return 0, 0, 0, err
 		}
-		if n == 0 {
-			return count, sum, at, nil
-		}
-		if count += n; last != count {
-			return 0, 0, 0, fmt.Errorf("%w: its %d first rows have ranks up to %d", ErrDiffers, count, last)
-		}
+		count++
+		sum.Add(&row, len(w.Fields))
+		at.add(row.Rank, row.Member)
 	}
+	return count, sum, at, nil
 }

@@ -15,38 +15,35 @@ import (
 
 // Window is a copy of a window. All times are to the millisecond.
 type Window struct {
-	ID     int64 // given by the archive, and never again
+	ID     int64 // given by the archive, never twice
 	Board  string
 	Period string
 	Name   string // 2026-W47
 	Start  time.Time
 	End    time.Time // the first instant after it
 
-	// Revision is that of a final window, from 1. 0 is a backup of a window that takes events still.
+	// Revision is that of a final window, from 1. 0 is a backup: a copy of an open window.
 	Revision int64
-	// AsOf is when the copy was taken: of a backup, when it was begun to be read. What counted then is in
-	// every row, and whoever was in the window is in the copy.
-	AsOf time.Time
-	// Until is when the last row of a backup was read: a row may have what counted up to then. Else zero.
-	Until    time.Time
-	SealedAt time.Time // of a final window; else zero
-	TakenBy  int64     // the token of the leader that took it
+	// AsOf is when a final window was sealed, or when the backup began. Every row of a backup has what
+	// counted at AsOf, and may have what counted while the backup was read.
+	AsOf     time.Time
+	SealedAt time.Time // zero of a backup
 
-	Fields []codec.Field // what the board counts, most significant first; nil: points, by the default rule
+	Fields []codec.Field // the board's fields, most significant first; nil: points, by the default rule
 	Zone   string        // IANA
 	Tick   time.Duration // whole ms: a row's time is the first ms of its tick
-	// MaxPoints is how many points a member could have, by the default rule; 0: not known.
+	// MaxPoints is the most points that a member could have; 0 if the board has fields.
 	MaxPoints int64
-	// Ledger has the position of each partition: at the instant of the seal, or of AsOf.
+	// Ledger has the position of each partition at AsOf.
 	Ledger map[string]string
 	// ReopenedWhy is why the revision before was reopened; empty if there was none, or no reason.
 	ReopenedWhy string
 
-	// Incomplete are the partitions of which records of the window were deleted before they could count.
+	// Incomplete are the partitions whose records of the window were partly deleted before they could count.
 	Incomplete []string
 
-	Members  int64 // how many rows it has once it is whole
-	Written  int64 // how many it has, from rank 1 on
+	Members  int64 // number of rows of a whole copy; of a backup it is set by Finish
+	Written  int64 // number of rows that are in
 	Checksum Checksum
 	State    State
 }
@@ -83,9 +80,6 @@ func (w *Window) check() error {
 	if w.Final() {
 		instants = append(instants, w.SealedAt)
 	}
-	if !w.Until.IsZero() {
-		instants = append(instants, w.Until)
-	}
 	for _, t := range instants {
 		if ms := t.UnixMilli(); ms < 0 || ms > maxTime {
 			return bad(fmt.Sprintf("the time %v", t))
@@ -98,8 +92,6 @@ func (w *Window) check() error {
 		return bad("the revision")
 	case !w.Final() && !w.SealedAt.IsZero():
 		return bad("a seal")
-	case !w.Until.IsZero() && (w.Final() || w.Until.Before(w.AsOf)):
-		return bad(fmt.Sprintf("the end of reading %v", w.Until))
 	case w.MaxPoints < 0 || w.MaxPoints > 0 && w.Fields != nil:
 		return bad("the most points")
 	case w.Tick < time.Millisecond || w.Tick%time.Millisecond != 0:
@@ -130,12 +122,11 @@ func storable(text string) bool {
 	return utf8.ValidString(text) && !slices.Contains([]byte(text), 0)
 }
 
-// sameContents reports whether a copy that was begun is one of the same standings as another: of
-// the same seal, or taken at the same instant, with as many members in the same order.
-func (w *Window) sameContents(o *Window) bool {
+// continues reports whether an unfinished copy has rows of the same standings as o: a copy of the same
+// seal, with the same description. The copy of an open window is always begun anew.
+func (w *Window) continues(o *Window) bool {
 	same := func(a, b time.Time) bool { return a.UnixMilli() == b.UnixMilli() }
-	return w.Revision == o.Revision && w.Members == o.Members &&
-		(w.Final() && same(w.SealedAt, o.SealedAt) || !w.Final() && same(w.AsOf, o.AsOf)) &&
+	return w.Final() && w.Revision == o.Revision && w.Members == o.Members && same(w.SealedAt, o.SealedAt) &&
 		same(w.Start, o.Start) && same(w.End, o.End) && w.Zone == o.Zone && w.Tick == o.Tick &&
 		slices.Equal(w.Fields, o.Fields) && maps.Equal(w.Ledger, o.Ledger)
 }
@@ -193,24 +184,57 @@ func parseFields(text sql.NullString) ([]codec.Field, error) {
 	return fields, nil
 }
 
-const windowColumns = `id, board, period, name, start_at, end_at, revision, as_of, sealed_at, taken_by, fields, zone, tick_ms,
-	ledger, incomplete, reopened_why, members, rows_written, checksum, state, read_until, max_points`
+// described are the columns that describe a copy; the others say how much of it is written.
+const (
+	described     = `board, period, name, revision, start_at, end_at, as_of, sealed_at, reopened_why, fields, max_points, zone, tick_ms, ledger, incomplete`
+	windowColumns = `id, ` + described + `, members, rows_written, checksum, state`
+)
+
+// values are those of described, as the database has them.
+func (s *Store) values(w *Window) ([]any, error) {
+	fields, err := fieldsText(w.Fields)
+	if err != nil {
+		return nil, err
+	}
+	if w.Ledger == nil {
+		w.Ledger = map[string]string{}
+	}
+	counted, err := json.Marshal(w.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	incomplete, err := json.Marshal(w.Incomplete)
+	if err != nil {
+		return nil, err
+	}
+	at := func(t time.Time) any { return s.dialect.at(t.UnixMilli()) }
+	unless := func(none bool, value any) any {
+		if none {
+			return nil
+		}
+		return value
+	}
+	return []any{
+		w.Board, w.Period, w.Name, w.Revision, at(w.Start), at(w.End), at(w.AsOf), unless(!w.Final(), at(w.SealedAt)),
+		unless(w.ReopenedWhy == "", w.ReopenedWhy), fields, unless(w.MaxPoints == 0, w.MaxPoints), w.Zone, w.Tick.Milliseconds(),
+		string(counted), unless(len(w.Incomplete) == 0, string(incomplete)),
+	}, nil
+}
 
 // scanWindow reads windowColumns.
 func scanWindow(scan func(...any) error) (*Window, error) {
 	var w Window
-	var start, end, asOf, sealed, until instant
+	var start, end, asOf, sealed instant
 	var most sql.NullInt64
 	var fields, why, incomplete sql.NullString
 	var tick int64
 	var counted, sum string
-	if err := scan(&w.ID, &w.Board, &w.Period, &w.Name, &start, &end, &w.Revision, &asOf, &sealed, &w.TakenBy, &fields, &w.Zone,
-		&tick, &counted, &incomplete, &why, &w.Members, &w.Written, &sum, &w.State, &until, &most); err != nil {
+	if err := scan(&w.ID, &w.Board, &w.Period, &w.Name, &w.Revision, &start, &end, &asOf, &sealed, &why, &fields, &most, &w.Zone, &tick, &counted, &incomplete,
+		&w.Members, &w.Written, &sum, &w.State); err != nil {
 		return nil, found(err)
 	}
-	w.Start, w.End, w.AsOf, w.SealedAt, w.Until = start.time(), end.time(), asOf.time(), sealed.time(), until.time()
-	w.MaxPoints = most.Int64
-	w.Tick, w.ReopenedWhy = time.Duration(tick)*time.Millisecond, why.String
+	w.Start, w.End, w.AsOf, w.SealedAt = start.time(), end.time(), asOf.time(), sealed.time()
+	w.MaxPoints, w.ReopenedWhy, w.Tick = most.Int64, why.String, time.Duration(tick)*time.Millisecond
 	var err error
 	if w.Fields, err = parseFields(fields); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 type Filter struct {
 	Board, Period, Name string
 	From, To            time.Time // of windows that start in [From, To)
-	Final, Backups      bool      // one alone: only those
+	Backups             bool      // only those
 	Newest              bool      // of every window only the copy that Window gives
 	All                 bool      // those that aren't whole, too
 }
@@ -49,8 +49,8 @@ func (s *Store) Windows(ctx context.Context, f Filter, after Place, limit int) (
 	if !f.To.IsZero() {
 		add("w.start_at < ", s.dialect.at(f.To.UnixMilli()))
 	}
-	if f.Final != f.Backups {
-		add("w.final = ", f.Final)
+	if f.Backups {
+		add("w.revision = 0")
 	}
 	if f.Newest {
 		add(`NOT EXISTS (SELECT 1 FROM windows n WHERE n.board = w.board AND n.period = w.period AND n.name = w.name

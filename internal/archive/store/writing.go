@@ -3,12 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 )
 
-// Writing is a copy that a leader writes. Its rows are appended in the order of their ranks.
+// Writing is a copy that a leader writes.
 type Writing struct {
 	store  *Store
 	fence  Fence
@@ -18,17 +17,15 @@ type Writing struct {
 // Window is the copy as it is in the archive by now.
 func (w *Writing) Window() Window { return w.window }
 
-// Whole reports that there is nothing to do: the copy is whole. Of a final window it is the one of
-// that revision, whenever it was sealed.
+// Whole reports that there is nothing to do: the archive has this revision, whenever it was sealed.
 func (w *Writing) Whole() bool { return w.window.State == Whole }
 
-// Written is how many rows are in: the next one to append is of the rank after it.
+// Written is the number of rows that are in.
 func (w *Writing) Written() int64 { return w.window.Written }
 
-// Begin finds the copy of a window that is whole, or one of the same contents that was begun and
-// goes on, or begins one. One that was begun of other contents (the window was sealed again at
-// another instant, a backup is of another) is dropped, and removed by Sweep. What ID, TakenBy,
-// Written, Checksum and State say is the archive's.
+// Begin finds the whole copy of a final window's revision, continues an unfinished copy of the same
+// seal, or begins one. An unfinished copy of anything else is dropped, and Sweep removes it. ID,
+// Written, Checksum and State are the archive's.
 func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, error) {
 	if err := wanted.check(); err != nil {
 		return nil, s.fail(err, "begin a copy")
@@ -36,30 +33,26 @@ func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, er
 	w := &Writing{store: s, fence: f}
 	err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) error {
 		there, err := s.begun(ctx, tx, &wanted, Whole)
-		if err != nil {
-			return err
-		}
-		// A backup that is whole is replaced, but not by itself.
-		if there != nil && (there.Final() || there.sameContents(&wanted)) {
+		if err == nil && there != nil && there.Final() {
 			w.window = *there
 			return nil
 		}
-		there, err = s.begun(ctx, tx, &wanted, Unfinished)
+		if err == nil {
+			there, err = s.begun(ctx, tx, &wanted, Unfinished)
+		}
 		if err != nil {
 			return err
 		}
-		if there != nil && there.sameContents(&wanted) {
+		if there != nil && there.continues(&wanted) {
 			w.window = *there
-			w.window.TakenBy = f.Token
-			_, err := tx.ExecContext(ctx, `UPDATE windows SET taken_by = $2 WHERE id = $1`, there.ID, f.Token)
-			return err
+			return nil
 		}
 		if there != nil {
 			if err := drop(ctx, tx, there.ID); err != nil {
 				return err
 			}
 		}
-		w.window, err = s.insertWindow(ctx, tx, f, wanted)
+		w.window, err = s.insertWindow(ctx, tx, wanted)
 		return err
 	})
 	if err != nil {
@@ -79,51 +72,24 @@ func (s *Store) begun(ctx context.Context, tx *sql.Tx, w *Window, state State) (
 	return there, err
 }
 
-func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, f Fence, w Window) (Window, error) {
-	fields, err := fieldsText(w.Fields)
+func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, w Window) (Window, error) {
+	values, err := s.values(&w)
 	if err != nil {
 		return w, err
 	}
-	if w.Ledger == nil {
-		w.Ledger = map[string]string{}
-	}
-	counted, err := json.Marshal(w.Ledger)
-	if err != nil {
-		return w, err
-	}
-	var sealed, why, incomplete, until, most any
-	if len(w.Incomplete) > 0 {
-		text, err := json.Marshal(w.Incomplete)
-		if err != nil {
-			return w, err
-		}
-		incomplete = string(text)
-	}
-	if w.Final() {
-		sealed = s.dialect.at(w.SealedAt.UnixMilli())
-	}
-	if !w.Until.IsZero() {
-		until = s.dialect.at(w.Until.UnixMilli())
-	}
-	if w.MaxPoints > 0 {
-		most = w.MaxPoints
-	}
-	if w.ReopenedWhy != "" {
-		why = w.ReopenedWhy
-	}
-	w.TakenBy, w.Written, w.Checksum, w.State = f.Token, 0, 0, Unfinished
-	err = tx.QueryRowContext(ctx, `INSERT INTO windows (board, period, name, revision, final, start_at, end_at, as_of, sealed_at,
-			taken_by, fields, zone, tick_ms, ledger, incomplete, reopened_why, members, read_until, max_points, state)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'writing') RETURNING id`,
-		w.Board, w.Period, w.Name, w.Revision, w.Final(), s.dialect.at(w.Start.UnixMilli()), s.dialect.at(w.End.UnixMilli()),
-		s.dialect.at(w.AsOf.UnixMilli()), sealed, f.Token, fields, w.Zone, w.Tick.Milliseconds(), string(counted), incomplete, why, w.Members, until, most).Scan(&w.ID)
+	w.Written, w.Checksum, w.State = 0, 0, Unfinished
+	err = tx.QueryRowContext(ctx, `INSERT INTO windows (`+described+`, members, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'writing') RETURNING id`, append(values, w.Members)...).Scan(&w.ID)
 	return w, err
 }
 
-// Append adds rows, of which the first has the rank after the last that is in, or one that is in
-// already: those have to be the same as before, or the error is ErrDiffers. A call whose outcome
-// isn't known can so be made again; nothing is added twice, and none is left out. All or none of
-// the rows are in; some ten thousand a call are best.
+// Append adds rows. The rank of the first follows the last rank that is in, or is in already: then
+// the rows must be the same as before, or the error is ErrDiffers. So a call whose outcome is unknown
+// can be repeated: no row is added twice, and none is left out. All of the rows are added, or none;
+// some ten thousand per call are best.
+//
+// Rows of an open window come in any order, and a member may come more than once: their ranks are
+// just numbers from 1 on, and Finish gives the real ones.
 func (w *Writing) Append(ctx context.Context, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -167,17 +133,17 @@ func (w *Writing) fail(err error, rows []Row) error {
 	return w.store.fail(err, fmt.Sprintf("add the ranks %d to %d of %s", rows[0].Rank, rows[len(rows)-1].Rank, &w.window))
 }
 
-// checkRows finds rows that can't be: ranks with gaps, scores in another order than ranks.
+// checkRows refuses impossible rows: ranks with gaps, and in a final window scores that rise.
 func (w *Writing) checkRows(rows []Row) error {
 	last := rows[len(rows)-1].Rank
-	if rows[0].Rank < 1 || last > w.window.Members {
+	if rows[0].Rank < 1 || w.window.Final() && last > w.window.Members {
 		return fmt.Errorf("%w: it has %d members", ErrInvalid, w.window.Members)
 	}
 	for i := range rows {
 		if err := rows[i].check(); err != nil {
 			return err
 		}
-		if i > 0 && (rows[i].Rank != rows[i-1].Rank+1 || rows[i].Score > rows[i-1].Score) {
+		if i > 0 && (rows[i].Rank != rows[i-1].Rank+1 || w.window.Final() && rows[i].Score > rows[i-1].Score) {
 			return fmt.Errorf("%w: rank %d with score %v follows rank %d with %v", ErrInvalid,
 				rows[i].Rank, rows[i].Score, rows[i-1].Rank, rows[i-1].Score)
 		}
@@ -213,7 +179,7 @@ func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
 
 // add adds rows to those that are in, and counts them.
 func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Window, rows []Row) error {
-	if now.Written > 0 {
+	if now.Final() && now.Written > 0 {
 		var above float64
 		err := tx.QueryRowContext(ctx, `SELECT score FROM standings WHERE window_id = $1 AND rank = $2`, now.ID, now.Written).Scan(&above)
 		if err != nil {

@@ -21,7 +21,6 @@ func TestACopyGoesOnWhereItWasLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, begun.Window().ID, went.Window().ID)
 		require.EqualValues(t, 1000, went.Written())
-		require.EqualValues(t, 2, went.Window().TakenBy)
 		// It doesn't know whether a call before was carried out, and makes it again.
 		require.NoError(t, went.Append(t.Context(), rows[500:1500]))
 		require.NoError(t, went.Append(t.Context(), rows[500:1500]))
@@ -111,9 +110,6 @@ func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 		found, err := s.Window(t.Context(), "global", "weekly", "2026-W47")
 		require.NoError(t, err)
 		require.Equal(t, two, found)
-		again, err := s.Begin(t.Context(), first, backup(100, 2))
-		require.NoError(t, err)
-		require.True(t, again.Whole(), "it is the same")
 
 		// One that was begun, and isn't gone on with.
 		begun, err := s.Begin(t.Context(), first, backup(100, 3))
@@ -123,7 +119,7 @@ func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, begun.Append(t.Context(), ranked(11, 20)), ErrGone)
 		require.NoError(t, newer.Append(t.Context(), ranked(1, 5)))
-		require.Equal(t, 3, states(t, s, false))
+		require.Equal(t, 5, states(t, s, false), "also the rows of two backups as they were read")
 
 		last := archived(t, s, first, final(0), ranked(1, 50))
 		require.ErrorIs(t, newer.Append(t.Context(), ranked(6, 10)), ErrGone)
@@ -132,7 +128,7 @@ func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 		second = archived(t, s, first, second, ranked(1, 51))
 		removed, err := s.Sweep(t.Context(), first)
 		require.NoError(t, err)
-		require.Equal(t, 4, removed)
+		require.Equal(t, 6, removed)
 		windows, err := s.Windows(t.Context(), Filter{All: true}, Place{}, 100)
 		require.NoError(t, err)
 		require.Equal(t, []Window{second, last}, windows, "earlier revisions stay")

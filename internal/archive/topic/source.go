@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/store"
@@ -24,34 +23,24 @@ type source interface {
 type fromArchive struct{ *store.Store }
 
 func (a fromArchive) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
-	all, err := a.Windows(ctx, store.Filter{Board: c.Board, Period: c.Period, Name: c.Name, Final: true}, store.Place{}, 1000)
-	if err != nil {
-		return store.Window{}, false, err
+	w, err := a.Revision(ctx, c.Board, c.Period, c.Name, c.Revision)
+	if errors.Is(err, store.ErrNotFound) {
+		return w, false, nil
 	}
-	i := slices.IndexFunc(all, func(w store.Window) bool { return w.Revision == c.Revision })
-	if i < 0 {
-		return store.Window{}, false, nil
-	}
-	return all[i], true, nil
+	return w, err == nil, err
 }
-
-var errStopped = errors.New("enough rows")
 
 func (a fromArchive) rows(ctx context.Context, _ *boards.Closed, w *store.Window) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		var sum store.Checksum
-		err := a.Each(ctx, w.ID, func(r *store.Row) error {
-			sum.Add(r, len(w.Fields))
-			if !yield(*r, nil) {
-				return errStopped
+		for row, err := range a.Each(ctx, w.ID) {
+			sum.Add(&row, len(w.Fields))
+			if !yield(row, err) || err != nil {
+				return
 			}
-			return nil
-		})
-		if err == nil && sum != w.Checksum {
-			err = fmt.Errorf("%s: %w: its rows have the checksum %s, and were written with %s", w, store.ErrDiffers, sum, w.Checksum)
 		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(store.Row{}, err)
+		if sum != w.Checksum {
+			yield(store.Row{}, fmt.Errorf("%s: %w: its rows have the checksum %s, and were written with %s", w, store.ErrDiffers, sum, w.Checksum))
 		}
 	}
 }

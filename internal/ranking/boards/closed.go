@@ -1,6 +1,6 @@
 package boards
 
-// Windows that take no events any more: what an archive keeps of them, and how long they stay for it.
+// Windows as an archive copies them, and how long closed windows stay in Redis for it.
 
 import (
 	"cmp"
@@ -27,6 +27,7 @@ type Closed struct {
 	// Expires is when the first of its shards lets go of it, Unix ms.
 	Expires int64
 
+	closed   bool
 	listings []string // by shard, empty where it isn't listed
 }
 
@@ -34,25 +35,35 @@ type Closed struct {
 // after its end a window takes events; false where it is none of a period that is kept. It goes
 // through the listings page by page and waits for pause between two.
 func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Closed, error) {
+	closed, _, err := b.ClosedAndOpen(ctx, lateness, pause)
+	return closed, err
+}
+
+// ClosedAndOpen are the closed windows and, as Closed returns them, all other listed windows.
+func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) (closed []Closed, open []ledger.Window, err error) {
 	now, _, err := b.Clocks(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	byName := map[string]*Closed{}
-	err = b.eachClosed(ctx, now.UnixMilli(), now.UnixMilli(), lateness, pause, func(shard int, l closedListing) {
+	err = b.eachListed(ctx, now.UnixMilli(), now.UnixMilli(), lateness, pause, func(shard int, l listedWindow) {
 		c := byName[l.name]
 		if c == nil {
-			c = &Closed{Window: l.Window, Expires: l.expires, listings: make([]string, len(b.shards))}
+			c = &Closed{Window: l.Window, Expires: l.expires, closed: l.closed, listings: make([]string, len(b.shards))}
 			byName[l.name] = c
 		}
 		c.Expires = min(c.Expires, l.expires)
 		c.listings[shard] = l.text
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []*Closed
 	for _, c := range byName {
+		if !c.closed {
+			open = append(open, c.Window)
+			continue
+		}
 		for i, text := range c.listings {
 			revision := ranking.ListedRevision(text)
 			if i == 0 {
@@ -63,30 +74,32 @@ func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.
 		all = append(all, c)
 	}
 	if err := b.seals(ctx, all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	closed := make([]Closed, len(all))
-	for i, c := range all {
-		closed[i] = *c
+	for _, c := range all {
+		closed = append(closed, *c)
 	}
-	slices.SortFunc(closed, func(x, y Closed) int {
+	byEnd := func(x, y ledger.Window) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(x.Listing(), y.Listing()))
-	})
-	return closed, nil
+	}
+	slices.SortFunc(closed, func(x, y Closed) int { return byEnd(x.Window, y.Window) })
+	slices.SortFunc(open, byEnd)
+	return closed, open, nil
 }
 
-// closedListing is a shard's of a window that takes no events any more.
-type closedListing struct {
+// listedWindow is a window as a shard lists it.
+type listedWindow struct {
 	ledger.Window
 	lateness time.Duration
+	closed   bool // it takes no events any more
 	name     string
 	text     string
 	expires  int64 // Unix ms
 }
 
-// eachClosed goes through what the shards list, but for what has expired at a time and what takes events
-// at another, both Unix ms.
-func (b *Boards) eachClosed(ctx context.Context, redis, over int64, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration, found func(shard int, l closedListing)) error {
+// eachListed goes through the windows that the shards list and that haven't expired at a time. Those are
+// closed that take no events any more at another. Both are Unix ms.
+func (b *Boards) eachListed(ctx context.Context, redis, over int64, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration, found func(shard int, l listedWindow)) error {
 	for i, s := range b.shards {
 		listings, err := s.ListingsBy(ctx, pause)
 		if err != nil {
@@ -97,12 +110,30 @@ func (b *Boards) eachClosed(ctx context.Context, redis, over int64, lateness fun
 			if err != nil {
 				continue // whoever applies to it says what is wrong
 			}
-			if late, ok := lateness(w); ok && expires > redis && w.End+late.Milliseconds() < over {
-				found(i, closedListing{w, late, name, text, expires})
+			if late, ok := lateness(w); ok && expires > redis {
+				found(i, listedWindow{w, late, w.End+late.Milliseconds() < over, name, text, expires})
 			}
 		}
 	}
 	return nil
+}
+
+// OnSameServers runs do while every shard is read from the same server, in one life of its process: what Redis
+// has counted doesn't go back meanwhile. The error is ranking.ErrServerChanged if a server changed.
+func (b *Boards) OnSameServers(ctx context.Context, do func() error) error {
+	begun := false
+	run := func() error {
+		if begun {
+			return ranking.ErrServerChanged
+		}
+		begun = true
+		return do()
+	}
+	for _, s := range b.shards {
+		inner := run
+		run = func() error { return s.OnOneServer(ctx, inner) }
+	}
+	return run()
 }
 
 // seals fills in when final windows were sealed, and as of which ledger. One whose record a shard

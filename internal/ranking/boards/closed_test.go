@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
 )
 
 func (f *fixture) closed(t *testing.T, lateness time.Duration) []Closed {
@@ -76,4 +79,35 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			require.Len(t, top.Standings, 40)
 		})
 	}
+}
+
+func TestOpenWindowsAreListedBesideTheClosedOnes(t *testing.T) {
+	f := overdue(t, 3, 40)
+	of := func(lateness time.Duration) (closed []Closed, open []ledger.Window) {
+		closed, open, err := f.ClosedAndOpen(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" }, 0)
+		require.NoError(t, err)
+		return closed, open
+	}
+	closed, open := of(24 * time.Hour)
+	require.Empty(t, open)
+	require.Len(t, closed, 1)
+	later, open := of(20 * 24 * time.Hour)
+	require.Empty(t, later)
+	require.Equal(t, []ledger.Window{closed[0].Window}, open)
+}
+
+// Redis may have gone back by then.
+func TestAServerThatRestartsIsNotTheSameServer(t *testing.T) {
+	server := testenv.PrivateRedis(t)
+	client := server.Client(t)
+	f := newFixture(t, client, "lb", 3, codec.Readable)
+	require.NoError(t, f.OnSameServers(t.Context(), func() error { return nil }))
+	calls := 0
+	require.ErrorIs(t, f.OnSameServers(t.Context(), func() error {
+		calls++
+		server.Restart(server.Dump())
+		require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute, 10*time.Millisecond)
+		return nil
+	}), ranking.ErrServerChanged)
+	require.Equal(t, 1, calls)
 }

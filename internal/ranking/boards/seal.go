@@ -40,7 +40,10 @@ func (d Due) ID() DueID { return DueID{d.name, max(1, d.least)} }
 func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
 	byName := map[string]*Due{}
 	over := min(redis.UnixMilli(), own.UnixMilli())
-	err := b.eachClosed(ctx, redis.UnixMilli(), over, lateness, pause, func(shard int, l closedListing) {
+	err := b.eachListed(ctx, redis.UnixMilli(), over, lateness, pause, func(shard int, l listedWindow) {
+		if !l.closed {
+			return
+		}
 		d := byName[l.name]
 		if d == nil {
 			d = &Due{Window: l.Window, Lateness: l.lateness, name: l.name, listings: make([]string, len(b.shards)), listing: l.text}

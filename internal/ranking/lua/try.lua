@@ -29,6 +29,7 @@ call('ZSCORE', set, 'm')
 call('ZCARD', set)
 call('ZREVRANK', set, 'm')
 call('ZREVRANGE', set, 0, 0, 'WITHSCORES')
+call('ZSCAN', set, 0)
 call('ZREM', set, 'n')
 call('PTTL', set)
 

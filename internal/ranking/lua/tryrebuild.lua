@@ -29,7 +29,6 @@ call('ZMSCORE', set, 'm')
 call('ZSCORE', set, 'm')
 call('ZCARD', set)
 call('ZREM', set, 'n')
-call('ZSCAN', set, 0)
 call('RENAME', set, other)
 
 for i = 1, 4 do call('UNLINK', KEYS[i]) end

@@ -1,0 +1,211 @@
+package archive
+
+// Backups: copies of open windows.
+//
+// An open window changes while it is read: members move past a reader that goes by rank, who would find
+// them twice, or not at all. So it is read by a scan, which finds every member that is there all the time
+// at least once, and the database gives ranks once all rows are in (store.Writing.Finish).
+//
+// Every row has at least what counted when the copy began, which its ledger says: a server of Redis that
+// goes back meanwhile restarts or fails over, and the copy fails (boards.OnSameServers). A row may have
+// later events, and members who came first meanwhile may be in it or not.
+//
+// A window is copied only if it is complete at that moment; otherwise its last backup stays. So what is
+// left of a window after Redis was lost, and the log is too short, never replaces a backup from before.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/retry"
+)
+
+// scanWaits is how many times as long as a page took the archiver waits after it: Redis has four fifths of
+// its time for events.
+const scanWaits = 4
+
+// dueBackup is a window whose backup is due, and for how long.
+type dueBackup struct {
+	ledger.Window
+	by time.Duration
+}
+
+// takeBackups takes the backups that are due, the longest due first.
+func (a *Archiver) takeBackups(ctx context.Context, f store.Fence, open []ledger.Window) error {
+	began := time.Now()
+	due, err := a.due(ctx, open)
+	if err != nil {
+		return fmt.Errorf("find backups that are due: %w", err)
+	}
+	var left []dueBackup
+	var failed []error
+	for i, d := range due {
+		a.progress.More = i > 0 && a.Turn > 0 && time.Since(began) > a.Turn
+		if a.progress.More || len(failed) == mostFailed {
+			left = append(left, due[i:]...)
+			break
+		}
+		a.overdue(append(left[:len(left):len(left)], due[i:]...))
+		switch err := a.archive(ctx, f, &boards.Closed{Window: d.Window}); {
+		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
+			return err
+		case errors.Is(err, ErrChanged):
+			left = append(left, d)
+		case errors.Is(err, errIncomplete):
+			a.progress.Incomplete++
+		case err != nil:
+			left, failed = append(left, d), append(failed, err)
+		}
+	}
+	a.overdue(left)
+	return errors.Join(failed...)
+}
+
+func (a *Archiver) overdue(due []dueBackup) {
+	a.progress.Due, a.progress.Overdue = len(due), 0
+	for _, d := range due {
+		a.progress.Overdue = max(a.progress.Overdue, d.by)
+	}
+}
+
+// due are the windows whose backups are due, by the clock of Redis, the longest due first.
+func (a *Archiver) due(ctx context.Context, open []ledger.Window) (due []dueBackup, err error) {
+	if a.backups == nil {
+		if a.backups, err = a.readBackups(ctx); err != nil {
+			return nil, err
+		}
+	}
+	now, _, err := a.Boards.Clocks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := a.Boards.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.progress.Incomplete = 0
+	for _, w := range open {
+		if _, has := a.Boards.Layout(w.Board, periods.Period(w.Period)); !has {
+			continue
+		}
+		at, there := a.backups[w.Listing()]
+		if !there || at.After(now.Add(a.Interval)) { // or the clock of Redis was ahead then
+			at = time.UnixMilli(w.Start)
+		}
+		by := now.Sub(at) - a.Interval
+		if by < 0 {
+			continue
+		}
+		if complete, err := complete(&state, &w); err != nil {
+			return nil, err
+		} else if !complete {
+			a.progress.Incomplete++
+			continue
+		}
+		due = append(due, dueBackup{w, by})
+	}
+	slices.SortStableFunc(due, func(x, y dueBackup) int { return cmp.Compare(y.by, x.by) })
+	return due, nil
+}
+
+// readBackups reads when the backups in the archive were taken, by window.
+func (a *Archiver) readBackups(ctx context.Context) (map[string]time.Time, error) {
+	all := map[string]time.Time{}
+	const atOnce = 500
+	for at := (store.Place{}); ; {
+		some, err := a.Store.Windows(ctx, store.Filter{Backups: true}, at, atOnce)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			w := &some[i]
+			all[ledger.Window{Board: w.Board, Period: w.Period, Name: w.Name}.Listing()], at = w.AsOf, w.Place()
+		}
+		if len(some) < atOnce {
+			return all, nil
+		}
+	}
+}
+
+// errIncomplete says that a window isn't complete any more.
+var errIncomplete = errors.New("the window is not complete")
+
+// complete reports whether a window lacks no record that belongs in it, and Redis isn't being refilled.
+func complete(st *ledger.State, w *ledger.Window) (bool, error) {
+	incomplete, err := ranking.Incomplete(st.Origins, w.Start)
+	return len(incomplete) == 0 && len(health.ProgressOf(st, nil).Refilling) == 0, err
+}
+
+// writeOpen writes the backup of an open window. A window that was reopened needs none, nil: its last
+// revision is shown until the next.
+func (a *Archiver) writeOpen(ctx context.Context, f store.Fence, c *boards.Closed) (is *store.Window, err error) {
+	newest, err := a.Store.Window(ctx, c.Board, c.Period, c.Name)
+	if err == nil && newest.Final() {
+		return nil, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	err = a.Boards.OnSameServers(ctx, func() error {
+		first, err := a.look(ctx, c)
+		if err != nil {
+			return err
+		}
+		if complete, err := complete(&first.Beside, &c.Window); err != nil || !complete {
+			return errors.Join(err, errIncomplete)
+		}
+		w, err := a.Store.Begin(ctx, f, a.describe(c, &first))
+		if err == nil {
+			is, err = a.finish(ctx, c, w, a.scan(ctx, c))
+		}
+		return err
+	})
+	return is, err
+}
+
+// scan reads the rows of an open window, in no order, numbered from 1; some members come twice.
+func (a *Archiver) scan(ctx context.Context, c *boards.Closed) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		fields := a.Fields(c.Board) != nil
+		rank := int64(0)
+		for _, s := range a.Boards.Shards() {
+			for cursor := uint64(0); ; {
+				asked := time.Now()
+				page, next, err := s.ScanMembers(ctx, c.Board, windowOf(c), cursor)
+				took := time.Since(asked)
+				if err != nil {
+					yield(store.Row{}, err)
+					return
+				}
+				for i := range page {
+					rank++
+					if !yield(row(fields, &page[i], rank), nil) {
+						return
+					}
+				}
+				if cursor = next; cursor == 0 {
+					break
+				}
+				if err := retry.Sleep(ctx, scanWaits*took); err != nil {
+					yield(store.Row{}, err)
+					return
+				}
+			}
+		}
+		// If the window was dropped or lost meanwhile, the scan may have ended early.
+		if _, err := a.look(ctx, c); err != nil {
+			yield(store.Row{}, err)
+		}
+	}
+}
