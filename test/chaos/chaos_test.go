@@ -182,7 +182,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	}
 	w.single.Store(len(together) == 1)
 	w.disturbed.Add(wrongs)
-	begun, stale := time.Now(), w.stale.total()
+	begun := time.Now()
 	var on sync.WaitGroup
 	for i, f := range together {
 		r := rand.New(rand.NewPCG(plan.Uint64(), 0))
@@ -198,7 +198,6 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	lasted := time.Since(begun)
 	took, err := w.recovered()
 	w.disturbed.Add(wrongs)
-	stale = w.stale.total() - stale
 	for i, f := range together {
 		effect := effects[i]()
 		if wrong[i] != nil {
@@ -207,11 +206,10 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 		entry := m.add(f.kind, effect)
 		if i == 0 && err == nil && effect != "" {
 			entry.Recovery.add(took)
-			entry.Stale.add(stale)
 		}
 		w.tell(number, i, f.kind, effect)
 	}
-	fmt.Printf("%s on for %s, recovered in %s, stale for %s\n", w.margin(number), seconds(lasted), seconds(took), seconds(stale))
+	fmt.Printf("%s on for %s, recovered in %s\n", w.margin(number), seconds(lasted), seconds(took))
 	if err != nil {
 		m.Wrong = append(m.Wrong, fmt.Sprintf("after %s: %v", first.kind, err))
 	}
@@ -234,3 +232,5 @@ func (w *world) tell(round, i int, kind, effect string) {
 func (w *world) margin(round int) string {
 	return strings.Repeat(" ", len(fmt.Sprintf("%s %3d ", w.mode, round)))
 }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
+
+	"github.com/standings/standings/test/harness"
 )
 
 // fault is something that goes wrong for a while. do begins it, keeps it up and ends it;
@@ -111,7 +112,7 @@ func killConsumer(w *world, r *rand.Rand) (func() string, error) {
 	defer w.giveBack(s)
 	had := s.has()
 	s.consumer.Kill()
-	code := s.consumer.AwaitExit(w.t, time.Second)
+	code := s.consumer.AwaitExit(w.t, harness.Within)
 	time.Sleep(between(r, 0, 2*time.Second))
 	if code != killed || had == 0 {
 		return nothing, nil
@@ -143,7 +144,7 @@ func killConsumers(w *world, r *rand.Rand) (func() string, error) {
 	for _, s := range all {
 		had += s.has()
 		s.consumer.Kill()
-		if s.consumer.AwaitExit(w.t, time.Second) == killed {
+		if s.consumer.AwaitExit(w.t, harness.Within) == killed {
 			gone++
 		}
 	}
@@ -183,35 +184,9 @@ func terminateConsumer(w *world, r *rand.Rand) (func() string, error) {
 	}
 	defer w.giveBack(s)
 	s.consumer.Signal(w.t, syscall.SIGTERM)
-	if code := s.consumer.AwaitExit(w.t, 20*time.Second); code != 0 {
+	if code := s.consumer.AwaitExit(w.t, harness.Within); code != 0 {
 		return nothing, fmt.Errorf("consumer %d ended with code %d after SIGTERM: %s", s.consumer.Number, code, s.consumer.Log.Tail(3))
 	}
 	time.Sleep(between(r, 0, time.Second))
 	return saw("consumer %d ended in order", s.consumer.Number), nil
-}
-
-func TestAModeWithoutAFaultThatWasAskedForIsLeftOut(t *testing.T) {
-	t.Parallel()
-	all := strings.Join(allModes, ",")
-	for _, c := range []struct {
-		modes, kinds, want string
-		wrong              string
-	}{
-		{modes: all, want: all},
-		{modes: all, kinds: "rebuild|kill -9", want: all},
-		{modes: all, kinds: "the master dies", want: "sentinel,cluster"},
-		{modes: all, kinds: "a slot", want: cluster},
-		{modes: "rdb,plain", kinds: "AOF|old RDB", want: "rdb,plain"},
-		{modes: "plain,rdb", kinds: "the master dies", wrong: `no fault of plain,rdb is of a kind that "the master dies" fits`},
-		{modes: plain, kinds: "(", wrong: "the kinds of faults: "},
-		{modes: "plain,clusters", wrong: `there is no mode "clusters"`},
-	} {
-		got, err := chosen(c.modes, c.kinds)
-		switch {
-		case c.wrong == "" && (err != nil || strings.Join(got, ",") != c.want):
-			t.Errorf("%s and %q: %v (%v), want %s", c.modes, c.kinds, got, err, c.want)
-		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
-			t.Errorf("%s and %q: %v (%v), want the error %q", c.modes, c.kinds, got, err, c.wrong)
-		}
-	}
 }

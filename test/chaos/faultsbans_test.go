@@ -5,18 +5,14 @@ package chaos
 // recorded.
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/standings/standings/test/harness"
 )
 
 var banFaults = []fault{
@@ -95,8 +91,6 @@ func (w *world) change(who string, banned bool, r *rand.Rand) (func() string, er
 // give has the built program carry out an order. It returns whether that is in force in Redis,
 // where it waits for it.
 func (w *world) give(who string, banned bool, wait time.Duration) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), wait+time.Minute)
-	defer cancel()
 	board, member, _ := strings.Cut(who, ":")
 	args := []string{"unban", member, "--wait", wait.String(), "--json"}
 	if banned {
@@ -107,18 +101,14 @@ func (w *world) give(who string, banned bool, wait time.Duration) (done bool, er
 		args = append(args, "--board", board)
 	}
 	w.orders[who] = order{banned: banned}
-	cmd := exec.CommandContext(ctx, harness.Binary(w.t), args...)
 	// As readers, it isn't in the consumers' hurry.
-	cmd.Env = w.place.Environment(with(w.place.Settings, map[string]string{"redis.timeout": "5s", "kafka.timeout": "10s"}))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return false, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	got := w.place.Run(w.t, map[string]string{"redis.timeout": "5s", "kafka.timeout": "10s"}, args...)
+	if got.Code != 0 {
+		return false, fmt.Errorf("exit code %d: %s", got.Code, strings.TrimSpace(got.Stderr))
 	}
 	var said struct{ Done bool }
-	if err := json.Unmarshal(out, &said); err != nil {
-		return false, fmt.Errorf("%w: %s", err, out)
+	if err := json.Unmarshal([]byte(got.Stdout), &said); err != nil {
+		return false, fmt.Errorf("%w: %s", err, got.Stdout)
 	}
 	w.orders[who] = order{banned: banned, recorded: true}
 	return said.Done, nil

@@ -4,18 +4,14 @@ package chaos
 // operator looks; the remedy that is named is what helps.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/standings/standings/test/harness"
 )
 
 // It lasts for as long as an operator takes, and nothing may take Redis back into that time
@@ -138,22 +134,9 @@ func (w *world) toldLost(ctx context.Context, set string) (string, error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	after := time.Since(begun)
-	out, err := w.check(ctx)
-	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 ||
-		!strings.Contains(out, reason) || !strings.Contains(out, board) || !strings.Contains(out, remedy) {
-		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (%w):\n%s", set, err, out)
+	got := w.place.Run(w.t, nil, "check")
+	if out := strings.Join(strings.Fields(got.Stdout), " "); got.Code != 1 || !strings.Contains(out, reason) || !strings.Contains(out, board) || !strings.Contains(out, remedy) {
+		return "", fmt.Errorf("%s is deleted, and check doesn't say so with its remedy (exit code %d):\n%s%s", set, got.Code, out, got.Stderr)
 	}
 	return fmt.Sprintf("%s halted its partitions after %s, check said so", set, seconds(after)), nil
-}
-
-// check is what consumer check says, wherever its lines end, and how it ends.
-func (w *world) check(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, harness.Binary(w.t), "check")
-	cmd.Env = w.place.Environment(w.place.Settings)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return strings.Join(strings.Fields(out.String()), " "), err
 }

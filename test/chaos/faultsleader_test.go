@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/standings/standings/test/harness"
 )
 
 var leaderFaults = []fault{
@@ -62,7 +64,7 @@ func killLeader(w *world, r *rand.Rand) (func() string, error) {
 	}
 	defer w.giveBack(s)
 	s.consumer.Kill()
-	if s.consumer.AwaitExit(w.t, time.Second) != killed {
+	if s.consumer.AwaitExit(w.t, harness.Within) != killed {
 		return nothing, nil
 	}
 	time.Sleep(between(r, 0, 2*time.Second))

@@ -292,18 +292,3 @@ func staysFor(key, text string) time.Duration {
 
 // alone reports whether nothing but a rebuild goes on in this round.
 func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
-
-func TestTheMarkOfASwapMayStayForTenMinutesAndNothingElse(t *testing.T) {
-	t.Parallel()
-	for key, want := range map[[2]string]time.Duration{
-		{"p:{0}:~abc:schema", "swapped"}:    markFor,
-		{"p:{0}:~abc:schema", "2"}:          outlives,
-		{"p:{0}:~abc:ledger", ""}:           outlives,
-		{"p:{0}:~abc:weekly", ""}:           outlives,
-		{"p:{0}:~rebuild", `{"token":"a"}`}: outlives,
-	} {
-		if got := staysFor(key[0], key[1]); got != want {
-			t.Errorf("%s (%s): %v, want %v", key[0], key[1], got, want)
-		}
-	}
-}

@@ -62,10 +62,8 @@ type FaultReport struct {
 	Tried      int    `json:"tried"`
 	TookEffect int    `json:"took_effect"`
 	// Recovery is from the fault's end until all counted that the log had then.
-	Recovery Times `json:"recovery"`
-	// Stale is how long, all through, the standings lacked what the log had a second before.
-	Stale  Times  `json:"stale"`
-	Effect string `json:"effect"` // the last one
+	Recovery Times  `json:"recovery"`
+	Effect   string `json:"effect"` // the last one
 }
 
 // Times are those of several rounds.
@@ -152,7 +150,6 @@ func (r *Report) merge() []FaultReport {
 					into.TookEffect--
 				}
 				into.Recovery.add(g.Recovery.all...)
-				into.Stale.add(g.Stale.all...)
 			}
 		}
 	}
@@ -172,10 +169,10 @@ func (r *Report) wrong() int {
 func (r *Report) write(w io.Writer) {
 	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis, r.Consumer)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED AFTER\tWORST\tSTALE FOR\tWORST\tFOR INSTANCE")
+	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED AFTER\tWORST\tFOR INSTANCE")
 	tried, took := 0, 0
 	for _, f := range r.merge() {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%v\t%v\t%s\n", f.Kind, f.Tried, f.TookEffect, &f.Recovery, &f.Stale, f.Effect)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%v\t%s\n", f.Kind, f.Tried, f.TookEffect, &f.Recovery, f.Effect)
 		tried, took = tried+f.Tried, took+f.TookEffect
 	}
 	fmt.Fprintf(t, "all\t%d\t%d\n", tried, took)

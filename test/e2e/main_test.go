@@ -4,13 +4,17 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"github.com/standings/standings/test/harness"
 )
 
 func TestMain(m *testing.M) { harness.MainWaiting(m) }
 
-// within is how long anything may take on a machine that is busy, and ledgers may stand still:
-// it is for what hangs, and no promise of how fast anything is.
-const within = 3 * time.Minute
+const within = harness.Within
+
+// says runs a command with settings, and returns its exit code and all that it said.
+func says(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, said string) {
+	t.Helper()
+	got := place.Run(t, settings, args...)
+	return got.Code, got.Stdout + got.Stderr
+}

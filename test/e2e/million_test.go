@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -78,57 +77,10 @@ func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	testenv.RealKafka(t, "a million events, and replicas that are killed")
 	testenv.RealRedis(t, "a million events")
 	t.Parallel()
-	place := harness.New(t, harness.Options{Partitions: millionPartitions, Forgetful: true, Settings: millionSettings})
-	place.Settings["redis.shards"] = harness.ShardsByTurns(t)
-	aMillion(t, place, nil)
-}
-
-var millionSettings = map[string]string{
-	"lateness": "400d", "periods.weekly.retention": "1000d", "periods.monthly.retention": "1000d",
-	"fold_memory": "64MiB", "kafka.session_timeout": "6s", "redis.timeout": "20s",
-}
-
-// The same on three masters of a cluster with twelve shards, while slots move, masters change
-// places with their replicas, and one dies.
-func TestAMillionEventsCountExactlyOnceOnTheShardsOfACluster(t *testing.T) {
-	testenv.Slow(t)
-	testenv.RealKafka(t, "a million events, and replicas that are killed")
-	testenv.LocalRedis(t) // or why it isn't run
-	t.Parallel()
-	c := harness.StartCluster(t)
-	place := harness.New(t, harness.Options{RedisClient: c.Look(t), Partitions: millionPartitions, Forgetful: true, Settings: millionSettings})
-	place.Settings["redis.addresses"], place.Settings["redis.cluster"] = c.Nodes[0].Addr(), "true"
-	place.Settings["redis.shards"] = "12"
-	last := c.Nodes[2]
-	aMillion(t, place, map[int64]step{
-		100_000: {"a slot moves from the first master to the second", func() { c.Move(t, place.KeyIn(1, "ledger"), c.Nodes[0], c.Nodes[1]) }},
-		350_000: {"one moves from the second to the third, which has a replica", func() { c.Move(t, place.KeyIn(5, "ledger"), c.Nodes[1], last) }},
-		550_000: {"the third master and its replica change places in order", func() {
-			if err := c.Replica.C.ClusterFailover(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-			c.AwaitMaster(t, c.Replica, c.Nodes...)
-			last.Await(t, "info replication", func(info string) bool {
-				return strings.Contains(info, "role:slave") && strings.Contains(info, "master_link_status:up")
-			})
-		}},
-		750_000: {"the master that it is now dies, and its replica takes over", func() {
-			c.Replica.Kill()
-			c.AwaitMaster(t, last, c.Nodes...)
-		}},
-	})
-}
-
-// step is what happens when so many records are counted.
-type step struct {
-	what string
-	do   func()
-}
-
-// aMillion counts them at a place, and compares. also happens besides, at the steps that
-// there are.
-func aMillion(t *testing.T, place *harness.Place, also map[int64]step) {
-	t.Helper()
+	place := harness.New(t, harness.Options{Partitions: millionPartitions, Forgetful: true, Settings: map[string]string{
+		"lateness": "400d", "periods.weekly.retention": "1000d", "periods.monthly.retention": "1000d",
+		"fold_memory": "64MiB", "kafka.session_timeout": "6s", "redis.timeout": "20s", "redis.shards": harness.ShardsByTurns(t),
+	}})
 	f := newFeed(t, place)
 	ctx := t.Context()
 	f.publish(ctx, backlog)
@@ -179,10 +131,6 @@ func aMillion(t *testing.T, place *harness.Place, also map[int64]step) {
 		})
 		t.Logf("%5.1f s, %d published, %d counted: %s", time.Since(began).Seconds(), f.count, place.Counting(t), step.what)
 		step.do()
-		if besides, ok := also[step.at]; ok {
-			t.Logf("%5.1f s: %s", time.Since(began).Seconds(), besides.what)
-			besides.do()
-		}
 	}
 	f.publish(ctx, million-f.count)
 	place.Await()

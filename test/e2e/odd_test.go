@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -263,51 +262,4 @@ func TestAnOverflowTakesAllOfTheMembersEventsInTheBatchAndNoOthers(t *testing.T)
 	consumer.Terminate(t)
 	place.Check(t)
 	place.CheckCounts(t)
-}
-
-// On a board by a rule it is said which field would leave its range, and what it would be.
-func TestAnOverflowOfAFieldIsNamedInItsDeadLetter(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{
-		"boards": `{"medals": {"fields": [{"name": "gold", "max": 9}, {"name": "silver", "max": 9}]}, "lives": {"fields": [{"name": "left", "max": 5, "order": "fewest"}]}, "global": {}}`,
-	}})
-	record := func(text string) *kgo.Record { return harness.Record(0, text) }
-	place.Publish(t, record(`{"user_id":"greedy","board":"medals","gold":8,"silver":1}`),
-		record(`{"user_id":"tired","board":["global","lives"],"points":1,"left":4}`))
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	over := []*kgo.Record{
-		record(`{"user_id":"greedy","board":"medals","gold":2,"silver":0}`),
-		record(`{"user_id":"tired","board":["global","lives"],"points":1,"left":2}`),
-		record(`{"user_id":"both","board":"medals","gold":9,"silver":0}`), // by themselves they fit
-		record(`{"user_id":"both","board":"medals","gold":9,"silver":0}`),
-	}
-	place.Produce(t, over...)
-	place.ExpectOverflow(t, over...)
-	consumer = place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-	says := map[string]string{
-		"greedy": `^gold of board medals would be 10, outside of 0 to its max of 9, in (weekly|monthly|yearly) \S+ with the events of "greedy" from offset 2 to 5$`,
-		"tired":  `^left of board lives would be 6, outside of 0 to its max of 5, in (weekly|monthly|yearly) \S+ with the events of "tired" from offset 2 to 5$`,
-		"both":   `^a field of board medals \(gold to 9, silver to 9\) would leave its range in (weekly|monthly|yearly) \S+ with the events of "both" from offset 2 to 5$`,
-	}
-	letters := place.DeadLetters(t)
-	if len(letters) != len(over) {
-		t.Fatalf("%d dead letters of %d events", len(letters), len(over))
-	}
-	for _, letter := range letters {
-		var of struct {
-			User string `json:"user_id"`
-		}
-		decode(t, letter.Value, &of)
-		for _, h := range letter.Headers {
-			if h.Key == "standings-message" && !regexp.MustCompile(says[of.User]).Match(h.Value) {
-				t.Errorf("%s: %s", of.User, h.Value)
-			}
-		}
-	}
 }

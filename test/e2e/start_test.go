@@ -52,15 +52,6 @@ func begin(t *testing.T, place *harness.Place, start string, before, after []*kg
 	place.CheckCounts(t)
 }
 
-func TestStartEarliestReadsEverything(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{})
-	begin(t, place, "earliest", nil, append(at("old", time.Now().AddDate(-6, 0, 0), 5), some("new", 0, 5)...))
-	if offset, since := origin(t, place); offset != 0 || since != 0 {
-		t.Errorf("the origin is %d, %d", offset, since)
-	}
-}
-
 // cut deletes a partition's first records.
 func cut(t *testing.T, place *harness.Place, before int64) {
 	t.Helper()
@@ -68,37 +59,6 @@ func cut(t *testing.T, place *harness.Place, before int64) {
 	offsets.AddOffset(place.Topic, 0, before, -1)
 	if r, err := place.Admin().DeleteRecords(t.Context(), offsets); err != nil || r.Error() != nil {
 		t.Fatal(err, r.Error())
-	}
-}
-
-// The log begins with a record of an hour ago, which proves nothing: those that are gone
-// are later.
-func TestStartEarliestOfALogThatLostItsBeginningIsIncompleteUntilNow(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{})
-	place.Produce(t, some("gone", 0, 9)...)
-	place.Publish(t, at("kept", time.Now().Add(-time.Hour), 5)...)
-	cut(t, place, 10)
-	began := place.RedisTime(t)
-	begin(t, place, "earliest", nil, nil)
-	offset, since := origin(t, place)
-	if offset != 10 || since < began.UnixMilli()+maxFuture || since > place.RedisTime(t).UnixMilli()+maxFuture+1 {
-		t.Errorf("the origin is %d, %v; it began at %v", offset, time.UnixMilli(since), began)
-	}
-}
-
-// By the operator's word it is bounded by the first record that is left.
-func TestByTheWordOnDisorderALogThatLostItsBeginningIsIncompleteBeforeItsFirstRecord(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{"disorder": "2h"}})
-	hour := time.Now().Add(-time.Hour)
-	place.Produce(t, some("gone", 0, 9)...)
-	place.Publish(t, at("kept", hour, 5)...)
-	cut(t, place, 10)
-	begin(t, place, "earliest", nil, nil)
-	want := hour.Add(2*time.Hour).UnixMilli() + maxFuture + 1
-	if offset, since := origin(t, place); offset != 10 || since != want {
-		t.Errorf("the origin is %d, %d; want 10, %d", offset, since, want)
 	}
 }
 

@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -109,48 +108,6 @@ func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t
 	aborted.begin(t)
 	aborted.publish(t, some("aborted", 0, 3)...)
 	aborted.end(t, false)
-	place.AwaitSettled(t, nil)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-}
-
-func TestManyTransactionsThatInterleaveCountIfAndOnlyIfTheyWereCommitted(t *testing.T) {
-	t.Parallel()
-	const partitions, rounds = 3, 60
-	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"kafka.fetch_bytes": "64KiB"}})
-	random := rand.New(rand.NewPCG(7, 11))
-	producers := []*producer{newProducer(t, place, 1), newProducer(t, place, 2), newProducer(t, place, 3), newProducer(t, place, 4)}
-	running := make([]bool, len(producers))
-	consumer := place.Start(t)
-	for round := range rounds {
-		n := random.IntN(len(producers))
-		p := producers[n]
-		switch {
-		case !running[n]:
-			p.begin(t)
-			running[n] = true
-		case random.IntN(3) == 0:
-			p.end(t, random.IntN(2) == 0)
-			running[n] = false
-			continue
-		}
-		p.publish(t, some(fmt.Sprintf("user-%d", random.IntN(20)), random.IntN(partitions), 1+random.IntN(40))...)
-		if random.IntN(4) == 0 {
-			place.Publish(t, some("plain", random.IntN(partitions), 3)...)
-		}
-		if round == rounds/2 {
-			consumer.Log.Await(t, within, "partition running")
-			consumer.Terminate(t)
-			consumer = place.Start(t)
-		}
-	}
-	for n, p := range producers {
-		if running[n] {
-			p.end(t, n%2 == 0)
-		}
-	}
 	place.AwaitSettled(t, nil)
 	place.AwaitCaughtUp(t, within)
 	consumer.Terminate(t)

@@ -1,15 +1,14 @@
-// Package fence shows, one by one, what the exactness rests on and what outages do
-// to it: the built consumer runs as processes on a real Kafka and a real Redis that
-// are killed, paused, rolled back, wiped and damaged under it. Each test ends in the
-// oracle's standings, or in the halt that the README lists for it.
+// Package fence shows what real servers do to the exactness: the built consumer runs as
+// processes on a real Kafka and a real Redis that are killed, paused, rolled back and damaged
+// under it, once for each kind of fault. Each test ends in the oracle's standings, or in the
+// halt that docs/operations.md lists for it. When faults meet, test/simulate and test/chaos
+// show it.
 package fence
 
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -22,9 +21,6 @@ func TestMain(m *testing.M) {
 	// are cores may wait at once.
 	harness.MainWaiting(m)
 }
-
-// within is how long anything may take on a machine that is busy.
-const within = 90 * time.Second
 
 // quick are settings under which a lost owner and a lost answer are found soon.
 var quick = map[string]string{
@@ -47,38 +43,7 @@ func newPlace(t *testing.T, o harness.Options, redisArgs ...string) *harness.Pla
 	return harness.New(t, o)
 }
 
-// earned are events of members over partitions, repeatable by their seed: corrections,
-// two boards, times in the last hours of today, and a bad one in a hundred.
-func earned(seed uint64, events, members, partitions int) []*kgo.Record {
-	random := rand.New(rand.NewPCG(seed, 1))
-	records := make([]*kgo.Record, events)
-	now := time.Now()
-	for i := range records {
-		member := random.IntN(members)
-		board, points := "global", random.IntN(500)-50
-		if random.IntN(4) == 0 {
-			board = "eu"
-		}
-		at := harness.OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
-		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
-		if random.IntN(100) == 0 {
-			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
-		}
-		records[i] = harness.Record(member%partitions, value)
-	}
-	return records
-}
-
 // one is an event of a member for a partition.
 func one(partition int, member string, points int) *kgo.Record {
 	return harness.Record(partition, fmt.Sprintf(`{"user_id":%q,"points":%d}`, member, points))
-}
-
-// finish ends everything in order, and holds what is there and what was counted
-// against the oracle.
-func finish(t *testing.T, place *harness.Place) {
-	t.Helper()
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	place.Check(t)
 }

@@ -11,7 +11,7 @@ import (
 // owns waits until a consumer's latest generation has so many partitions.
 func owns(t *testing.T, c *harness.Consumer, partitions int) {
 	t.Helper()
-	harness.Eventually(t, within, func() string {
+	harness.Eventually(t, harness.Within, func() string {
 		has := -1
 		for _, line := range c.Log.Lines() {
 			if line.Message == "generation began" {
@@ -28,30 +28,28 @@ func owns(t *testing.T, c *harness.Consumer, partitions int) {
 
 func TestAPausedOwnerThatWakesAfterItsPartitionMovedAddsNothing(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2, Settings: map[string]string{"piece_time": "500us"}})
+	place := newPlace(t, harness.Options{Partitions: 2})
 	sleeper, other := place.Start(t), place.Start(t)
 	owns(t, sleeper, 1)
 	owns(t, other, 1)
 	// Asleep in the middle of whatever it does, mostly of a sweep.
-	for round := range 2 {
-		place.Publish(t, earned(uint64(10+round), 60_000, 40_000, 2)...)
-		harness.Eventually(t, within, func() string {
-			if at := place.Ledger(t); at[0] <= "0" && at[1] <= "0" { // "" or "0"
-				return "nothing is counted yet"
-			}
-			return ""
-		})
-		sleeper.Signal(t, syscall.SIGSTOP)
-		owns(t, other, 2)
-		place.AwaitCaughtUp(t, within)
-		place.Publish(t, earned(uint64(20+round), 2000, 500, 2)...)
-		place.AwaitCaughtUp(t, within)
-		sleeper.Signal(t, syscall.SIGCONT)
-		owns(t, sleeper, 1)
-		owns(t, other, 1)
-	}
-	place.Publish(t, earned(30, 2000, 500, 2)...)
+	place.Publish(t, harness.Earned(10, 60_000, 40_000, 2)...)
+	harness.Eventually(t, harness.Within, func() string {
+		if at := place.Ledger(t); at[0] <= "0" && at[1] <= "0" { // "" or "0"
+			return "nothing is counted yet"
+		}
+		return ""
+	})
+	sleeper.Signal(t, syscall.SIGSTOP)
+	owns(t, other, 2)
+	place.AwaitCaughtUp(t, harness.Within)
+	place.Publish(t, harness.Earned(20, 2000, 500, 2)...)
+	place.AwaitCaughtUp(t, harness.Within)
+	sleeper.Signal(t, syscall.SIGCONT)
+	owns(t, sleeper, 1)
+	owns(t, other, 1)
+	place.Publish(t, harness.Earned(30, 2000, 500, 2)...)
 	// What was applied by a call whose answer came in the sleep nobody has counted as
 	// applied: the standings are exact, and the counters as good as is known.
-	finish(t, place)
+	place.Finish(t)
 }

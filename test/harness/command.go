@@ -5,24 +5,43 @@ package harness
 import (
 	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"os/exec"
 	"testing"
 )
 
-// Command runs a command of the consumer at this place to its end, which has to be
-// in order, and returns what it printed.
-func (p *Place) Command(t testing.TB, args ...string) []byte {
+// Said is how a command ended and what it wrote.
+type Said struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Run runs a command of the consumer at this place to its end, however that is, with settings
+// besides the place's. One that goes on is ended, and its code is -1.
+func (p *Place) Run(t testing.TB, settings map[string]string, args ...string) Said {
 	t.Helper()
 	binary := Binary(t) // which the first one builds: none of the command's time
-	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
+	ctx, cancel := context.WithTimeout(t.Context(), Within)
 	defer cancel()
+	all := maps.Clone(p.Settings)
+	maps.Copy(all, settings)
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = p.Environment(p.Settings)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("consumer %v: %v\n%s", args, err, stderr.Bytes())
+	cmd.Env = p.Environment(all)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatalf("consumer %v: %v", args, err)
 	}
-	return out
+	return Said{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// Command runs a command to its end, which has to be in order, and returns what it printed.
+func (p *Place) Command(t testing.TB, args ...string) []byte {
+	t.Helper()
+	got := p.Run(t, nil, args...)
+	if got.Code != 0 {
+		t.Fatalf("consumer %v: exit code %d\n%s", args, got.Code, got.Stderr)
+	}
+	return []byte(got.Stdout)
 }

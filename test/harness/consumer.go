@@ -185,10 +185,10 @@ func (c *Consumer) ended() string { return fmt.Sprintf("code %d", c.code()) }
 
 // exitWithin is how long an orderly end may take: shutdown_timeout is 10 s by default,
 // and the rest is the machine's.
-const exitWithin = 20 * time.Second
+const exitWithin = time.Minute
 
 // Terminate asks the process to end, and fails the test unless it ends in order and
-// in time: exit code 0 within 20 s. It returns what its last line counts.
+// in time: with exit code 0. It returns what its last line counts.
 func (c *Consumer) Terminate(t testing.TB) Counts {
 	t.Helper()
 	c.Signal(t, syscall.SIGTERM)

@@ -159,6 +159,10 @@ func name(test string) string {
 	return strings.Trim(clean, "-") + "-" + strings.ToLower(rand.Text()[:10])
 }
 
+// Within is how long anything may take. It only catches what hangs: no test promises how fast
+// anything is.
+const Within = 3 * time.Minute
+
 // Eventually looks until there is nothing to say any more, and fails the test with
 // what was said last if that takes too long.
 func Eventually(t testing.TB, within time.Duration, look func() (wrong string)) {

@@ -14,7 +14,7 @@ import (
 )
 
 // callWithin bounds a look at Kafka or Redis.
-const callWithin = 30 * time.Second
+const callWithin = time.Minute
 
 // Ends are the offsets up to which a reader of committed records may read, by
 // partition. A transaction that is open holds its partition's end back.
@@ -204,4 +204,18 @@ func (p *Place) EachRecord(t testing.TB, topic string, do func(*kgo.Record)) {
 			}
 		})
 	}
+}
+
+// LogBytes is how large the topic's log is, as the broker keeps and sends it.
+func (p *Place) LogBytes(t testing.TB) int64 {
+	t.Helper()
+	topic := kadm.TopicsSet{}
+	topic.Add(p.Topic, 0)
+	dirs, err := p.admin.DescribeAllLogDirs(t.Context(), topic)
+	if err != nil {
+		t.Fatalf("the size of %s: %v", p.Topic, err)
+	}
+	size := int64(0)
+	dirs.Each(func(d kadm.DescribedLogDir) { size += d.Size() })
+	return size
 }

@@ -88,18 +88,6 @@ func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any
 	return asRecord(partition, event)
 }
 
-// TakenBack are an event of a member on boards of Ruled, and one after it that takes back some of
-// what the first added to a sum.
-func TakenBack(r *rand.Rand, partition int, member string, event map[string]any) []*kgo.Record {
-	RuledFields(r, event)
-	delete(event, "event_id") // both count
-	event["user_id"], event["board"] = member, []string{"ladder", "eu"}
-	event["levels"], event["experience"] = 1, 30
-	whole := asRecord(partition, event)
-	event["levels"], event["experience"], event["deaths"], event["points"] = r.IntN(2)-1, -r.IntN(30), 0, -r.IntN(9)
-	return []*kgo.Record{whole, asRecord(partition, event)}
-}
-
 func asRecord(partition int, event map[string]any) *kgo.Record {
 	value, err := json.Marshal(event)
 	if err != nil {

@@ -19,9 +19,7 @@ type Sweep struct {
 	// More are records for another sweep, published where the consumer has caught up before
 	// one was seen: how fast a machine is decides nothing then.
 	More func() []*kgo.Record
-	// Records is how many the sweep has at least; 0: any number.
-	Records int64
-	// Seen is called while a consumer is in such a sweep; by false it goes on for now. nil:
+	// Seen is called while a consumer is in a sweep; by false it goes on for now. nil:
 	// the first look that sees one is enough.
 	Seen func() bool
 }
@@ -46,20 +44,20 @@ func (p *Place) KillInSweep(t testing.TB, within time.Duration, s Sweep) ledger.
 		// What the dead one had sent was there before the first of these reads was sent, so it
 		// is executed before the second one at the latest.
 		p.Ledger(t)
-		if at, ok := s.within(p.Ledger(t)[0]); ok {
+		if at, ok := sweeping(p.Ledger(t)[0]); ok {
 			return at
 		}
 	}
 }
 
-// catchSweep waits until the ledger is within such a sweep, and elsewhere than before.
+// catchSweep waits until the ledger is within a sweep, and elsewhere than before.
 func (p *Place) catchSweep(t testing.TB, deadline time.Time, before string, s Sweep) {
 	t.Helper()
 	const lookAtLog = 50 * time.Millisecond
 	next := time.Now().Add(lookAtLog)
 	for ; time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		text := p.Ledger(t)[0]
-		if _, ok := s.within(text); ok && text != before && (s.Seen == nil || s.Seen()) {
+		if _, ok := sweeping(text); ok && text != before && (s.Seen == nil || s.Seen()) {
 			return
 		}
 		if time.Now().Before(next) {
@@ -73,11 +71,11 @@ func (p *Place) catchSweep(t testing.TB, deadline time.Time, before string, s Sw
 		}
 		next = time.Now().Add(lookAtLog)
 	}
-	t.Fatalf("no sweep of %d records was seen: the ledger is at %v", s.Records, p.Ledger(t))
+	t.Fatalf("no sweep was seen: the ledger is at %v", p.Ledger(t))
 }
 
-// within parses a ledger's text, and reports whether it is within such a sweep.
-func (s *Sweep) within(text string) (ledger.Position, bool) {
+// sweeping parses a ledger's text, and reports whether it is within a sweep.
+func sweeping(text string) (ledger.Position, bool) {
 	at, err := ledger.Parse(text)
-	return at, err == nil && at.Sweeping() && at.To-at.From >= s.Records
+	return at, err == nil && at.Sweeping()
 }

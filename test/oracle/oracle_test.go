@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"math"
 	"os/exec"
 	"strings"
 	"testing"
@@ -137,73 +136,5 @@ func TestTheFirstFaultCounts(t *testing.T) {
 		if _, _, got := defaults().judge(Record{Value: []byte(value), Time: now}); got != want {
 			t.Errorf("%.80s: %q, want %q", value, got, want)
 		}
-	}
-}
-
-func TestTheOracleFindsTheEventOfARecordWhereverItStands(t *testing.T) {
-	const structured = "application/cloudevents+json"
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli()
-	mapped := defaults()
-	mapped.Fields = map[string][]string{"user_id": {"player", "id"}, "occurred_at": {"a.b"}}
-	for _, c := range []struct {
-		config     Config
-		headers    string // name=value, …
-		value      string
-		id, reason string
-		time       int64
-	}{
-		{defaults(), "x=y,content-type=text/plain", `{"user_id":"u","points":5}`, "", "", now},
-		{defaults(), "ce_specversion=1.0,ce_id=i,ce_time=2026-11-21T11:00:00Z", `{"user_id":"u","points":5}`, "i", "", now - 3_600_000},
-		{defaults(), "ce_specversion=1.0,ce_time=soon", `{"event_id":"own","user_id":"u","points":5,"occurred_at":7}`, "own", "", 7},
-		{defaults(), "ce_specversion=1.0,ce_id=i,ce_time=7", `{"user_id":"u","points":5}`, "i", BadTime, 0},
-		{defaults(), "ce_specversion=2.0,ce_id=i", `{"user_id":"u","points":5}`, "i", Malformed, 0},
-		{defaults(), "ce_specversion=1.0,content-type=application/avro", `{"user_id":"u","points":5}`, "", Malformed, 0},
-		{defaults(), "Content-Type=" + structured + ";charset=utf-8", `{"specversion":"1.0","id":"i","time":"2026-11-21T11:00:00Z","data":{"user_id":"u","points":5}}`, "i", "", now - 3_600_000},
-		{defaults(), "content-type=" + structured, `{"specversion":"1.0","data_base64":"eyJ1c2VyX2lkIjoidSIsInBvaW50cyI6NX0="}`, "", "", now},
-		{defaults(), "content-type=" + structured, `{"specversion":"1.0","time":7,"data":{"user_id":"u","points":5}}`, "", BadTime, 0},
-		{defaults(), "content-type=" + structured, `{"user_id":"u","points":5}`, "", Malformed, 0},
-		{defaults(), "content-type=" + structured, `{"specversion":"1.0","data":[]}`, "", Malformed, 0},
-		{defaults(), "content-type=application/cloudevents-batch+json", `[]`, "", Malformed, 0},
-		{mapped, "", `{"player":{"id":"u"},"points":5,"a.b":7,"occurred_at":"no"}`, "", "", 7},
-		{mapped, "", `{"player":{"id":"no"},"player":{"id":null,"id":"u"},"points":5}`, "", "", now},
-		{mapped, "", `{"player":"u","user_id":"u","points":5}`, "", Invalid, 0},
-	} {
-		r := Record{Value: []byte(c.value), Time: now}
-		for _, header := range strings.Split(c.headers, ",") {
-			key, value, _ := strings.Cut(header, "=")
-			r.Headers = append(r.Headers, Header{key, []byte(value)})
-		}
-		e, id, reason := c.config.judge(r)
-		if id != c.id || reason != c.reason || reason == "" && (e.user != "u" || e.values[0] != tuple{5} || e.time != c.time) {
-			t.Errorf("%s %s: %+v %q %q", c.headers, c.value, e, id, reason)
-		}
-	}
-}
-
-func TestAStandingIsTheSumAndTheLatestPositiveTime(t *testing.T) {
-	o := New(defaults())
-	start := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC).UnixMilli()
-	now := start + 7*86_400_000 - 1
-	for i, value := range []string{
-		`{"user_id":"u","points":5,"occurred_at":1795305600010}`, // a day and 10 ms before the week's end
-		`{"user_id":"u","points":7,"occurred_at":1795305600000}`,
-		`{"user_id":"u","points":-4,"occurred_at":1795300000000}`,
-		`{"user_id":"v","points":-4,"occurred_at":1795219200000}`,
-	} {
-		if reason := o.Add(Record{Offset: int64(i), Time: now, Value: []byte(value)}); reason != "" {
-			t.Fatal(i, reason)
-		}
-	}
-	got, err := o.Expected(time.UnixMilli(now))
-	if err != nil {
-		t.Fatal(err)
-	}
-	week := got.Boards["global:weekly:2026-W47"]
-	// floor((end - 1 - t) / 10 ms) / 2^26
-	if want := 8 + 8_639_998.0/(1<<26); math.Float64frombits(week["u"]) != want {
-		t.Errorf("u: %v, want %v", math.Float64frombits(week["u"]), want)
-	}
-	if want := -4 + 60_479_999.0/(1<<26); math.Float64frombits(week["v"]) != want {
-		t.Errorf("v, whose time is the window's start: %v, want %v", math.Float64frombits(week["v"]), want)
 	}
 }

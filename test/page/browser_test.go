@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -28,8 +29,7 @@ const chromiumVariable = "STANDINGS_TEST_CHROMIUM"
 
 var chromiums = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// within is how long anything on the page may take on a machine that is busy.
-const within = 30 * time.Second
+const within = harness.Within
 
 func chromium(t *testing.T) string {
 	t.Helper()

@@ -12,13 +12,13 @@ func TestADryRunSaysWhichStandingsDifferAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})
 	place.Start(t)
-	place.Publish(t, earned(30, 2000, 200, 2)...)
-	place.AwaitCaughtUp(t, within)
+	place.Publish(t, harness.Earned(30, 2000, 200, 2)...)
+	place.AwaitCaughtUp(t, harness.Within)
 	ctx, client := t.Context(), place.RedisClient()
 	weekly, yearly := window(t, place, "global", "weekly"), window(t, place, "eu", "yearly")
-	must(t, client.ZIncrBy(ctx, place.KeyOf("m3", weekly), 25, "m3").Err())
-	must(t, client.ZAdd(ctx, place.KeyOf("ghost", weekly), redis.Z{Score: 12.5, Member: "ghost"}).Err())
-	must(t, client.ZRem(ctx, place.KeyOf("m5", yearly), "m5").Err())
+	harness.Must(t, client.ZIncrBy(ctx, place.KeyOf("m3", weekly), 25, "m3").Err())
+	harness.Must(t, client.ZAdd(ctx, place.KeyOf("ghost", weekly), redis.Z{Score: 12.5, Member: "ghost"}).Err())
+	harness.Must(t, client.ZRem(ctx, place.KeyOf("m5", yearly), "m5").Err())
 	before := place.Boards(t)
 
 	said := startRebuild(t, place, "--dry-run", "--diff").swapped()
@@ -40,5 +40,5 @@ func TestADryRunSaysWhichStandingsDifferAndChangesNothing(t *testing.T) {
 	if said := startRebuild(t, place, "--dry-run").swapped(); said.differ() != 0 {
 		t.Errorf("the dry run after it says %+v", said)
 	}
-	finish(t, place)
+	place.Finish(t)
 }

@@ -7,16 +7,11 @@ package rebuild
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/test/harness"
@@ -29,9 +24,6 @@ func TestMain(m *testing.M) {
 	harness.MainWaiting(m)
 }
 
-// within is how long anything may take on a machine that is busy.
-const within = 90 * time.Second
-
 // newPlace is a place on the shared Kafka with a Redis of its own.
 func newPlace(t *testing.T, o harness.Options) *harness.Place {
 	t.Helper()
@@ -41,9 +33,6 @@ func newPlace(t *testing.T, o harness.Options) *harness.Place {
 	if o.Redis == nil {
 		o.Redis = testenv.PrivateRedis(t)
 	}
-	settings := map[string]string{"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms"}
-	maps.Copy(settings, o.Settings)
-	o.Settings = settings
 	return harness.New(t, o)
 }
 
@@ -109,7 +98,7 @@ func startRebuild(t *testing.T, place *harness.Place, args ...string) *rebuildin
 	cmd.Stdout, cmd.Stderr = &r.out, &r.err
 	cmd.WaitDelay = 5 * time.Second
 	process, err := child.Start(cmd, "")
-	must(t, err)
+	harness.Must(t, err)
 	r.process = process
 	t.Cleanup(process.Kill)
 	return r
@@ -120,8 +109,8 @@ func (r *rebuilding) ended() int {
 	r.t.Helper()
 	select {
 	case <-r.process.Done():
-	case <-time.After(within):
-		r.t.Fatalf("the rebuild still runs after %v:\n%s", within, r.err.Text())
+	case <-time.After(harness.Within):
+		r.t.Fatalf("the rebuild still runs after %v:\n%s", harness.Within, r.err.Text())
 	}
 	err := r.process.Err()
 	if err == nil {
@@ -168,36 +157,6 @@ func (r *rebuilding) refused(says ...string) {
 	}
 }
 
-// earned are events of members over partitions, repeatable by their seed: corrections,
-// two boards, times in the last hours of today, and a bad one in a hundred.
-func earned(seed uint64, events, members, partitions int) []*kgo.Record {
-	random := rand.New(rand.NewPCG(seed, 1))
-	records := make([]*kgo.Record, events)
-	now := time.Now()
-	for i := range records {
-		member := random.IntN(members)
-		board, points := "global", random.IntN(500)-50
-		if random.IntN(4) == 0 {
-			board = "eu"
-		}
-		at := harness.OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
-		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
-		if random.IntN(100) == 0 {
-			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
-		}
-		records[i] = harness.Record(member%partitions, value)
-	}
-	return records
-}
-
-// finish ends everything in order, and holds all that is there against the oracle.
-func finish(t *testing.T, place *harness.Place) {
-	t.Helper()
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	place.Check(t)
-}
-
 // window is the latest window that is listed of a board and a period.
 func window(t *testing.T, place *harness.Place, board, period string) string {
 	t.Helper()
@@ -211,13 +170,6 @@ func window(t *testing.T, place *harness.Place, board, period string) string {
 		t.Fatalf("no %s window of %s is listed", period, board)
 	}
 	return found
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // same holds boards against what they were.

@@ -20,9 +20,9 @@ func quota(t *testing.T, place *harness.Place, rate int64) {
 		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &id}},
 		Ops:    []kadm.AlterClientQuotaOp{{Key: "consumer_byte_rate", Value: float64(rate)}},
 	}})
-	must(t, err)
+	harness.Must(t, err)
 	for _, a := range altered {
-		must(t, a.Err)
+		harness.Must(t, a.Err)
 	}
 }
 
@@ -34,18 +34,18 @@ func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.
 	// Brokers count in windows of ten seconds, and here of three.
 	kafka := testenv.PrivateKafka(t, map[string]string{"quota.window.num": "4"})
 	place := newPlace(t, harness.Options{Kafka: kafka, Partitions: 2})
-	place.Publish(t, earned(90, 80_000, 40_000, 2)...)
-	place.KillInSweep(t, within, harness.Sweep{
-		Start: func() *harness.Consumer { return place.Start(t, map[string]string{"piece_time": "500us"}) },
-		More:  func() []*kgo.Record { return earned(91, 80_000, 40_000, 2) },
+	place.Publish(t, harness.Earned(90, 80_000, 40_000, 2)...)
+	place.KillInSweep(t, harness.Within, harness.Sweep{
+		Start: func() *harness.Consumer { return place.Start(t) },
+		More:  func() []*kgo.Record { return harness.Earned(91, 80_000, 40_000, 2) },
 	})
 	log := 2 * place.LogBytes(t) // which is one partition's
 	quota(t, place, log/12)
 
 	second := place.Start(t)
-	place.AwaitCaughtUp(t, within)
+	place.AwaitCaughtUp(t, harness.Within)
 	metrics, err := second.Scrape(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	if waited := metrics["standings_kafka_throttle_seconds_total"]; waited < 1 {
 		t.Errorf("brokers asked to wait for %v s: the quota was to be too small", waited)
 	}
@@ -66,9 +66,9 @@ func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.
 	t.Logf("a log of %d bytes: rebuilt in %v", log, time.Since(began))
 
 	var listed struct{ Letters []json.RawMessage }
-	must(t, json.Unmarshal(place.Command(t, "dead-letters", "list", "--json", "--limit", "10000"), &listed))
+	harness.Must(t, json.Unmarshal(place.Command(t, "dead-letters", "list", "--json", "--limit", "10000"), &listed))
 	if letters := len(place.DeadLetters(t)); len(listed.Letters) == 0 || len(listed.Letters) > letters {
 		t.Errorf("%d dead letters are listed, and %d written", len(listed.Letters), letters)
 	}
-	finish(t, place)
+	place.Finish(t)
 }

@@ -42,7 +42,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	place := newPlace(t, harness.Options{Partitions: 2})
 	place.Start(t)
 	place.Publish(t, twins(1, 5000, 300)...)
-	place.AwaitCaughtUp(t, within)
+	place.AwaitCaughtUp(t, harness.Within)
 	left, right := place.Key(window(t, place, "left", "weekly")), place.Key(window(t, place, "right", "weekly"))
 	monthly := place.Key(window(t, place, "left", "monthly"))
 
@@ -94,7 +94,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 			pipe.ZIncrBy(ctx, key, 1000, fmt.Sprint("m", n))
 		}
 		_, err := pipe.Exec(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 		if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.differ() != 3 {
 			t.Errorf("rebuild %d says %+v", n, said)
 		}
@@ -105,5 +105,5 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	if reads.Load() < 100 || commands.Load() == 0 {
 		t.Error("hardly anything was read")
 	}
-	finish(t, place)
+	place.Finish(t)
 }

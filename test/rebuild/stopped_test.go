@@ -1,7 +1,6 @@
 package rebuild
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func beside(t *testing.T, place *harness.Place) []string {
 		for keys.Next(t.Context()) {
 			all = append(all, keys.Val())
 		}
-		must(t, keys.Err())
+		harness.Must(t, keys.Err())
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -48,29 +47,28 @@ func lapse(t *testing.T, place *harness.Place) {
 	}
 	for _, key := range all {
 		left, err := place.RedisClient().PTTL(ctx, key).Result()
-		must(t, err)
+		harness.Must(t, err)
 		// A swap's mark lives for ten minutes.
 		if left == -1 || left > time.Minute && !strings.HasSuffix(key, ":schema") || left > 10*time.Minute {
 			t.Errorf("%s lives for %v: it doesn't go by itself in time", key, left)
 		}
-		must(t, place.RedisClient().Unlink(ctx, key).Err())
+		harness.Must(t, place.RedisClient().Unlink(ctx, key).Err())
 	}
 }
 
 func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *testing.T) {
 	t.Parallel()
-	// Small pieces, so that there are many moments.
-	place := newPlace(t, harness.Options{Partitions: 3, Settings: map[string]string{"piece_time": "500us"}})
+	place := newPlace(t, harness.Options{Partitions: 3})
 	place.Start(t)
-	place.Publish(t, earned(40, 20_000, 5000, 3)...)
-	place.AwaitCaughtUp(t, within)
+	place.Publish(t, harness.Earned(40, 20_000, 5000, 3)...)
+	place.AwaitCaughtUp(t, harness.Within)
 	was := scores(t, place)
 	began := time.Now()
 	startRebuild(t, place).swapped()
 	whole := time.Since(began) // on this machine, busy as it is
 	lapse(t, place)
 	swapped, leftovers := 0, 0
-	for range 25 {
+	for range 12 {
 		r := startRebuild(t, place)
 		select {
 		case <-time.After(rand.N(whole)):
@@ -86,23 +84,23 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 		}
 		lapse(t, place)
 		// Whatever was held goes on.
-		more := earned(uint64(41), 1, 1, 1)
+		more := harness.Earned(uint64(41), 1, 1, 1)
 		place.Publish(t, more...)
-		place.AwaitCaughtUp(t, within)
+		place.AwaitCaughtUp(t, harness.Within)
 		was = scores(t, place)
 	}
-	t.Logf("%d of 25 came to their end, %d left something, and the first took %v", swapped, leftovers, whole)
+	t.Logf("%d of 12 came to their end, %d left something, and the first took %v", swapped, leftovers, whole)
 	if leftovers == 0 {
 		t.Error("no rebuild was killed with anything in Redis")
 	}
 	startRebuild(t, place).swapped()
-	finish(t, place)
+	place.Finish(t)
 }
 
 // awaitShadow waits until a rebuild has a ledger of its own.
 func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
 	t.Helper()
-	harness.Eventually(t, within, func() string {
+	harness.Eventually(t, harness.Within, func() string {
 		for _, key := range beside(t, place) {
 			if strings.HasSuffix(key, ":ledger") {
 				shadow = key
@@ -117,12 +115,12 @@ func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
 // paused starts a rebuild that is stopped before it can swap: someone else has the hold.
 func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
 	t.Helper()
-	must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
+	harness.Must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
 	r = startRebuild(t, place)
 	shadow := awaitShadow(t, place)
-	harness.Eventually(t, within, func() string {
+	harness.Eventually(t, harness.Within, func() string {
 		stands, err := place.RedisClient().HGetAll(t.Context(), shadow).Result()
-		must(t, err)
+		harness.Must(t, err)
 		for partition, at := range place.Ledger(t) {
 			if stands[ledger.Partition{Topic: place.Topic, Number: partition}.String()] != at {
 				return "the rebuild hasn't come close yet"
@@ -130,53 +128,20 @@ func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
 		}
 		return ""
 	})
-	must(t, r.process.Signal(syscall.SIGSTOP))
-	must(t, place.RedisClient().Del(t.Context(), place.Key("hold")).Err())
-	return r, func() { must(t, r.process.Signal(syscall.SIGCONT)) }
-}
-
-func TestARebuildThatSleptThroughItsLeaseSwapsNothing(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	place.Start(t)
-	place.Publish(t, earned(50, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	r, goOn := paused(t, place)
-	lapse(t, place)
-	place.Publish(t, earned(51, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	was := scores(t, place)
-	goOn()
-	r.refused("the boards are as they were")
-	same(t, was, scores(t, place))
-	finish(t, place)
-}
-
-func TestASecondRebuildSaysWhoseTurnItIsAndStops(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	place.Start(t)
-	place.Publish(t, earned(52, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	first, goOn := paused(t, place)
-	startRebuild(t, place).refused("a rebuild of", "is under way already: by", "its lock ends at")
-	startRebuild(t, place, "--dry-run").refused("is under way already")
-	goOn()
-	if !first.swapped().Swapped {
-		t.Error("the first one didn't swap")
-	}
-	finish(t, place)
+	harness.Must(t, r.process.Signal(syscall.SIGSTOP))
+	harness.Must(t, place.RedisClient().Del(t.Context(), place.Key("hold")).Err())
+	return r, func() { harness.Must(t, r.process.Signal(syscall.SIGCONT)) }
 }
 
 func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})
 	place.Start(t)
-	place.Publish(t, earned(53, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
+	place.Publish(t, harness.Earned(53, 2000, 300, 2)...)
+	place.AwaitCaughtUp(t, harness.Within)
 	was := scores(t, place)
 	r, goOn := paused(t, place)
-	must(t, r.process.Signal(syscall.SIGTERM))
+	harness.Must(t, r.process.Signal(syscall.SIGTERM))
 	goOn()
 	code, said := r.ended(), r.err.Text()
 	some := place.Shards() > 1 && strings.Contains(said, "rebuilt; ") && strings.Contains(said, " as before. Each shard is exact by itself")
@@ -197,80 +162,9 @@ func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
 			if place.RedisClient().PTTL(t.Context(), key).Val() == -1 {
 				t.Errorf("it leaves %s, which doesn't expire", key)
 			}
-			must(t, place.RedisClient().Del(t.Context(), key).Err())
+			harness.Must(t, place.RedisClient().Del(t.Context(), key).Err())
 		}
 	}
 	same(t, was, scores(t, place))
-	finish(t, place)
-}
-
-func TestARedisThatGoesBackHasTheRebuildBeginAnew(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	c := place.Start(t)
-	place.Publish(t, earned(54, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	c.Terminate(t)
-	goBack := dumped(t, place)
-	c = place.Start(t)
-	place.Publish(t, earned(55, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	c.Terminate(t)
-	r, goOn := paused(t, place)
-	goBack()
-	goOn()
-	if !r.swapped().Swapped || !strings.Contains(r.err.Text(), "beginning anew") {
-		t.Errorf("it didn't begin anew, or didn't swap:\n%s", r.err.Text())
-	}
-	place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	place.Check(t)
-}
-
-// dumped keeps what is live; the function that it returns brings it back.
-func dumped(t *testing.T, place *harness.Place) (restore func()) {
-	t.Helper()
-	ctx, client := t.Context(), place.RedisClient()
-	names := []string{"ledger", "origin", "schema", "windows"}
-	for name := range place.Hash(t, "windows") {
-		names = append(names, name)
-	}
-	type kept struct {
-		text string
-		left time.Duration
-	}
-	all := map[string]kept{}
-	for _, name := range names {
-		text, err := client.Dump(ctx, place.Key(name)).Result()
-		must(t, err)
-		left, err := client.PTTL(ctx, place.Key(name)).Result()
-		must(t, err)
-		all[name] = kept{text, max(left, 0)}
-	}
-	return func() {
-		pipe := client.TxPipeline()
-		for name, k := range all {
-			pipe.RestoreReplace(context.WithoutCancel(ctx), place.Key(name), k.left, k.text)
-		}
-		_, err := pipe.Exec(ctx)
-		must(t, err)
-	}
-}
-
-func TestPartitionsThatAreAddedMeanwhileAreTakenIn(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	place.Start(t)
-	place.Publish(t, earned(56, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, within)
-	r, goOn := paused(t, place)
-	place.AddPartitions(t, 4)
-	place.Publish(t, earned(57, 2000, 300, 4)...)
-	place.AwaitCaughtUp(t, within)
-	goOn()
-	if said := r.swapped(); !said.Swapped || len(said.Partitions) != 4 {
-		t.Errorf("it says %+v", said)
-	}
-	finish(t, place)
+	place.Finish(t)
 }

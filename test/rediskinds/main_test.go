@@ -5,19 +5,14 @@
 package rediskinds
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,8 +32,7 @@ func TestMain(m *testing.M) {
 	harness.MainWaiting(m)
 }
 
-// within is how long anything may take on a machine that is busy.
-const within = 90 * time.Second
+const within = harness.Within
 
 // newPlace is a place on the shared Kafka, whose consumers reach Redis by these
 // settings, and whose test does by a client of its own.
@@ -51,61 +45,18 @@ func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]st
 	})
 }
 
-// earned are events of members over two partitions, repeatable by their seed:
-// corrections, two boards, times in the last hours of today, and a bad one in a hundred.
-func earned(seed uint64, events int) []*kgo.Record {
-	random := rand.New(rand.NewPCG(seed, 2))
-	records := make([]*kgo.Record, events)
-	now := time.Now()
-	for i := range records {
-		member := random.IntN(300)
-		board, points := "global", random.IntN(500)-50
-		if random.IntN(4) == 0 {
-			board = "eu"
-		}
-		at := harness.OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
-		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
-		if random.IntN(100) == 0 {
-			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)
-		}
-		records[i] = harness.Record(member%2, value)
-	}
-	return records
-}
+// earned are events of 300 members over two partitions.
+func earned(seed uint64, events int) []*kgo.Record { return harness.Earned(seed, events, 300, 2) }
 
 // traffic publishes a little all the time, until it is stopped.
 func traffic(t *testing.T, place *harness.Place) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for seed := uint64(1000); ; seed++ {
-			for _, r := range earned(seed, 50) {
-				place.Stream(context.WithoutCancel(ctx), t, r) // what is published counts
-			}
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	stop = func() {
-		cancel()
-		<-done
-		place.Await()
-	}
-	t.Cleanup(stop)
-	return stop
+	return place.Traffic(t, 2).Stop
 }
 
-// finish ends everything in order, and holds what is there against the oracle.
 func finish(t *testing.T, place *harness.Place) {
 	t.Helper()
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	place.Check(t)
+	place.Finish(t)
 }
 
 // wholeRun is a consumer from its start to its end, and the commands that read.
@@ -189,29 +140,11 @@ func (s said) line() string {
 	return ""
 }
 
-// command runs a command to its end, however that is. One that goes on is ended, and its
-// code is -1.
+// command runs a command to its end, however that is.
 func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) said {
 	t.Helper()
-	binary := harness.Binary(t) // it may have to be built
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	all := maps.Clone(place.Settings)
-	maps.Copy(all, settings)
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = place.Environment(all)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	exit := new(exec.ExitError)
-	switch {
-	case err == nil:
-		return said{0, stdout.String(), stderr.String()}
-	case errors.As(err, &exit):
-		return said{exit.ExitCode(), stdout.String(), stderr.String()}
-	}
-	t.Fatalf("consumer %v: %v", args, err)
-	return said{}
+	got := place.Run(t, settings, args...)
+	return said{got.Code, got.Stdout, got.Stderr}
 }
 
 func must(t *testing.T, err error) {

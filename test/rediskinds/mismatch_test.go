@@ -33,14 +33,9 @@ func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *test
 	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
 	t.Cleanup(func() { must(t, look.Close()) })
 	place := newPlace(t, look, nil)
-	harness.Binary(t) // is built before a time is taken
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
-			began := time.Now()
 			refused(t, place, m, "run")
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
 			if m.runOnly {
 				return
 			}

@@ -3,11 +3,6 @@
 package security
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"maps"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,29 +12,14 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// within is how long anything may take on a machine that is busy.
-const within = 90 * time.Second
+const within = harness.Within
 
 // command runs a command of the consumer to its end, whatever that is, and returns
 // its exit code and all that it wrote.
 func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	all := maps.Clone(place.Settings)
-	maps.Copy(all, settings)
-	cmd := exec.CommandContext(ctx, harness.Binary(t), args...)
-	cmd.Env = place.Environment(all)
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
-	if err := cmd.Run(); err != nil {
-		exit := new(exec.ExitError)
-		if !errors.As(err, &exit) {
-			t.Fatalf("consumer %v: %v", args, err)
-		}
-		code = exit.ExitCode()
-	}
-	return code, text.String()
+	got := place.Run(t, settings, args...)
+	return got.Code, got.Stdout + got.Stderr
 }
 
 // refuses holds a command to what it does where it can't do anything: it ends soon
