@@ -62,10 +62,10 @@ func oneShard(t testing.TB, why string) {
 // detecting says that the race detector looks on.
 var detecting bool
 
-// fewer is a quarter of a number with the race detector, which takes several times as long for each event
-// and needs no more of them: the tests run without it, too.
+// fewer is a quarter of a number with -short, and with the race detector, which takes several times as long
+// for each event: make test-all runs these tests with all of them.
 func fewer(n int) int {
-	if detecting {
+	if detecting || testing.Short() {
 		return n / 4
 	}
 	return n

@@ -148,6 +148,7 @@ func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 
 // Names come from whoever publishes events, and windows may be many.
 func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	l := newListing(t)
 	pipe := l.c.Pipeline()
 	for i := range 3000 {

@@ -102,8 +102,12 @@ func (n naive) has(p *ledger.Piece) {
 func TestMoreSealedWindowsThanAreKnownAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var s Sealed
-	for i := range mostSealed + 1 {
-		s.Add(i%2, 0, ledger.Window{Board: fmt.Sprint("b", i%3), Period: "weekly", Name: fmt.Sprint(i)})
+	for i := 0; i <= mostSealed; i += 100 {
+		var windows []ledger.Window
+		for j := range 100 {
+			windows = append(windows, ledger.Window{Board: fmt.Sprint("b", j%3), Period: "weekly", Name: fmt.Sprint(i + j)})
+		}
+		s.Add(i/100%2, 0, windows...)
 	}
 	if n := len(s.Windows(0)) + len(s.Windows(1)); n == 0 || n > mostSealed {
 		t.Fatalf("%d are known", n)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
 )
 
 func (f *fixture) compare(t testing.TB, r *Rebuild) *Comparison {
@@ -78,6 +79,7 @@ func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
 // A live board and its rebuild are written by turns and at once, by pieces of the same
 // log, while they are compared: at the end exactly what was tampered with differs.
 func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f := someone(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	const members, pieces = 3000, 60

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 // own are the keys of rebuilds, and when each expires, ms from now.
@@ -161,6 +162,7 @@ func (sized) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 }
 
 func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	f, r := rebuilding(t)
 	pipe := f.client.Pipeline()
 	const windows = 1200 // three pages
