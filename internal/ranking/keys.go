@@ -58,9 +58,6 @@ func (k Keys) Hold() string { return k.tag + "hold" }
 // Rebuild is whose rebuild is under way.
 func (k Keys) Rebuild() string { return k.tag + "~rebuild" }
 
-// Snapshot is whose snapshot is being read.
-func (k Keys) Snapshot() string { return k.tag + "~snapshot" }
-
 // Copy is whose copy a shard is that a reshard writes.
 func (k Keys) Copy() string { return k.tag + "~copy" }
 

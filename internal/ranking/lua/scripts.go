@@ -38,7 +38,6 @@ var (
 	Longer      = load("longer.lua")
 	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
-	Snapshot    = load("snapshot.lua")
 	Scores      = load("scores.lua")
 	Forget      = load("forget.lua")
 	Ban         = load("ban.lua")

@@ -5,7 +5,6 @@
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
 --       11 banned   12 final
 --       for each window to be replaced: its live sorted set and hidden set, the shadow's two
---       and the last: the token of a snapshot that is being read, which ends by this
 -- ARGV  1 what the hold holds if it is ours   2 what the lock holds
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
@@ -178,5 +177,5 @@ for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
 -- What is left is for whoever has to ask again, and for the consumers that wait.
 call('UNLINK', KEYS[7])
 call('SET', KEYS[8], 'swapped', 'PX', ARGV[4])
-call('UNLINK', KEYS[1], KEYS[#KEYS])
+call('UNLINK', KEYS[1])
 return {'swapped'}

@@ -155,7 +155,6 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 			windows = append(windows, w.listing)
 		}
 	}
-	keys = append(keys, live.Snapshot())
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
