@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
-	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
@@ -27,7 +26,6 @@ type process struct {
 	states      *states
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
-	duplicates  *duplicates.Budget
 	reconnected atomic.Int64  // counts new connections to the standings
 	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
 }
@@ -65,8 +63,6 @@ func New(c Config) *Consumer {
 			starting: make(chan struct{}, 1),
 			rereads:  newRereads(),
 			changed:  make(chan struct{}, 1),
-
-			duplicates: duplicates.NewBudget(c.DuplicatesMemory),
 		},
 		kafka:       client,
 		balancer:    &balancer{},
@@ -136,7 +132,7 @@ func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker
 			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,
 		},
-		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{budget: c.duplicates},
+		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{},
 		books: &rulebooks{partition: p, own: c.ownBook(), read: c.ReadRules, foldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
 		disorder:  &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
 		pieceTime: c.PieceTime, pause: c.Pause,

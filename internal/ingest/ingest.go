@@ -121,9 +121,9 @@ type Config struct {
 	FetchBytes     int           // of a response, about; 64 KiB and more
 	FetchWait      time.Duration // how long a broker may hold an empty answer
 	SessionTimeout time.Duration
-	Heartbeat      time.Duration
+	Heartbeat      time.Duration // at most a third of SessionTimeout
 	Timeout        time.Duration // of every other call to Kafka
-	CommitInterval time.Duration
+	CommitInterval time.Duration // between two commits of a generation
 	ShutdownTime   time.Duration // for the last commits and leaving the group
 
 	Start start.Where
@@ -140,11 +140,11 @@ type Config struct {
 	ReadRules func(text string) (Counting, error)
 
 	// Duplicates is how many offsets an event is looked for that has the same ids; 0: repeats
-	// count. What that takes of all partitions is within DuplicatesMemory, in bytes.
-	Duplicates, DuplicatesMemory int64
+	// count.
+	Duplicates int64
 
-	FoldMemory int64 // bytes
-	PieceTime  time.Duration
+	FoldMemory int64         // bytes
+	PieceTime  time.Duration // how long one call may keep Redis busy
 
 	Standings []Standings // one a shard, in their order
 	Pause     *Pause      // nil: there is none

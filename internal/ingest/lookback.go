@@ -42,7 +42,6 @@ import (
 // lookBack is what a partition knows of the ids before the next offset. It is its worker's, and
 // lent to the reader of a flow.
 type lookBack struct {
-	budget  *duplicates.Budget
 	rules   *rulebook       // what finds them; nil before the first flow
 	records int64           // to look back; 0: repeats count
 	set     *duplicates.Set // nil before the first flow
@@ -52,37 +51,30 @@ type lookBack struct {
 }
 
 // on has the set made, if there is to be one.
-func (l *lookBack) on(field string, s *health.Status) error {
+func (l *lookBack) on(s *health.Status) {
 	if l.records == 0 || l.set != nil {
-		return nil
+		return
 	}
-	if l.set = l.budget.New(l.records); l.set == nil {
-		return &health.Halt{Reason: health.HaltDuplicates,
-			What:   fmt.Sprintf("%s: the ids of %d records take %d bytes, and %d of %d are in use", field, l.records, l.records*duplicates.Bytes, l.budget.Used(), l.budget.Total()),
-			Remedy: "raise event.duplicates_memory, or lower event.duplicates"}
-	}
+	l.set = duplicates.New(l.records)
 	s.Remembers(l.set)
-	return nil
 }
 
 // by has the set be of what some rules find: what others found in the same records is void.
-func (l *lookBack) by(rules *rulebook, field string, s *health.Status) error {
+func (l *lookBack) by(rules *rulebook, s *health.Status) {
 	if l.rules != rules {
 		if l.records != rules.duplicates {
-			l.budget.Free(l.set)
 			l.set = nil
 			s.Remembers(nil)
 		}
 		l.rules, l.records = rules, rules.duplicates
 		l.begun, l.whole = math.MaxInt64, false
 	}
-	return l.on(field, s)
+	l.on(s)
 }
 
 // free gives the set back, once the partition is given up.
 func (l *lookBack) free() {
-	l.budget.Free(l.set)
-	*l = lookBack{budget: l.budget}
+	*l = lookBack{}
 }
 
 // begin has the set hold what is known from an offset on, of that what it has already, where all

@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ingest/duplicates"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -46,7 +45,7 @@ type placed struct {
 func newNaming(t *testing.T, back int64) *naming {
 	t.Helper()
 	w := newWorld(t, 1)
-	w.config.Duplicates, w.config.DuplicatesMemory = back, 10*duplicates.Bytes*back
+	w.config.Duplicates = back
 	return &naming{world: w, back: back}
 }
 
@@ -392,20 +391,7 @@ func TestARepeatOfWhatIsGoneFromTheLogCountsAndThatIsSaid(t *testing.T) {
 	w.said(1, "Kafka has deleted records that would be looked through for duplicates")
 }
 
-func TestAPartitionThatThereIsNoRoomForSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 1000)
-	w.config.DuplicatesMemory = 1000*duplicates.Bytes - 1
-	w.publish(w.event("a", "u1"))
-	worker := w.worker(0, nil)
-	eventually(t, "it halts", func() bool { return worker.status.Line().State == health.StateHalted })
-	l := worker.status.Line()
-	require.Equal(t, health.HaltDuplicates, l.Reason)
-	require.Contains(t, l.What, "24000 bytes")
-	require.Contains(t, l.Remedy, "event.duplicates_memory")
-}
-
-func TestWhatIsRememberedIsShownAndGivenBack(t *testing.T) {
+func TestWhatIsRememberedIsShown(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 100)
 	w.publish(w.event("a", "u1"), w.event("b", "u1"))
@@ -414,9 +400,6 @@ func TestWhatIsRememberedIsShownAndGivenBack(t *testing.T) {
 	l := worker.status.Line()
 	require.Equal(t, int64(100), l.Duplicates)
 	require.WithinDuration(t, time.Now(), l.DuplicatesSince, time.Minute)
-	require.Equal(t, int64(2400), worker.consumer.duplicates.Used())
-	worker.stop(t)
-	require.Zero(t, worker.consumer.duplicates.Used())
 }
 
 // However readings are broken off and wherever the next one begins, what is known of before it

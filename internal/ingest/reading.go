@@ -87,20 +87,18 @@ func (r *reader) begin(at ledger.Positions) error {
 		r.stats.OtherRules.Add(1)
 		r.log.Info("reading by the rules of whoever began this, which aren't this process's", zap.Stringer("rules", r.by.id()), zap.Stringer("position", at))
 	}
-	return r.goBy(r.by)
+	r.goBy(r.by)
+	return nil
 }
 
 // goBy has all that reads go by some rules.
-func (r *reader) goBy(by *rulebook) error {
+func (r *reader) goBy(by *rulebook) {
 	r.decoder = by.decoder
 	r.records.MaxCodec = max(r.records.MaxCodec, eventCodec(int64(by.events.MaxEventBytes)))
-	if err := r.remembers.by(by, r.field, r.status); err != nil {
-		return err
-	}
+	r.remembers.by(by, r.status)
 	if r.known = nil; r.remembers.set != nil {
 		r.known, r.judge = r.remembers, fold.New(&by.fold, r.turn.account, 0)
 	}
-	return nil
 }
 
 // level brings the shards that are behind to where others are, by the rules that brought

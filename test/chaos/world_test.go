@@ -29,11 +29,10 @@ const (
 	starting        = 10 * time.Second // a world
 )
 
-// quick are settings under which what is lost is found soon, and which have a batch
-// swept in many pieces.
+// quick are settings under which what is lost is found soon.
 var quick = map[string]string{
-	"kafka.session_timeout": sessionTimeout.String(), "kafka.heartbeat": "500ms", "kafka.timeout": "3s", "kafka.commit_interval": "200ms",
-	"redis.timeout": "1s", "piece_time": "500us", "fold_memory": "32MiB",
+	"kafka.session_timeout": sessionTimeout.String(), "kafka.timeout": "3s",
+	"redis.timeout": "1s", "fold_memory": "32MiB",
 }
 
 // world is one mode's.

@@ -53,7 +53,7 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 // the sweep that it died in is its successor's, which counts as repeated what is in.
 func TestAfterAKillTheSuccessorAccountsForTheRestOfTheSweep(t *testing.T) {
 	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{"piece_time": "500us"}})
+	place := harness.New(t, harness.Options{})
 	more := func() (all []*kgo.Record) {
 		for i := range 60_000 {
 			all = append(all, harness.Record(0, fmt.Sprintf(`{"user_id":"player-%d","points":%d}`, i*7919%40_000, 1+i%9)))

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // quick are settings under which a lost owner and a lost answer are found soon.
 var quick = map[string]string{
-	"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms", "redis.timeout": "1s",
+	"kafka.session_timeout": "3s", "redis.timeout": "1s",
 }
 
 // newPlace is a place on the shared Kafka with a Redis of its own, which only a real

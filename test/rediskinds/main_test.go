@@ -38,7 +38,7 @@ const within = harness.Within
 // settings, and whose test does by a client of its own.
 func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]string) *harness.Place {
 	t.Helper()
-	all := map[string]string{"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms", "redis.timeout": "1s"}
+	all := map[string]string{"kafka.session_timeout": "3s", "redis.timeout": "1s"}
 	maps.Copy(all, settings)
 	return harness.New(t, harness.Options{
 		Kafka: testenv.Kafka(t), RedisClient: client, Partitions: 2, Settings: all,

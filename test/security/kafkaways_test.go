@@ -220,7 +220,7 @@ func withoutPasswords(t *testing.T, what, out string) {
 
 func (s *secured) restarts(t *testing.T) {
 	settings := merged(s.userSettings(withPassword, rotating, "scram-sha-512"), map[string]string{
-		"kafka.session_timeout": "3s", "kafka.heartbeat": "500ms", "kafka.timeout": "3s",
+		"kafka.session_timeout": "3s", "kafka.timeout": "3s",
 	})
 	place := s.place(t, settings)
 	place.Publish(t, some()...)

@@ -272,7 +272,7 @@ func (p *process) config(s size) ingest.Config {
 		Start: starts.Where{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
 		Rules: rules, Retention: kept,
 		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
-		Duplicates: setup.Duplicates, DuplicatesMemory: 1 << 20,
+		Duplicates: setup.Duplicates,
 		FoldMemory: s.foldMemory, PieceTime: s.pieceTime,
 		Standings: p.standings(),
 		Log:       zap.New(&logCore{p: p}), Stats: p.stats,

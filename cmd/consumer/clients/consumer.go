@@ -58,6 +58,21 @@ func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafka
 	return ingest.NewReplay(c), nil
 }
 
+const (
+	// fetchWait is how long a broker may hold a fetch that finds nothing. A record that arrives meanwhile is
+	// answered at once, so a longer wait gains nothing but fewer requests of an idle partition.
+	fetchWait = 500 * time.Millisecond
+	// heartbeat is how often a replica sends a heartbeat to its group: three times at least within the
+	// shortest kafka.session_timeout, and often enough that a rebalance begins within a second.
+	heartbeat = time.Second
+	// commitInterval is how often offsets are committed. Lag monitors read them; a worker starts from the
+	// ledger, so a later commit costs nothing.
+	commitInterval = time.Second
+	// pieceTime is how long one call may keep Redis busy: other clients wait as long. Shorter calls cost
+	// Redis more per event (docs/performance.md).
+	pieceTime = 5 * time.Millisecond
+)
+
 func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
 	where, err := parseStart(cfg.Start)
 	if err != nil {
@@ -83,13 +98,12 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		Dialer:  settings.Dialer(),
 		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
 		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(),
-		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: cfg.Kafka.FetchWait,
-		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: cfg.Kafka.Heartbeat, Timeout: cfg.Kafka.Timeout,
-		CommitInterval: cfg.Kafka.CommitInterval, ShutdownTime: cfg.ShutdownTimeout,
+		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
+		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
+		CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,
 		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
 		Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
-		DuplicatesMemory: cfg.DuplicatesMemory,
-		FoldMemory:       cfg.FoldMemory, PieceTime: cfg.PieceTime,
+		FoldMemory: cfg.FoldMemory, PieceTime: pieceTime,
 		Standings: standings, Log: log, Stats: stats,
 	}, nil
 }

@@ -44,11 +44,9 @@ type Config struct {
 
 	// Duplicates is how many records an event is looked for that has the same ids; 0: repeats
 	// count.
-	Duplicates       int64
-	DuplicatesMemory int64 // bytes
+	Duplicates int64
 
 	FoldMemory int64 // bytes
-	PieceTime  time.Duration
 
 	Listen string // host:port, or off
 	API    API
@@ -68,11 +66,8 @@ type Kafka struct {
 	BansTopic      string // empty: nobody is banned
 	FinalTopic     string // empty: final windows aren't published
 	FetchBytes     int64
-	FetchWait      time.Duration
 	SessionTimeout time.Duration
-	Heartbeat      time.Duration
 	Timeout        time.Duration // of one call
-	CommitInterval time.Duration
 	TLS            TLS
 	SASL           SASL
 }
@@ -105,7 +100,6 @@ type API struct {
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration
-	FinalMaxAge    time.Duration // 0: no answer is kept
 }
 
 // Archive is archive.*: where final windows are kept for good, and backups of the others.

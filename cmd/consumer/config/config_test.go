@@ -144,27 +144,27 @@ func TestVariablesThatKubernetesSetsForServicesAreLeftAlone(t *testing.T) {
 
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	found := problems(t, `
-kafka: {broker: [a:1], fetch_wait: 5 parsecs, fetch_bytes: 1KiB}
+kafka: {broker: [a:1], session_timeout: 5 parsecs, fetch_bytes: 1KiB}
 redis: 5
 max_points: 1.5
 boards: [{a: b}]
 log: {level: [info]}
 time_zone: {name: UTC}
-`, "STANDINGS_KAFKA_TOPIC=points", "STANDINGS_PIECE_TIME=1s")
+`, "STANDINGS_KAFKA_TOPIC=points", "STANDINGS_SHUTDOWN_TIMEOUT=1h")
 	for key, want := range map[string]struct {
 		kind error
 		text string
 	}{
 		"kafka.broker":          {errUnknown, "nearest is kafka.brokers"},
 		"STANDINGS_KAFKA_TOPIC": {errUnknown, "nearest is STANDINGS_KAFKA_TOPICS"},
-		"kafka.fetch_wait":      {errType, `"5 parsecs" isn't a duration such as`},
+		"kafka.session_timeout": {errType, `"5 parsecs" isn't a duration such as`},
 		"kafka.fetch_bytes":     {errRange, "1KiB is out of range: 64KiB to 64MiB"},
 		"redis":                 {errType, `a value stands where a section belongs`},
 		"max_points":            {errType, `"1.5" isn't a whole number`},
 		"boards":                {errType, "isn't a list of plain names"},
 		"log.level":             {errType, "is a list where a word belongs"},
 		"time_zone":             {errType, "is a section where a text belongs"},
-		"piece_time":            {errRange, "environment STANDINGS_PIECE_TIME"},
+		"shutdown_timeout":      {errRange, "environment STANDINGS_SHUTDOWN_TIMEOUT"},
 	} {
 		e := found[key]
 		if e == nil || !errors.Is(e, want.kind) || !errors.Is(e, ErrInvalid) || !strings.Contains(e.Error(), want.text) {
@@ -186,7 +186,7 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 		{"KAFKA_TOPICS=a,a", "kafka.topics"},
 		{"KAFKA_TOPICS=a b", "kafka.topics"},
 		{"KAFKA_TOPICS=points,points.dlq", "kafka.topics"},
-		{"KAFKA_HEARTBEAT=9s", "kafka.heartbeat"},
+		{"KAFKA_SESSION_TIMEOUT=2s", "kafka.session_timeout"},
 		{"REDIS_SHARDS=257", "redis.shards"},
 		{"REDIS_SHARDS=0", "redis.shards"},
 		{"REDIS_PREFIX=a:b", "redis.prefix"},

@@ -93,16 +93,10 @@ func kafkaOptions(c *Kafka) []option {
 			doc: "The topic that final windows are published to, for whoever pays out rewards; created compacted where it is missing, like `<topic>.done`, which records what is published. Empty for off. It needs `seal`. The same for all replicas: see [final-topic.md](final-topic.md)."},
 		{Key: "kafka.fetch_bytes", def: "1MiB", value: bytesValue(&c.FetchBytes, 64*units.KiB, 64*units.MiB),
 			doc: "The most that one fetch of one partition brings."},
-		{Key: "kafka.fetch_wait", def: "500ms", value: durationValue(&c.FetchWait, time.Millisecond, 30*time.Second),
-			doc: "How long a broker may hold a fetch that finds nothing."},
-		{Key: "kafka.session_timeout", def: "10s", value: durationValue(&c.SessionTimeout, time.Second, 30*time.Minute),
-			doc: "How long a replica may be silent before its partitions go to others. At least three heartbeats."},
-		{Key: "kafka.heartbeat", def: "1s", value: durationValue(&c.Heartbeat, 100*time.Millisecond, 10*time.Minute),
-			doc: "How often a replica sends a heartbeat to its group."},
+		{Key: "kafka.session_timeout", def: "10s", value: durationValue(&c.SessionTimeout, 3*time.Second, 30*time.Minute),
+			doc: "How long a replica may be silent before its partitions go to others. It sends a heartbeat each second."},
 		{Key: "kafka.timeout", def: "10s", value: durationValue(&c.Timeout, 100*time.Millisecond, 10*time.Minute),
-			doc: "The deadline of one call to Kafka; a fetch has `fetch_wait` besides."},
-		{Key: "kafka.commit_interval", def: "1s", value: durationValue(&c.CommitInterval, 10*time.Millisecond, time.Hour),
-			doc: "How often offsets are committed, for lag monitors; where to go on is in the ledger."},
+			doc: "The deadline of one call to Kafka; a fetch that waits for records has half a second besides."},
 	}
 }
 
@@ -201,9 +195,8 @@ func eventOptions(c *Config) []option {
 			doc: "Make windows final once they take no events any more and all that came before counts: whatever comes later is late for them. See docs/guarantees.md."},
 		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
 			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
+				"It takes 24 bytes a record and partition, beside `fold_memory`, and any replica may come to have all partitions. " +
 				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
-		{Key: "event.duplicates_memory", def: "256MiB", value: bytesValue(&c.DuplicatesMemory, units.MiB, 1024*units.GiB),
-			doc: "The memory for that, beside `fold_memory`: 24 bytes a record and partition, for all partitions of all topics, as any replica may come to have them. The consumer doesn't start with less, and says what would do."},
 		{Key: "boards", ChangedBy: "consumer rebuild --board", def: "", value: boardsValue(c),
 			doc: "The boards that events may name. As a section, each with its `fields`, `score` and `periods`: see [rules.md](rules.md). " +
 				"Boards can be added."},
@@ -240,8 +233,6 @@ func apiOptions(c *API) []option {
 			doc: "How many streams are open at a time, those of one client half of that, and as they show at most a quarter as many different boards and members. They don't count as requests."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
 			doc: "How long a request may take."},
-		{Key: "api.final_max_age", def: "1h", value: durationValue(&c.FinalMaxAge, 0, 24*time.Hour),
-			doc: "How long browsers and proxies may show an answer about a final window without asking again, in whole seconds; 0: they always ask. For so long a `consumer reopen`, a ban and an erasure may not show ([api.md](api.md#caching-limits-errors))."},
 	}
 }
 
@@ -256,8 +247,6 @@ func processOptions(c *Config) []option {
 	return []option{
 		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, 32*units.MiB, 1024*units.GiB),
 			doc: "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
-		{Key: "piece_time", def: "5ms", value: durationValue(&c.PieceTime, 500*time.Microsecond, 100*time.Millisecond),
-			doc: "How long one call may keep Redis busy."},
 		{Key: "listen", def: ":8080", value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
 			doc: "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
 		{Key: "log.level", def: "info", value: choiceValue(&c.LogLevel, []string{"debug", "info", "warn", "error"}),

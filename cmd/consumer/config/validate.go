@@ -19,7 +19,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
@@ -85,10 +84,6 @@ func (l *Loaded) validateTogether() []*settingError {
 		problems = append(problems, &settingError{kind: errRange, key: key, found: s.Shown(), problem: fmt.Sprintf(problem, args...), from: s.From})
 	}
 	cfg := l.Config
-	if cfg.Kafka.SessionTimeout < 3*cfg.Kafka.Heartbeat {
-		complain("kafka.heartbeat", "is more than a third of kafka.session_timeout, %s: a late one would end the session",
-			units.FormatDuration(cfg.Kafka.SessionTimeout))
-	}
 	for _, topic := range cfg.Kafka.Topics {
 		for _, other := range cfg.Kafka.Topics {
 			if other == topic+deadLetterSuffix {
@@ -134,10 +129,6 @@ func (l *Loaded) validateTogether() []*settingError {
 	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
 		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
 			units.ShortBytes(cfg.MaxEventBytes), (least+units.MiB-1)/units.MiB)
-	}
-	if need := cfg.Duplicates * duplicates.Bytes; need > cfg.DuplicatesMemory {
-		complain("event.duplicates", "takes %dMiB for one partition, and event.duplicates_memory is %s: that has room for %d records",
-			(need+units.MiB-1)/units.MiB, units.ShortBytes(cfg.DuplicatesMemory), duplicates.Fit(cfg.DuplicatesMemory, 1))
 	}
 	before := len(problems)
 	validateOwn(cfg, complain)

@@ -81,9 +81,6 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		opened = append(opened, transport.CloseIdleConnections)
 	}
 	log := logging.Notes(shown.note)
-	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
-		return nil, nil, nil, err
-	}
 	clients.LimitMemory(cfg, allPartitions(asked), log)
 	job = &rebuild.Job{
 		Live: all.Shards(), Owner: clients.Owner(), Lease: lease,

@@ -21,7 +21,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -116,13 +115,10 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if err := clients.CheckDuplicates(cfg, partitions); err != nil {
-		return err
-	}
 	clients.LimitMemory(cfg, partitions, log)
 	if cfg.Duplicates > 0 {
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
-			zap.Int64("bytes", cfg.Duplicates*duplicates.Bytes*int64(partitions)), zap.Int64("most_bytes", cfg.DuplicatesMemory))
+			zap.Int64("bytes", clients.DuplicatesMemory(cfg, partitions)))
 	}
 	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper, sealed: make(chan struct{}, 1)}
 	closeBans, err := p.openBans(ctx, cfg)

@@ -70,7 +70,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		return nil, err
 	}
 	handler := v1.New(v1.Config{
-		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, TrustedProxies: cfg.API.Proxies(), FinalMaxAge: cfg.API.FinalMaxAge, Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
+		Reader: p.reader, Tokens: tokens, Bans: banning, Origins: cfg.API.Origins, TrustedProxies: cfg.API.Proxies(), Timeout: cfg.API.Timeout, Requests: int(cfg.API.Requests),
 		Streams: int(cfg.API.Streams), Metrics: p.metrics, Log: log,
 	})
 	server, err := api.Open(ctx, api.Port{

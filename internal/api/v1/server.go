@@ -42,8 +42,6 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Origins are those whose pages may read; "*" is any.
 	Origins []string
-	// FinalMaxAge is how long an answer about a final window may be kept; below a second: not at all.
-	FinalMaxAge time.Duration
 	// Timeout is how long a request may take, a wait for an event besides.
 	Timeout time.Duration
 	// Requests is how many are answered at a time, of one client half of that.

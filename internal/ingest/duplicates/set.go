@@ -13,7 +13,6 @@
 package duplicates
 
 import (
-	"math"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -21,8 +20,9 @@ import (
 const (
 	// Bytes is what a Set takes for an offset that it looks back.
 	Bytes = 24
-	// Most is the most offsets that a Set can look back.
-	Most = math.MaxUint32 - 1
+	// Most is the most offsets that a Set looks back: 2.2 GiB. A larger number is most likely a mistake,
+	// and must not take the machine's memory. The table's entries, of 32 bits, have room for it.
+	Most = 100_000_000
 )
 
 // Set is the ids of the last n offsets of a partition. It is used by one goroutine at a time.

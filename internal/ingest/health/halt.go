@@ -31,8 +31,6 @@ const (
 	HaltFormat    = "record_format"   // records that can't be read
 	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
 	HaltRules     = "rules"           // a sweep is by rules that aren't known here
-
-	HaltDuplicates = "duplicates_memory" // no room for what finds duplicates
 )
 
 // HaltReasons lists all of them, so that every gauge can stand at zero before the
@@ -40,7 +38,7 @@ const (
 func HaltReasons() []string {
 	return []string{
 		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
-		HaltBounds, HaltRule, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules, HaltDuplicates,
+		HaltBounds, HaltRule, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules,
 	}
 }
 
