@@ -32,7 +32,7 @@ import (
 // consumer is the whole program: it returns when everything it started has ended.
 // Cancelling ctx ends it in order, as a first SIGTERM does.
 func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &cli.Program{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	p := &cli.Program{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr, Interactive: cli.Interactive(stdin)}
 	// No template of our own for the version: text/template keeps the linker from
 	// leaving out methods that nobody calls, a quarter of the program.
 	build, _ := version.Build()

@@ -33,8 +33,8 @@ type Ban struct {
 // ErrErased says that a member is erased, which nothing takes back.
 var ErrErased = errors.New("the member is erased: that is for good, and what they had isn't kept")
 
-// bannedAtOnce is how many windows are gone through a call: some milliseconds of Redis's time.
-var bannedAtOnce = 500 // tests have less
+// bannedAtOnce is how many windows a call goes through: some milliseconds of Redis's time.
+const bannedAtOnce = 500
 
 // heldPause is how long is waited before what is held is tried again.
 const heldPause = 200 * time.Millisecond
@@ -92,7 +92,7 @@ func (s *Store) goThrough(ctx context.Context, b Ban) error {
 		}
 	}
 	slices.Sort(names)
-	for some := range slices.Chunk(names, bannedAtOnce) {
+	for some := range slices.Chunk(names, s.bannedAtOnce) {
 		if err := s.place(ctx, "", b, "", "", some); err != nil {
 			return err
 		}

@@ -97,9 +97,6 @@ func TestBansLoseNothingAndCountNothingTwice(t *testing.T) {
 func testBans(t *testing.T, client *redis.Client, prefix string) {
 	t.Helper()
 	outer := t
-	chunk := bannedAtOnce
-	bannedAtOnce = 2
-	t.Cleanup(func() { bannedAtOnce = chunk })
 	cutting := redis.NewClient(client.Options())
 	t.Cleanup(func() { _ = cutting.Close() })
 	hook := new(cut)
@@ -120,6 +117,7 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 				c.Periods[p] = Period{Layout: layout, Retention: retention}
 			}
 		})
+		f.store.bannedAtOnce, cutStore.bannedAtOnce = 2, 2 // so that a ban takes several calls
 		m := &bansModel{sums: map[string]map[string]int64{}, banned: map[string]string{}, pending: map[string]bool{}, last: map[string]int{}, dropped: map[string]bool{}}
 		if rapid.IntRange(0, 3).Draw(t, "many") == 0 {
 			m.others(t, f)

@@ -81,6 +81,8 @@ type Store struct {
 	// on one server take turns besides: see redisconn.InTurn.
 	encoders chan *encoder
 
+	bannedAtOnce int // windows, by a call of ban.lua
+
 	trusted atomic.Bool // see Trusted
 
 	// readAs is the schema that reads compare with: ours, or, for a reader that
@@ -130,6 +132,7 @@ func New(c Config) *Store {
 
 func (s *Store) ready() {
 	s.readAs.Store(&s.schema)
+	s.bannedAtOnce = bannedAtOnce
 	k := s.keys
 	s.firstKeys = []any{k.Ledger(), k.Schema(), k.Hold(), k.Windows(), k.Dropped(), k.Banned()}
 	s.layoutArgs = map[string][]any{}

@@ -59,15 +59,13 @@ func (a *attempt) ahead() (begun, until map[string]int64) {
 	return begun, until
 }
 
-// outrun is how many rounds that don't get short are waited for in silence.
-var outrun = 20 // tests have less
-
 // near is how long the nth round may take that is followed by the hold. Where even short
 // rounds take their time, on a Redis or a Kafka that is slow to answer, it is tried with
 // what there is: under the hold nothing is added. In the end it is, however long they take:
 // consumers that are as fast as the rebuild would have it go on for ever, and each hold, if
 // it isn't in time for a swap, brings it closer by what it lasts.
 func (j *Job) near(n int) time.Duration {
+	outrun := j.outrun()
 	switch {
 	case n > 3*outrun:
 		return math.MaxInt64
@@ -97,7 +95,7 @@ func (j *Job) rounds(note func(string, ...any), round, prepare func() error) err
 			prepare = nil
 			continue
 		}
-		if n%outrun == 0 {
+		if n%j.outrun() == 0 {
 			note("the consumers are about as fast as this rebuild, or servers are slow to answer: %d rounds, and it isn't close yet", n)
 		}
 	}

@@ -18,9 +18,6 @@ import (
 // While the rebuild writes a piece the consumers write one of as many events, so that each round
 // is as long as the one before; but not while they are held.
 func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped(t *testing.T) {
-	was := outrun
-	outrun = 3
-	defer func() { outrun = was }()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 0)
 		p.publish(2000, 70)
@@ -31,7 +28,7 @@ func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped
 		}
 		at := int64(20)
 		to(at)
-		p.job.MaxHold = 600 * time.Millisecond
+		p.job.MaxHold, p.job.patience.outrun = 600*time.Millisecond, 3
 		var rounds atomic.Int64
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 			a := cmd.Args()
@@ -52,7 +49,7 @@ func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped
 		r, err := p.job.Run(ctx)
 		require.NoError(t, err)
 		require.True(t, r.Swapped)
-		require.Greater(t, rounds.Load(), int64(2*outrun))
+		require.Greater(t, rounds.Load(), int64(2*3))
 		require.Contains(t, strings.Join(p.notes, " "), "isn't close yet")
 		require.Less(t, at, int64(2000), "the consumers never came to the log's end")
 		require.Equal(t, ledger.At(at).String(), p.position(p.at))

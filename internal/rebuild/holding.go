@@ -13,10 +13,6 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// standstill is how long a rebuild waits for a live ledger that is at a position which it can't
-// reach. Its consumers go on from there, once they run.
-var standstill = retry.Policy{First: 100 * time.Millisecond, Longest: 3 * time.Second, Patience: 30 * time.Second} // tests have less
-
 // betweenHolds is how long consumers have to themselves between two holds.
 var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
 
@@ -37,12 +33,12 @@ func (p *part) finish(ctx context.Context) error {
 		switch {
 		case stuck:
 			if still == nil || at != unreachable.Until {
-				still, at = standstill.Start(), unreachable.Until
+				still, at = p.standstill().Start(), unreachable.Until
 				p.notef("waiting for the consumers to go on: %v", err)
 			}
 			if err := still.Next(ctx); errors.Is(err, retry.ErrPatience) {
 				return fmt.Errorf("the live ledger has been for %v at a position that a rebuild can't reach: %w; start a consumer, which goes on from there; or %s",
-					standstill.Patience, unreachable, health.LedgerRemedy)
+					p.standstill().Patience, unreachable, health.LedgerRemedy)
 			} else if err != nil {
 				return err
 			}
@@ -121,7 +117,7 @@ func (p *part) swap(ctx context.Context, began time.Time) (missed, err error) {
 	// Told to stop, it still asks for a while: else nobody would know whether it had swapped.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(leaveTime, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.leaveTime(), cancel) })()
 	err = shadow.Retry(asking, func() (err error) { plan, err = p.Swap(asking, p.Choice); return err })
 	p.result.Unsure = p.Unsure()
 	_, moved := errors.AsType[*shadow.MovedError](err)

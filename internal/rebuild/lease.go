@@ -69,7 +69,7 @@ func (a *attempt) locks(ctx context.Context, first bool) (shard int, err error) 
 // unlock lets go of the locks that were taken: one that can't be had is no reason to keep the
 // others.
 func (a *attempt) unlock(ctx context.Context) {
-	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.leaveTime())
 	defer cancel()
 	for _, p := range a.parts {
 		if p.Rebuild != nil {
@@ -111,24 +111,20 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 	return done
 }
 
-// leaveTime is how long a rebuild whose context has ended asks whether it has swapped, and
-// tries to remove what it leaves.
-var leaveTime = 15 * time.Second // tests have less
-
 // removalPause is between two calls that remove.
 const removalPause = 5 * time.Millisecond
 
 // leave lets go of everything. A signal ends the removal at once, however much there is;
 // one that came before leaves it some time. What isn't removed expires.
 func (a *attempt) leave(ctx context.Context) {
-	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.leaveTime())
 	removing := ctx
 	if ctx.Err() != nil {
 		removing = going
 	}
 	err := each(a.parts, func(p *part) error { return errors.Join(p.Release(going), p.Unlink(removing, removalPause)) })
 	cancel()
-	going, cancel = context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	going, cancel = context.WithTimeout(context.WithoutCancel(ctx), a.leaveTime())
 	defer cancel()
 	err = errors.Join(err, each(a.parts, func(p *part) error { return p.Close(going) }))
 	if err != nil {

@@ -50,6 +50,8 @@ type Job struct {
 	Name bool
 
 	Watch Watch
+
+	patience patience
 }
 
 // Watch is called as a rebuild goes on; what is nil isn't.

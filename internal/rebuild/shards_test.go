@@ -145,10 +145,8 @@ func TestTheLogIsReadOnceForAllShards(t *testing.T) {
 }
 
 func TestARebuildThatIsKilledAfterAShardsSwapLeavesTheOthersAsTheyWere(t *testing.T) {
-	was := leaveTime
-	leaveTime = 50 * time.Millisecond
-	defer func() { leaveTime = was }()
 	p := newPlace(t, 3, 60)
+	p.job.patience.leaveTime = 50 * time.Millisecond
 	whole := p.boards()
 	p.spoil()
 	spoilt := p.boards()

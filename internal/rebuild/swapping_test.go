@@ -142,10 +142,8 @@ func (p *place) silence(executes bool, from func()) (end *atomic.Bool) {
 
 func TestASwapWhoseAnswerNeverComesIsToldAsThat(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
-		was := leaveTime
-		leaveTime = 100 * time.Millisecond
-		defer func() { leaveTime = was }()
 		p := newPlace(t, of, 20)
+		p.job.patience.leaveTime = 100 * time.Millisecond
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		p.silence(true, stop)
@@ -158,12 +156,10 @@ func TestASwapWhoseAnswerNeverComesIsToldAsThat(t *testing.T) {
 
 func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
-		was := leaveTime
-		leaveTime = 50 * time.Millisecond // which is for those that are told to stop
-		defer func() { leaveTime = was }()
 		for _, executes := range []bool{true, false} {
 			t.Run(fmt.Sprint("executed: ", executes), func(t *testing.T) {
 				p := newPlace(t, of, 20)
+				p.job.patience.leaveTime = 50 * time.Millisecond // which is for those that are told to stop
 				var end *atomic.Bool
 				end = p.silence(executes, func() { time.AfterFunc(300*time.Millisecond, func() { end.Store(true) }) })
 				r, err := p.job.Run(t.Context())

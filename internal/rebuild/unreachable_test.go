@@ -18,19 +18,11 @@ import (
 // The hashes of shard 2 of 5 are from 6666666666666667 on and below 999999999999999a.
 const below, beyond = "0..40@6000000000000000", "0..40@a000000000000000"
 
-// waiting has rebuilds wait so long for a ledger that is at a position that they can't reach.
-func waiting(t *testing.T, patience time.Duration) {
-	t.Helper()
-	was := standstill
-	standstill.Patience = patience
-	t.Cleanup(func() { standstill = was })
-}
-
 func TestALedgerThatStaysWhereNoSweepOfItsShardCanBeEndsTheRebuildWithAllThatIsKnown(t *testing.T) {
-	waiting(t, 500*time.Millisecond)
 	for _, text := range []string{below, beyond} {
 		t.Run(text, func(t *testing.T) {
 			p := newPlace(t, 5, 40)
+			p.job.patience.standstill = 500 * time.Millisecond
 			p.spoil()
 			was := p.boards()
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", text).Err())
@@ -82,8 +74,8 @@ func TestALedgerThatGoesOnFromWhereNoSweepOfItsShardCanBeIsFollowed(t *testing.T
 }
 
 func TestARebuildThatWaitsForALedgerToGoOnEndsWithItsContext(t *testing.T) {
-	waiting(t, time.Hour)
 	p := newPlace(t, 5, 40)
+	p.job.patience.standstill = time.Hour
 	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", below).Err())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -114,7 +114,7 @@ id stays in kafka.bans_topic.
 ` + waitLong,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !f.yes && !asks(p) {
+			if !f.yes && !p.Interactive {
 				return cli.Usagef("there is no terminal to ask on: say --yes")
 			}
 			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, v *view, k bans.Key) (*outcome, error) {
@@ -263,9 +263,6 @@ func (o *outcome) text(k bans.Key) string {
 	}
 	return said + ".\n"
 }
-
-// asks reports whether there is somebody to ask. A test says that there is.
-var asks = (*cli.Program).Interactive
 
 func ask(ctx context.Context, p *cli.Program, member string) error {
 	switch err := p.Ask(ctx, fmt.Sprintf("This can't be taken back. To erase all of %s, type it: ", terminal.Plain(member)), member); {

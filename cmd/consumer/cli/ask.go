@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"golang.org/x/term"
 )
 
-// Interactive reports whether there is somebody to ask.
-func (p *Program) Interactive() bool {
-	in, ok := p.Stdin.(*os.File)
+// Interactive reports whether somebody types on stdin.
+func Interactive(stdin io.Reader) bool {
+	in, ok := stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))
 }
 

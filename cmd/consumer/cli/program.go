@@ -32,6 +32,8 @@ type Program struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
+	// Interactive: there is somebody to ask, who types on Stdin.
+	Interactive bool
 
 	ConfigPath string // --config
 }

@@ -49,10 +49,6 @@ func (p *person) saw() string {
 // exit code.
 func drops(t *testing.T, environ []string, prefix string, act func(p *person, interrupt func())) (int, string) {
 	t.Helper()
-	shortly(t)
-	there := asks
-	asks = func(*cli.Program) bool { return true }
-	t.Cleanup(func() { asks = there })
 	in, keys := io.Pipe()
 	t.Cleanup(func() { _ = keys.Close() })
 	who := &person{asked: make(chan struct{}), keys: keys}
@@ -67,8 +63,8 @@ func drops(t *testing.T, environ []string, prefix string, act func(p *person, in
 		case <-ctx.Done():
 		}
 	}()
-	p := &cli.Program{Environ: environ, Stdin: in, Stdout: who, Stderr: who}
-	code := p.Run(ctx, p.Root("unknown", Command(p)), []string{"drop", "--prefix", prefix})
+	p := &cli.Program{Environ: environ, Stdin: in, Stdout: who, Stderr: who, Interactive: true}
+	code := p.Run(ctx, p.Root("unknown", brief(p)), []string{"drop", "--prefix", prefix})
 	interrupt()
 	<-acted
 	return code, who.saw()
@@ -132,7 +128,6 @@ func TestADropLooksAgainAfterTheAnswer(t *testing.T) {
 }
 
 func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
-	shortly(t)
 	c, prefix, environ := left(t)
 	pipe := c.Pipeline()
 	pipe.ZAdd(t.Context(), prefix+":{0}:eu\x1b]0;pwned\a\nThere is nothing:weekly:2100-W01", redis.Z{Score: 1, Member: "ann"})
@@ -141,7 +136,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 1 || strings.ContainsAny(out+errs, "\x1b\a") || strings.Count(out, "\n") != 1 || strings.Count(errs, "\n") != 1 ||
 		!strings.Contains(out, `(eu\x1b]0;pwned\x07\x0aThere is nothing, global)`) || !strings.Contains(errs, `is in use: host\x1b[2J\x0aforged reported`) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)

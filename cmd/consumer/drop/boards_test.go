@@ -48,11 +48,11 @@ func TestBoardsAreDroppedByNameOrByHowTheyBegin(t *testing.T) {
 	if err := c.HSet(t.Context(), tag+"workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--board", "spam*", "--yes")
+	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--board", "spam*", "--yes")
 	if code != 0 || !strings.Contains(out, "2 windows (spam1, spam2), 2 standings in them") || !strings.Contains(out, "Dropped 2 windows in ") || listed(t, c, tag) != 2 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	code, out, errs = clitest.Execute(t, Command, environ, "drop", "--board", "spam*", "--board", "eu", "--yes")
+	code, out, errs = clitest.Execute(t, brief, environ, "drop", "--board", "spam*", "--board", "eu", "--yes")
 	if code != 0 || !strings.Contains(out, "1 window (eu)") || listed(t, c, tag) != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
@@ -72,7 +72,7 @@ func TestBoardsThatMayBeAMistakeAreNotDropped(t *testing.T) {
 		{"--board e/u --yes", "isn't a board's name", 2},
 		{"--board eu", "there is no terminal to ask on: say --yes", 2},
 	} {
-		code, _, errs := clitest.Execute(t, Command, environ, append([]string{"drop"}, strings.Fields(try.args)...)...)
+		code, _, errs := clitest.Execute(t, brief, environ, append([]string{"drop"}, strings.Fields(try.args)...)...)
 		if code != try.code || !strings.Contains(errs, try.says) || listed(t, c, tag) != 4 {
 			t.Errorf("%s: exit code %d: %s", try.args, code, errs)
 		}
@@ -80,7 +80,7 @@ func TestBoardsThatMayBeAMistakeAreNotDropped(t *testing.T) {
 	if err := c.Set(t.Context(), tag+"~rebuild", "{}", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := clitest.Execute(t, Command, environ, "drop", "--board", "eu", "--yes")
+	code, _, errs := clitest.Execute(t, brief, environ, "drop", "--board", "eu", "--yes")
 	if code != 1 || !strings.Contains(errs, "a rebuild is under way") || listed(t, c, tag) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,9 @@ type flags struct {
 }
 
 // Command is the command, for a program.
-func Command(p *cli.Program) *cobra.Command {
+func Command(p *cli.Program) *cobra.Command { return command(p, watchTime) }
+
+func command(p *cli.Program, watched time.Duration) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "drop --prefix OLD | --board NAME",
@@ -76,7 +79,7 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 			if err := checkBoards(f.boards); err != nil {
 				return err
 			}
-			return run(c.Context(), p, l.Config, &f)
+			return run(c.Context(), p, l.Config, &f, watched)
 		},
 	}
 	c.Flags().StringVar(&f.prefix, "prefix", "", "the `prefix` under which everything is removed")
@@ -87,8 +90,8 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 	return c
 }
 
-func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
-	if !f.yes && !asks(p) {
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, watched time.Duration) error {
+	if !f.yes && !p.Interactive {
 		return cli.Usagef("there is no terminal to ask on: say --yes")
 	}
 	client, err := clients.NewRedis(cfg, nil)
@@ -96,7 +99,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix}
+	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix, watched: watched}
 	d.view, err = ranking.NewView(ctx, client, f.prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if d.view == nil || err != nil && d.boards != nil { // for a whole prefix, a schema that is gone, or of another version, doesn't matter
 		return untouched(ctx, err, cfg)
@@ -139,9 +142,6 @@ func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	}
 	return clients.ExplainRedis(ctx, err, cfg)
 }
-
-// asks reports whether there is somebody to ask. A test says that there is.
-var asks = (*cli.Program).Interactive
 
 var errInterrupted = errors.New("interrupted: nothing was removed")
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/test/clitest"
@@ -34,13 +35,8 @@ func left(t *testing.T) (c *redis.Client, prefix string, environ []string) {
 	return c, prefix, []string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=other"}
 }
 
-// shortly makes the look at the ledger a short one.
-func shortly(t *testing.T) {
-	t.Helper()
-	long := betweenLooks
-	betweenLooks = 50 * time.Millisecond
-	t.Cleanup(func() { betweenLooks = long })
-}
+// brief is the command, which watches the prefix for a short time.
+func brief(p *cli.Program) *cobra.Command { return command(p, 50*time.Millisecond) }
 
 func keys(t *testing.T, c *redis.Client, prefix string) int {
 	t.Helper()
@@ -52,28 +48,26 @@ func keys(t *testing.T, c *redis.Client, prefix string) int {
 }
 
 func TestADropShowsWhatItRemovesAndRemovesIt(t *testing.T) {
-	shortly(t)
 	c, prefix, environ := left(t)
-	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	want := fmt.Sprintf("Under the prefix %s: 1 window (global), 2 standings in them, about ", prefix)
 	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "Removed 4 keys in ") ||
 		!strings.Contains(out, "nothing is left under "+prefix) || keys(t, c, prefix) != 0 {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
-	code, out, _ = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, _ = clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 0 || out != "There is nothing under the prefix "+prefix+".\n" {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 
 func TestWhatIsInUseIsNotDropped(t *testing.T) {
-	shortly(t)
 	c, prefix, environ := left(t)
 	line := fmt.Sprintf(`{"owner":"host-1","state":"halted","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 	if err := c.HSet(t.Context(), prefix+":{0}:workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, _, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 1 || !strings.Contains(errs, "is in use: host-1 reported within the last 30 seconds, for 1 partition") || keys(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -83,7 +77,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	if err := c.Set(t.Context(), prefix+":{0}:~rebuild", "{}", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs = clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, _, errs = clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 1 || !strings.Contains(errs, "a rebuild is under way there") || keys(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -98,7 +92,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	}}
 	var told bytes.Buffer
 	p := &cli.Program{Environ: environ, Stdin: strings.NewReader(""), Stdout: counts, Stderr: &told}
-	code, errs = p.Run(t.Context(), p.Root("unknown", Command(p)), []string{"drop", "--prefix", prefix, "--yes"}), told.String()
+	code, errs = p.Run(t.Context(), p.Root("unknown", brief(p)), []string{"drop", "--prefix", prefix, "--yes"}), told.String()
 	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keys(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -116,7 +110,6 @@ func (s *shown) Write(b []byte) (int, error) {
 }
 
 func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
-	shortly(t)
 	c, prefix, environ := left(t)
 	tag := prefix + ":{0}:"
 	// Before the listing goes, which is last; the ledger is gone.
@@ -128,7 +121,7 @@ func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 		_ = c.HSet(t.Context(), tag+"ledger", "points/0", "11").Err()
 		_ = c.HSet(t.Context(), tag+"workers", "points/0", line).Err()
 	})
-	code, out, errs := clitest.Execute(t, Command, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keys(t, c, prefix) != 2 {
 		t.Errorf("exit code %d, %d keys left: %s%s", code, keys(t, c, prefix), out, errs)
 	}
@@ -188,7 +181,6 @@ func before(t *testing.T, address, command, key string, happens func()) string {
 }
 
 func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
-	shortly(t)
 	c, prefix, environ := left(t)
 	own := append(environ, "STANDINGS_REDIS_PREFIX="+prefix)
 	for _, try := range []struct {
@@ -201,12 +193,12 @@ func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
 		{"drop --prefix " + prefix, environ, "there is no terminal to ask on: say --yes"},
 		{"drop --yes --prefix " + prefix, own, "say --force"},
 	} {
-		code, _, errs := clitest.Execute(t, Command, try.environ, strings.Fields(try.args)...)
+		code, _, errs := clitest.Execute(t, brief, try.environ, strings.Fields(try.args)...)
 		if code != 2 || !strings.Contains(errs, try.says) || keys(t, c, prefix) != 4 {
 			t.Errorf("%s: exit code %d: %s", try.args, code, errs)
 		}
 	}
-	code, _, errs := clitest.Execute(t, Command, own, "drop", "--yes", "--force", "--prefix", prefix)
+	code, _, errs := clitest.Execute(t, brief, own, "drop", "--yes", "--force", "--prefix", prefix)
 	if code != 0 || keys(t, c, prefix) != 0 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

@@ -25,9 +25,9 @@ import (
 // pause is left to Redis after each call, whose keys it frees in the background.
 const pause = 5 * time.Millisecond
 
-// betweenLooks is how long the prefix is watched for a sign of a consumer: one that has
-// just started, and has nothing to count, gives none but its lines.
-var betweenLooks = ranking.ReportEvery + 2*time.Second
+// watchTime is how long the prefix is watched for a sign of a consumer: one that has just
+// started, and has nothing to count, gives none but its lines.
+const watchTime = ranking.ReportEvery + 2*time.Second
 
 // drop removes what is under a prefix.
 type drop struct {
@@ -36,6 +36,7 @@ type drop struct {
 	view    *ranking.View
 	prefix  string
 	boards  []string // patterns; nil: all that is there, keys that are no board's too
+	watched time.Duration
 }
 
 // checkBoards checks names, and patterns: the beginning of a name with a * behind it.
@@ -82,7 +83,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 	case f.Rebuilding:
 		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", d.prefix)
 	}
-	if retry.Sleep(ctx, betweenLooks) != nil {
+	if retry.Sleep(ctx, d.watched) != nil {
 		return errInterrupted
 	}
 	moves, err := d.view.Moves(ctx, f)

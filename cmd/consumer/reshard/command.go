@@ -31,10 +31,9 @@ const (
 	// rate is how many standings a second it copies and compares, as measured on one small machine
 	// (docs/scaling.md): what it says before is an estimate.
 	rate = 200_000
+	// linger is how long the old shards stay for those who are reading them.
+	linger = 5 * time.Second
 )
-
-// linger is how long the old shards stay for those who are reading them.
-var linger = 5 * time.Second // tests have less
 
 // flags are the command line of a reshard.
 type flags struct {
@@ -45,7 +44,9 @@ type flags struct {
 }
 
 // Command is the command, for a program.
-func Command(p *cli.Program) *cobra.Command {
+func Command(p *cli.Program) *cobra.Command { return command(p, linger) }
+
+func command(p *cli.Program, linger time.Duration) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "reshard",
@@ -77,7 +78,7 @@ whether it has, and 2 if the command line or the configuration is wrong.`,
 			if err != nil {
 				return err
 			}
-			return run(c.Context(), p, l.Config, &f)
+			return run(c.Context(), p, l.Config, &f, linger)
 		},
 	}
 	c.Flags().IntVar(&f.to, "to", 0, "the `number` of shards that there are to be")
@@ -102,7 +103,7 @@ type report struct {
 }
 
 // run does it, and says how it goes on stderr and what came of it on stdout.
-func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, linger time.Duration) error {
 	client, err := clients.NewRedis(cfg, nil)
 	if err != nil {
 		return err

@@ -22,12 +22,12 @@ func TestWhatCannotBeMeantIsSaidBeforeAnythingIsAsked(t *testing.T) {
 		"--to 3 --wait 0s": "--wait has to be 1s to 1h",
 		"--to 3 more":      "takes 0 arguments",
 	} {
-		code, stdout, stderr := clitest.Execute(t, Command, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
+		code, stdout, stderr := clitest.Execute(t, brief, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d %s%s, want %q", args, code, stdout, stderr, want)
 		}
 	}
-	code, _, stderr := clitest.Execute(t, Command, environ, "reshard", "--to", "3")
+	code, _, stderr := clitest.Execute(t, brief, environ, "reshard", "--to", "3")
 	if code != 1 || !strings.Contains(stderr, "Redis doesn't answer") && !strings.Contains(stderr, "connection refused") {
 		t.Errorf("a Redis that isn't there: code %d: %s", code, stderr)
 	}
@@ -44,7 +44,7 @@ func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
 	does := func(code int, out, err string, args ...string) string {
 		t.Helper()
-		is, stdout, stderr := clitest.Execute(t, Command, environ, append([]string{"reshard"}, args...)...)
+		is, stdout, stderr := clitest.Execute(t, brief, environ, append([]string{"reshard"}, args...)...)
 		if is != code || !regexp.MustCompile(out).MatchString(stdout) || !strings.Contains(stderr, err) {
 			t.Errorf("%v: code %d\n%s%s", args, is, stdout, stderr)
 		}
@@ -70,7 +70,7 @@ func TestAnUnfinishedSweepIsNamed(t *testing.T) {
 	w := clitest.StandingsIn(t, 2, 0)
 	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true")
 	w.Reader.Client.HSet(t.Context(), w.Shards[1].Keys().Ledger(), "points/0", "0..9@00000000000000aa")
-	code, stdout, stderr := clitest.Execute(t, Command, environ, "reshard", "--to", "3", "--wait", "1s")
+	code, stdout, stderr := clitest.Execute(t, brief, environ, "reshard", "--to", "3", "--wait", "1s")
 	if code != 1 || stdout != "" || !strings.Contains(stderr, "after 1s not all shards have the same events: points/0") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}

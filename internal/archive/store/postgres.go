@@ -48,7 +48,7 @@ func openPostgres(ctx context.Context, text string) (*Store, error) {
 		return nil, fmt.Errorf("archive %s: %s", name, hide(err, secrets))
 	}
 	db := stdlib.OpenDBFromPool(pool)
-	s := &Store{dialect: postgresLimits, name: name, read: db, write: db, close: func() error {
+	s := &Store{dialect: postgresLimits, name: name, read: db, write: db, removedAtOnce: removedAtOnce, close: func() error {
 		err := db.Close()
 		pool.Close()
 		return err

@@ -56,7 +56,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	read.SetMaxOpenConns(sqliteReaders)
 	read.SetMaxIdleConns(sqliteReaders)
 	s := &Store{
-		dialect: sqlite{}, name: name, read: read, write: write,
+		dialect: sqlite{}, name: name, read: read, write: write, removedAtOnce: removedAtOnce,
 		close: func() error { return errors.Join(read.Close(), write.Close()) },
 	}
 	// The file is made here, and is found not to be a database of SQLite.

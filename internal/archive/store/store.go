@@ -31,6 +31,8 @@ type Store struct {
 	read    *sql.DB // may be the same as write
 	write   *sql.DB
 	close   func() error
+
+	removedAtOnce int64 // rows, by a transaction of Sweep
 }
 
 // dialect is what differs between the databases.

@@ -9,12 +9,13 @@ import (
 	"math"
 )
 
-// removedAtOnce is how many rows a transaction of Sweep removes. Tests remove fewer.
-var removedAtOnce int64 = 10_000
+// removedAtOnce is how many rows a transaction of Sweep removes.
+const removedAtOnce = 10_000
 
 // sweeping is how far the removal of a copy has come. What it has removed isn't looked at again: PostgreSQL
 // keeps the index entries of rows that were deleted until it vacuums, and would go over all of them each time.
 type sweeping struct {
+	atOnce int64
 	window int64
 	member string // members before it are gone
 	above  int64  // rows of ranks above it are gone
@@ -23,7 +24,7 @@ type sweeping struct {
 // Sweep removes copies that were dropped, their rows in transactions of some thousand, from the
 // last rank up; after a crash it goes on where it was. It returns how many copies it has removed.
 func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
-	var at sweeping
+	at := sweeping{atOnce: s.removedAtOnce}
 	for {
 		var more, one bool
 		err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) (err error) {
@@ -54,12 +55,12 @@ func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err e
 		return false, false, err
 	}
 	if at.window != id {
-		*at = sweeping{window: id, above: math.MaxInt64}
+		*at = sweeping{atOnce: at.atOnce, window: id, above: math.MaxInt64}
 	}
 	if more, err := at.members(ctx, tx); err != nil || more {
 		return true, false, err
 	}
-	rest := max(left-removedAtOnce, 0)
+	rest := max(left-at.atOnce, 0)
 	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND rank > $2 AND rank <= $3`, id, rest, at.above); err != nil {
 		return false, false, err
 	}
@@ -75,7 +76,7 @@ func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err e
 func (at *sweeping) members(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	var last sql.NullString
 	err = tx.QueryRowContext(ctx, `SELECT max(member) FROM (SELECT member FROM members WHERE window_id = $1 AND member >= $2 ORDER BY member LIMIT $3) AS page`,
-		at.window, at.member, removedAtOnce).Scan(&last)
+		at.window, at.member, at.atOnce).Scan(&last)
 	if err != nil || !last.Valid {
 		return false, err
 	}
@@ -85,5 +86,5 @@ func (at *sweeping) members(ctx context.Context, tx *sql.Tx) (more bool, err err
 	}
 	at.member = last.String
 	n, err := done.RowsAffected()
-	return n == removedAtOnce, err
+	return n == at.atOnce, err
 }

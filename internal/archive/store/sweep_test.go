@@ -13,12 +13,10 @@ import (
 // PostgreSQL keeps the index entries of rows that were deleted. Whoever went over all of them for each of the next
 // rows would take longer for each row, the more there are: here three times as long for four times as many.
 func TestARowOfALargeCopyIsRemovedAsFastAsOneOfASmallCopy(t *testing.T) {
-	was := removedAtOnce
-	removedAtOnce = 100
-	t.Cleanup(func() { removedAtOnce = was })
 	// blocks are how many blocks of indexes are read for a row that is removed.
 	blocks := func(rows int64) float64 {
 		s := open(t, testenv.Postgres(t))
+		s.removedAtOnce = 100
 		require.NoError(t, s.Migrate(t.Context()))
 		archived(t, s, first, backup(0, 1), ranked(1, rows))
 		archived(t, s, first, backup(0, 2), nil)

@@ -87,12 +87,9 @@ func (f *fixture) unban(t testing.TB, members ...string) {
 }
 
 func TestAReshardTakesBansAlong(t *testing.T) {
-	rows, windows := pageRows, pageWindows
-	t.Cleanup(func() { pageRows, pageWindows = rows, windows })
 	for _, n := range [][2]ledger.Shards{{1, 5}, {5, 1}, {2, 3}} {
 		for _, page := range []int64{7, 2000} {
 			t.Run(fmt.Sprintf("%d to %d, %d rows a page", n[0], n[1], page), func(t *testing.T) {
-				pageRows = page
 				f := fixed(t, n[0], codec.Readable)
 				all := f.holds(t, n[0]).scores
 				f.ban(t)
@@ -100,7 +97,9 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 				scores, banned := f.hides(t, n[0])
 				require.Len(t, banned, 23)
 				require.Len(t, scores, 4)
-				result, err := f.job(t, n[1]).Run(t.Context())
+				job := f.job(t, n[1])
+				job.page = pageSize{rows: page, windows: 200}
+				result, err := job.Run(t.Context())
 				require.NoError(t, err)
 				// m4 has nothing any more, and m1 in eu.
 				require.EqualValues(t, 2*(62-2), result.Standings)

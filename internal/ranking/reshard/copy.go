@@ -27,8 +27,19 @@ const (
 	pagesAtOnce, most = 3, 24
 )
 
-// pageRows and pageWindows are what is read a call: a few milliseconds of Redis's time.
-var pageRows, pageWindows = int64(2000), 200 // tests have less
+// pageSize is what a call reads.
+type pageSize struct {
+	rows    int64
+	windows int
+}
+
+// pageSize is a few milliseconds of Redis's time.
+func (j *Job) pageSize() pageSize {
+	if j.page == (pageSize{}) {
+		return pageSize{rows: 2000, windows: 200}
+	}
+	return j.page
+}
 
 // listing is a window as it is listed, the same for all shards of the copy.
 type listing struct {
@@ -167,14 +178,14 @@ func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows [
 		return nil, err
 	}
 	var page []span
-	rows := int64(0)
+	rows, size := int64(0), c.pageSize()
 	add := func(of span, count int64) {
 		for of.first < count {
-			of.last = min(count, of.first+pageRows-rows) - 1
+			of.last = min(count, of.first+size.rows-rows) - 1
 			page = append(page, of)
 			rows += of.last + 1 - of.first
 			of.first = of.last + 1
-			if rows == pageRows || len(page) == pageWindows {
+			if rows == size.rows || len(page) == size.windows {
 				pages, page, rows = append(pages, page), nil, 0
 			}
 		}
@@ -344,7 +355,7 @@ func (c *copier) listSets(ctx context.Context) error {
 			}
 		}
 		k := c.to[shard].Keys()
-		for some := range slices.Chunk(listed, 2*pageWindows) {
+		for some := range slices.Chunk(listed, 2*c.pageSize().windows) {
 			args := append([]any{c.lease.text, copyLives.Milliseconds(), "hash", len(some)}, some...)
 			call := ranking.ScriptCall{Store: c.to[shard], Script: lua.Paste, Keys: []string{k.Copy(), k.Windows()}, Args: args}
 			if err := c.pasted(ctx, []ranking.ScriptCall{call}); err != nil {

@@ -41,6 +41,8 @@ type Job struct {
 	Linger time.Duration
 
 	Watch Watch
+
+	page pageSize // that a call reads; zero: as much as Redis takes in a few milliseconds
 }
 
 // Watch receives how it goes on. None of them may be nil.

@@ -95,9 +95,6 @@ func TestTheCopyClaimsTheLeast(t *testing.T) {
 
 // The copy of many rows and of many windows is cut into pages.
 func TestPagesAreOfEveryRowOnce(t *testing.T) {
-	rows, windows := pageRows, pageWindows
-	t.Cleanup(func() { pageRows, pageWindows = rows, windows })
-	pageRows, pageWindows = 50, 6
 	f := begun(t, 2, codec.Readable)
 	random := rand.New(rand.NewPCG(1, 2))
 	f.add(t, random, "global", 450)
@@ -105,7 +102,9 @@ func TestPagesAreOfEveryRowOnce(t *testing.T) {
 		f.add(t, random, fmt.Sprintf("b%d", i), 3)
 	}
 	was := f.holds(t, 2)
-	_, err := f.job(t, 3).Run(t.Context())
+	job := f.job(t, 3)
+	job.page = pageSize{rows: 50, windows: 6}
+	_, err := job.Run(t.Context())
 	require.NoError(t, err)
 	f.holds(t, 3).sameAs(t, was)
 }
