@@ -43,12 +43,12 @@ func TestAWindowShownAsCompleteIsWhateverHappens(t *testing.T) {
 	}
 	if *large {
 		more := timed(2, 1, 3, 2)
-		logs = []*log{
+		logs = append(logs, []*log{
 			{records: more, from: fromWindow, keep: 1, last: 4, halts: true, disorder: -1, faults: mishaps{crash: 1, wipe: 1, rollback: 1}},
 			{records: more, from: fromEarliest, last: 3, disorder: 1, faults: mishaps{crash: 1, wipe: 1}},
 			{records: more, from: fromLatest, last: 3, disorder: -1, sparse: true, faults: mishaps{crash: 1, wipe: 1, rebuild: 1}},
 			{records: late, from: fromEarliest, last: 3, disorder: -1, faults: mishaps{crash: 2, wipe: 1}},
-		}
+		}...)
 	}
 	for _, l := range logs {
 		t.Run(l.String(), func(t *testing.T) {
@@ -80,8 +80,10 @@ func TestEveryBrokenRuleOfCompleteIsCaught(t *testing.T) {
 		t.Run(string(variant), func(t *testing.T) {
 			l.variant = variant
 			fails(t, l.space())
-			l.variant = ""
-			holds(t, l.space())
+			if *large {
+				l.variant = ""
+				holds(t, l.space())
+			}
 		})
 	}
 }

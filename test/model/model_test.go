@@ -26,13 +26,13 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 		{hashes: []int{2, 1}, faults: budget{death: 1, rebuild: 1}, kept: true},
 	}
 	if *large {
-		worlds = []*world{
+		worlds = append(worlds, []*world{
 			{hashes: []int{2, 1, 3, 1}, faults: budget{crash: 1, timeout: 1, rollback: 1}},
 			{hashes: []int{2, 0, 1, 2}, faults: budget{crash: 1, timeout: 1, wipe: 1}},
 			{hashes: []int{2, 1, 3}, faults: budget{crash: 1, rollback: 1, rebuild: 1}, kept: true},
 			{hashes: []int{2, 1, 2}, faults: budget{crash: 1, timeout: 1, death: 1, rebuild: 1}},
 			{hashes: []int{2, 1}, faults: budget{crash: 1, rollback: 1, death: 1, rebuild: 1}, kept: true},
-		}
+		}...)
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
@@ -67,8 +67,10 @@ func TestEveryBrokenRuleIsCaught(t *testing.T) {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant
 			fails(t, w.space())
-			w.variant = ""
-			holds(t, w.space())
+			if *large {
+				w.variant = ""
+				holds(t, w.space())
+			}
 		})
 	}
 }

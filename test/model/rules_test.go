@@ -20,17 +20,17 @@ func TestEachRecordCountsByOneOfTheRulesWhateverHappens(t *testing.T) {
 	t.Parallel()
 	worlds := []*ruled{
 		{members: inOne, shards: 1, workers: 1, faults: ruledFaults{replaced: 2, late: 1, rollback: 1, forget: 1}},
-		{members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, late: 1, rollback: 1}},
 		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, forget: 1}},
 		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 2, late: 2, rollback: 1}},
 		{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 2, late: 2, apart: 1}},
 	}
 	if *large {
-		worlds = []*ruled{
+		worlds = append(worlds, []*ruled{
+			{members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, late: 1, rollback: 1}},
 			{members: inOne, shards: 1, workers: 2, faults: ruledFaults{replaced: 1, late: 1, rollback: 1, forget: 1}},
 			{members: inTwo, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, rollback: 1, apart: 1, forget: 1}},
 			{members: inBoth, shards: 2, workers: 1, faults: ruledFaults{replaced: 3, late: 2, apart: 1}},
-		}
+		}...)
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
@@ -58,8 +58,10 @@ func TestEveryBrokenRuleOfRulesIsCaught(t *testing.T) {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant
 			fails(t, w.space())
-			w.variant = ""
-			holds(t, w.space())
+			if *large {
+				w.variant = ""
+				holds(t, w.space())
+			}
 		})
 	}
 }

@@ -14,13 +14,13 @@ func TestAFinalWindowHasWhatItsSealsLedgerDenotesWhateverHappens(t *testing.T) {
 		{members: []int8{0, 1, 1}, faults: sealFaults{crash: 1}},
 		{members: []int8{0, 1}, faults: sealFaults{reopen: 2}},
 		{members: []int8{0, 1}, faults: sealFaults{rollback: 1}},
-		{members: []int8{0, 1}, faults: sealFaults{crash: 1, rollback: 1, reopen: 1}},
 	}
 	if *large {
-		worlds = []*seals{
+		worlds = append(worlds, []*seals{
+			{members: []int8{0, 1}, faults: sealFaults{crash: 1, rollback: 1, reopen: 1}},
 			{members: []int8{0, 1, 0, 1}, faults: sealFaults{crash: 1}},
 			{members: []int8{0, 1, 0}, faults: sealFaults{crash: 1, rollback: 1, reopen: 1}},
-		}
+		}...)
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
@@ -47,8 +47,10 @@ func TestEveryBrokenRuleOfSealsIsCaught(t *testing.T) {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant
 			fails(t, w.space())
-			w.variant = ""
-			holds(t, w.space())
+			if *large {
+				w.variant = ""
+				holds(t, w.space())
+			}
 		})
 	}
 }

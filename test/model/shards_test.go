@@ -12,19 +12,19 @@ func (w *shards) String() string {
 func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 	t.Parallel()
 	worlds := []*shards{
-		{members: []int8{1, 3, 0, 2, 4}, faults: shardFaults{crash: 2}},
 		{members: []int8{3, 1, 4}, faults: shardFaults{crash: 1, rollback: 1}},
 		{members: []int8{1, 3}, faults: shardFaults{crash: 1, wipe: 1, forget: 1}},
-		{members: []int8{1, 3, 2}, faults: shardFaults{crash: 1, wipe: 1, delete: 1}},
-		{members: []int8{1, 3, 2}, faults: shardFaults{crash: 1, rollback: 1, death: 1}},
 		{members: []int8{3, 1}, faults: shardFaults{rollback: 1, death: 1, delete: 1, forget: 1}},
 	}
 	if *large {
-		worlds = []*shards{
+		worlds = append(worlds, []*shards{
+			{members: []int8{1, 3, 0, 2, 4}, faults: shardFaults{crash: 2}},
+			{members: []int8{1, 3, 2}, faults: shardFaults{crash: 1, wipe: 1, delete: 1}},
+			{members: []int8{1, 3, 2}, faults: shardFaults{crash: 1, rollback: 1, death: 1}},
 			{members: []int8{3, 1, 2, 4}, faults: shardFaults{crash: 2, rollback: 1}},
 			{members: []int8{1, 3, 2}, faults: shardFaults{crash: 1, wipe: 2, forget: 1}},
 			{members: []int8{1, 3, 2, 4}, faults: shardFaults{crash: 1, death: 1, rollback: 1}},
-		}
+		}...)
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
@@ -62,8 +62,10 @@ func TestEveryBrokenRuleOfShardsIsCaught(t *testing.T) {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant
 			fails(t, w.space())
-			w.variant = ""
-			holds(t, w.space())
+			if *large {
+				w.variant = ""
+				holds(t, w.space())
+			}
 		})
 	}
 }

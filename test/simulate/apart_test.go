@@ -10,8 +10,9 @@ import (
 )
 
 // lostMidway is a plan of three shards, of which one goes back or is wiped while the others are in a sweep:
-// what is left of that is read without it. n chooses when fetches hang then.
-func lostMidway(n int) *plan {
+// what is left of that is read without it. The number chooses when fetches hang then.
+func lostMidway(number int) *plan {
+	n := number * 41
 	p := small()
 	p.setup.Partitions, p.setup.Shards, p.setup.Masters, p.setup.FetchBytes = 1, 3, 3, 64<<10
 	at := beginning.UnixMilli()
@@ -36,27 +37,12 @@ func lostMidway(n int) *plan {
 func TestAShardThatIsLostInTheMiddleOfASweepIsReadAgainAlone(t *testing.T) {
 	apart := 0
 	for n := range 24 {
-		w := holds(t, lostMidway(n*41))
+		w := holds(t, lostMidway(n))
 		apart += strings.Count(strings.Join(w.story, "\n"), "going on with a sweep")
 	}
 	if apart < 8 {
 		t.Errorf("%d sweeps were gone on with", apart)
 	}
-}
-
-// firstFailing is the first world of plans that fails, or the last.
-func firstFailing(t *testing.T, n int, plan func(int) *plan) (w *world) {
-	t.Helper()
-	for i := range n {
-		p := plan(i)
-		if p == nil {
-			continue
-		}
-		if w = live(t, p); w.failed != "" {
-			break
-		}
-	}
-	return w
 }
 
 // narrowly is a seed's plan in which a sweep is taken over by who can't hold it, of three shards.

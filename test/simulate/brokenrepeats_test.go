@@ -2,8 +2,6 @@ package simulate
 
 // Ways to break what finds duplicates.
 
-import "testing"
-
 var brokenRepeats = []broken{
 	{
 		name: "takeover looks back from the sweep's end", what: "a duplicate across a takeover counts, or what is none doesn't",
@@ -16,7 +14,7 @@ var brokenRepeats = []broken{
 `,
 		}},
 		wrong: "the standings differ from the oracle's",
-		alone: func(t *testing.T) *world { return firstFailing(t, 12, repeatedAcross) },
+		small: of(repeatedAcross), seed: 0,
 	},
 	{
 		name: "what is known outlives a rollback", what: "an event that is read again is taken for a repeat of itself, or of what comes after it",
@@ -29,7 +27,7 @@ var brokenRepeats = []broken{
 `,
 		}},
 		wrong: "the standings differ from the oracle's",
-		from:  repeatsFrom, within: 100, seed: repeatsFrom + 10,
+		seed:  repeatsFrom + 10,
 	},
 	{
 		name: "rebuild doesn't look back", what: "what repeats an event from before its start counts in it",
@@ -42,7 +40,7 @@ var brokenRepeats = []broken{
 `,
 		}},
 		wrong: "the standings differ from the oracle's",
-		alone: func(t *testing.T) *world { return firstFailing(t, 6, rebuiltSince) },
+		small: of(rebuiltSince), seed: 0,
 	},
 	{
 		name: "start doesn't look back", what: "what repeats an event from before a position counts, as no restart found it",
@@ -55,6 +53,6 @@ var brokenRepeats = []broken{
 `,
 		}},
 		wrong: "the standings differ from the oracle's",
-		from:  repeatsFrom, within: 100, seed: repeatsFrom + 1,
+		seed:  repeatsFrom + 1,
 	},
 }

@@ -128,19 +128,6 @@ func TestBoardsArentShownAsWholeWhileOneOfTwoTopicsHasntBegunAgain(t *testing.T)
 	}
 }
 
-// Boards by the ten thousand, under all faults: as worlds of many seeds have them.
-func TestWhateverHappensToBoardsByTheTenThousand(t *testing.T) {
-	worlds := int64(3)
-	if !many() {
-		worlds = 1
-	}
-	for i := range worlds {
-		began, p := time.Now(), draw((i+1)*crowdEvery)
-		w := holds(t, p)
-		t.Logf("%d: %d windows of %d, %d may be, in %v", p.seed, len(w.shards[0].hash(windowsKey)), p.setup.Windows, p.setup.MaxWindows, time.Since(began))
-	}
-}
-
 // Each event of the second half would open a window of its own, of a board that nobody has
 // heard of. What was there goes on counting, the rest is dead letters, and one board isn't
 // counted in part: all of an event's windows are open, or none.

@@ -82,34 +82,42 @@ type size struct {
 // Bubbles begin at midnight UTC 2000-01-01, at the border of every period.
 var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// draw makes the plan of a seed.
-func draw(seed int64) *plan {
-	if seed > sealsFrom {
-		p := draw(seed - sealsFrom)
-		if p.seed = seed; (seed-sealsFrom)%crowdEvery != 0 {
-			p.seals()
-		}
-		return p
-	}
-	if seed > ruledFrom {
-		from := ruledFrom
-		if seed > booksFrom {
-			from = booksFrom
-		}
-		p := draw(seed - from)
-		if p.seed = seed; (seed-from)%crowdEvery != 0 {
-			p.ruled(from == booksFrom)
-		}
-		return p
-	}
-	if seed > repeatsFrom {
-		p := draw(seed - repeatsFrom)
-		p.seed = seed
+// families are the kinds of worlds that have something extra. The world of seed from+n is that of seed n
+// with the family's change. The highest from comes first.
+var families = []struct {
+	from   int64
+	change func(p *plan, n int64)
+}{
+	{sealsFrom, func(p *plan, _ int64) { p.seals() }},
+	{booksFrom, func(p *plan, _ int64) { p.ruled(true) }},
+	{ruledFrom, func(p *plan, _ int64) { p.ruled(false) }},
+	{repeatsFrom, func(p *plan, n int64) {
 		p.repeats()
-		if (seed-repeatsFrom)%3 == 2 {
+		if n%3 == 2 {
 			p.name()
 		}
-		return p
+	}},
+}
+
+// seedOf returns the seed of a run's world by its number. Of ten worlds four have a family each.
+func seedOf(number int64) int64 {
+	if of := int(number % 10); of > 0 && of <= len(families) {
+		return families[of-1].from + number
+	}
+	return number
+}
+
+// draw makes the plan of a seed.
+func draw(seed int64) *plan {
+	for _, f := range families {
+		if seed > f.from {
+			n := seed - f.from
+			p := draw(n)
+			if p.seed = seed; n%crowdEvery != 0 {
+				f.change(p, n)
+			}
+			return p
+		}
 	}
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(seed), 0x5eed))}
 	p := &plan{seed: seed}

@@ -18,8 +18,7 @@ const (
 	repeatsBefore = "repeats of what was before the start"
 )
 
-// repeatsFrom is the seed after which worlds have repeats: what happens in the world of seed
-// repeatsFrom+n is what happens in that of n, as far as it can.
+// repeatsFrom is the seed after which worlds have repeats, and some of them names.
 const repeatsFrom = int64(1) << 40
 
 // repeats gives events ids, of which many have the same.

@@ -26,8 +26,7 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// What happens in the world of seed ruledFrom+n, or booksFrom+n, is what happens in that of n, as far
-// as it can. Those from booksFrom on have configurations that change, too.
+// The seeds after which worlds have boards by rules, and configurations that change, too.
 const (
 	ruledFrom = int64(1) << 41
 	booksFrom = int64(1) << 42

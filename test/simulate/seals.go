@@ -37,7 +37,7 @@ const (
 	ownBehind     = "a window is due by Redis's clock, and not by a process's own"
 )
 
-// What happens in the world of seed sealsFrom+n is what happens in that of n, as far as it can.
+// sealsFrom is the seed after which worlds have final windows.
 const sealsFrom = int64(1) << 43
 
 // seals has windows be sealed, and events come for them afterwards.

@@ -1,23 +1,12 @@
 package simulate
 
-// Final windows, by seeds that have them.
+// Windows that close while records are written.
 
 import (
 	"fmt"
 	"testing"
 	"time"
 )
-
-func TestAFinalWindowIsWhatItsSealsLedgerSaysWhateverHappens(t *testing.T) {
-	n := 100
-	if many() {
-		n = 300
-	}
-	r := lived(t, sealsFrom, n)
-	t.Logf("%v", r)
-	r.has(t, closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal, passedBy,
-		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal")
-}
 
 // writtenAsItCloses is a plan in which records are written as windows close, and who would count them
 // gets no answers for a while. n chooses when.

@@ -4,13 +4,14 @@ package simulate
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,94 +19,86 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// brokenVariable names, for the process that lives the worlds, how it is broken.
+// brokenVariable names how the product is broken, in the build that has all patches.
 const brokenVariable = "STANDINGS_SIMULATE_BROKEN"
 
 const root = "../../" // of the module
 
 func TestEveryBrokenVariantIsNoticed(t *testing.T) {
 	testenv.Slow(t)
-	if name := os.Getenv(brokenVariable); name != "" {
-		notice(t, name)
+	if shuffled {
+		t.Skip("what worlds notice has nothing to do with the race detector")
+	}
+	if _, patched := os.LookupEnv(brokenVariable); patched {
+		rewrite = rewritten
+		for i := range allBroken {
+			b := &allBroken[i]
+			t.Run(b.name, func(t *testing.T) {
+				t.Setenv(brokenVariable, b.name)
+				b.isNoticed(t)
+			})
+		}
 		return
 	}
-	switch {
-	case *flagSeed != 0:
-		t.Skip("one world is lived alone")
-	case shuffled:
-		t.Skip("what worlds notice has nothing to do with the race detector: make simulate")
-	}
-	binary := buildBroken(t)
-	for _, b := range allBroken {
-		require.NotEmpty(t, b.wrong, "%s: it isn't said how it is noticed", b.name)
-	}
-	for _, b := range append(slices.Clip(allBroken), broken{name: unbroken}) {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			c := exec.CommandContext(t.Context(), binary, "-test.run=^TestEveryBrokenVariantIsNoticed$", fmt.Sprint("-test.v=", testing.Verbose()))
-			c.Env = append(os.Environ(), brokenVariable+"="+b.name)
-			out, err := c.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			if b.name != unbroken {
-				t.Logf("%s: %s\n%s", b.name, b.what, out)
-			}
-		})
-	}
+	c := exec.CommandContext(t.Context(), buildBroken(t),
+		"-test.run="+flag.Lookup("test.run").Value.String(), fmt.Sprint("-test.v=", testing.Verbose()), "-test.timeout=60m", fmt.Sprint("-find=", *flagFind))
+	c.Env = append(os.Environ(), brokenVariable+"=")
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("%s", out)
 }
 
-// unbroken is the same build with nothing broken: the worlds that notice the others all have
-// to be well.
-const unbroken = "nothing"
+// isNoticed lives the variant's world, and requires that it fails for the reason that the table has.
+func (b *broken) isNoticed(t *testing.T) {
+	require.NotEmpty(t, b.wrong, "the table has to have how it is noticed")
+	w := b.lives(t, b.seed)
+	if w != nil && b.isSeenIn(w) {
+		t.Logf("%s\n  %s", b.what, strings.Join(w.story, "\n  "))
+		return
+	}
+	if !*flagFind {
+		t.Fatalf("the world of %d no longer notices it by: %s\nA change of the simulation changes what a seed means. This command finds another seed for the table:\n  go test -run=%q ./test/simulate -find", b.seed, b.wrong, t.Name())
+	}
+	n, step := int64(0), int64(1)
+	if b.small == nil {
+		for _, f := range families {
+			if b.seed > f.from {
+				n = f.from
+				break
+			}
+		}
+		if (b.seed-n)%crowdEvery == 0 {
+			step = crowdEvery
+		}
+		n += step
+	}
+	const patience = 10 * time.Minute
+	for began := time.Now(); time.Since(began) < patience; n += step {
+		if w := b.lives(t, n); w != nil && b.isSeenIn(w) {
+			t.Fatalf("the world of %d no longer notices it, and that of %d does: put that into the table", b.seed, n)
+		}
+	}
+	t.Fatalf("no world up to that of %d notices it by: %s", n, b.wrong)
+}
 
-// notice lives worlds until one fails, and tells its story: in as few words as are found if
-// somebody wants to read it.
-func notice(t *testing.T, name string) {
-	t.Helper()
-	rewrite = rewritten
-	wrong := ""
-	var seeds []int64
-	for _, b := range allBroken {
-		if name == unbroken && b.seed > 0 {
-			seeds = append(seeds, b.seed)
-		}
-		if b.name != name {
-			continue
-		}
-		wrong = b.wrong
-		if b.alone != nil {
-			w := b.alone(t)
-			require.Equal(t, kindOf(wrong), kindOf(w.failed))
-			fmt.Printf("noticed by a world of its own: %s\n", w.failed)
-			return
-		}
-		if b.seed > 0 {
-			seeds = append(seeds, b.seed)
-		}
-		for i := range int64(b.within) {
-			seeds = append(seeds, b.from+max(1, b.each)*(i+1))
-		}
+func (b *broken) lives(t *testing.T, n int64) *world {
+	if b.small != nil {
+		return b.small(t, n)
 	}
-	for _, seed := range seeds {
-		w := live(t, draw(seed))
-		switch {
-		case w.failed == "":
-		case name == unbroken:
-			t.Fatalf("seed %d fails, with nothing broken: %s", seed, w.failed)
-		case kindOf(w.failed) != kindOf(wrong): // noticed by the way: it is to be seen for what it is
-		default:
-			if seed != seeds[0] {
-				fmt.Printf("world %d, which is lived first, doesn't: %d would be better\n", seeds[0], seed)
-			}
-			p := draw(seed)
-			if testing.Verbose() && !w.crowded() { // a crowded one takes as long as a hundred others
-				p, w = shrink(p, func(p *plan) *world { return live(t, p) }, 40)
-			}
-			fmt.Printf("noticed by world %d, of which %d faults are left:\n  %s\n", seed, len(p.events), strings.Join(w.story, "\n  "))
-			return
+	return live(t, draw(n))
+}
+
+func (b *broken) isSeenIn(w *world) bool {
+	return w.failed != "" && kindOf(w.failed) == kindOf(b.wrong)
+}
+
+// of lives a plan that is chosen by a number.
+func of(plan func(n int) *plan) func(*testing.T, int64) *world {
+	return func(t *testing.T, n int64) *world {
+		if p := plan(int(n)); p != nil {
+			return live(t, p)
 		}
-	}
-	if name != unbroken {
-		t.Fatalf("none of %d worlds notices it by: %s", len(seeds), wrong)
+		return nil
 	}
 }
 
@@ -131,9 +124,7 @@ func buildBroken(t *testing.T) string {
 
 import "os"
 
-var variant = os.Getenv("`+brokenVariable+`")
-
-func broken(name string) bool { return variant == name }
+func broken(name string) bool { return os.Getenv("`+brokenVariable+`") == name }
 `)
 	}
 	overlay := filepath.Join(dir, "overlay.json")
