@@ -31,8 +31,12 @@ var (
 // schemaTable has which migrations were made.
 const schemaTable = "standings_schema"
 
-// Known is the version of the schema that this program reads and writes.
-const Known = 4
+// Known is the version of the schema that this program reads and writes, and oldest the first version that it
+// can migrate from.
+const (
+	Known  = 4
+	oldest = 4
+)
 
 // Errors of Check.
 var (
@@ -40,12 +44,14 @@ var (
 	ErrSchemaOlder = errors.New("its schema is older than this program's, and the leader hasn't migrated it yet")
 	// ErrEmpty is ErrSchemaOlder of an empty database: no copy is in it.
 	ErrEmpty = fmt.Errorf("it is empty: %w", ErrSchemaOlder)
+	// ErrSchemaTooOld: no migration leads from it to this program's.
+	ErrSchemaTooOld = errors.New("its schema is too old for this program to migrate: set archive.url to an empty database")
 	// ErrSchemaNewer: this program is too old for it.
 	ErrSchemaNewer = errors.New("its schema is newer than this program's: run the version of standings that migrated it, or a later one")
 )
 
-// Check says whether the schema is the one that this program knows: nil, ErrSchemaOlder (which is
-// also that of an empty database, by ErrEmpty) or ErrSchemaNewer. It writes nothing.
+// Check compares the schema with the one that this program knows, and writes nothing. It returns nil,
+// ErrSchemaOlder (for an empty database, too, as ErrEmpty), ErrSchemaTooOld or ErrSchemaNewer.
 func (s *Store) Check(ctx context.Context) error {
 	version, err := s.version(ctx)
 	switch {
@@ -53,6 +59,8 @@ func (s *Store) Check(ctx context.Context) error {
 		return s.fail(err, "read the schema's version")
 	case version == 0:
 		return s.fail(ErrEmpty, "schema 0")
+	case version < oldest:
+		return s.fail(ErrSchemaTooOld, fmt.Sprintf("schema %d, not %d", version, Known))
 	case version < Known:
 		return s.fail(ErrSchemaOlder, fmt.Sprintf("schema %d, not %d", version, Known))
 	case version > Known:
