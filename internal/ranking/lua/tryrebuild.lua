@@ -28,6 +28,7 @@ call('PEXPIREAT', set, minute)
 call('ZMSCORE', set, 'm')
 call('ZSCORE', set, 'm')
 call('ZCARD', set)
+call('ZSCAN', set, 0)
 call('ZREM', set, 'n')
 call('RENAME', set, other)
 
