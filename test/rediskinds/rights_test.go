@@ -142,7 +142,7 @@ func TestAReaderWithTheLeastRightsReadsByTheAPIToo(t *testing.T) {
 	c := server.Client(t)
 	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr(), "event.fields.name": "name"})
 	place.Start(t)
-	place.Publish(t, earned(1, 200)...)
+	place.Publish(t, earned(1, 2000)...)
 	place.AwaitCaughtUp(t, within)
 	place.TerminateAll(t)
 	maps.Copy(place.Settings, as("boards"))
