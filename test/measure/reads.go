@@ -139,14 +139,14 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 					}
 				}
 			}
-			fmt.Fprintf(out, "%s\t%d\t%s%s%.0f\t\n", reads[i].name, at, all[0], all[1], 1e6*all[1].server/float64(len(all[1].took)))
+			fmt.Fprintf(out, "%s\t%d\t%s%s%.0f\t\n", reads[i].name, at, &all[0], &all[1], 1e6*all[1].server/float64(len(all[1].took)))
 		}
 	}
 	return errors.Join(out.Flush(), serve.stop())
 }
 
 // String is the part of a table's line that both ways have.
-func (t taken) String() string {
+func (t *taken) String() string {
 	n := float64(len(t.took))
 	us := func(percent int) float64 { return float64(quantile(t.took, percent).Nanoseconds()) / 1e3 }
 	return fmt.Sprintf("%.0f\t%.0f\t%.0f\t%.0f\t", us(50), us(99), n/t.seconds, 1e6*t.redis/n)

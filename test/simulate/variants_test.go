@@ -50,6 +50,7 @@ func TestEveryBrokenVariantIsNoticed(t *testing.T) {
 
 // isNoticed lives the variant's world, and requires that it fails for the reason that the table has.
 func (b *broken) isNoticed(t *testing.T) {
+	t.Helper()
 	require.NotEmpty(t, b.wrong, "the table has to have how it is noticed")
 	w := b.lives(t, b.seed)
 	if w != nil && b.isSeenIn(w) {
@@ -82,6 +83,7 @@ func (b *broken) isNoticed(t *testing.T) {
 }
 
 func (b *broken) lives(t *testing.T, n int64) *world {
+	t.Helper()
 	if b.small != nil {
 		return b.small(t, n)
 	}
