@@ -289,3 +289,37 @@ func TestAMemberIsBannedByTheAPI(t *testing.T) {
 		}
 	}
 }
+
+// The number of shards changes while the command waits for a consumer. The command then reads the new shards.
+func TestABanThatWaitsAcrossAReshardIsFoundOnTheNewShards(t *testing.T) {
+	t.Parallel()
+	place := banning(t, map[string]string{"redis.shards": "3"})
+	place.Publish(t, points(0)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	was := map[string]string{"redis.shards": "3"}
+	place.Settings["redis.shards"] = "2"
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		code, said := says(t, place, was, "ban", "u3", "--reason", "aimbot", "--wait", "60s")
+		if code != 0 || strings.Contains(said, "recorded") {
+			t.Errorf("ban: code %d: %s", code, said)
+		}
+	})
+	harness.Eventually(t, within, func() string {
+		if code, said := says(t, place, was, "bans", "--json"); code != 0 || !strings.Contains(said, `"u3"`) {
+			return fmt.Sprintf("bans: code %d: %s", code, said)
+		}
+		return ""
+	})
+	if said := reshards(t, place, 2); !said.Switched {
+		t.Fatalf("it says %+v", said)
+	}
+	place.Start(t)
+	waiting.Wait()
+	place.AwaitCaughtUp(t, within)
+	isGone(t, place, "u3")
+	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+}

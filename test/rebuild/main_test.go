@@ -144,6 +144,19 @@ func (r *rebuilding) report() *report {
 	return &said
 }
 
+// refused waits until the rebuild ends, and requires that it names all of these.
+func (r *rebuilding) refused(says ...string) {
+	r.t.Helper()
+	if code := r.ended(); code != 1 {
+		r.t.Fatalf("the rebuild ended with code %d, want 1:\n%s%s", code, r.err.Text(), r.out.String())
+	}
+	for _, text := range says {
+		if !strings.Contains(r.err.Text(), text) {
+			r.t.Errorf("the rebuild doesn't say %q:\n%s", text, r.err.Text())
+		}
+	}
+}
+
 // window is the latest window that is listed of a board and a period.
 func window(t *testing.T, place *harness.Place, board, period string) string {
 	t.Helper()

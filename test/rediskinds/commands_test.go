@@ -20,6 +20,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -237,4 +238,64 @@ func younger(version, than string) bool {
 	_, _ = fmt.Sscanf(version, "%d.%d.%d", &a[0], &a[1], &a[2])
 	_, _ = fmt.Sscanf(than, "%d.%d.%d", &b[0], &b[1], &b[2])
 	return slices.Compare(a[:], b[:]) > 0
+}
+
+func TestTheVersionsOfTheDocumentAreTheServersOwn(t *testing.T) {
+	t.Parallel()
+	server := testenv.PrivateRedis(t).Client(t)
+	watcher := startSentinel(t, "127.0.0.1:1", 1, "")
+	sentinel := redis.NewClient(&redis.Options{Addr: watcher})
+	t.Cleanup(func() { must(t, sentinel.Close()) })
+	for name, r := range commandsOfTheDocument(t) {
+		c := server
+		if strings.HasPrefix(name, "SENTINEL ") {
+			c = sentinel
+			harness.Eventually(t, within, func() string {
+				if err := c.Ping(t.Context()).Err(); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
+		}
+		known, err := c.Do(t.Context(), "command", "docs", strings.ReplaceAll(strings.ToLower(name), " ", "|")).Result()
+		if err != nil {
+			testenv.NotRun(t, "a server before Redis 7.0 has no COMMAND DOCS: "+err.Error())
+		}
+		docs, _ := known.(map[any]any)
+		for _, about := range docs {
+			about, _ := about.(map[any]any)
+			if since := about["since"]; since != r.since {
+				t.Errorf("%s is there since %v, and docs/redis-commands.md says %s", name, since, r.since)
+			}
+			for option, since := range tokens(about["arguments"]) {
+				if slices.Contains(r.options, option) && since != "" && younger(since, oldest) {
+					t.Errorf("%s %s is there since %s, and Redis %s has to do", name, option, since, oldest)
+				}
+			}
+		}
+		if len(docs) != 1 {
+			t.Errorf("%s isn't known: %v", name, known)
+		}
+	}
+}
+
+// tokens are the options of a command's arguments with the version that added each, which is empty if it is the
+// command's own.
+func tokens(arguments any) map[string]string {
+	all := map[string]string{}
+	list, _ := arguments.([]any)
+	for _, a := range list {
+		argument, _ := a.(map[any]any)
+		since, _ := argument["since"].(string)
+		if token, ok := argument["token"].(string); ok {
+			all[strings.ToUpper(token)] = since
+		}
+		for token, inner := range tokens(argument["arguments"]) {
+			if inner == "" {
+				inner = since
+			}
+			all[token] = inner
+		}
+	}
+	return all
 }
