@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	_ "modernc.org/sqlite" // the driver of the archive
 )
 
 // together is how far apart signals can be that are one order.

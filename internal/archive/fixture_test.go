@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/finaltest"
 	"github.com/standings/standings/internal/archive/store"

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"

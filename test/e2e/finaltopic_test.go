@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	_ "modernc.org/sqlite" // the archive's own
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/test/harness"
 )

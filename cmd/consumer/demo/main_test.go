@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/test/testenv"
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ledger"

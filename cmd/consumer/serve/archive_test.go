@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/test/clitest"

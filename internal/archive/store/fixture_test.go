@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/test/testenv"

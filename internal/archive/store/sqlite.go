@@ -9,16 +9,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	driver "modernc.org/sqlite" // by the name "sqlite"
-	result "modernc.org/sqlite/lib"
 )
 
+// sqlite needs the driver "sqlite" of database/sql, modernc.org/sqlite, which main imports. Linking it
+// takes seconds, so tests that open no archive are built without it.
 type sqlite struct{}
+
+// SQLite's extended result codes for a row that exists already (https://sqlite.org/rescode.html).
+const (
+	constraintPrimaryKey = 1555
+	constraintUnique     = 2067
+)
 
 // Pragmas of every connection. A commit is on the disk (synchronous FULL) before Finish returns;
 // readers go on while one writes (WAL), whose file is cut again after a large copy.
-const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" +
+const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 	"&_pragma=journal_size_limit(67108864)"
 
 const sqliteReaders = 4
@@ -115,6 +120,6 @@ func (sqlite) insert(ctx context.Context, _ *sql.Conn, tx *sql.Tx, window int64,
 }
 
 func (sqlite) repeated(err error) bool {
-	e, ok := errors.AsType[*driver.Error](err)
-	return ok && (e.Code() == result.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == result.SQLITE_CONSTRAINT_UNIQUE)
+	var e interface{ Code() int }
+	return errors.As(err, &e) && (e.Code() == constraintPrimaryKey || e.Code() == constraintUnique)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/finaltest"
