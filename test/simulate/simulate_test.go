@@ -47,6 +47,11 @@ func fewer(n int) int {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "n" })
+	if testing.Short() && !given && os.Getenv("STANDINGS_TEST_KAFKA_WAY") == "embedded" { // make test with Go alone
+		*flagN /= 4
+	}
 	redis.SetLogger(quiet{})
 	runtime.GOMAXPROCS(1) // who runs when is no chance then: see the package's comment
 	os.Exit(m.Run())

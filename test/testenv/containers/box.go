@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 package containers
 
 // A server in a container: started, stopped, killed and paused with its data kept.

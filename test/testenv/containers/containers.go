@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 // Package containers starts servers for tests in containers, with testcontainers. Only cmd/testenv and this
 // package's tests link it; the tests of other packages ask it over a socket (testenv/containers.go).
 package containers

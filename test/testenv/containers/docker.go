@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 package containers
 
 // The Docker daemon that containers are asked of.

@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 package containers
 
 // Nothing is left when tests end, however they end: a process of its own waits for

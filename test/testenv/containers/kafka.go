@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 package containers
 
 // A Kafka in a container of the official image, or of one that takes its settings

@@ -1,3 +1,5 @@
+//go:build !nodocker
+
 package containers
 
 // A Redis in a container of the official image, of Valkey's, or of one like them.
