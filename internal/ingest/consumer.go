@@ -4,6 +4,7 @@ package ingest
 // no more.
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +25,10 @@ import (
 type process struct {
 	room
 	states      *states
+	identities  *identities
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
-	reconnected atomic.Int64  // counts new connections to the standings
-	changed     chan struct{} // a token for whoever writes lines: a worker has halted, or goes on
+	reconnected atomic.Int64 // counts new connections to the standings
 }
 
 // Consumer is one member of the group.
@@ -62,7 +63,9 @@ func New(c Config) *Consumer {
 			states:   newStates(all.states),
 			starting: make(chan struct{}, 1),
 			rereads:  newRereads(),
-			changed:  make(chan struct{}, 1),
+			identities: newIdentities(func(ctx context.Context) (map[string]map[int]ledger.Log, error) {
+				return kafkaconn.TopicLogs(ctx, client, c.Topics...)
+			}),
 		},
 		kafka:       client,
 		balancer:    &balancer{},
@@ -78,7 +81,7 @@ func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
 func (c *Consumer) worker(topic string, number int, com *commits) *worker {
 	p := c.partition(topic, number)
 	l := health.NewLagTracker()
-	s := health.NewStatus(p.log, c.Owner, c.Group, c.changed, l)
+	s := health.NewStatus(p.log, c.Owner, c.Group, l)
 	w := &worker{partition: p, shards: c.shards, stats: c.Stats, status: s, lag: l, pipeline: c.pipeline(p, s, l, com)}
 	w.locator = c.locator(w.pipeline)
 	return w
@@ -92,14 +95,14 @@ func (c *Consumer) replayWorker(topic string, number int) *replayWorker {
 func (c *Consumer) locator(p *pipeline) *locator {
 	return &locator{
 		books:     p.books,
-		partition: p.partition, resolver: c.resolver(p.partition, p.status), shards: c.shards, states: c.states,
+		partition: p.partition, resolver: c.resolver(p.partition, p.status), shards: c.shards, states: c.states, identities: c.identities,
 		commits: p.commits, status: p.status, lag: p.lag, carried: p.carried, onGap: c.OnGap,
 	}
 }
 
 func (c *Consumer) resolver(p *partition, s *health.Status) *resolver {
 	return &resolver{
-		partition: p, room: c.room, starting: c.starting, stats: c.Stats,
+		partition: p, room: c.room, starting: c.starting, stats: c.Stats, identities: c.identities, traces: c.Traces,
 		fetcher:   func() *fetch.Fetcher { return c.fetchSettings().fetcher(p, c.room, nil) },
 		throttled: func(d time.Duration) { c.Stats.Throttled.Add(int64(d)); s.Throttled(d) },
 		terms:     c.terms(),

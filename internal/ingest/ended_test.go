@@ -19,7 +19,7 @@ func quiet() (*worker, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	p, stats := &partition{Partition: ledger.Partition{Topic: topic}, field: "events/0", log: zap.New(core)}, new(Stats)
 	l := &health.LagTracker{}
-	s := health.NewStatus(p.log, "me", "", nil, l)
+	s := health.NewStatus(p.log, "me", "", l)
 	w := &worker{partition: p, shards: newFake().standings(), stats: stats, status: s, lag: l}
 	w.pipeline = &pipeline{partition: p, carried: &carried{partition: p, stats: stats}, stats: stats, status: s, lag: l, fetch: fetchSettings{wait: 500 * time.Millisecond}}
 	return w, logs

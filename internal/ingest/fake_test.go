@@ -308,7 +308,7 @@ func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger
 		if b.Origin != nil {
 			origin := *b.Origin
 			if was, err := ledger.ParseOrigin(f.origins[field]); err == nil {
-				origin = ledger.Origin{Offset: max(was.Offset, origin.Offset), Time: max(was.Time, origin.Time)}
+				origin = ledger.Origin{Offset: max(was.Offset, origin.Offset), Time: max(was.Time, origin.Time), Log: origin.Log}
 			}
 			f.origins[field] = origin.String()
 		}
@@ -321,13 +321,27 @@ func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger
 	return ledger.Began, nil
 }
 
-func (f *fakeShard) Report(_ context.Context, partition ledger.Partition, line string) (string, error) {
+func (f *fakeShard) Report(_ context.Context, lines []ledger.Line) (stored, before []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	field := partition.String()
-	was := f.workers[field]
-	f.workers[field] = fmt.Sprintf(`{"written":%d,%s`, f.clock().UnixMilli(), line[1:])
-	return was, nil
+	for _, l := range lines {
+		field := l.Partition.String()
+		before = append(before, f.workers[field])
+		f.workers[field] = fmt.Sprintf(`{"written":%d,%s`, f.clock().UnixMilli(), l.Text[1:])
+		stored = append(stored, f.workers[field])
+	}
+	return stored, before, nil
+}
+
+func (f *fakeShard) Retract(_ context.Context, stored []ledger.Line) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range stored {
+		if field := l.Partition.String(); f.workers[field] == l.Text {
+			delete(f.workers, field)
+		}
+	}
+	return nil
 }
 
 func (f *fakeShard) Classify(err error) ledger.Verdict {

@@ -105,10 +105,11 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 		}
 		c.mu.Unlock()
 	})
-	start(func(ctx context.Context) { c.report(ctx, workers) })
+	start(func(ctx context.Context) { c.report(ctx, workers, &all) })
 	start(func(ctx context.Context) { c.forgetRules(ctx); <-ctx.Done() })
 	start(func(ctx context.Context) { c.watchGrowth(ctx) })
 	start(func(ctx context.Context) { c.watchEnds(ctx, workers) })
+	start(func(ctx context.Context) { c.watchIdentities(ctx, workers) })
 }
 
 // forgetRules removes the texts of rules that nothing is by any more. It is tried once: whoever

@@ -128,6 +128,10 @@ type Config struct {
 
 	Start start.Where
 	OnGap start.OnGap
+	// Traces reports what shows that events were counted before, such as windows in the archive; empty if nothing
+	// does. It is called if neither Redis nor the group's offsets know of the topic, and Start would leave
+	// events out. Nil: only the dead-letter topics are looked at.
+	Traces func(context.Context) (string, error)
 	// Disorder is how far a record's time may lie before that of an earlier one, by the
 	// operator's word; nil where nobody says.
 	Disorder  *time.Duration

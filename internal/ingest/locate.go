@@ -19,18 +19,20 @@ import (
 // locator finds where a worker goes on. It is its worker's goroutine's.
 type locator struct {
 	*partition
-	resolver *resolver
-	shards   shards
-	states   *states
-	commits  *commits
-	status   *health.Status
-	lag      *health.LagTracker
-	carried  *carried
-	onGap    start.OnGap
-	short    start.Shortened
-	books    *rulebooks
+	resolver   *resolver
+	shards     shards
+	states     *states
+	identities *identities
+	commits    *commits
+	status     *health.Status
+	lag        *health.LagTracker
+	carried    *carried
+	onGap      start.OnGap
+	short      start.Shortened
+	books      *rulebooks
 	// inherited is what was found with the positions.
 	inherited inherited
+	topic     string // the id of the topic that the position is of; empty if it is unknown
 }
 
 // located is what one look has found.
@@ -81,6 +83,10 @@ func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 		return nil, err
 	}
 	lowest := at.Lowest()
+	if err := l.sameLog(ctx, f, at); err != nil {
+		return nil, err
+	}
+	l.topic = f.facts.Now.Topic
 	l.carried.trail.Reach(lowest, f.states[0].Now.UnixMilli())
 	if _, ok := f.committed[l.Number]; !ok || !goOn(decisions) {
 		if err := l.commits.now(ctx, map[int]progress{l.Number: {lowest, l.carried.trail}}, l.Topic); err != nil {
@@ -103,7 +109,6 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.status.Compare(states[0].Ledger[l.field], states[0].Workers[l.field])
 	if err := l.shards.checkSchema(states); err != nil {
 		return nil, start.OtherSchema(err)
 	}
@@ -111,6 +116,14 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	l.carried.compare(texts)
 	l.lag.Refills(refillOf(states, l.field))
 	f := &located{states: states, facts: start.Facts{Partition: l.Partition}}
+	if f.facts.Now, err = l.identities.of(ctx, l.Partition); err != nil {
+		return nil, err
+	}
+	for i := range states {
+		if err := start.Recreated(l.Topic, states[i].Origins[l.field], f.facts.Now); err != nil {
+			return nil, err
+		}
+	}
 	if f.partitions, err = l.siblings(ctx); err != nil {
 		return nil, err
 	}
@@ -131,7 +144,7 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	if lowest, ok := lowestOf(texts); ok {
 		l.lag.Located(lowest, f.facts.Log.End)
 	} else {
-		l.lag.Ends(f.facts.Log.End)
+		l.lag.Ends(f.facts.Log.End, -1)
 	}
 	known := trailOf(f.committed[l.Number])
 	if _, ok := f.committed[l.Number]; !ok && len(l.shards) > 1 {
@@ -142,6 +155,12 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	known = known.With(&l.carried.trail)
 	l.carried.trail = known.Within(f.facts.Log.End)
 	return f, nil
+}
+
+// sameLog halts if the log has lost events that count, and notes the lineage of what was read.
+func (l *locator) sameLog(ctx context.Context, f *located, at ledger.Positions) (err error) {
+	l.carried.trail.Lineage, err = l.lineage(ctx, f.committed, f.states, at)
+	return err
 }
 
 // begun is the trail by the origin of the first shard that has one of the partition.

@@ -51,23 +51,38 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.St
 		return all, nil
 	}
 	begins := beginnings{
-		resolver: c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker())),
+		resolver: c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", health.NewLagTracker())),
 		states:   states, partitions: len(logs), committed: committed,
 	}
 	for p, log := range logs {
 		f := start.Facts{Partition: ledger.Partition{Topic: topic, Number: p}, Committed: len(committed) > 0, Log: log}
+		identity, err := c.identities.of(ctx, f.Partition)
+		if err != nil {
+			return nil, err
+		}
+		f.Now = identity
 		decisions, err := start.DecideAll(states, f, c.OnGap)
 		if halt, ok := errors.AsType[*health.Halt](err); ok {
 			all[p] = Outlook{Why: Halts, Halt: halt}
 			continue
 		}
 		known := trailOf(committed[p])
-		at := c.resolver(c.partition(topic, p), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker()))
+		at := c.resolver(c.partition(topic, p), health.NewStatus(c.Log, "", "", health.NewLagTracker()))
 		shard := max(0, slices.IndexFunc(decisions, func(d start.Decision) bool { return d.Step != start.GoOn }))
 		switch d := decisions[shard]; d.Step {
 		case start.GoOn:
-			lowest, _ := lowestOf(textsOf(states, f.Partition.String()))
-			all[p] = Outlook{Why: FromLedger, At: lowest}
+			all[p] = Outlook{Why: FromLedger, At: d.At.From}
+			positions := make(ledger.Positions, len(decisions))
+			for i := range decisions {
+				positions[i] = decisions[i].At
+				all[p].At = min(all[p].At, decisions[i].At.From)
+			}
+			_, err := at.lineage(ctx, committed, states, positions)
+			if halt, ok := errors.AsType[*health.Halt](err); ok {
+				all[p] = Outlook{Why: Halts, Halt: halt}
+			} else if err != nil {
+				return nil, err
+			}
 		case start.Confirm:
 			all[p] = Outlook{Why: Halts, Halt: start.Truncated(at.field, d.At, f.Log)}
 		case start.Skip, start.Join:

@@ -106,6 +106,8 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 		waits: p.status.Reading, drain: batches.drain, holds: r.holds,
 	}
 	r.source = p.source(fetcher, r.turn, p.status.Reading, r.written)
+	r.lineage = p.carried.trail.Lineage
+	r.source.lineage = r.lineage
 	return r
 }
 

@@ -29,7 +29,7 @@ func (r Reach) Least(other Reach) Reach {
 // Reach returns how far back the log of a topic reaches, of the partition where that is the least. It writes nothing.
 // The clock is Redis's; committed is what the group has committed, whose trails have the times of deleted records.
 func (c *Consumer) Reach(ctx context.Context, topic string, partitions int, committed map[int]kafkaconn.Commit, clock func() time.Time) (least Reach, err error) {
-	r := c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", nil, health.NewLagTracker()))
+	r := c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", health.NewLagTracker()))
 	all, err := r.beginnings(ctx, start.Where{From: start.FromEarliest}, partitions, committed)
 	if err != nil {
 		return Reach{}, fmt.Errorf("find how far back the log of %s reaches: %w", topic, err)

@@ -31,6 +31,7 @@ type reader struct {
 	deadLetters *deadletter.Writer
 	written     *deadletter.Written // the records whose dead letters are written already
 	times       trail.Times
+	lineage     trail.Lineage
 	known       *lookBack   // of the reading; nil: repeats count
 	judge       *fold.Batch // of times, where no batch is open; with known
 	status      *health.Status
@@ -75,7 +76,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		before := b.records
 		end, err := r.fold(ctx, b, resp, offset, limit)
 		r.stats.Records.Add(b.records - before)
-		b.trail = r.times.At(end)
+		b.trail = r.trailAt(end)
 		b.MoveTo(end)
 		if flushed := r.deadLetters.Flush(ctx); flushed != nil {
 			r.batches.recycle(b)
@@ -107,6 +108,16 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		}
 		return end, err
 	}
+}
+
+// trailAt is what was learned of the log's records before an offset.
+func (r *reader) trailAt(offset int64) trail.Trail {
+	t := r.times.At(offset)
+	if epoch, ok := r.records.Epoch(); ok {
+		r.lineage = trail.Lineage{Offset: offset, Epoch: epoch}
+	}
+	t.Lineage = r.lineage
+	return t
 }
 
 // tooLarge says that what lies at an offset can't be read with all the memory that

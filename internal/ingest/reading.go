@@ -169,7 +169,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 			continue
 		}
 		b.MoveTo(r.reading.To)
-		b.trail = r.times.At(r.reading.To)
+		b.trail = r.trailAt(r.reading.To)
 		at = b.Ends(at)
 		if again = b.Cut(); again {
 			b.again, b.tally = true, tally{} // counted by the last reading

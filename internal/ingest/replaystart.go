@@ -194,7 +194,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	if err != nil {
 		return nil, err
 	}
-	w := r.consumer.resolver(r.consumer.partition(topic, 0), health.NewStatus(r.consumer.Log, "", "", nil, health.NewLagTracker()))
+	w := r.consumer.resolver(r.consumer.partition(topic, 0), health.NewStatus(r.consumer.Log, "", "", health.NewLagTracker()))
 	if from.Offsets != nil {
 		where.From = start.FromEarliest
 	}
@@ -210,6 +210,10 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	for _, p := range partitions {
 		s := ReplayStart{Field: ledger.Partition{Topic: topic, Number: p}.String(), Log: beginnings[p].Log}
 		b := beginnings[p]
+		identity, err := w.identities.of(ctx, ledger.Partition{Topic: topic, Number: p})
+		if err != nil {
+			return nil, err
+		}
 		if from.Offsets != nil {
 			if b, err = w.fromOffset(ctx, p, b, from.Offsets, s.Field); err != nil {
 				return nil, err
@@ -218,11 +222,15 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 		for i := range live {
 			s, j := s, w.terms.Judge(live[i].Clock()) // after all that Kafka has answered
 			at, latest := j.Resolve(where, &b)
+			if err := start.Recreated(topic, live[i].Origins[s.Field], identity); err != nil {
+				return nil, err
+			}
 			s.At, s.Origin = at, j.Origin(at, latest)
 			s.LogStart = s.At > 0 && s.At == s.Log.Start
 			if err := s.fit(from, &live[i], s.Field+onShard(i, ledger.Shards(len(live)))); err != nil {
 				return nil, err
 			}
+			s.Origin.Log = identity
 			all[i] = append(all[i], s)
 		}
 	}
@@ -241,7 +249,7 @@ func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginn
 	}
 	b.Log.Start = offset
 	var err error
-	b.First, err = r.firstRecord(ctx, partition, b.Log)
+	b.First, err = r.firstRecord(ctx, partition, b.Log, nil)
 	return b, err
 }
 

@@ -1,75 +1,72 @@
 package ingest
 
-// The lines that workers write about themselves, for `consumer status` and for whoever
-// shows a board.
+// The lines that workers write about themselves, for `consumer status` and for those who show boards: one call a
+// second for all workers of a process. A worker that ends in order takes its line back; one that dies leaves a line
+// that is out of date after three seconds.
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
 )
 
-// report writes the lines of a generation's workers until it ends: each every now and then,
-// and at once where a partition begins, where a state has changed, and where the standings
-// have lost the line. The last state is always written: what comes too soon after a line is
-// looked at again.
-func (c *Consumer) report(ctx context.Context, workers []*worker) {
-	tick := time.NewTicker(health.ReportPause)
+// report writes the lines of a generation's workers until it ends, and removes them once its workers have stopped.
+func (c *Consumer) report(ctx context.Context, workers []*worker, running *sync.WaitGroup) {
+	tick := time.NewTicker(health.ReportEvery)
 	defer tick.Stop()
-	last := make([]reported, len(workers))
-	for i := range last {
-		last[i].at = time.Now() // the first line is due after a pause
-	}
+	var stored []ledger.Line
 	for {
+		stored = c.writeLines(ctx, workers, stored)
 		select {
-		case <-c.changed:
 		case <-tick.C:
 		case <-ctx.Done():
+			running.Wait()
+			c.retract(stored)
 			return
 		}
-		for i, w := range workers {
-			asked := w.status.Requested()
-			line, since, _ := w.status.Shown()
-			if !last[i].due(line, since, asked) {
-				continue
-			}
-			text := line.Text()
-			replaced, err := c.shards[0].Report(ctx, w.Partition, text)
-			if err != nil {
-				c.Log.Debug("couldn't report", zap.Error(err))
-				break // and again after a pause
-			}
-			w.status.Wrote(text)
-			c.others.see(w.field, c.Group, replaced, c.Log)
-			last[i] = reported{line.State, line.Reason, asked, time.Now()}
+	}
+}
+
+// writeLines writes the lines as of now, and returns what is stored.
+func (c *Consumer) writeLines(ctx context.Context, workers []*worker, last []ledger.Line) []ledger.Line {
+	lines := make([]ledger.Line, len(workers))
+	for i, w := range workers {
+		line, since, _ := w.status.Shown()
+		if line.State == health.StateWaiting && time.Since(since) < health.ReportEvery { // most waits are over in a moment
+			line.State, line.Reason, line.What, line.Remedy = health.StateRunning, "", "", ""
 		}
+		lines[i] = ledger.Line{Partition: w.Partition, Text: line.Text()}
 	}
+	if len(lines) == 0 {
+		return nil
+	}
+	stored, before, err := c.shards[0].Report(ctx, lines)
+	if err != nil {
+		c.Log.Debug("could not report", zap.Error(err))
+		return last
+	}
+	for i := range lines {
+		if last == nil || before[i] != last[i].Text {
+			c.others.see(workers[i].field, c.Group, before[i], c.Log)
+		}
+		lines[i].Text = stored[i]
+	}
+	return lines
 }
 
-// reported is what a worker's last line said; empty before the first.
-type reported struct {
-	state, reason string
-	asked         int // what had asked for it, or for one before
-	at            time.Time
-}
-
-// due reports whether a line is to be written. Since is since when the worker has waited,
-// and asked counts what has asked for a line.
-func (r reported) due(l health.Line, since time.Time, asked int) bool {
-	age := time.Since(r.at)
-	changed := l.State != r.state || l.Reason != r.reason
-	switch {
-	case age >= health.ReportEvery, r.state == "" && age >= health.ReportPause:
-		return true
-	case r.state == "": // before the first, only what an operator has to know at once
-		return asked > 0 || l.State == health.StateHalted
-	case asked != r.asked:
-		changed = true
-	case l.State == health.StateWaiting && time.Since(since) < health.ReportPause:
-		return false
+// retract is best effort: the lines are out of date soon.
+func (c *Consumer) retract(stored []ledger.Line) {
+	if len(stored) == 0 {
+		return
 	}
-	return changed && age >= health.ReportPause*9/10 // ticks come a little sooner or later
+	ctx, cancel := context.WithTimeout(context.Background(), health.ReportEvery)
+	defer cancel()
+	if err := c.shards[0].Retract(ctx, stored); err != nil {
+		c.Log.Debug("could not take the reports back", zap.Error(err))
+	}
 }

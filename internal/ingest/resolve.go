@@ -27,9 +27,11 @@ type resolver struct {
 	fetcher   func() *fetch.Fetcher // outside of the memory budget
 	starting  chan struct{}         // a token for reading there
 	throttled func(time.Duration)   // is given how long a broker asks to be left alone
+	traces    func(context.Context) (string, error)
 	stats     *Stats
 
-	terms *start.Terms
+	identities *identities
+	terms      *start.Terms
 }
 
 // clock is Redis's, as of when it is looked at. Where nothing else bounds the times of
@@ -45,8 +47,12 @@ type clock func() time.Time
 // originOf is the origin of a partition that is read from its log's start, which what is known of
 // its times says from then on.
 func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail.Trail, clock clock) (ledger.Origin, error) {
+	identity, err := r.identities.of(ctx, r.Partition)
+	if err != nil {
+		return ledger.Origin{}, err
+	}
 	if log.Start == 0 {
-		return ledger.Origin{}, nil
+		return ledger.Origin{Log: identity}, nil
 	}
 	// Outside of the memory budget: one at a time. A gap may be all partitions'.
 	select {
@@ -55,14 +61,16 @@ func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail
 	case <-ctx.Done():
 		return ledger.Origin{}, context.Cause(ctx)
 	}
-	first, err := r.firstRecord(ctx, r.Number, log)
+	first, err := r.firstRecord(ctx, r.Number, log, nil)
 	if err != nil {
 		return ledger.Origin{}, err
 	}
 	j := r.terms.Judge(clock())
 	latest, _ := j.Latest(log.Start, known, first)
 	known.Add(log.Start, latest)
-	return j.Origin(log.Start, latest), nil
+	origin := j.Origin(log.Start, latest)
+	origin.Log = identity
+	return origin, nil
 }
 
 // resolveAll resolves where all partitions of the topic start, and what their trails know
@@ -70,6 +78,9 @@ func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail
 // hours apart, would start at different times.
 func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int, committed map[int]kafkaconn.Commit, clock clock) ([]ledger.StartPosition, []trail.Trail, error) {
 	from, err := r.terms.Asked(s, clock())
+	if err == nil && s == start.Begin {
+		err = r.firstStart(ctx, from)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +88,16 @@ func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int,
 	if err != nil {
 		return nil, nil, err
 	}
-	return r.terms.Topic(r.Topic, s, from, all, r.terms.Judge(clock()))
+	set, trails, err := r.terms.Topic(r.Topic, s, from, all, r.terms.Judge(clock()))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range set {
+		if set[i].Origin.Log, err = r.identities.of(ctx, set[i].Partition); err != nil {
+			return nil, nil, err
+		}
+	}
+	return set, trails, nil
 }
 
 // beginnings asks Kafka about all partitions of the topic.
@@ -100,7 +120,16 @@ func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions 
 		if at, ok := since[p]; ok {
 			b.Since = at
 		}
-		if b.First, err = r.firstRecord(ctx, p, b.Log); err != nil {
+		if from.From == start.FromTime && b.Since == b.Log.Start { // Kafka may have found none, and older records must not count
+			found, err := r.firstRecord(ctx, p, b.Log, func(rec *recordbatch.Record) bool { return rec.Time >= from.Since() && rec.Time > 0 })
+			if err != nil {
+				return nil, err
+			}
+			if b.Since = found.Offset; found.None {
+				b.Since = -1
+			}
+		}
+		if b.First, err = r.firstRecord(ctx, p, b.Log, nil); err != nil {
 			return nil, err
 		}
 		all[p] = b
@@ -108,12 +137,12 @@ func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions 
 	return all, nil
 }
 
-// firstRecord looks at the first record of a log. Errors that pass are waited out for a
-// while: who asks about all partitions of a topic would begin with the first again.
-func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn.Log) (start.First, error) {
+// firstRecord reads the first record of a log that is wanted; of all records if wanted is nil. Errors that pass are
+// waited out for a while: who asks about all partitions of a topic would begin with the first again.
+func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn.Log, wanted func(*recordbatch.Record) bool) (start.First, error) {
 	p := ledger.Partition{Topic: r.Topic, Number: partition}
 	f := r.fetcher()
-	f.Partition, f.MaxBytes = partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
+	f.Topic, f.Partition, f.MaxBytes = r.Topic, partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
 	records := recordbatch.Reader{MaxRecord: r.room.maxResponse, MaxCodec: r.room.maxCodec}
 	defer records.Close()
 	wait, shown, heard := retry.ForEver.Start(), start.LogEnd{}, time.Now()
@@ -147,14 +176,17 @@ func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn
 		}
 		records.Reset(resp.Records, at, resp.Aborted)
 		rec, err := records.Next()
+		for err == nil && wanted != nil && !wanted(rec) {
+			rec, err = records.Next()
+		}
 		if err == nil {
-			found := start.First{Time: max(rec.Time, 0), Appended: records.LogAppendTime()}
+			found := start.First{Offset: rec.Offset, Time: max(rec.Time, 0), Appended: records.LogAppendTime()}
 			resp.Release()
 			return found, nil
 		}
 		resp.Release()
 		if old, ok := errors.AsType[*recordbatch.OldFormatError](err); ok { // its time is known, and it halts whoever reads it
-			return start.First{Time: max(old.Time, 0)}, nil
+			return start.First{Offset: records.Position(), Time: max(old.Time, 0)}, nil
 		}
 		if !errors.Is(err, io.EOF) {
 			return start.First{}, haltOfRecords(err, p, &records)

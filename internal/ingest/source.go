@@ -9,7 +9,10 @@ import (
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -24,6 +27,7 @@ type source struct {
 	waits     func(error)         // is given what it waits for, nil once it goes on
 	idle      *retry.Backoff      // between answers that came empty at once
 	end       start.LogEnd        // how long the leader has shown the log's end
+	lineage   trail.Lineage       // of what was read; unknown if it does not matter
 	written   *deadletter.Written // the dead letters of what it reads: of another log, if that ends within
 	status    *health.Status
 	lag       *health.LagTracker
@@ -121,7 +125,11 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 	s.waits(nil)
 	s.status.CaughtUp.Store(len(resp.Records) == 0)
 	s.end.Seen(offset, len(resp.Records) == 0)
-	s.lag.Ends(resp.LastStable)
+	s.lag.Ends(resp.LastStable, resp.HighWatermark)
+	if err := s.sameLog(ctx, offset, resp.Records); err != nil {
+		resp.Release()
+		return err
+	}
 	if len(resp.Records) > 0 || time.Since(asked) >= s.fetchWait/2 {
 		s.idle.Reset()
 		s.stats.FetchBytes.Add(int64(len(resp.Records)))
@@ -133,6 +141,37 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 	}
 	pause, _ := s.idle.Pause()
 	return retry.Sleep(ctx, min(pause, max(s.fetchWait, 100*time.Millisecond)))
+}
+
+// sameLog halts if the log has lost records that were read: its next records are of a later leader, and by what
+// that leader has, the epoch of the records that were read ends before them. In order:
+//
+//	this worker                       the partition
+//	                                  leader A, epoch 7, has records up to offset 500
+//	reads to 500: lineage 7@500
+//	                                  A dies; B, which has them only up to 450, is elected, epoch 8
+//	                                  producers write 450 to 600 to B
+//	fetches at 500: records of epoch 8
+//	asks B where epoch 7 ends: 450
+//
+// What a response has is of one moment, so only its first batch can be of another log than what was read before.
+func (s *source) sameLog(ctx context.Context, offset int64, records []byte) error {
+	first, last, next, ok := recordbatch.Epochs(records)
+	was := s.lineage
+	if !ok || next <= was.Offset {
+		return nil
+	}
+	if was.Offset > 0 && offset >= was.Offset && first > was.Epoch {
+		end, err := kafkaconn.EpochEnd(ctx, s.kafka, s.Topic, s.Number, was.Epoch)
+		if err != nil {
+			return err
+		}
+		if err := start.Lost(s.field, was, end, was.Offset); err != nil {
+			return err
+		}
+	}
+	s.lineage = trail.Lineage{Offset: next, Epoch: max(last, 0)}
+	return nil
 }
 
 const (

@@ -23,9 +23,11 @@ type Standings interface {
 	CheckSchema(found string) error
 	// Begin writes where partitions start, all or none.
 	Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error)
-	// Report writes a partition's line for status, with the standings' time before its
-	// first field, and returns the line that it replaces.
-	Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error)
+	// Report writes the lines of workers, with the standings' time before their first fields. It returns
+	// what is stored then, and what was stored before.
+	Report(ctx context.Context, lines []ledger.Line) (stored, before []string, err error)
+	// Retract removes lines that are still stored as they are given.
+	Retract(ctx context.Context, stored []ledger.Line) error
 	// ForgetRules removes texts of rules that nothing needs any more, but for one's own.
 	ForgetRules(ctx context.Context, own ledger.Fingerprint) (removed int, err error)
 	// Classify says what an error of the others asks for.

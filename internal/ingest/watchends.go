@@ -40,7 +40,7 @@ func (c *Consumer) watchEnds(ctx context.Context, workers []*worker) {
 			}
 			for _, w := range workers {
 				if end, ok := ends[w.Number]; ok && w.Topic == topic {
-					w.lag.Ends(end)
+					w.lag.Ends(end, -1)
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +25,7 @@ type worker struct {
 	lag      *health.LagTracker
 	locator  *locator
 	pipeline *pipeline
+	flows    atomic.Pointer[flow] // the one under way
 }
 
 // run works until the generation ends.
@@ -100,6 +102,10 @@ func (w *worker) flow(ctx context.Context) error {
 		return err
 	}
 	w.pipeline.inherited = w.locator.inherited
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w.flows.Store(&flow{w.locator.topic, cancel})
+	defer w.flows.Store(nil)
 	return w.pipeline.run(ctx, at, endpoint{})
 }
 

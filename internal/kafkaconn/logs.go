@@ -67,18 +67,22 @@ func Ends(ctx context.Context, client *kafka.Client, isolation kafka.IsolationLe
 	return all, nil
 }
 
-// LogsSince asks for the same, and for the first offsets of records of a time or later;
-// a partition that has none isn't in the second answer.
+// LogsSince asks for the same, and from which offsets on there can be records of a time or later; a partition
+// that has none is not in the second answer.
 //
 // In this order: the end, so that a time that finds nothing is known to have found nothing
 // before it; the time; the start, so that whatever is deleted meanwhile counts as deleted,
 // not as older than the time.
+//
+// After DeleteRecords a broker looks into the first segment with a record that is late enough, even if all of
+// those are deleted, and finds none although later segments have some: for up to five minutes
+// (log.retention.check.interval.ms). So if it finds none in a log that has lost records, the answer is the log's start.
 func LogsSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]Log, map[int]int64, error) {
 	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, nil, err
 	}
-	since, err := FirstSince(ctx, client, topic, at, partitions...)
+	found, err := listOffsets(ctx, client, topic, partitions, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, at) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,32 +90,20 @@ func LogsSince(ctx context.Context, client *kafka.Client, topic string, at time.
 	if err != nil {
 		return nil, nil, err
 	}
-	all := map[int]Log{}
+	all, since := map[int]Log{}, map[int]int64{}
 	for _, p := range partitions {
-		all[p] = Log{starts[p].FirstOffset, max(starts[p].FirstOffset, ends[p].LastOffset)}
-		if first, ok := since[p]; ok {
-			since[p] = max(first, starts[p].FirstOffset)
+		log := Log{starts[p].FirstOffset, max(starts[p].FirstOffset, ends[p].LastOffset)}
+		all[p] = log
+		if log.Start > 0 && log.End > log.Start {
+			since[p] = log.Start
 		}
-	}
-	return all, since, nil
-}
-
-// FirstSince finds the first offsets of records of a time or later; a partition that
-// has none isn't in the answer.
-func FirstSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]int64, error) {
-	found, err := listOffsets(ctx, client, topic, partitions, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, at) })
-	if err != nil {
-		return nil, err
-	}
-	all := map[int]int64{}
-	for p, o := range found {
-		for offset := range o.Offsets {
+		for offset := range found[p].Offsets {
 			if offset >= 0 {
-				all[p] = offset
+				since[p] = max(offset, log.Start)
 			}
 		}
 	}
-	return all, nil
+	return all, since, nil
 }
 
 func listOffsets(ctx context.Context, client *kafka.Client, topic string, partitions []int, ask func(int) kafka.OffsetRequest) (map[int]kafka.PartitionOffsets, error) {

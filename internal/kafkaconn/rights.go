@@ -8,13 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/describegroups"
-	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
 // Right is one that this program can use. The right to Describe comes with any of
@@ -148,50 +145,24 @@ func topicRights(ctx context.Context, client *kafka.Client, topics []string) (ma
 	if len(topics) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
-	defer cancel()
-	q := &rightsQuestion{Request: metadata.Request{TopicNames: topics, IncludeTopicAuthorizedOperations: true}}
-	if _, err := client.Transport.RoundTrip(ctx, client.Addr, q); err != nil {
+	reply, err := describeTopics(ctx, client, 4, true, topics)
+	if err != nil {
 		return nil, fmt.Errorf("ask what this user may do with %s: %w", strings.Join(topics, ", "), err)
 	}
 	granted := map[string]int32{}
 	for _, t := range topics {
 		granted[t] = everything
 	}
-	for _, t := range q.response.Topics {
+	for _, t := range reply.Topics {
 		switch code := kafka.Error(t.ErrorCode); {
+		case t.Topic == nil:
 		case errors.Is(code, kafka.TopicAuthorizationFailed):
-			granted[t.Name] = noRight
+			granted[*t.Topic] = noRight
 		case t.ErrorCode == 0:
-			granted[t.Name] = reported(t.TopicAuthorizedOperations)
+			granted[*t.Topic] = reported(t.AuthorizedOperations)
 		}
 	}
 	return granted, nil
-}
-
-// rightsQuestion is a metadata request that the transport doesn't answer from what
-// it remembers, which holds no rights.
-type rightsQuestion struct {
-	metadata.Request
-	version  int16
-	response *metadata.Response
-}
-
-// Required says that the exchange is ours, and learns the connection's version.
-func (q *rightsQuestion) Required(versions map[protocol.ApiKey]int16) bool {
-	q.version = versions[protocol.Metadata]
-	return true
-}
-
-// RawExchange asks. It answers with the question, as the transport has its own ideas
-// of a metadata response.
-func (q *rightsQuestion) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
-	m, err := protocol.RoundTrip(rw, q.version, 1, ClientID, &q.Request)
-	if err != nil {
-		return nil, err
-	}
-	q.response = m.(*metadata.Response)
-	return q, nil
 }
 
 func groupRights(ctx context.Context, client *kafka.Client, group string) (int32, error) {

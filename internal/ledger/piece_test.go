@@ -34,7 +34,10 @@ func TestAWindowIsListedUnderItsBoardPeriodAndName(t *testing.T) {
 
 func TestAnOriginComesBackFromItsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := Origin{rapid.Int64Min(0).Draw(t, "offset"), rapid.Int64Min(0).Draw(t, "time")}
+		o := Origin{Offset: rapid.Int64Min(0).Draw(t, "offset"), Time: rapid.Int64Min(0).Draw(t, "time")}
+		if rapid.Bool().Draw(t, "known") {
+			o.Log = Log{rapid.StringMatching(`[A-Za-z0-9_-]{22}`).Draw(t, "topic"), rapid.Int32Min(0).Draw(t, "epoch")}
+		}
 		got, err := ParseOrigin(o.String())
 		require.NoError(t, err)
 		require.Equal(t, o, got)

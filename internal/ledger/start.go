@@ -7,27 +7,51 @@ import (
 	"time"
 )
 
-// Origin is the offset and the time from which a partition's events are in. A
-// window that starts before that time is incomplete.
+// Origin is the offset and the time from which a partition's events are in. A window that starts
+// before that time is incomplete.
 type Origin struct {
 	Offset int64
 	Time   int64 // Unix ms; 0 from the beginning
+	Log    Log
 }
 
-func (o Origin) String() string { return fmt.Sprintf("%d %d", o.Offset, o.Time) }
+// Log identifies the log that a partition is counted from.
+type Log struct {
+	Topic string // the topic's id; empty if the brokers report none
+	Epoch int32  // of the leader when the counting began; 0 if it is unknown
+}
+
+func (o Origin) String() string {
+	if o.Log == (Log{}) {
+		return fmt.Sprintf("%d %d", o.Offset, o.Time)
+	}
+	return fmt.Sprintf("%d %d %s@%d", o.Offset, o.Time, o.Log.Topic, o.Log.Epoch)
+}
 
 // ParseOrigin reads what String writes.
 func ParseOrigin(text string) (Origin, error) {
-	offset, at, ok := strings.Cut(text, " ")
-	o, err := strconv.ParseInt(offset, 10, 64)
-	if err != nil || !ok {
-		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
+	words := strings.Split(text, " ")
+	var o Origin
+	var err error
+	switch len(words) {
+	case 2:
+	case 3:
+		topic, epoch, _ := strings.Cut(words[2], "@")
+		var n int64
+		n, err = strconv.ParseInt(epoch, 10, 32)
+		o.Log = Log{topic, int32(n)}
+	default:
+		err = strconv.ErrSyntax
 	}
-	t, err := strconv.ParseInt(at, 10, 64)
+	for i, into := range []*int64{&o.Offset, &o.Time} {
+		if err == nil {
+			*into, err = strconv.ParseInt(words[i], 10, 64)
+		}
+	}
 	if err != nil {
-		return Origin{}, fmt.Errorf("origin %q: want an offset and a time", text)
+		return Origin{}, fmt.Errorf("origin %q: want an offset, a time and perhaps a log", text)
 	}
-	return Origin{Offset: o, Time: t}, nil
+	return o, nil
 }
 
 // State is what stands beside the scores, as of one moment.
@@ -59,6 +83,12 @@ func (s *State) Clock() time.Time {
 		return s.Now
 	}
 	return s.Now.Add(time.Since(s.Asked))
+}
+
+// Line is what a worker writes about itself.
+type Line struct {
+	Partition Partition
+	Text      string // JSON
 }
 
 // StartPosition is where one partition is to start.

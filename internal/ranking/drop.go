@@ -30,7 +30,7 @@ func turn(key string) int {
 }
 
 // ReportEvery is how often a worker writes its line, at the least.
-const ReportEvery = 10 * time.Second
+const ReportEvery = time.Second
 
 // Moves reports whether a ledger has moved, or a worker reported, since the survey. One
 // that lives and has nothing to count is seen if that is longer ago than ReportEvery.

@@ -17,9 +17,10 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	// A worker whose clock is wrong, with what a script might take for something else.
 	const line = `{"owner":"host-1","state":"halted","what":"100%d \u2028 \"quoted\" \\ ü\u0000","at":"1999-01-01T00:00:00Z","group":"a"}`
-	was, err := f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 3}, line)
+	third, fourth := ledger.Partition{Topic: "events", Number: 3}, ledger.Partition{Topic: "events", Number: 4}
+	stored, was, err := f.store.Report(t.Context(), []ledger.Line{{Partition: third, Text: line}})
 	require.NoError(t, err)
-	require.Empty(t, was)
+	require.Equal(t, []string{""}, was)
 	after, err := f.store.Now(t.Context())
 	require.NoError(t, err)
 
@@ -36,12 +37,10 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	delete(got, "written")
 	require.Equal(t, want, got)
 
-	was, err = f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 3}, `{"owner":"host-2","at":"1999-01-01T00:00:00Z"}`)
+	require.Equal(t, []string{found}, stored)
+	last, was, err := f.store.Report(t.Context(), []ledger.Line{{Partition: fourth, Text: line}, {Partition: third, Text: `{"owner":"host-2","at":"1999-01-01T00:00:00Z"}`}})
 	require.NoError(t, err)
-	require.Equal(t, found, was)
-	was, err = f.store.Report(t.Context(), ledger.Partition{Topic: "events", Number: 4}, line)
-	require.NoError(t, err)
-	require.Empty(t, was, "another partition's")
+	require.Equal(t, []string{"", found}, was)
 
 	// Whoever would drop the prefix sees that it is in use.
 	used, err := f.view(t).Survey(t.Context())
@@ -51,4 +50,11 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	used, err = f.view(t).Survey(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"events/4": "host-1"}, used.Used)
+
+	// A line that is still there is taken back; one that another worker has written since is not.
+	require.NoError(t, f.store.Retract(t.Context(), []ledger.Line{{Partition: fourth, Text: last[0]}, {Partition: third, Text: last[1]}}))
+	st, err = f.store.State(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, st.Workers, "events/4")
+	require.Contains(t, st.Workers, "events/3")
 }

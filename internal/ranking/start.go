@@ -187,17 +187,41 @@ func (s *Store) ForgetRules(ctx context.Context, own ledger.Fingerprint) (remove
 	return int(n), nil
 }
 
-// Report writes a worker's line for status, a JSON object, with Redis's time before its
-// first field, and returns the line that it replaces, empty if there is none. Nothing is
-// decided by it.
-func (s *Store) Report(ctx context.Context, partition ledger.Partition, line string) (replaced string, err error) {
-	reply, err := s.Call(ctx, lua.Report, []string{s.keys.Workers()}, partition.String(), line)
+// Report writes the lines of workers, JSON objects, each with Redis's time before its first field. It returns what is
+// stored then, and what was stored before, empty if nothing was. Nothing is decided by them.
+func (s *Store) Report(ctx context.Context, lines []ledger.Line) (stored, before []string, err error) {
+	args := make([]any, 0, 3*len(lines))
+	for _, l := range lines {
+		args = append(args, l.Partition.String(), l.Text, "")
+	}
+	words, err := s.report(ctx, args)
 	if err != nil {
-		return "", fmt.Errorf("report %v: %w", partition, err)
+		return nil, nil, err
 	}
-	replaced, ok := one(reply).(string)
-	if !ok {
-		return "", fmt.Errorf("report %v: %w", partition, Unexpected(lua.Report, reply))
+	for _, l := range lines {
+		stored = append(stored, `{"written":`+words[0]+","+l.Text[1:])
 	}
-	return replaced, nil
+	return stored, words[1:], nil
+}
+
+// Retract removes lines that are still stored as they are given.
+func (s *Store) Retract(ctx context.Context, stored []ledger.Line) error {
+	args := make([]any, 0, 3*len(stored))
+	for _, l := range stored {
+		args = append(args, l.Partition.String(), "", l.Text)
+	}
+	_, err := s.report(ctx, args)
+	return err
+}
+
+func (s *Store) report(ctx context.Context, args []any) ([]string, error) {
+	reply, err := s.Call(ctx, lua.Report, []string{s.keys.Workers()}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("report to %q: %w", s.prefix, err)
+	}
+	words, err := Texts(reply)
+	if err != nil || len(words) != 1+len(args)/3 {
+		return nil, fmt.Errorf("report to %q: %w", s.prefix, Unexpected(lua.Report, reply))
+	}
+	return words, nil
 }

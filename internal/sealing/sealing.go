@@ -34,6 +34,8 @@ const (
 	// apartEvery how often it is.
 	mostApart  = time.Minute
 	apartEvery = time.Hour
+	// waitsEvery is how often it is logged that windows wait to be sealed.
+	waitsEvery = time.Minute
 	// mostNamed is how many windows a line names.
 	mostNamed = 10
 )
@@ -51,6 +53,7 @@ type Sealer struct {
 	Log      *zap.Logger
 
 	apart retry.LogLimit
+	told  retry.LogLimit // that windows wait
 	waits waiting
 }
 
@@ -99,7 +102,10 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	}
 	for _, passes := range []error{ranking.ErrBehind, ranking.ErrHeld, ranking.ErrRebuilding} {
 		if errors.Is(err, passes) {
-			s.Log.Debug("windows can't be sealed yet", zap.Error(err))
+			if s.told.Due(waitsEvery) {
+				s.Log.Info("windows wait to be sealed until every event that was in the log as they ended counts; an open transaction holds it back as well",
+					zap.Int("windows", r.Due), zap.Error(err))
+			}
 			r.Passes, err = err, nil
 			break
 		}

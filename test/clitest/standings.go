@@ -90,17 +90,17 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 	return w
 }
 
-// Reports writes a worker's line as of now; one that has a time is as old as that.
+// Reports writes a worker's line; one without a time is current for as long as the test runs.
 func (w *Standings) Reports(t *testing.T, partition int, l health.Line) {
 	t.Helper()
-	if !l.At.IsZero() {
-		w.Finds(t, ledger.Partition{Topic: "points", Number: partition}.String(), l)
-		return
+	if l.At.IsZero() {
+		now, err := w.Store.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.At = now.Add(time.Hour).UTC()
 	}
-	l.At = time.Now().UTC()
-	if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "points", Number: partition}, LineOf(l)); err != nil {
-		t.Fatal(err)
-	}
+	w.Finds(t, ledger.Partition{Topic: "points", Number: partition}.String(), l)
 }
 
 // Finds has Redis hold a worker's line as it is.

@@ -49,7 +49,7 @@ func publishes(t *testing.T, place *harness.Place, r *kgo.Record) string {
 	return ""
 }
 
-func TestARecreatedTopicThatIsShorterHalts(t *testing.T) {
+func TestARecreatedTopicHalts(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{})
 	c := place.Start(t)
@@ -68,10 +68,14 @@ func TestARecreatedTopicThatIsShorterHalts(t *testing.T) {
 	})
 	place.CreateTopic(t, 1, nil)
 	harness.Eventually(t, harness.Within, func() string { return publishes(t, place, one(0, "new", 5)) })
-	halt := c.Log.AwaitHalt(t, harness.Within, "truncated")
-	if what := fmt.Sprint(halt.Fields["what"]); !strings.Contains(what, "ends at offset 1, before the ledger's position 500") {
+	halt := c.Log.AwaitHalt(t, harness.Within, "recreated")
+	if what := fmt.Sprint(halt.Fields["what"]); !strings.Contains(what, "was deleted and created again") {
 		t.Errorf("the halt says %q", what)
 	}
+	place.Publish(t, harness.Earned(94, 600, 100, 1)...) // longer than the first, too
+	c.Terminate(t)
+	c = place.Start(t)
+	c.Log.AwaitHalt(t, harness.Within, "recreated")
 	if now := fmt.Sprint(place.Boards(t)); now != boards {
 		t.Errorf("events of the new topic count in the boards of the old one")
 	}

@@ -168,7 +168,11 @@ func (c *bansWire) answer() ([]byte, error) {
 // framed is an answer as it is sent.
 func framed(a kmsg.Response, version int16, correlation int32) []byte {
 	a.SetVersion(version)
-	out := a.AppendTo(make([]byte, 8, 256))
+	head := 8
+	if a.IsFlexible() && a.Key() != int16(protocol.ApiVersions) {
+		head++ // no tags
+	}
+	out := a.AppendTo(make([]byte, head, 256))
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
 	binary.BigEndian.PutUint32(out[4:], uint32(correlation))
 	return out

@@ -235,6 +235,9 @@ func (w *world) cutLog(f fault) bool {
 	}
 	w.tellf("the log of partition %d begins at offset %d now; its ledger stands at %s", p.id, to, ledgers.of(p.id))
 	p.start = to
+	if f.n>>10%2 == 0 {
+		p.blind = time.Now().Add(5 * time.Minute)
+	}
 	if to == p.end {
 		p.gap = 0 // see holding
 	}

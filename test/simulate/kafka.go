@@ -187,7 +187,12 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 	out := &listoffsets.Response{Topics: []listoffsets.ResponseTopic{{Topic: r.Topics[0].Topic}}}
 	for _, p := range r.Topics[0].Partitions {
 		a := listoffsets.ResponsePartition{Partition: p.Partition, Timestamp: p.Timestamp}
-		if log := k.partition(r.Topics[0].Topic, p.Partition); log == nil {
+		if dead := k.deadLetters[r.Topics[0].Topic]; dead != nil {
+			// Who asks would read letters, and there are none yet. A right to write that is gone leaves that to ask.
+			if refused := dead.refuses(p.Partition); refused != kafka.TopicAuthorizationFailed {
+				a.ErrorCode = int16(refused)
+			}
+		} else if log := k.partition(r.Topics[0].Topic, p.Partition); log == nil {
 			a.ErrorCode = int16(kafka.UnknownTopicOrPartition)
 		} else {
 			switch p.Timestamp {

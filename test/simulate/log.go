@@ -80,7 +80,8 @@ type partition struct {
 	topic        string
 	number       int // of its topic
 	start, end   int64
-	gap          int64 // offsets that the next batch leaves out: the last one always stays
+	blind        time.Time // until when a look-up by time finds deleted records: see since
+	gap          int64     // offsets that the next batch leaves out: the last one always stays
 	batches      []*batch
 	transactions []*transaction
 	latest       int64 // time of a record, ms
@@ -245,10 +246,14 @@ func (p *partition) holding(to int64) int64 {
 	return last
 }
 
-// since is the first offset of a record of a time or later; -1 without one.
+// since is the first offset of a record of a time or later; -1 without one. For a while after records were deleted, a
+// broker finds them and then says that there is none.
 func (p *partition) since(ms int64) int64 {
 	stable := p.stable()
 	for _, b := range p.batches {
+		if b.last < p.start && b.maxTime >= ms && time.Now().Before(p.blind) {
+			return -1
+		}
 		for _, r := range b.records {
 			if r.time >= ms && r.offset >= p.start && r.offset < stable {
 				return r.offset
@@ -290,7 +295,7 @@ func encode(b *batch, attrs int16) []byte {
 		first = min(first, r.time)
 	}
 	k := kmsg.RecordBatch{
-		FirstOffset: b.base, PartitionLeaderEpoch: 1, Magic: 2, Attributes: attrs,
+		FirstOffset: b.base, PartitionLeaderEpoch: leaderEpoch, Magic: 2, Attributes: attrs,
 		LastOffsetDelta: int32(b.last - b.base), FirstTimestamp: first, MaxTimestamp: b.maxTime,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: int32(len(b.records)),
 	}

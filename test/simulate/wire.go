@@ -5,6 +5,7 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -15,7 +16,10 @@ import (
 )
 
 // What the brokers speak, of what is asked for in bytes.
-var versions = map[protocol.ApiKey]int16{protocol.Fetch: 11, protocol.Metadata: 8}
+var versions = map[protocol.ApiKey]int16{protocol.Fetch: 11}
+
+// offsetForLeaderEpoch is a key that kafka-go has no name for.
+const offsetForLeaderEpoch = 23
 
 // raw answers a request that writes itself: a fetch, or the question for rights. It
 // parks once it is written, and its answer is read.
@@ -66,12 +70,18 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	}
 }
 
-// header skips a request's length and header: version 1 of it, without tags.
+// header skips a request's length and header: version 1 of it, or version 2, whose tags are none.
 func header(b []byte) (key, version int16, correlation int32, body []byte) {
 	key, version = int16(binary.BigEndian.Uint16(b[4:])), int16(binary.BigEndian.Uint16(b[6:]))
 	correlation = int32(binary.BigEndian.Uint32(b[8:]))
 	id := int(int16(binary.BigEndian.Uint16(b[12:])))
-	return key, version, correlation, b[14+max(id, 0):]
+	body = b[14+max(id, 0):]
+	if r := kmsg.RequestForKey(key); r != nil {
+		if r.SetVersion(version); r.IsFlexible() {
+			body = body[1:]
+		}
+	}
+	return key, version, correlation, body
 }
 
 func readFetch(b []byte) *kmsg.FetchRequest {
@@ -94,7 +104,13 @@ type wire struct {
 	response *bytes.Reader
 }
 
-func (c *wire) Write(b []byte) (int, error) { return c.request.Write(b) }
+func (c *wire) Write(b []byte) (int, error) {
+	if c.response != nil { // the next request
+		c.request.Reset()
+		c.response = nil
+	}
+	return c.request.Write(b)
+}
 
 func (c *wire) Read(b []byte) (int, error) {
 	if c.response == nil {
@@ -120,9 +136,21 @@ func (c *wire) exchange() ([]byte, error) {
 	switch key {
 	case int16(protocol.Fetch):
 		c.fetch(c.call, readFetch(c.request.Bytes()))
+	case int16(protocol.ApiVersions):
+		return framed(apiVersions(), version, correlation), nil
 	case int16(protocol.Metadata):
-		c.call.kind, c.call.what = "rights", "rights on topics"
-		c.call.do = func() (any, error) { return rights(version, body), nil }
+		q := kmsg.NewPtrMetadataRequest()
+		readRequest(q, version, body)
+		c.call.kind, c.call.what = "identity", "ids of topics"
+		if q.IncludeTopicAuthorizedOperations {
+			c.call.kind, c.call.what = "rights", "rights on topics"
+		}
+		c.call.do = func() (any, error) { return c.w.kafka.describe(q), nil }
+	case offsetForLeaderEpoch:
+		q := kmsg.NewPtrOffsetForLeaderEpochRequest()
+		readRequest(q, version, body)
+		c.call.kind, c.call.what = "epoch", fmt.Sprint("the end of an epoch of partition ", otherwise(q.Topics[0].Topic), q.Topics[0].Partitions[0].Partition)
+		c.call.do = func() (any, error) { return c.w.kafka.epochEnd(q), nil }
 	default:
 		panic(fmt.Sprintf("simulate: raw request %d", key))
 	}
@@ -137,17 +165,54 @@ func (c *wire) exchange() ([]byte, error) {
 	return framed(a, version, correlation), nil
 }
 
-// rights are all, on every topic that is asked about.
-func rights(version int16, body []byte) kmsg.Response {
-	q, a := kmsg.NewPtrMetadataRequest(), kmsg.NewPtrMetadataResponse()
-	q.Version = version
+func readRequest(q kmsg.Request, version int16, body []byte) {
+	q.SetVersion(version)
 	if err := q.ReadFrom(body); err != nil {
-		panic(fmt.Sprintf("simulate: a metadata request that can't be read: %v", err))
+		panic(fmt.Sprintf("simulate: a request that can't be read: %v", err))
 	}
+}
+
+func apiVersions() kmsg.Response {
+	a := kmsg.NewPtrApiVersionsResponse()
+	for key, newest := range map[int16]int16{int16(protocol.Metadata): 12, offsetForLeaderEpoch: 4} {
+		k := kmsg.NewApiVersionsResponseApiKey()
+		k.ApiKey, k.MaxVersion = key, newest
+		a.ApiKeys = append(a.ApiKeys, k)
+	}
+	return a
+}
+
+// describe answers for every topic that is asked about: with all rights, an id, and the epoch of the leaders.
+func (k *brokers) describe(q *kmsg.MetadataRequest) kmsg.Response {
+	a := kmsg.NewPtrMetadataResponse()
 	for _, t := range q.Topics {
 		mt := kmsg.NewMetadataResponseTopic()
-		mt.Topic, mt.AuthorizedOperations = t.Topic, -1
+		mt.Topic, mt.AuthorizedOperations, mt.TopicID = t.Topic, -1, md5.Sum([]byte(*t.Topic))
+		for i := range k.size(*t.Topic) {
+			p := kmsg.NewMetadataResponseTopicPartition()
+			p.Partition, p.LeaderEpoch = int32(i), leaderEpoch
+			mt.Partitions = append(mt.Partitions, p)
+		}
 		a.Topics = append(a.Topics, mt)
 	}
+	return a
+}
+
+// leaderEpoch is every leader's: no election loses records.
+const leaderEpoch = 1
+
+func (k *brokers) epochEnd(q *kmsg.OffsetForLeaderEpochRequest) kmsg.Response {
+	asked := q.Topics[0].Partitions[0]
+	p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+	p.Partition, p.LeaderEpoch, p.EndOffset = asked.Partition, leaderEpoch, -1
+	if log := k.partition(q.Topics[0].Topic, asked.Partition); log == nil {
+		p.ErrorCode = int16(kafka.UnknownTopicOrPartition)
+	} else if asked.LeaderEpoch == leaderEpoch {
+		p.EndOffset = log.end
+	}
+	t := kmsg.NewOffsetForLeaderEpochResponseTopic()
+	t.Topic, t.Partitions = q.Topics[0].Topic, append(t.Partitions, p)
+	a := kmsg.NewPtrOffsetForLeaderEpochResponse()
+	a.Topics = append(a.Topics, t)
 	return a
 }

@@ -124,21 +124,21 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"held", func(f *redisFacts, _ *serverFacts) { f.state.Held = true }, "ledger", "warning: a rebuild holds the boards"},
 		{"nobody runs", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt.Add(-time.Minute)})}
-		}, "consumer", "ok: none has written here in the last 30s"},
+		}, "consumer", "ok: none has written here in the last 3s"},
 		{"two run", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
 				"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt}), "points/1": lineText(health.Line{Owner: "a:1", At: checkedAt}),
 				"points/2": lineText(health.Line{Owner: "b:1", At: checkedAt, State: health.StateHalted, Reason: "gap", What: "gone", Remedy: "restore them"}),
 				"points/3": lineText(health.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), State: health.StateHalted, Reason: "torn"}),
 			}
-		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 30s: a:1 (2 partitions), b:1 (1 partition)"},
+		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 3s: a:1 (2 partitions), b:1 (1 partition)"},
 		{"another group runs", func(f *redisFacts, _ *serverFacts) {
 			f.group = "mine"
 			f.state.Workers = map[string]string{
 				"points/0": lineText(health.Line{Owner: "a:1", Group: "mine", At: checkedAt}), "points/1": lineText(health.Line{Owner: "b:1", Group: "theirs", At: checkedAt}),
 				"points/2": lineText(health.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(health.Line{Owner: "d:1", At: checkedAt}),
 			}
-		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 30s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
+		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 3s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
 		{"boards", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "boards", "ok: every window that is listed has its key"},
 		{"boards that are lost", func(f *redisFacts, _ *serverFacts) { f.state.Windows, f.lost = 3, []string{"global:weekly:2026-W47"} }, "boards",
 			"wrong: 1 window listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): global:weekly:2026-W47 → rebuild"},

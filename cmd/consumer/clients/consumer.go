@@ -93,6 +93,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 	if err != nil {
 		return ingest.Config{}, err
 	}
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(transport), Timeout: cfg.Kafka.Timeout}
 	return ingest.Config{
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
 		Dialer:  settings.Dialer(),
@@ -101,7 +102,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: where, OnGap: onGap, Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
+		Start: where, OnGap: onGap, Traces: traces(cfg, client), Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
 		Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
 		FoldMemory: cfg.FoldMemory, PieceTime: pieceTime,
 		Standings: standings, Log: log, Stats: stats,

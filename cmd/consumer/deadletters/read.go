@@ -153,10 +153,10 @@ func (r *reader) stretches(ctx context.Context, topic, purpose string) ([]*scan.
 	return all, nil
 }
 
-// beginAt has a stretch begin with the first record of that time or later.
+// beginAt has a stretch begin no later than with the first record of that time or later.
 func (r *reader) beginAt(ctx context.Context, s *scan.Stretch, since time.Time) error {
 	return kafkaconn.RetryTransient(ctx, r.client, func() error {
-		found, err := kafkaconn.FirstSince(ctx, r.client, s.Topic, since, s.Partition)
+		_, found, err := kafkaconn.LogsSince(ctx, r.client, s.Topic, since, s.Partition)
 		first, ok := found[s.Partition]
 		if !ok {
 			first = s.End

@@ -48,7 +48,7 @@ other keys under it. It shows what that is, and asks for the prefix to be typed.
 frees it in the background.
 
 It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
-reports or counts in the 12 seconds for which the prefix is watched; and one that is
+reports or counts in the 3 seconds for which the prefix is watched; and one that is
 being rebuilt. The prefix that is configured is refused, too, unless --force is given.
 Other prefixes that begin alike aren't touched.
 

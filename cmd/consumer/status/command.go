@@ -19,15 +19,16 @@ func Command(p *cli.Program) *cobra.Command {
 		Short: "Show how far every partition has come, and what is wrong",
 		Long: `Shows for each partition of the configured topics:
 
-  LOG START, LOG END   the offsets that the log holds, up to the first open transaction
+  LOG START, LOG END   the offsets that the log holds, with those that an open transaction
+                       holds back
   POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is a sweep
                        of [120, 480) under way: members with a hash below that are in
   COMMITTED            what the group has committed to Kafka, for lag monitors alone
   LAG                  records from the position to the log's end
   BEHIND               how old the first record is that doesn't count yet, by this
                        machine's clock and the record's time
-  STATE, OWNER         what the worker wrote about itself, as soon as it changes and
-                       every 10 s; stale once that is older than 30 s
+  STATE, OWNER         what the worker reported, which it does every second; stale if the
+                       last report is older than 3 s
 
 and, where redis.shards is more than 1, for each shard its master and by how many records its
 ledger is behind the shard that is furthest; the position above is that of the one furthest behind;
@@ -35,8 +36,8 @@ ledger is behind the shard that is furthest; the position above is that of the o
 and then why a partition is halted or waits and what to do, windows that are
 incomplete, a hold, and a configuration that isn't the one in Redis.
 
-The exit code is 1 if a partition is halted, and where only Kafka or only Redis can
-be reached: then it shows what it can.
+The exit code is 1 if a partition is halted or no consumer processes it, and if only Kafka
+or only Redis can be reached: then it shows what it can.
 
 With --watch it goes on, also while servers are away, until it is interrupted (Ctrl-C,
 exit code 0). On a terminal it is drawn in place. Elsewhere it is written again each time
@@ -67,7 +68,7 @@ document a line.`,
 			if err := s.unreachable(); err != nil {
 				return err
 			}
-			return s.halted()
+			return s.counting()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")

@@ -132,8 +132,16 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 	if err != nil {
 		return err
 	}
+	var ends map[int]int64
+	err = kafkaconn.RetryTransient(ctx, client, func() (err error) {
+		ends, err = kafkaconn.Ends(ctx, client, kafka.ReadUncommitted, topic, kafkaconn.UpTo(n)...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	for p, log := range logs {
-		s.partitions[ledger.Partition{Topic: topic, Number: p}] = kafkaLog{start: log.Start, end: log.End}
+		s.partitions[ledger.Partition{Topic: topic, Number: p}] = kafkaLog{start: log.Start, end: max(log.End, ends[p]), stable: log.End}
 	}
 	var committed map[int]kafkaconn.Commit
 	err = kafkaconn.RetryTransient(ctx, client, func() (err error) {
@@ -185,7 +193,7 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
 	at, _ := counted(*p.Position)
 	var first int64 // its time
-	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at, *p.LogStart), End: *p.LogEnd, MaxWait: time.Millisecond, MaxBytes: 1}
+	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at, *p.LogStart), End: p.stable, MaxWait: time.Millisecond, MaxBytes: 1}
 	err := left.Each(ctx, func(r *recordbatch.Record) error {
 		first = r.Time
 		return errFound

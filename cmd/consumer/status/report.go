@@ -39,7 +39,7 @@ type partition struct {
 	Topic      string  `json:"topic"`
 	Partition  int     `json:"partition"`
 	LogStart   *int64  `json:"log_start"`
-	LogEnd     *int64  `json:"log_end"`
+	LogEnd     *int64  `json:"log_end"`  // with the records that an open transaction holds back
 	Position   *string `json:"position"` // the ledger's text
 	Committed  *int64  `json:"committed"`
 	Lag        *int64  `json:"lag"`       // records
@@ -58,6 +58,10 @@ type partition struct {
 	// much time they cover; null without event.duplicates.
 	Duplicates   *int64 `json:"duplicates"`
 	DuplicatesMS *int64 `json:"duplicates_ms"`
+	// OpenTransaction holds records back; null if the worker has seen none.
+	OpenTransaction *health.OpenTransaction `json:"open_transaction"`
+
+	stable int64 // the end of the log for readers of what is committed
 
 	staleFor   time.Duration
 	refillLeft int64 // records
@@ -77,13 +81,15 @@ func (s *report) unreachable() error {
 	return errors.New(strings.Join(s.Problems, "\n"))
 }
 
-// errHalted makes the exit code 1. It says nothing: the report has said it.
-var errHalted = errors.New("")
+// errNotCounting makes the exit code 1. It has no text: the report shows why.
+var errNotCounting = errors.New("")
 
-// halted is the error that a halted partition is.
-func (s *report) halted() error {
-	if slices.ContainsFunc(s.Partitions, func(p partition) bool { return p.state() == health.StateHalted }) {
-		return errHalted
+// counting is an error if a partition is halted, or no consumer processes it.
+func (s *report) counting() error {
+	if slices.ContainsFunc(s.Partitions, func(p partition) bool {
+		return p.State == nil || p.Stale || p.state() == health.StateHalted
+	}) {
+		return errNotCounting
 	}
 	return nil
 }
@@ -92,6 +98,7 @@ func (s *report) halted() error {
 type kafkaLog struct {
 	start, end int64
 	committed  *int64
+	stable     int64 // the end for readers of what is committed: where the first open transaction begins
 }
 
 // partitionsOf are those that Kafka or Redis know of, of the configured topics.
@@ -117,7 +124,7 @@ func partitionsOf(topics []string, logs map[ledger.Partition]kafkaLog, state *le
 func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partition {
 	r := partition{Topic: id.Topic, Partition: id.Number}
 	if log != nil {
-		r.LogStart, r.LogEnd, r.Committed = &log.start, &log.end, log.committed
+		r.LogStart, r.LogEnd, r.Committed, r.stable = &log.start, &log.end, log.committed, log.stable
 	}
 	if state == nil {
 		return r
@@ -181,6 +188,7 @@ func (p *partition) addLine(text string, now time.Time) {
 			p.DuplicatesMS = new(max(0, newest.Sub(line.DuplicatesSince).Milliseconds()))
 		}
 	}
+	p.OpenTransaction = line.OpenTransaction
 	p.staleFor = now.Sub(line.Time())
 	p.Stale = p.staleFor > clients.StaleAfter
 }

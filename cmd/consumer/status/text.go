@@ -158,6 +158,8 @@ func (p *partition) trouble() string {
 		text = terminal.Plain(*p.State)
 	case p.State == nil && p.What != nil:
 		text = "unknown"
+	case p.State == nil && p.Position != nil:
+		text = "no consumer is processing it"
 	}
 	if p.Reason != nil {
 		text += " (" + terminal.Plain(*p.Reason) + ")"

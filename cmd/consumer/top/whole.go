@@ -86,6 +86,9 @@ func (b *board) behind() []string {
 		}
 		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
 	}
+	if b.Unread && !b.Lag.Known {
+		all = append(all, "catching up: how far behind it is is not known yet")
+	}
 	for _, r := range slices.Concat(b.Halted, b.Waiting) {
 		text := fmt.Sprintf("not counting: %s is %s", r.Field, terminal.Plain(r.Line.State))
 		if r.Line.Reason != "" {

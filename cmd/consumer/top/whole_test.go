@@ -105,7 +105,7 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 		{"a wait", [2]health.Line{running, {State: health.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
 		{"nobody there", [2]health.Line{{State: health.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: health.StateRunning, At: now.Add(-2 * time.Hour)}},
 			reading.Behind, []string{"no worker of points/0, points/1 has reported for 1h"}},
-		{"workers of a version that says nothing of its lag", [2]health.Line{running, {State: health.StateRunning}}, reading.Whole, nil},
+		{"a worker that has not found its position yet", [2]health.Line{running, {State: health.StateRunning}}, reading.Behind, []string{"catching up: how far behind it is is not known yet"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for p, l := range c.lines {
@@ -135,7 +135,7 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		for p := range 2 {
 			l := health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
-			if _, err := w.Store.Report(t.Context(), ledger.Partition{Topic: "points", Number: p}, clitest.LineOf(l)); err != nil {
+			if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "points", Number: p}, Text: clitest.LineOf(l)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,8 @@ const (
 	HaltTorn      = "torn"            // a piece was written in part
 	HaltOrphaned  = "ledger_lost"     // boards are there and the ledger isn't
 	HaltGap       = "gap"             // events are gone from the log
-	HaltTruncated = "truncated"       // the log ends before the ledger's position
+	HaltTruncated = "truncated"       // the log has lost events that count
+	HaltRecreated = "recreated"       // the topic was deleted and created again
 	HaltSchema    = "schema"          // the boards were written with another configuration
 	HaltBoard     = "board_lost"      // a key of a board is gone
 	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
@@ -37,7 +38,7 @@ const (
 // first halt.
 func HaltReasons() []string {
 	return []string{
-		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltSchema, HaltBoard, HaltUnlisted,
+		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltRecreated, HaltSchema, HaltBoard, HaltUnlisted,
 		HaltBounds, HaltRule, HaltForeign, HaltRedis, HaltKafka, HaltFormat, HaltTooLarge, HaltRules,
 	}
 }

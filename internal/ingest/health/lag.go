@@ -8,10 +8,15 @@ import (
 // LagTracker is how far a partition is behind: between where the ledger stands and where
 // the log ended when the broker last answered. It is updated a batch and a response at a
 // time, never an event.
+//
+//	every event counts ──▶ from ...... stable: the first open transaction ...... high: the log's end
 type LagTracker struct {
 	mu        sync.Mutex // guards what is below
-	from, end int64      // every event before from counts; -1: not known yet
+	from, end int64      // every event before from counts; end is stable. -1: not known yet
+	high      int64      // the log's end; end if no transaction is open
+	open      time.Time  // since when the transaction at end has been seen; zero if none is open
 	since     int64      // ms: the time of the oldest record that doesn't count, 0 without one
+	unread    bool       // none of the records that don't count was read yet: they may be older than since
 	asked     time.Time  // when the end was last seen
 	refill    int64      // up to where a lost Redis is read again; 0 where it wasn't lost
 }
@@ -20,13 +25,22 @@ type LagTracker struct {
 type Lag struct {
 	Known   bool  // false before ledger and log were looked at
 	Records int64 // offsets, which transactions and compaction leave gaps in
-	// Since is the time of the oldest record that doesn't count, zero without one.
-	// Before that record was read it is the time since when there is one.
-	Since time.Time
+	// Since is the time of the oldest record that doesn't count, zero without one. Before that record was
+	// read it is the time since when there is one; Unread: none was read since the position was located.
+	Since  time.Time
+	Unread bool
+	// Open is the transaction that holds back what follows it; nil if none is open.
+	Open *OpenTransaction
+}
+
+// OpenTransaction is one that is neither committed nor aborted.
+type OpenTransaction struct {
+	Offset int64     `json:"offset"` // its first record
+	Since  time.Time `json:"since"`  // when a consumer first saw it
 }
 
 // NewLagTracker is of a partition of which nothing is known yet.
-func NewLagTracker() *LagTracker { return &LagTracker{from: -1, end: -1} }
+func NewLagTracker() *LagTracker { return &LagTracker{from: -1, end: -1, high: -1} }
 
 // Located is called with where the ledger stands and the log ends.
 func (l *LagTracker) Located(from, end int64) {
@@ -34,15 +48,32 @@ func (l *LagTracker) Located(from, end int64) {
 		if from < l.from {
 			l.since = 0 // gone back: older records than we knew of
 		}
-		l.from, l.end, l.asked = from, end, time.Now()
+		if end != l.end {
+			l.open = time.Time{}
+		}
+		l.from, l.end, l.high, l.asked, l.unread = from, end, max(l.high, end), time.Now(), true
 	})
 }
 
 // GoesOn is called with where the ledger stands, once that is settled.
 func (l *LagTracker) GoesOn(from int64) { l.change(func() { l.from = from }) }
 
-// Ends is called with where the log ends.
-func (l *LagTracker) Ends(end int64) { l.change(func() { l.end, l.asked = end, time.Now() }) }
+// Ends is called with where the log ends: for readers of what is committed, before the first open transaction; and
+// after its last record, -1 if that was not looked at.
+func (l *LagTracker) Ends(stable, high int64) {
+	l.change(func() {
+		if stable != l.end || high >= 0 && high <= stable {
+			l.open = time.Time{}
+		}
+		l.end, l.asked, l.high = stable, time.Now(), max(l.high, stable, high)
+		if high >= 0 {
+			l.high = max(high, stable)
+		}
+		if l.high > stable && l.open.IsZero() && high >= 0 {
+			l.open = time.Now().UTC()
+		}
+	})
+}
 
 // Sweeping is called with the time of the oldest record of the batch that is swept
 // now, 0 if none has one.
@@ -51,6 +82,7 @@ func (l *LagTracker) Sweeping(oldest int64) {
 		if oldest > 0 {
 			l.since = oldest
 		}
+		l.unread = false
 	})
 }
 
@@ -58,7 +90,7 @@ func (l *LagTracker) Sweeping(oldest int64) {
 // record. What follows it is hardly older.
 func (l *LagTracker) Counts(to, newest int64) {
 	l.change(func() {
-		l.from, l.since = to, max(newest, 0)
+		l.from, l.since, l.unread = to, max(newest, 0), false
 	})
 }
 
@@ -85,7 +117,7 @@ func (l *LagTracker) change(to func()) {
 	to()
 	switch {
 	case l.from >= l.end || l.from < 0:
-		l.since = 0
+		l.since, l.unread = 0, false
 	case l.since == 0:
 		l.since = time.Now().UnixMilli()
 	}
@@ -105,9 +137,15 @@ func (l *LagTracker) Lag() Lag {
 	if l.from < 0 || l.end < 0 {
 		return Lag{}
 	}
-	g := Lag{Known: true, Records: max(0, l.end-l.from)}
+	g := Lag{Known: true, Records: max(0, l.high-l.from), Unread: l.unread && l.high > l.from}
 	if l.since > 0 {
 		g.Since = time.UnixMilli(l.since)
+	}
+	if !l.open.IsZero() {
+		g.Open = &OpenTransaction{l.end, l.open}
+		if g.Since.IsZero() {
+			g.Since = l.open
+		}
 	}
 	return g
 }

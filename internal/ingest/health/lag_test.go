@@ -24,16 +24,18 @@ func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
 			require.Equal(t, age, time.Since(g.Since).Round(time.Millisecond))
 		}
 		require.False(t, l.Lag().Known, "nothing was looked at")
-		l.Ends(80)
+		l.Ends(80, 80)
 		require.False(t, l.Lag().Known, "nobody knows from where")
 
 		l.Located(100, 400)
-		behind(300, 0) // how old they are nobody has seen
+		behind(300, 0) // none of them was read
+		require.True(t, l.Lag().Unread)
 		time.Sleep(time.Minute)
 		behind(300, time.Minute)
 		l.Sweeping(ago(time.Hour))
 		behind(300, time.Hour)
-		l.Ends(500)
+		require.False(t, l.Lag().Unread)
+		l.Ends(500, 500)
 		behind(400, time.Hour)
 		l.Sweeping(0) // records without a time: nothing better is known
 		behind(400, time.Hour)
@@ -45,11 +47,35 @@ func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
 
 		time.Sleep(24 * time.Hour) // nobody sends anything
 		behind(0, -1)
-		l.Ends(510)
+		l.Ends(510, 510)
 		behind(10, 0) // and not a day
 		l.Located(200, 510)
 		behind(310, 0) // rolled back
 		l.GoesOn(600)  // past the log's end, as an open transaction shows it
 		behind(0, -1)
+	})
+}
+
+func TestWhatAnOpenTransactionHoldsBackIsLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLagTracker()
+		l.Located(100, 100)
+		l.Ends(100, 140)
+		began := time.Now().UTC()
+		open := &OpenTransaction{Offset: 100, Since: began}
+		require.Equal(t, Lag{Known: true, Records: 40, Since: began, Open: open}, l.Lag())
+		time.Sleep(time.Minute)
+		l.Ends(100, 160)
+		l.Ends(100, -1) // asked for the one end alone
+		require.Equal(t, Lag{Known: true, Records: 60, Since: began, Open: open}, l.Lag())
+
+		l.Ends(150, 170) // it has ended, and another is open
+		later := time.Now().UTC()
+		l.Counts(150, later.UnixMilli())
+		require.Equal(t, &OpenTransaction{Offset: 150, Since: later}, l.Lag().Open)
+		require.Equal(t, int64(20), l.Lag().Records)
+		l.Ends(170, 170)
+		l.Counts(170, later.UnixMilli())
+		require.Equal(t, Lag{Known: true}, l.Lag())
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Lines reads what workers wrote of themselves, each line once: a worker writes every ten seconds,
+// Lines reads what workers wrote of themselves, each line once: a worker writes every second,
 // and whoever shows boards reads the same lines with each of them. It is safe for concurrent use.
 type Lines struct {
 	mu   sync.Mutex

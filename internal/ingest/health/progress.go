@@ -12,12 +12,12 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// StaleAfter is how old a worker's line is of whom nothing is heard any more: three of its lines.
+// StaleAfter is how old a line is whose worker has stopped reporting.
 const StaleAfter = 3 * ReportEvery
 
-// behindAfter is how far behind a partition may have been as it reported without a word:
-// events that arrive all the time are always a little ahead of what counts.
-const behindAfter = 10 * time.Second
+// behindAfter is how old the oldest record that does not count may be, as of a report, before the boards are behind:
+// while events arrive all the time, some are always on their way.
+const behindAfter = 2 * time.Second
 
 // Progress is how far the boards are.
 type Progress struct {
@@ -31,8 +31,9 @@ type Progress struct {
 	// Lag is the records of all partitions that don't count yet, as of their last reports;
 	// Known where all have said so.
 	Lag Lag
-	// Behind is how old the oldest of them was.
+	// Behind is how old the oldest of them was. Unread: none of some partition was read yet, so it may be older.
 	Behind time.Duration
+	Unread bool
 	// Reported is how long ago the earliest of the last reports was written.
 	Reported time.Duration
 }
@@ -53,7 +54,7 @@ type Reported struct {
 
 // CatchingUp reports whether the boards are behind by more than what is always under way.
 func (p *Progress) CatchingUp() bool {
-	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Lag.Known && p.Lag.Records > 0 && p.Behind > behindAfter
+	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Unread || p.Behind > behindAfter
 }
 
 // Left is how many records are to be read again.
@@ -129,10 +130,11 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 		p.Waiting = append(p.Waiting, r)
 	}
 	if r.Line.Lag == nil {
-		p.Lag.Known = false
+		p.Lag.Known, p.Unread = false, true
 		return
 	}
 	p.Lag.Records += *r.Line.Lag
+	p.Unread = p.Unread || r.Line.Unread
 	if oldest := r.Line.Oldest; !oldest.IsZero() {
 		if p.Lag.Since.IsZero() || oldest.Before(p.Lag.Since) {
 			p.Lag.Since = oldest

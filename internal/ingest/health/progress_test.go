@@ -2,6 +2,7 @@ package health
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,9 +53,9 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			want:   Progress{},
 		},
 		"all is in": {
-			state:  ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "7"}, Workers: map[string]string{"a/0": running, "a/1": text(StateRunning, 9*time.Second, 0, never)}},
+			state:  ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "7"}, Workers: map[string]string{"a/0": running, "a/1": text(StateRunning, 3*time.Second, 0, never)}},
 			topics: []string{"a"},
-			want:   Progress{Lag: Lag{Known: true}, Reported: 9 * time.Second},
+			want:   Progress{Lag: Lag{Known: true}, Reported: 3 * time.Second},
 		},
 		"a piece was written in part, and its worker doesn't know yet": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "torn:5"}, Workers: map[string]string{"a/0": running}},
@@ -69,18 +70,25 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 		},
 		"behind, by all partitions together and since the oldest": {
 			state: ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5", "b/0": "5"}, Workers: map[string]string{
-				"a/0": text(StateRunning, 2*time.Second, 40, ago(time.Minute)), "a/1": text(StateRunning, 5*time.Second, 2, ago(time.Hour)), "b/0": running,
+				"a/0": text(StateRunning, 2*time.Second, 40, ago(time.Minute)), "a/1": text(StateRunning, 3*time.Second, 2, ago(time.Hour)), "b/0": running,
 			}},
 			topics:     []string{"a", "b"},
-			want:       Progress{Lag: Lag{Known: true, Records: 42, Since: ago(time.Hour)}, Behind: time.Hour - 5*time.Second, Reported: 5 * time.Second},
+			want:       Progress{Lag: Lag{Known: true, Records: 42, Since: ago(time.Hour)}, Behind: time.Hour - 3*time.Second, Reported: 3 * time.Second},
 			catchingUp: true,
 		},
 		"behind, by what isn't known": {
 			state: ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5"}, Workers: map[string]string{
 				"a/0": text(StateRunning, 2*time.Second, 40, ago(time.Hour)), "a/1": text(StateRunning, 3*time.Second, -1, never),
 			}},
-			topics: []string{"a"},
-			want:   Progress{Reported: 3 * time.Second},
+			topics:     []string{"a"},
+			want:       Progress{Reported: 3 * time.Second, Unread: true},
+			catchingUp: true,
+		},
+		"none of the events that wait was read yet": {
+			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": `{"written":` + fmt.Sprint(ago(0).UnixMilli()) + `,"state":"running","lag":40,"unread":true}`}},
+			topics:     []string{"a"},
+			want:       Progress{Lag: Lag{Known: true, Records: 40}, Unread: true},
+			catchingUp: true,
 		},
 		"halted": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5"}, Workers: map[string]string{"a/0": text(StateHalted, time.Second, 3, never), "a/1": running}},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +34,9 @@ type Line struct {
 	// Oldest the time of the oldest of them, zero without one.
 	Lag    *int64    `json:"lag,omitempty"`
 	Oldest time.Time `json:"oldest,omitzero"`
+	Unread bool      `json:"unread,omitempty"` // none of them was read yet: they may be older
+	// OpenTransaction is one that holds records back; nil if none is open.
+	OpenTransaction *OpenTransaction `json:"open_transaction,omitempty"`
 	// Duplicates is how many records are remembered to find duplicates by, and
 	// DuplicatesSince about the record time of the earliest of them.
 	Duplicates      int64     `json:"duplicates,omitempty"`
@@ -63,7 +65,6 @@ const (
 type Status struct {
 	log          *zap.Logger
 	owner, group string
-	changed      chan<- struct{} // a token for whoever writes lines: a state has changed
 	lag          *LagTracker
 	CaughtUp     atomic.Bool // the last answer of the broker was empty
 	known        atomic.Pointer[duplicates.Set]
@@ -81,16 +82,11 @@ type Status struct {
 	throttledFor time.Duration
 
 	beat time.Time // when sweeping, or what comes before it, last came round
-
-	written  string // the line that was written last; empty before the first
-	requests int    // counts what requests a line at once although the state is as it was
-	anew     bool   // the standings had no position: the flow that begins next is news
 }
 
-// NewStatus is of a partition that nothing was noted of. What changes is logged, and changed is
-// given a token; nil: nobody writes lines.
-func NewStatus(log *zap.Logger, owner, group string, changed chan<- struct{}, l *LagTracker) *Status {
-	return &Status{log: log, owner: owner, group: group, changed: changed, lag: l}
+// NewStatus is of a partition that nothing was noted of. What changes is logged.
+func NewStatus(log *zap.Logger, owner, group string, l *LagTracker) *Status {
+	return &Status{log: log, owner: owner, group: group, lag: l}
 }
 
 const (
@@ -100,17 +96,17 @@ const (
 	waitsStart
 )
 
-const (
-	// ReportEvery is how often a worker's line is written that stays as it is.
-	ReportEvery = 10 * time.Second
-	// ReportPause is how long after its last line one with another state may follow, and how
-	// long a wait has to last until it is such a state: most are over in a moment.
-	ReportPause = time.Second
-)
+// ReportEvery is how often a worker's line is written, and how long a wait has to last until the line says so.
+const ReportEvery = time.Second
 
 // haltOver is how long a flow has to run with nothing to read until a halt before it is
 // over: two looks at the ledger.
 const haltOver = 2 * time.Second
+
+// transactionLasts is how long a transaction has to be open until it is reported as a reason: most last milliseconds.
+const transactionLasts = 5 * time.Second
+
+const transactionRemedy = "end it: the producer commits or aborts it, or the broker does after the producer's transaction.timeout.ms; one that hangs is found and aborted by kafka-transactions.sh"
 
 // WaitTold is how often a wait that goes on is logged.
 const WaitTold = 5 * time.Second
@@ -123,10 +119,6 @@ func (s *Status) Started(at fmt.Stringer) {
 	s.begun = time.Now()
 	s.CaughtUp.Store(false)
 	s.note(waitsStart, nil)
-	if first || s.anew {
-		s.anew = false
-		s.requestLine()
-	}
 	if first {
 		s.log.Info("partition running", zap.Stringer("position", at))
 	}
@@ -155,9 +147,6 @@ func (s *Status) LooksBack(left error) {
 		}
 	case before != nil:
 		s.wait[looksBack] = nil
-		if time.Since(s.since[looksBack]) >= ReportPause { // a line may have said so
-			s.signal()
-		}
 	}
 }
 
@@ -185,9 +174,6 @@ func (s *Status) note(side int, err error) {
 	switch {
 	case err == nil && before != nil:
 		s.log.Info("going on", zap.NamedError("after", before))
-		if time.Since(s.since[side]) >= ReportPause { // a line may have said so
-			s.signal()
-		}
 	case err != nil && s.logged.Due(WaitTold):
 		reason, _ := ClassifyWait(err)
 		s.log.Warn("waiting, and trying again", zap.String("reason", reason), zap.Error(err))
@@ -229,9 +215,6 @@ func (s *Status) Halted(h *Halt) (known bool) {
 		s.log.Error("partition halted", zap.String("reason", h.Reason), zap.String("what", h.What), zap.String("remedy", h.Remedy))
 	}
 	s.halt, s.beat = h, time.Now()
-	if !known {
-		s.signal()
-	}
 	return known
 }
 
@@ -265,51 +248,6 @@ func (s *Status) goOn() {
 	if s.halt != nil {
 		s.log.Info("partition goes on: the cause of its halt is gone", zap.String("reason", s.halt.Reason))
 		s.halt = nil
-		s.signal()
-	}
-}
-
-// Compare holds what the standings have of the partition, its position and its line,
-// against what was written. A Redis that was wiped, or went back, has another line or none:
-// until the next one every reader would take this worker for gone. A line that is being
-// written meanwhile is taken for lost, too, and written once more.
-func (s *Status) Compare(position, line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if position == "" {
-		s.anew = true
-	}
-	// The standings put the time before what they are given.
-	if wrote := s.written; wrote != "" && !strings.HasSuffix(line, wrote[1:]) {
-		s.requestLine()
-	}
-}
-
-// requestLine has the worker's line written at once. Its lock is held.
-func (s *Status) requestLine() {
-	s.requests++
-	s.signal()
-}
-
-// Requested counts what has requested a line. What does so after that requests one more.
-func (s *Status) Requested() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
-}
-
-// Wrote notes the line that was written.
-func (s *Status) Wrote(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.written = line
-}
-
-// signal has lines that have changed written.
-func (s *Status) signal() {
-	select {
-	case s.changed <- struct{}{}:
-	default: // it is already due, or nobody writes lines
 	}
 }
 
@@ -326,7 +264,7 @@ func (s *Status) Shown() (l Line, since, beat time.Time) {
 	defer s.mu.Unlock()
 	l = Line{Owner: s.owner, Group: s.group, State: StateRunning, At: time.Now().UTC(), RecordTime: s.newest}
 	if lag := s.lag.Lag(); lag.Known {
-		l.Lag, l.Oldest = &lag.Records, lag.Since.UTC()
+		l.Lag, l.Oldest, l.Unread, l.OpenTransaction = &lag.Records, lag.Since.UTC(), lag.Unread, lag.Open
 	}
 	for side, err := range s.wait {
 		if err != nil {
@@ -339,6 +277,10 @@ func (s *Status) Shown() (l Line, since, beat time.Time) {
 	}
 	if l.State == StateRunning && s.isThrottled() {
 		l.Reason, l.What, l.Remedy = WaitsThrottled, throttleSlows, ThrottleRemedy
+	}
+	if t := l.OpenTransaction; t != nil && l.State == StateRunning && time.Since(t.Since) >= transactionLasts {
+		l.Reason, l.Remedy = WaitsTransaction, transactionRemedy
+		l.What = fmt.Sprintf("a producer's transaction, open since %s, holds back the records from offset %d on", t.Since.Format(time.RFC3339), t.Offset)
 	}
 	if known := s.known.Load(); known != nil {
 		l.Duplicates = known.Records()

@@ -17,7 +17,7 @@ import (
 
 func quietStatus() (*Status, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
-	return NewStatus(zap.New(core), "me", "", nil, &LagTracker{}), logs
+	return NewStatus(zap.New(core), "me", "", &LagTracker{}), logs
 }
 
 var errGone = errors.New("connection reset")

@@ -27,6 +27,7 @@ const (
 	WaitsKafka       = "kafka"        // Kafka doesn't answer, or not with what was asked for
 	WaitsRedis       = "redis"        // Redis doesn't
 	WaitsDuplicates  = "duplicates"   // records before its position are read, for duplicates
+	WaitsTransaction = "transaction"  // it runs, and an open transaction holds records back
 )
 
 // WaitReasons lists all of them, so that every gauge can be at zero before the first

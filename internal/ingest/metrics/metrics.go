@@ -77,8 +77,9 @@ var (
 
 // How it stands.
 var (
-	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last reported it, up to the first open transaction. Those of a sweep under way count as behind until its end.", "topic", "partition")
+	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last reported it, also those that an open transaction holds back. Those of a sweep under way count as behind until its end.", "topic", "partition")
 	lagSeconds = desc("lag_seconds", "Age of the oldest record of a partition that doesn't count yet, by the record's time; 0 when caught up. Before that record was read, how long it has been waiting at least.", "topic", "partition")
+	openFor    = desc("open_transaction_seconds", "How long a producer's transaction has been open that holds back the records of a partition; 0 if none is open.", "topic", "partition")
 	member     = desc("group_member", "1 while this process is in a generation of its group, else 0.")
 	generation = desc("group_generation", "The last generation of the group that this process was in.")
 	joins      = desc("group_joins_total", "Generations of the group that this process was in: each rebalance begins one.")
@@ -94,7 +95,7 @@ var all = []*prometheus.Desc{
 	records, fetched, batches, pieces, updates, apply, standing,
 	moves, others, broken, retries, throttled, halted, waiting, refilling, state,
 	shardUpdates, shardApply, shardRetries, shardWaiting, shardWaits,
-	lagRecords, lagSeconds, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
+	lagRecords, lagSeconds, openFor, member, generation, joins, assigned, memLimit, memUsed, memHigh, memWaiting,
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -241,6 +242,11 @@ func (to sender) partition(p *ingest.PartitionSnapshot, now time.Time) {
 		age = max(0, now.Sub(p.Lag.Since))
 	}
 	to.gauge(lagSeconds, age.Seconds(), p.Topic, number)
+	open := time.Duration(0)
+	if t := p.Lag.Open; t != nil {
+		open = max(0, now.Sub(t.Since))
+	}
+	to.gauge(openFor, open.Seconds(), p.Topic, number)
 }
 
 func truth(b bool) float64 {

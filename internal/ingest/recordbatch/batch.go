@@ -14,6 +14,7 @@ const (
 	prefixSize = 12 // base offset and batch length, which the length doesn't count
 	magicAt    = 16 // in messages of every format
 	crcAt      = 17
+	epochAt    = 12 // of the leader that wrote the batch
 	crcFrom    = 21
 	headerSize = 61
 )
@@ -37,6 +38,7 @@ type batch struct {
 	maxTime   int64
 	producer  int64
 	count     int
+	epoch     int32 // of the leader that wrote it; -1 if none
 	attrs     uint16
 }
 
@@ -78,6 +80,7 @@ func parseBatch(in []byte) (b batch, size int, err error) {
 	if sum, want := crc32.Checksum(in[crcFrom:size], castagnoli), binary.BigEndian.Uint32(in[crcAt:]); sum != want {
 		return b, 0, b.corrupt("its CRC is %08x and should be %08x", sum, want)
 	}
+	b.epoch = int32(binary.BigEndian.Uint32(in[epochAt:]))
 	b.attrs = binary.BigEndian.Uint16(in[21:])
 	b.lastDelta = int64(int32(binary.BigEndian.Uint32(in[23:])))
 	b.firstTime = int64(binary.BigEndian.Uint64(in[27:]))

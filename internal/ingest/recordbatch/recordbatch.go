@@ -110,6 +110,10 @@ func (r *Reader) Position() int64 { return r.pos }
 // broker's.
 func (r *Reader) LogAppendTime() bool { return r.batch.logAppendTime() }
 
+// Epoch is the epoch of the leader that wrote the batch which was read last. It is false if no batch was read
+// since Reset, or if the batch has none.
+func (r *Reader) Epoch() (int32, bool) { return r.batch.epoch, r.whole && r.batch.epoch >= 0 }
+
 // Close gives back memory and codecs. The Reader can be Reset again, and until
 // then Next says io.EOF. Position stays.
 func (r *Reader) Close() {

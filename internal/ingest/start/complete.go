@@ -24,7 +24,8 @@ type Beginning struct {
 
 // First is the first record from an offset on.
 type First struct {
-	None     bool  // there is no record
+	None     bool // there is no record
+	Offset   int64
 	Time     int64 // Unix ms; 0 where it has none
 	Appended bool  // the time is the broker's: LogAppendTime
 }

@@ -29,7 +29,7 @@ func DecideAll(states []ledger.State, f Facts, onGap OnGap) ([]Decision, error) 
 	all := make([]Decision, len(states))
 	for i := range states {
 		of := FactsOf(states[i], f.Partition)
-		of.Committed, of.Log = f.Committed, f.Log
+		of.Committed, of.Log, of.Now = f.Committed, f.Log, f.Now
 		if !of.begun() {
 			of.Elsewhere, of.Unread = others(states, i, f.Partition.Topic)
 		}

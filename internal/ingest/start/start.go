@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -34,13 +35,15 @@ type Facts struct {
 	// where they began.
 	Elsewhere, Unread bool
 	Log               kafkaconn.Log
+	Origin            string     // the partition's, if the ledger has a position
+	Now               ledger.Log // as the brokers report it
 }
 
 // FactsOf is what Redis says for the decision about a partition.
 func FactsOf(state ledger.State, p ledger.Partition) Facts {
 	return Facts{
 		Partition: p, Found: state.Ledger[p.String()], Others: HasTopic(state, p.Topic),
-		Ledger: len(state.Ledger), Windows: state.Windows, SchemaGone: state.Schema == "",
+		Ledger: len(state.Ledger), Windows: state.Windows, SchemaGone: state.Schema == "", Origin: state.Origins[p.String()],
 	}
 }
 
@@ -107,6 +110,9 @@ func Decide(f Facts, onGap OnGap) (Decision, error) {
 		return Decision{}, &health.Halt{Reason: health.HaltSchema,
 			What: "Redis has a ledger and no schema: nothing says what the scores beside it were written with", Remedy: health.LedgerRemedy}
 	case f.Found != "":
+		if err := Recreated(f.Partition.Topic, f.Origin, f.Now); err != nil {
+			return Decision{}, err
+		}
 		return placed(f, name, at, onGap)
 	case f.Others:
 		if f.Log.Start > 0 && onGap == GapHalts {
@@ -149,8 +155,37 @@ func gap(name string, from, start int64) *health.Halt {
 // Truncated is the halt of a log that ends before the ledger's position.
 func Truncated(name string, at ledger.Position, log kafkaconn.Log) *health.Halt {
 	return &health.Halt{Reason: health.HaltTruncated,
-		What:   fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated by an unclean election", name, log.End, at),
-		Remedy: "for a recreated topic, use another redis.prefix and group; for a truncated one, stop the consumers, delete the keys under the prefix and start them again: they read what the log has"}
+		What:   fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was truncated by an unclean leader election", name, log.End, at),
+		Remedy: "stop the consumers, delete the keys under the prefix and start them again: they read what the log has"}
+}
+
+// Lost is the halt of a log that has lost events which count: by its leader, an epoch ends at an offset before those
+// that were counted up to counted and written in that epoch or before it. It is nil if the log has all of them, or
+// if its leader does not know (end is -1).
+func Lost(name string, l trail.Lineage, end, counted int64) error {
+	counted = min(counted, l.Offset)
+	if end < 0 || end >= counted {
+		return nil
+	}
+	return &health.Halt{Reason: health.HaltTruncated,
+		What: fmt.Sprintf("the log of %s has lost the events from offset %d to %d, which count in the boards: the epoch %d of its leader ends at %d, "+
+			"as after an unclean leader election", name, end, counted-1, l.Epoch, end),
+		Remedy: RebuildLostRemedy}
+}
+
+// RebuildLostRemedy is for boards that count events which the log has lost.
+const RebuildLostRemedy = "rebuild the boards from the log (consumer rebuild), which takes the lost events out of them and counts those that were written in their place"
+
+// Recreated is the halt of a topic that is not the one that the boards count: it was deleted and created again. It
+// is nil if either id is unknown.
+func Recreated(topic, origin string, now ledger.Log) error {
+	was, err := ledger.ParseOrigin(origin)
+	if err != nil || was.Log.Topic == "" || now.Topic == "" || was.Log.Topic == now.Topic {
+		return nil //nolint:nilerr // an origin that can't be read is reported by those who need its time
+	}
+	return &health.Halt{Reason: health.HaltRecreated,
+		What:   fmt.Sprintf("topic %s was deleted and created again: the boards count the topic with id %s, and Kafka has one with id %s", topic, was.Log.Topic, now.Topic),
+		Remedy: "count the new topic under another redis.prefix and kafka.group; or, to begin again with empty boards, stop the consumers, delete the keys under the prefix and start them"}
 }
 
 // OtherSchema is the halt where the standings aren't what this process writes.

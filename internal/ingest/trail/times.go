@@ -63,7 +63,7 @@ func (t *Times) mark(offset, at int64) {
 // forget drops a trail that isn't of this log. What bounds the records before those that
 // were read is the moment.
 func (t *Times) forget(offset int64) {
-	t.trail = Trail{}
+	t.trail = Trail{Lineage: t.trail.Lineage}
 	t.base = max(t.base, time.Now().UnixMilli())
 	t.Denied(offset)
 }

@@ -22,8 +22,18 @@ import (
 // than fit, the one goes whose neighbours are closest for their age. What it bounded, the
 // next one bounds: later, but true.
 type Trail struct {
+	Lineage Lineage
+
 	n     int
 	marks [maxMarks]mark
+}
+
+// Lineage is the place in the log of a leader epoch: the record before Offset was written in Epoch or before it, and
+// none before Offset was written after it. If an election loses records, the log that the new leader has says that
+// the epoch ends before Offset (KIP-320). The zero Lineage is unknown.
+type Lineage struct {
+	Offset int64
+	Epoch  int32
 }
 
 // mark says that every record of the partition before an offset, deleted or not, has a
@@ -37,7 +47,7 @@ const (
 	// (offset.metadata.max.bytes).
 	MaxText = 1024
 	// trailVersion begins the text: what begins otherwise is another program's.
-	trailVersion = "standings/1 "
+	trailVersion = "standings/2 "
 )
 
 // last is the newest mark, zero without any.
@@ -101,7 +111,10 @@ func (t *Trail) With(other *Trail) Trail {
 	slices.SortFunc(all, func(a, b mark) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(b.time, a.time)) // the lower one is added last, and stays
 	})
-	var both Trail
+	both := Trail{Lineage: t.Lineage}
+	if other.Lineage.Offset > both.Lineage.Offset {
+		both.Lineage = other.Lineage
+	}
 	for _, m := range all {
 		both.Add(m.offset, m.time)
 	}
@@ -137,12 +150,18 @@ func (t *Trail) Reach(offset, now int64) {
 	}
 }
 
-// String is the text that is committed.
+// String is the text that is committed: the lineage as epoch@offset, and the marks.
 func (t *Trail) String() string {
-	if t.n == 0 {
+	if *t == (Trail{}) {
 		return ""
 	}
 	b := []byte(trailVersion)
+	b = strconv.AppendInt(b, int64(t.Lineage.Epoch), 10)
+	b = append(b, '@')
+	b = strconv.AppendInt(b, t.Lineage.Offset, 10)
+	if t.n > 0 {
+		b = append(b, ' ')
+	}
 	for i, m := range t.marks[:t.n] {
 		if i > 0 {
 			b = append(b, ',')
@@ -164,7 +183,18 @@ func Parse(text string) (Trail, error) {
 	if !ok || len(text) > MaxText {
 		return Trail{}, errNoTrail
 	}
-	for pair := range strings.SplitSeq(rest, ",") {
+	lineage, marks, some := strings.Cut(rest, " ")
+	e, o, _ := strings.Cut(lineage, "@")
+	epoch, err1 := strconv.ParseInt(e, 10, 32)
+	offset, err2 := strconv.ParseInt(o, 10, 64)
+	if err1 != nil || err2 != nil || epoch < 0 || offset < 0 {
+		return Trail{}, fmt.Errorf("%w: the lineage %q", errNoTrail, lineage)
+	}
+	t.Lineage = Lineage{offset, int32(epoch)}
+	for pair := range strings.SplitSeq(marks, ",") {
+		if !some {
+			break
+		}
 		o, at, _ := strings.Cut(pair, ":")
 		offset, err1 := strconv.ParseInt(o, 10, 64)
 		ms, err2 := strconv.ParseInt(at, 10, 64)

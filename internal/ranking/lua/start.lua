@@ -6,7 +6,8 @@
 --         field of the ledger, what the ledger is expected to hold ('' for
 --         nothing, 'beside others' for nothing where it holds other fields), the
 --         position to write, the origin to write ('' to leave it; of what is there
---         and this the later offset and the later time: an origin doesn't go down), up
+--         and this the later offset and the later time, as an origin doesn't go down,
+--         and the log of this), up
 --         to which offset a Redis that was lost is read again ('' for none)
 --
 -- Returns one of
@@ -46,10 +47,10 @@ call('SET', KEYS[2], ARGV[1])
 for i = 3, #ARGV, 5 do
   local origin = ARGV[i + 3]
   if origin ~= '' then
-    local offset, time = string.match(call('HGET', KEYS[3], ARGV[i]) or '', '^(%d+) (%d+)$')
+    local offset, time = string.match(call('HGET', KEYS[3], ARGV[i]) or '', '^(%d+) (%d+)')
     if offset then
-      local o, t = string.match(origin, '^(%d+) (%d+)$')
-      origin = later(offset, o) .. ' ' .. later(time, t)
+      local o, t, log = string.match(origin, '^(%d+) (%d+)(.*)$')
+      origin = later(offset, o) .. ' ' .. later(time, t) .. log
     end
     call('HSET', KEYS[3], ARGV[i], origin)
   end

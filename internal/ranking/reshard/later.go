@@ -6,20 +6,25 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
 
-// laterOrigin is the later offset and the later time of two origins: of what two shards have, whole is
-// what both have.
+// laterOrigin is the later offset and the later time of two origins, and the log of the later leader: of
+// what two shards have, whole is what both have.
 func laterOrigin(a, b string) string {
-	as, bs := strings.Fields(a), strings.Fields(b)
-	if len(as) != 2 || len(bs) != 2 {
+	x, errX := ledger.ParseOrigin(a)
+	y, errY := ledger.ParseOrigin(b)
+	if errX != nil || errY != nil {
 		return cmp.Or(b, a) // one alone; what can't be read stays so
 	}
-	return laterOf(as[0], bs[0]) + " " + laterOf(as[1], bs[1])
+	if y.Log.Epoch > x.Log.Epoch || x.Log == (ledger.Log{}) {
+		x.Log = y.Log
+	}
+	x.Offset, x.Time = max(x.Offset, y.Offset), max(x.Time, y.Time)
+	return x.String()
 }
 
 // laterSeal is, of two records of a window that was ever sealed, the one of the higher revision, of one
@@ -65,14 +70,6 @@ func laterTime(a, b string) string {
 	y, err2 := strconv.ParseInt(b, 10, 64)
 	if err2 != nil || err1 == nil && x > y {
 		return cmp.Or(a, b)
-	}
-	return b
-}
-
-// laterOf is the greater of two whole numbers, as text.
-func laterOf(a, b string) string {
-	if len(a) > len(b) || len(a) == len(b) && a > b {
-		return a
 	}
 	return b
 }

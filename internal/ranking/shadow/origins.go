@@ -48,9 +48,12 @@ func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[str
 		case p.Orphaned && !concerned:
 			write[field] = o.String()
 		case concerned && (!ok || had.Time < until):
-			write[field] = ledger.Origin{Offset: o.Offset, Time: until}.String()
+			write[field] = ledger.Origin{Offset: o.Offset, Time: until, Log: o.Log}.String()
 		case whole && ok && had.Time > down:
-			write[field] = ledger.Origin{Offset: o.Offset, Time: down}.String()
+			write[field] = ledger.Origin{Offset: o.Offset, Time: down, Log: o.Log}.String()
+		case whole && ok && had.Log != o.Log: // what counts now was read by a later leader
+			had.Log = o.Log
+			write[field] = had.String()
 		}
 	}
 	return write

@@ -1,0 +1,77 @@
+package ingest
+
+// Is this a first start? Without a ledger and without committed offsets it looks like one; but Kafka deletes the
+// offsets of a group that was away for a week (offsets.retention.minutes), and Redis may have been lost as well.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// firstStart halts a start that would leave out what the log has, if there are traces of an earlier one. A start at
+// the window or at the log's beginning is what a lost Redis needs anyway.
+func (r *resolver) firstStart(ctx context.Context, from start.Where) error {
+	if from.From != start.FromLatest && from.From != start.FromTime {
+		return nil
+	}
+	trace, err := r.deadLettersThere(ctx)
+	if err == nil && trace == "" && r.traces != nil {
+		trace, err = r.traces(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("find out whether this is the first start: %w", err)
+	}
+	if trace != "" {
+		return &health.Halt{Reason: health.HaltGap,
+			What: fmt.Sprintf("Redis has nothing of %s and Kafka has no offsets of group %s, as at a first start, but %s: "+
+				"Redis was probably lost, and the setting start would leave out what the log has", r.Topic, r.group, trace),
+			Remedy: "set start: window, which counts what the log has of all windows that still live, or restore a backup of Redis; for a first start use another group and prefix"}
+	}
+	r.log.Warn("first start: events that are in the log already do not count, as the setting start says", zap.String("group", r.group))
+	return nil
+}
+
+// deadLettersThere says that the dead-letter topic has a record that this program has written.
+func (r *resolver) deadLettersThere(ctx context.Context) (string, error) {
+	topic := event.DeadLetterTopic(r.Topic)
+	n, err := kafkaconn.TopicPartitions(ctx, r.kafka, topic)
+	if errors.Is(err, kafkaconn.ErrNoTopic) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	logs, err := kafkaconn.AllLogs(ctx, r.kafka, topic, n)
+	if err != nil {
+		return "", err
+	}
+	for number, log := range logs {
+		dead, p := *r, *r.partition
+		p.Partition = ledger.Partition{Topic: topic, Number: number}
+		p.field, dead.partition = p.Partition.String(), &p
+		first, err := dead.firstRecord(ctx, number, log, func(rec *recordbatch.Record) (ours bool) {
+			rec.EachHeader(func(key, _ []byte) { ours = ours || string(key) == deadletter.HeaderReason })
+			return ours
+		})
+		unread := errors.Is(err, kafka.TopicAuthorizationFailed) // the right to write is enough for all else
+		if err != nil && !unread {
+			return "", err
+		}
+		if unread && log.End > log.Start || !unread && !first.None {
+			return "topic " + topic + " has dead letters", nil
+		}
+	}
+	return "", nil
+}

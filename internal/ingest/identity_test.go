@@ -1,0 +1,219 @@
+package ingest
+
+// A log that is not the one that was counted: a topic that was made again, an election that lost records, and
+// look-ups by time that find only what was deleted.
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// halts waits until the only partition of a consumer halts.
+func halts(t *testing.T, c *Consumer, reason string) (what string) {
+	t.Helper()
+	eventually(t, "it halts: "+reason, func() bool {
+		all := c.Snapshot().Partitions
+		if len(all) == 0 {
+			return false
+		}
+		what = all[0].Line.What
+		return all[0].Line.Reason == reason
+	})
+	return what
+}
+
+func TestATopicThatWasMadeAgainHaltsAlsoIfItIsLonger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	c, stop := w.consumer(nil)
+	w.reaches(0)
+	w.noted(0)
+	before := w.standings.boards()
+
+	admin := w.admin()
+	_, err := admin.DeleteTopic(t.Context(), topic)
+	require.NoError(t, err)
+	_, err = admin.CreateTopic(t.Context(), 1, 1, nil, topic)
+	require.NoError(t, err)
+	halts(t, c, health.HaltRecreated)
+	require.NoError(t, stop())
+
+	w.client.Close()
+	w.client = w.producer()
+	w.send(0, some("b", 20, 5)...)
+	c, _ = w.consumer(nil)
+	halts(t, c, health.HaltRecreated)
+	require.Equal(t, before, w.standings.boards())
+}
+
+// epochEnds has brokers say that the first epoch ends at an offset; a later one as it does.
+func (w *world) epochEnds(end int64) {
+	w.cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		q := r.(*kmsg.OffsetForLeaderEpochRequest)
+		asked := q.Topics[0].Partitions[0]
+		if asked.LeaderEpoch > 0 {
+			return nil, nil, false
+		}
+		a := q.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+		p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+		p.Partition, p.LeaderEpoch, p.EndOffset = asked.Partition, 0, end
+		of := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		of.Topic, of.Partitions = q.Topics[0].Topic, append(of.Partitions, p)
+		a.Topics = append(a.Topics, of)
+		return a, nil, true
+	})
+}
+
+func TestAnElectionThatLosesEventsThatCountHalts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	c, stop := w.consumer(nil)
+	w.reaches(0)
+	w.noted(0)
+	before := w.standings.boards()
+	w.epochEnds(4)
+	require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
+	w.send(0, some("b", 3, 5)...)
+	require.Contains(t, halts(t, c, health.HaltTruncated), "the log of events/0 has lost the events from offset 4 to 9")
+	require.NoError(t, stop())
+	require.Equal(t, before, w.standings.boards())
+
+	c, stop = w.consumer(nil) // who starts finds it by the epoch that was committed
+	halts(t, c, health.HaltTruncated)
+	require.NoError(t, stop())
+
+	// A rebuild reads what the later leader has.
+	w.standings.do(func() {
+		for _, s := range w.standings.shards {
+			o, err := ledger.ParseOrigin(s.origins[field(0)])
+			require.NoError(t, err)
+			o.Log.Epoch = 1
+			s.origins[field(0)] = o.String()
+		}
+	})
+	w.consumer(nil)
+	w.reaches(0)
+}
+
+func TestAnElectionThatLosesNothingIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.consumer(nil)
+	for i := range 3 {
+		w.send(0, some(string(rune('a'+i)), 10, 5)...)
+		w.reaches(0)
+		require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
+	}
+	w.send(0, some("z", 10, 5)...)
+	w.reaches(0)
+	w.said(0, "halted")
+}
+
+// timesFindNothing has look-ups by time find nothing.
+func (w *world) timesFindNothing() {
+	w.cluster.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		q := r.(*kmsg.ListOffsetsRequest)
+		if q.Topics[0].Partitions[0].Timestamp < 0 {
+			return nil, nil, false
+		}
+		a := q.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, t := range q.Topics {
+			of := kmsg.NewListOffsetsResponseTopic()
+			of.Topic = t.Topic
+			for _, p := range t.Partitions {
+				none := kmsg.NewListOffsetsResponseTopicPartition()
+				none.Partition, none.Timestamp, none.Offset = p.Partition, -1, -1
+				of.Partitions = append(of.Partitions, none)
+			}
+			a.Topics = append(a.Topics, of)
+		}
+		return a, nil, true
+	})
+}
+
+func TestATimeThatFindsNothingInALogThatHasLostRecordsIsLookedForInTheRecords(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, from := range map[string]start.Where{"window": {From: start.FromWindow}, "time": {From: start.FromTime, Time: now.Add(-time.Hour)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.sendAt(now.Add(-3*time.Hour), 5)
+			w.sendAt(now.Add(-2*time.Hour), 5)
+			if name == "time" {
+				w.want = board{} // those are older
+			}
+			w.sendAt(now, 5)
+			require.NoError(t, w.cluster.DeleteRecords(topic, 0, 5))
+			if name == "window" {
+				w.want = board{}
+				for _, at := range []time.Time{now.Add(-2 * time.Hour), now} {
+					w.expect(at, 5)
+				}
+			}
+			w.timesFindNothing()
+			w.worker(0, func(c *Config) { c.Start = from })
+			w.reaches(0)
+		})
+	}
+}
+
+func TestAStartThatWouldLeaveEventsOutHaltsWhereThereAreTracesOfAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	latest := func(c *Config) { c.Start = start.Where{From: start.FromLatest} }
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		w.send(0, some("a", 10, 5)...)
+		w.want = board{}
+		letter := &kgo.Record{Topic: event.DeadLetterTopic(topic), Value: []byte("another program's")}
+		require.NoError(t, w.client.ProduceSync(t.Context(), letter).FirstErr())
+		w.worker(0, latest)
+		w.reaches(0)
+		w.said(1, "first start: events that are in the log already do not count")
+	})
+	t.Run("dead letters", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		letter := &kgo.Record{Topic: event.DeadLetterTopic(topic), Headers: []kgo.RecordHeader{{Key: deadletter.HeaderReason, Value: []byte("invalid")}}}
+		require.NoError(t, w.client.ProduceSync(t.Context(), letter).FirstErr())
+		r := w.worker(0, latest)
+		eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltGap })
+		require.Contains(t, r.status.Line().What, "topic events.dlq has dead letters")
+	})
+	t.Run("an archive", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		r := w.worker(0, func(c *Config) {
+			latest(c)
+			c.Traces = func(context.Context) (string, error) { return "the archive has windows", nil }
+		})
+		eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltGap })
+		require.Contains(t, r.status.Line().What, "the archive has windows")
+	})
+	t.Run("an archive that is away", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		r := w.worker(0, func(c *Config) {
+			latest(c)
+			c.Traces = func(context.Context) (string, error) { return "", errors.New("the archive is away") }
+		})
+		eventually(t, "it waits", func() bool { return r.status.Line().State == health.StateWaiting })
+	})
+}
