@@ -72,7 +72,15 @@ func TestARecreatedTopicHalts(t *testing.T) {
 	if what := fmt.Sprint(halt.Fields["what"]); !strings.Contains(what, "was deleted and created again") {
 		t.Errorf("the halt says %q", what)
 	}
-	place.Publish(t, harness.Earned(94, 600, 100, 1)...) // longer than the first, too
+	var longer []*kgo.Record // than the first
+	for _, r := range harness.Earned(94, 600, 100, 1) {
+		r.Topic = place.Topic
+		longer = append(longer, r)
+	}
+	client := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err := client.ProduceSync(t.Context(), longer...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
 	c.Terminate(t)
 	c = place.Start(t)
 	c.Log.AwaitHalt(t, harness.Within, "recreated")
