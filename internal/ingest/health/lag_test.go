@@ -53,3 +53,15 @@ func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
 		behind(0, -1)
 	})
 }
+
+func TestTheEndOfARefillIsReportedOnce(t *testing.T) {
+	l := NewLagTracker()
+	l.Located(100, 500)
+	require.False(t, l.Counts(200, 0), "nothing was lost")
+	l.Refills(400)
+	require.False(t, l.Counts(399, 0))
+	require.Equal(t, int64(1), l.Refilling())
+	require.True(t, l.Counts(450, 0))
+	require.Zero(t, l.Refilling())
+	require.False(t, l.Counts(500, 0))
+}
