@@ -29,6 +29,34 @@ func processReasons(t *testing.T) (all []string) {
 	return all
 }
 
+// runbook is where an alert leads to.
+const runbook = "https://github.com/standings/standings/blob/main/docs/operations.md#"
+
+func TestEveryAlertLeadsToItsSectionOfTheOperatorsGuide(t *testing.T) {
+	guide, err := os.ReadFile("operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts, err := os.ReadFile("../deploy/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := anchors(string(guide))
+	for _, text := range strings.Split(string(alerts), "- alert: ")[1:] {
+		name, rest, _ := strings.Cut(text, "\n")
+		m := regexp.MustCompile(`(?m)^ +runbook_url: (\S+)$`).FindStringSubmatch(rest)
+		if m == nil {
+			t.Errorf("%s has no runbook_url", name)
+			continue
+		}
+		anchor, ok := strings.CutPrefix(m[1], runbook)
+		row := regexp.MustCompile("(?m)^\\|.*`" + name + "`.*$").FindString(string(guide))
+		if linked := strings.Contains(row, "](#"+anchor+")") || !strings.Contains(row, "](#"); !ok || !sections[anchor] || !linked {
+			t.Errorf("%s: %s leads to no section, or to another one than its row: %s", name, m[1], row)
+		}
+	}
+}
+
 // Whoever is woken by an alert, or reads why a partition doesn't go on, finds its section.
 func TestTheOperatorsGuideHasASectionForEveryAlertAndReason(t *testing.T) {
 	guide, err := os.ReadFile("operations.md")

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -42,6 +43,7 @@ func (c *Consumer) generations(ctx context.Context, group Group) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the context has ended
 		case err != nil:
+			err = kafkaconn.ExplainJoin(ctx, c.kafka, c.Group, c.SessionTimeout, err)
 			if err := c.final(ctx, err); err != nil {
 				return fmt.Errorf("join group %s: %w", c.Group, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/health"
@@ -100,6 +102,28 @@ func TestMembersThatComeAndGoCountEveryEventOnce(t *testing.T) {
 	eventually(t, "the second has all", func() bool { return len(two.Snapshot().Partitions) == 4 })
 	w.noted(0, 1, 2, 3)
 	require.NoError(t, second())
+}
+
+// Its members say more of themselves than kafka-go can read, whose error ends in %!w(<nil>).
+func TestAnotherProgramInTheGroupIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	_, stop := w.consumer(nil)
+	w.reaches(0, 1)
+	other, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.ClientID("theirs"), kgo.ConsumerGroup(w.config.Group), kgo.ConsumeTopics(topic),
+		kgo.Balancers(kgo.RoundRobinBalancer()), kgo.SessionTimeout(10*time.Second))
+	require.NoError(t, err)
+	defer other.Close()
+	said := func() string {
+		for _, e := range w.logs.FilterMessageSnippet("couldn't join the group").All() {
+			return fmt.Sprint(e.ContextMap()["error"])
+		}
+		return ""
+	}
+	eventually(t, "it is named", func() bool { return strings.Contains(said(), "another program") })
+	require.Contains(t, said(), "kafka.group")
+	require.NotContains(t, said(), "%!")
+	require.NoError(t, stop())
 }
 
 func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {

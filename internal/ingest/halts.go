@@ -53,8 +53,6 @@ func haltOfRecords(err error, p ledger.Partition, records *recordbatch.Reader) e
 	switch {
 	case errors.As(err, new(*recordbatch.OldFormatError)):
 		return &health.Halt{Reason: health.HaltFormat, What: fmt.Sprintf("%v at offset %d: %v", p, records.Position(), err), Remedy: oldFormatRemedy}
-	case errors.Is(err, recordbatch.ErrTooLarge):
-		return &health.Halt{Reason: health.HaltTooLarge, What: name, Remedy: "raise fold_memory"}
 	case !errors.Is(err, recordbatch.ErrCorrupt) && !errors.Is(err, recordbatch.ErrTruncated):
 		return err
 	}

@@ -110,6 +110,8 @@ type Config struct {
 	Brokers   []string
 	Transport kafka.RoundTripper
 	Dialer    *kafka.Dialer // for the group, which doesn't use the transport
+	// GroupBrokers are the addresses by which Dialer reaches any broker; nil: Brokers.
+	GroupBrokers []string
 	// Join becomes a member of the group; nil: by kafka-go.
 	Join func(kafka.ConsumerGroupConfig) (Group, error)
 	// Refusal asks the brokers why they let nobody in; nil where that isn't sure.

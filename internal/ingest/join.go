@@ -14,8 +14,12 @@ import (
 
 // join becomes a member.
 func (c *Consumer) join() (Group, error) {
+	brokers := c.GroupBrokers
+	if brokers == nil {
+		brokers = c.Brokers
+	}
 	config := kafka.ConsumerGroupConfig{
-		ID: c.Group, Brokers: c.Brokers, Dialer: c.Dialer, Topics: c.Topics,
+		ID: c.Group, Brokers: brokers, Dialer: c.Dialer, Topics: c.Topics,
 		GroupBalancers:    []kafka.GroupBalancer{c.balancer},
 		HeartbeatInterval: c.Heartbeat, SessionTimeout: c.SessionTimeout, RebalanceTimeout: c.SessionTimeout,
 		JoinGroupBackoff: time.Second, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,

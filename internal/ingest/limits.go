@@ -35,7 +35,9 @@ func LeastMemory(maxEventBytes int64) int64 {
 // the last and its tables.
 func eventCodec(maxEventBytes int64) int64 { return 3*(maxEventBytes+besideEvent) + 64<<10 }
 
-func largestCodec(foldMemory, maxEventBytes int64) int64 {
+// LargestCodec is the most that a codec may hold, in bytes. The records of a batch that takes
+// more to decompress are dead letters.
+func LargestCodec(foldMemory, maxEventBytes int64) int64 {
 	return max(LargestBatch(foldMemory), minCodec, eventCodec(maxEventBytes))
 }
 
@@ -54,6 +56,6 @@ func newRoom(foldMemory, maxEventBytes int64) room {
 		// is read again with, outside of the budget, is set aside.
 		memory:      memory.New(foldMemory*9/10-maxResponse, foldMemory/3),
 		maxResponse: maxResponse,
-		maxCodec:    largestCodec(foldMemory, maxEventBytes),
+		maxCodec:    LargestCodec(foldMemory, maxEventBytes),
 	}
 }

@@ -174,6 +174,9 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		if end >= 0 && rec.Offset >= end {
 			return end, nil
 		}
+		if w := rec.Whole; w != nil && end >= 0 && w.Last >= end { // the rest is another reading's
+			w.Last, w.Count = end-1, min(w.Count, end-rec.Offset)
+		}
 		if err := r.one(ctx, b, rec); err != nil {
 			return rec.Offset, err
 		}
@@ -213,6 +216,9 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	if rec.Value == nil && rec.Oversize == 0 {
 		b.skipped++
 		return nil
+	}
+	if rec.Whole != nil {
+		return r.wholeBatch(ctx, b, rec)
 	}
 	if rec.Oversize > 0 {
 		return r.bad(ctx, b, rec, nil, event.Malformed, "the record is over max_event_bytes by far")
@@ -284,6 +290,19 @@ func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id 
 		}
 	}
 	b.dead[reasonIndex(reason)]++
+	return nil
+}
+
+// wholeBatch takes all records of a batch that stays compressed as ones that can't count. They
+// have one dead letter.
+func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Record) error {
+	w := rec.Whole
+	message := fmt.Sprintf("the %s record batch up to offset %d takes %d bytes to decompress, and fold_memory allows %d", w.Codec, w.Last, rec.Oversize, w.Limit)
+	if err := r.bad(ctx, b, rec, nil, event.TooLarge, message); err != nil {
+		return err
+	}
+	b.dead[reasonIndex(event.TooLarge)] += w.Count - 1
+	b.records += w.Count - 1
 	return nil
 }
 

@@ -141,6 +141,33 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 
+// What a codec holds for snappy in one block is its content, whatever is allowed.
+func TestABatchThatTakesTooMuchToDecompressIsOneDeadLetterAndThePartitionGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(time.Second),
+		kgo.ProducerBatchCompression(kgo.SnappyCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(16<<20))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w.send(0, some("a", 3, 5)...)
+	var large []*kgo.Record
+	for range 12 {
+		large = append(large, &kgo.Record{Value: bytes.Repeat([]byte("x"), 1<<20)})
+	}
+	require.NoError(t, c.ProduceSync(t.Context(), large...).FirstErr())
+	w.send(0, some("b", 3, 5)...)
+	w.worker(0, func(c *Config) { c.FoldMemory = 16 << 20 })
+	w.reaches(0)
+	deadLetters := w.deadLetters(0)
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, "too_large", deadLetters[0]["standings-reason"])
+	require.Equal(t, "3", deadLetters[0]["standings-offset"])
+	require.Equal(t, "14", deadLetters[0][deadletter.HeaderLastOffset])
+	require.Contains(t, deadLetters[0]["standings-message"], "the snappy record batch up to offset 14 takes 14")
+	w.counted(18)
+	require.Equal(t, int64(12), w.stats.Dead(event.TooLarge))
+}
+
 // sendLarge sends one record whose batch 8 MiB of fold_memory have no room for.
 func (w *world) sendLarge() {
 	w.t.Helper()

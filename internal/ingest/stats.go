@@ -90,7 +90,7 @@ func (s *Stats) Shards() []*ShardStats {
 	return slices.Clone(s.shards)
 }
 
-const reasons = 6
+const reasons = 7
 
 // Dead is the number of events of a reason that were dead-lettered.
 func (s *Stats) Dead(r event.Reason) int64 { return s.dead[reasonIndex(r)].Load() }

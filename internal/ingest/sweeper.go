@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
@@ -212,7 +214,9 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		}
 		s.stats.swept(&b.tally, b.records, s.taken.Load(), b.newest, time.Now())
 		s.taken.Store(0)
-		s.lag.Counts(s.counted(), b.newest)
+		if s.lag.Counts(s.counted(), b.newest) {
+			s.log.Info("refilled: what counted before Redis was lost has been read again, as far as the log has it", zap.Int64("offset", s.counted()))
+		}
 		s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 	}
 	return nil

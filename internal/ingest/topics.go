@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
@@ -104,16 +105,24 @@ func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int)
 	return nil
 }
 
-// checkTopic refuses a compacted topic and warns of one that forgets too early.
+// checkTopic refuses a compacted topic and warns once of one that forgets too early.
 func (c *Consumer) checkTopic(topic string, settings kafkaconn.TopicSettings) error {
 	if err := CheckCompaction(topic, settings); err != nil {
 		return err
 	}
-	retention, _ := settings.Retention()
-	for _, f := range Forgets(settings, &c.Rules) {
-		c.Log.Warn("the topic keeps events for less than a window is open: what it has dropped couldn't be rebuilt from it",
-			zap.String("topic", topic), zap.Duration("retention", retention), zap.String("period", string(f.Period)), zap.Duration("window_and_lateness", f.Open))
+	forgets := Forgets(settings, &c.Rules)
+	if len(forgets) == 0 {
+		return nil
 	}
+	retention, _ := settings.Retention()
+	var names []string
+	longest := time.Duration(0)
+	for _, f := range forgets {
+		names = append(names, string(f.Period))
+		longest = max(longest, f.Open)
+	}
+	c.Log.Warn("the topic keeps events for less than windows are open: what it has dropped couldn't be rebuilt from it",
+		zap.String("topic", topic), zap.Duration("retention", retention), zap.Strings("periods", names), zap.Duration("longest_window_and_lateness", longest))
 	return nil
 }
 

@@ -28,7 +28,11 @@ type unmuting struct{ kafka.RoundTripper }
 
 func (u unmuting) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
 	r, ok := request.(*produce.Request)
-	_, pools := u.RoundTripper.(*kafka.Transport) // others have no connections to close
+	pools := false // others have no connections to close
+	switch u.RoundTripper.(type) {
+	case *Transport, *kafka.Transport:
+		pools = true
+	}
 	if !ok || !pools || !r.HasResponse() {
 		return u.RoundTripper.RoundTrip(ctx, addr, request)
 	}

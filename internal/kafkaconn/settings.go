@@ -30,30 +30,16 @@ const ClientID = "standings"
 
 // Settings are how to reach a broker.
 type Settings struct {
+	Brokers []string       // the configured addresses
 	TLS     *tls.Config    // nil: without
 	SASL    sasl.Mechanism // nil: without
 	User    string         // whom SASL proves, for messages
 	Timeout time.Duration  // of a connection, until it can be used
 }
 
-// Transport is a transport for some topics: without the list every refresh of its
-// metadata asks for all topics there are. refresh is how often that is, and the
-// timeout of the request, too.
-func (s Settings) Transport(refresh time.Duration, topics ...string) *kafka.Transport {
-	return &kafka.Transport{
-		ClientID: ClientID, DialTimeout: s.Timeout, IdleTimeout: time.Minute,
-		TLS: s.TLS, SASL: s.SASL, MetadataTTL: refresh, MetadataTopics: topics,
-	}
-}
-
 // Robust is a transport as a consumer uses it for long: it says if a partition isn't found for
 // want of a right, and keeps no connection that a broker doesn't read from.
 func Robust(transport kafka.RoundTripper) kafka.RoundTripper { return authAware{unmuting{transport}} }
-
-// Dialer is for kafka-go's consumer group, which doesn't use a transport.
-func (s Settings) Dialer() *kafka.Dialer {
-	return &kafka.Dialer{ClientID: ClientID, Timeout: s.Timeout, DualStack: true, TLS: s.TLS, SASLMechanism: s.SASL}
-}
 
 // Mechanisms are the names of those that Mechanism knows, as Kafka writes them.
 var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}

@@ -28,18 +28,10 @@ const ahead = time.Hour
 // Consumers that don't have them yet write nothing from then on, and halt until they are
 // configured alike.
 func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) (added []string, err error) {
-	if st.Schema == "" || st.Schema == s.schema {
-		return nil, nil
+	added, by, err := s.adds(st, maxFuture)
+	if err != nil || len(added) == 0 {
+		return nil, err
 	}
-	added, ok := morePeriods(st.Schema, s.schema)
-	if !ok {
-		return nil, nil
-	}
-	first, ok := s.firstStart(added)
-	if !ok {
-		return nil, s.tooLate(st.Schema)
-	}
-	by := first.Add(-maxFuture - ahead)
 	reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema()}, st.Schema, s.schema, strconv.FormatInt(by.UnixMilli(), 10))
 	if err != nil {
 		return nil, fmt.Errorf("add periods %s: %w", strings.Join(added, ", "), err)
@@ -54,6 +46,31 @@ func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Dur
 		return nil, s.CheckSchema(answer[1])
 	}
 	return nil, fmt.Errorf("add periods %s: %w", strings.Join(added, ", "), Unexpected(lua.Extend, reply))
+}
+
+// Adds returns the periods that Extend would add as of the state's time, and writes nothing.
+func (s *Store) Adds(st *ledger.State, maxFuture time.Duration) (added []string, err error) {
+	added, by, err := s.adds(st, maxFuture)
+	if err == nil && len(added) > 0 && !st.Now.Before(by) {
+		return nil, s.tooLate(st.Schema)
+	}
+	return added, err
+}
+
+// adds are the periods to add, and the time by which that has to be done.
+func (s *Store) adds(st *ledger.State, maxFuture time.Duration) (added []string, by time.Time, err error) {
+	if st.Schema == "" || st.Schema == s.schema {
+		return nil, by, nil
+	}
+	added, ok := morePeriods(st.Schema, s.schema)
+	if !ok {
+		return nil, by, nil
+	}
+	first, ok := s.firstStart(added)
+	if !ok {
+		return nil, by, s.tooLate(st.Schema)
+	}
+	return added, first.Add(-maxFuture - ahead), nil
 }
 
 func (s *Store) tooLate(found string) error {

@@ -42,7 +42,14 @@ func TestAPeriodWhoseWindowsLieAheadIsAddedToWhatIsThere(t *testing.T) {
 	now := f.with(t, "c1", season, sprint)
 	st := f.state(t)
 
-	added, err := now.Extend(t.Context(), &st, 2*time.Hour)
+	added, err := now.Adds(&st, 2*time.Hour)
+	require.Empty(t, added)
+	require.ErrorContains(t, err, "more than max_future and an hour from now", "it starts in three hours")
+	added, err = now.Adds(&st, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"season", "sprint"}, added)
+
+	added, err = now.Extend(t.Context(), &st, 2*time.Hour)
 	require.Empty(t, added)
 	require.ErrorContains(t, err, "more than max_future and an hour from now", "it starts in three hours")
 	require.ErrorContains(t, err, "periods.season.enabled is false in Redis, true here")

@@ -172,7 +172,7 @@ func (c Config) time(raw json.RawMessage, recordTime int64) (int64, bool) {
 		if at, ok = instant(s); !ok {
 			return 0, false
 		}
-	} else if at, ok = integer(raw, endOfTime); !ok {
+	} else if at, ok = integer(raw, endOfTime); !ok || at >= 1e8 && at < 1e10 { // seconds
 		return 0, false
 	}
 	return at, at >= 0 && at < endOfTime && (recordTime <= 0 || at <= recordTime+c.MaxFuture.Milliseconds())

@@ -131,6 +131,7 @@ func TestTheFirstFaultCounts(t *testing.T) {
 		`{"user_id":"u","points":5,"occurred_at":"2026-11-21T12:05:00.001Z"}`:      BadTime,
 		`{"user_id":"u","points":5,"occurred_at":-1}`:                              BadTime,
 		`{"user_id":"u","points":5,"occurred_at":1.5}`:                             BadTime,
+		`{"user_id":"u","points":5,"occurred_at":1795248930}`:                      BadTime,
 	} {
 		now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli()
 		if _, _, got := defaults().judge(Record{Value: []byte(value), Time: now}); got != want {

@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
 )
 
 // Command is the command.
@@ -109,9 +110,11 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 
 	var kafkaSide *kafkaFacts
 	var redisSide *redisFacts
+	var archive *archiveFacts
 	var both sync.WaitGroup
 	both.Go(func() { kafkaSide = (&kafkaQueries{cfg, client}).gather(ctx) })
 	both.Go(func() { redisSide = gatherRedis(ctx, reader) })
+	both.Go(func() { archive = gatherArchive(ctx, cfg) })
 	both.Wait()
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted")
@@ -123,9 +126,12 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := redisSide.extend(reader, kafkaSide.cluster); err != nil {
+		return nil, err
+	}
 	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
 	loss, lossErr := gatherLoss(ctx, reader, consumer, kafkaSide, redisSide)
-	if redisSide.state != nil {
+	if redisSide.state != nil && redisSide.difference == nil {
 		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.states)
 	}
 	want := &wanted{
@@ -133,7 +139,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
 	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state), Shards: redisSide.shards}
-	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeLoss(loss, lossErr))
+	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeArchive(archive), judgeLoss(loss, lossErr))
 	r.Result = conclude(r.Findings)
 	return r, nil
 }
@@ -160,7 +166,7 @@ func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*inge
 	if err != nil {
 		return nil, err
 	}
-	transport, ok := client.Transport.(*kafka.Transport)
+	transport, ok := client.Transport.(*kafkaconn.Transport)
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}

@@ -284,6 +284,7 @@ func (w *checked) findsFaults(t *testing.T) {
 	t.Helper()
 	const one = "topic points: warning" // copy
 	ledger := w.counted(t)
+	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	for _, c := range []struct {
 		name   string
 		make   func(t *testing.T)
@@ -319,6 +320,12 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"a wrong password", func(*testing.T) {}, []string{"STANDINGS_REDIS_USERNAME=nobody", "STANDINGS_REDIS_PASSWORD=wrong"}, []string{
 			one, "start points: not checked", "server: wrong", "rights, schema, ledger: not checked", "if Redis is lost: not checked"}},
 		{"another configuration", func(*testing.T) {}, []string{"STANDINGS_TIME_ZONE=Europe/Berlin"}, []string{one, "start points: wrong", "schema: wrong"}},
+		{"a season and windows of a length ahead", func(*testing.T) {}, []string{
+			"STANDINGS_PERIODS_SEASON_START=" + in(24*time.Hour), "STANDINGS_PERIODS_SEASON_END=" + in(48*time.Hour),
+			"STANDINGS_PERIODS_SPRINT_EVERY=72h", "STANDINGS_PERIODS_SPRINT_FROM=" + in(24*time.Hour),
+		}, []string{one}},
+		{"a season that has begun", func(*testing.T) {}, []string{"STANDINGS_PERIODS_SEASON_START=" + in(-time.Hour), "STANDINGS_PERIODS_SEASON_END=" + in(48*time.Hour)},
+			[]string{one, "start points: wrong", "schema: wrong"}},
 		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
 		{"almost full", func(t *testing.T) {
 			used, err := strconv.Atoi(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"])

@@ -15,6 +15,10 @@ func judgeDuplicates(cfg *config.Config, topics []topicFacts) []finding {
 	for i := range topics {
 		partitions += len(topics[i].partitions)
 	}
+	if err := clients.CheckDuplicates(cfg, partitions); err != nil {
+		s.wrong("event.duplicates", "", err.Error(), "lower it, or give this process more memory")
+		return s.all
+	}
 	s.ok("event.duplicates", "", units.Thousands(cfg.Duplicates)+" records of "+units.Plural(int64(partitions), "partition")+" take "+units.ShortBytes(clients.DuplicatesMemory(cfg, partitions)))
 	return s.all
 }

@@ -49,7 +49,7 @@ type brokerFacts struct {
 	id int
 	reached
 	offered     map[protocol.ApiKey]versions
-	sessions    [2]time.Duration // the shortest and the longest that a group's may be
+	sessions    kafkaconn.Sessions // that it takes
 	sessionsErr error
 }
 
@@ -58,15 +58,9 @@ type versions struct{ from, to int16 }
 
 // groupFacts is what its coordinator says of the group.
 type groupFacts struct {
+	kafkaconn.Group
 	err    error
 	unused bool // no group was ever used on this cluster
-	state  string
-	kind   string // protocol type: consumer, connect
-	deals  string // the assignor that its members have agreed upon
-	// listed: it is there by its name, and what describes it is not: a group of the
-	// protocol that came with Kafka 4.
-	listed  bool
-	members []string // client ids and hosts
 }
 
 // topicFacts is what Kafka says of a topic.
@@ -106,8 +100,10 @@ type redisFacts struct {
 	number  string // what the configuration says of their number that isn't so any more
 	gaps    []string
 	gapsErr error
-	// difference is what the configuration's schema has other than Redis; nil for none.
+	// difference is what the configuration's schema has other than Redis; nil for none. added are
+	// the periods that a start would add.
 	difference error
+	added      []string
 	group      string   // of the configuration
 	lost       []string // windows that are listed, and whose keys are gone
 	lostErr    error    // of looking for them

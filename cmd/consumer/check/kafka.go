@@ -70,7 +70,7 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	const check = "session timeout"
 	for _, b := range all {
 		name := fmt.Sprintf("broker %d", b.id)
-		switch shortest, longest := b.sessions[0], b.sessions[1]; {
+		switch shortest, longest := b.sessions.Shortest, b.sessions.Longest; {
 		case b.err != nil:
 		case b.sessionsErr != nil:
 			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
@@ -175,26 +175,28 @@ var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
 
 func judgeGroup(s *section, g *groupFacts, name string) {
 	const check = "group"
-	members := units.Plural(int64(len(g.members)), "member")
+	members := units.Plural(int64(len(g.Members)), "member")
 	switch {
 	case g.err != nil:
 		s.unchecked(check, name, g.err.Error(), "let this user describe the group")
 	case g.unused:
 		s.ok(check, name, "no group was used on this cluster yet")
-	case len(g.members) == 0 && g.listed && g.state == "Dead":
-		s.warn(check, name, "there is a group of this name that isn't a classic one", "use another kafka.group, unless no member of it runs any more")
-	case len(g.members) == 0 && (g.state == "Dead" || g.state == ""):
+	case g.Listed:
+		s.wrong(check, name, "there is a group of this name that isn't a classic one: the consumer waits while it has members", kafkaconn.AnotherProtocol)
+	case len(g.Members) == 0 && (g.State == "Dead" || g.State == ""):
 		s.ok(check, name, "not there yet: the first member makes it")
-	case len(g.members) == 0:
-		s.ok(check, name, "no members; "+strings.ToLower(g.state))
-	case g.kind != groupKind:
-		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", members, g.kind), "use another kafka.group")
-	case g.deals != "" && g.deals != groupDeals:
+	case len(g.Members) == 0:
+		s.ok(check, name, "no members; "+strings.ToLower(g.State))
+	case g.Kind != groupKind:
+		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", members, g.Kind), "use another kafka.group")
+	case g.Shares != "" && g.Shares != groupDeals:
 		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",
-			members, g.deals, groupDeals, units.Names(g.members)),
-			"they are another program's: use another kafka.group")
+			members, g.Shares, groupDeals, units.Names(g.Members)),
+			kafkaconn.AnotherProgram)
+	case len(g.Others()) > 0:
+		s.wrong(check, name, "it has members of another program, and the leader can't share out partitions to both: "+units.Names(g.Others()), kafkaconn.AnotherProgram)
 	default:
 		s.ok(check, name, fmt.Sprintf("%s, %s: %s; another one shares its partitions",
-			members, strings.ToLower(g.state), units.Names(g.members)))
+			members, strings.ToLower(g.State), units.Names(g.Members)))
 	}
 }

@@ -63,8 +63,8 @@ func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
 		bootstrap: []reached{at}, cluster: "abc",
-		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: [2]time.Duration{6 * time.Second, 30 * time.Minute}}},
-		topics:  []topicFacts{aTopic()}, group: groupFacts{state: "Dead"},
+		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: kafkaconn.Sessions{Shortest: 6 * time.Second, Longest: 30 * time.Minute}}},
+		topics:  []topicFacts{aTopic()}, group: groupFacts{Group: kafkaconn.Group{State: "Dead"}},
 	}
 }
 
@@ -201,17 +201,20 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 
 		{"no group", func(*kafkaFacts, *wanted) {}, "group", "ok: not there yet"},
 		{"no group at all", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{unused: true} }, "group", "ok: no group was used on this cluster yet"},
-		{"an empty group", func(f *kafkaFacts, _ *wanted) { f.group.state = "Empty" }, "group", "ok: no members; empty"},
+		{"an empty group", func(f *kafkaFacts, _ *wanted) { f.group.State = "Empty" }, "group", "ok: no members; empty"},
 		{"a group of ours", func(f *kafkaFacts, _ *wanted) {
-			f.group = groupFacts{state: "Stable", kind: "consumer", deals: "roundrobin", members: []string{"standings at 10.0.0.1"}}
+			f.group = groupFacts{Group: kafkaconn.Group{State: "Stable", Kind: "consumer", Shares: "roundrobin", Members: []string{"standings at 10.0.0.1"}}}
 		}, "group", "ok: 1 member, stable: standings at 10.0.0.1; another one shares its partitions"},
 		{"somebody else's group", func(f *kafkaFacts, _ *wanted) {
-			f.group = groupFacts{state: "Stable", kind: "consumer", deals: "range", members: []string{"x at 10.0.0.1"}}
+			f.group = groupFacts{Group: kafkaconn.Group{State: "Stable", Kind: "consumer", Shares: "range", Members: []string{"x at 10.0.0.1"}}}
 		}, "group", `wrong: its 1 member share by "range", and this program by "roundrobin": x at 10.0.0.1`},
+		{"a group with another program that shares alike", func(f *kafkaFacts, _ *wanted) {
+			f.group = groupFacts{Group: kafkaconn.Group{State: "Stable", Kind: "consumer", Shares: "roundrobin", Members: []string{"standings at 10.0.0.1", "app at 10.0.0.2"}}}
+		}, "group", "wrong: it has members of another program…: app at 10.0.0.2"},
 		{"a group of connectors", func(f *kafkaFacts, _ *wanted) {
-			f.group = groupFacts{state: "Stable", kind: "connect", deals: "sessioned", members: []string{"x", "y"}}
+			f.group = groupFacts{Group: kafkaconn.Group{State: "Stable", Kind: "connect", Shares: "sessioned", Members: []string{"x", "y"}}}
 		}, "group", `wrong: its 2 members are of type "connect"`},
-		{"a group of the new kind", func(f *kafkaFacts, _ *wanted) { f.group = groupFacts{state: "Dead", listed: true} }, "group", "warning: …isn't a classic one"},
+		{"a group of the new kind", func(f *kafkaFacts, _ *wanted) { f.group.Listed = true }, "group", "wrong: …isn't a classic one: the consumer waits…group.protocol=consumer"},
 		{"a group that may not be seen", func(f *kafkaFacts, _ *wanted) { f.group.err = kafka.GroupAuthorizationFailed }, "group", "not checked: …describe the group"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,12 +11,9 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
-	"github.com/segmentio/kafka-go/protocol/describegroups"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/cmd/consumer/clients"
@@ -182,35 +179,8 @@ func (a *kafkaQueries) queryBroker(ctx context.Context, b kafka.Broker) brokerFa
 	for _, k := range offers.ApiKeys {
 		f.offered[protocol.ApiKey(k.ApiKey)] = versions{int16(k.MinVersion), int16(k.MaxVersion)}
 	}
-	f.sessions, f.sessionsErr = a.querySessions(ctx, b.ID)
+	f.sessions, f.sessionsErr = kafkaconn.SessionsOf(ctx, a.client, b.ID)
 	return f
-}
-
-// querySessions queries a broker for how long sessions of groups may be.
-func (a *kafkaQueries) querySessions(ctx context.Context, broker int) (bounds [2]time.Duration, err error) {
-	names := []string{"group.min.session.timeout.ms", "group.max.session.timeout.ms"}
-	r, err := a.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeBroker, ResourceName: strconv.Itoa(broker), ConfigNames: names},
-	}})
-	if err == nil && len(r.Resources) == 1 {
-		err = r.Resources[0].Error
-	}
-	if err != nil {
-		return bounds, fmt.Errorf("read the configuration of broker %d: %w", broker, err)
-	}
-	for _, resource := range r.Resources {
-		for _, e := range resource.ConfigEntries {
-			if i := slices.Index(names, e.ConfigName); i >= 0 {
-				if bounds[i], err = time.ParseDuration(e.ConfigValue + "ms"); err != nil {
-					return bounds, err
-				}
-			}
-		}
-	}
-	if bounds[1] == 0 {
-		return bounds, fmt.Errorf("broker %d doesn't report %s", broker, names[1])
-	}
-	return bounds, nil
 }
 
 func factsOfTopic(name string, found *kafka.Topic) topicFacts {
@@ -269,38 +239,9 @@ func (a *kafkaQueries) unused(ctx context.Context, offsets *kafka.Topic) bool {
 
 // queryGroup queries the coordinator, which has answered for the offsets before.
 func (a *kafkaQueries) queryGroup(ctx context.Context, g *groupFacts) {
-	name := a.cfg.Kafka.Group
-	var d describegroups.ResponseGroup
 	g.err = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
-		d, err = a.describe(ctx, name)
+		g.Group, err = kafkaconn.DescribeGroup(ctx, a.client, a.cfg.Kafka.Group)
 		return err
 	})
-	if g.err != nil {
-		return
-	}
-	g.state, g.kind, g.deals = d.GroupState, d.ProtocolType, d.ProtocolData
-	for _, m := range d.Members {
-		g.members = append(g.members, m.ClientID+" at "+strings.TrimPrefix(m.ClientHost, "/"))
-	}
-	if g.state == "Dead" {
-		list, err := a.client.ListGroups(ctx, &kafka.ListGroupsRequest{})
-		g.listed = err == nil && slices.ContainsFunc(list.Groups, func(l kafka.ListGroupsResponseGroup) bool { return l.GroupID == name })
-	}
-}
-
-func (a *kafkaQueries) describe(ctx context.Context, group string) (d describegroups.ResponseGroup, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.Kafka.Timeout)
-	defer cancel()
-	r, err := a.client.Transport.RoundTrip(ctx, a.client.Addr, &describegroups.Request{Groups: []string{group}})
-	if err != nil {
-		return d, clients.ExplainKafka(ctx, fmt.Errorf("describe group %s: %w", group, err), &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
-	}
-	described, ok := r.(*describegroups.Response)
-	if !ok || len(described.Groups) != 1 {
-		return d, fmt.Errorf("describe group %s: an unexpected answer", group)
-	}
-	if d = described.Groups[0]; d.ErrorCode != 0 {
-		return d, fmt.Errorf("describe group %s: %w", group, kafka.Error(d.ErrorCode))
-	}
-	return d, nil
+	g.err = clients.ExplainKafka(ctx, g.err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 }

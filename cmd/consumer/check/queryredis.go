@@ -77,6 +77,19 @@ func (f *redisFacts) takeStates(ctx context.Context, r *clients.Reader, states [
 	return nil
 }
 
+// extend takes the periods that a start would add, as if it had.
+func (f *redisFacts) extend(r *clients.Reader, cluster string) error {
+	if f.state == nil {
+		return nil
+	}
+	b, err := clients.NewBoards(r.Config, r.Client, cluster)
+	if err != nil {
+		return err
+	}
+	f.added, f.difference = b.Adds(f.states, r.Config.MaxFuture)
+	return nil
+}
+
 // queriedSettings are those that are judged. Each is queried by itself: Redis 6.2
 // takes one name a call.
 var queriedSettings = []string{

@@ -34,6 +34,10 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		check  string
 		want   string
 	}{
+		{"a period that a start adds", func(f *redisFacts, _ *serverFacts) { f.added = []string{"season"} }, "schema", "ok: the start adds the periods season"},
+		{"a period that has begun", func(f *redisFacts, _ *serverFacts) {
+			f.difference = &ranking.SchemaError{Found: schema("UTC"), Wanted: schema("Asia/Tokyo"), TooLate: true}
+		}, "schema", "wrong: …written without some of the periods… → take them out"},
 		{"a server", func(*redisFacts, *serverFacts) {}, "server", "ok: Redis 7.0.15, a single server"},
 		{"Valkey", func(_ *redisFacts, m *serverFacts) {
 			m.info["redis_version"], m.info["valkey_version"] = "7.2.4", "8.0.1"

@@ -27,6 +27,7 @@ const (
 	sectionConfiguration = "configuration"
 	sectionKafka         = "kafka"
 	sectionRedis         = "redis"
+	sectionArchive       = "archive"
 	sectionRecovery      = "recovery"
 )
 
@@ -43,7 +44,7 @@ type checkReport struct {
 
 // finding is one check of one thing.
 type finding struct {
-	Section string  `json:"section"` // configuration, kafka, redis or recovery
+	Section string  `json:"section"` // configuration, kafka, redis, archive or recovery
 	Check   string  `json:"check"`   // what was looked at: retention
 	Subject string  `json:"subject"` // of what: a topic, a broker; empty where there is only one
 	Result  outcome `json:"result"`  // ok, warning, wrong or not checked

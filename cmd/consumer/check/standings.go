@@ -73,11 +73,16 @@ func judgeRules(s *section, f *redisFacts) {
 func judgeSchema(s *section, f *redisFacts) {
 	const check = "schema"
 	switch other, ok := errors.AsType[*ranking.SchemaError](f.difference); {
+	case ok && other.TooLate:
+		s.wrong(check, "", "the standings there were written without some of the periods, whose events may have been counted already: "+strings.Join(other.Differences(), "; "),
+			"take them out, or have their first window start later than max_future and an hour from now, or use another redis.prefix and a group of its own")
 	case ok:
 		s.wrong(check, "", "the standings there were written with another configuration: "+strings.Join(other.Differences(), "; "),
 			"set it back, or use another redis.prefix and a group of its own for the new one")
 	case f.difference != nil:
 		s.wrong(check, "", f.difference.Error(), "")
+	case len(f.added) > 0:
+		s.ok(check, "", "the start adds the periods "+units.Names(f.added)+"; consumers that are configured without them halt then")
 	case f.state.Schema == "":
 		s.ok(check, "", "none yet: the first start writes it")
 	default:

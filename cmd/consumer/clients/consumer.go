@@ -28,7 +28,7 @@ import (
 
 // NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
 // the bans in line. It doesn't run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	var standings []ingest.Standings
 	for _, s := range all.Shards() {
 		if align == nil {
@@ -46,7 +46,7 @@ func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kaf
 }
 
 // NewReplay reads again as the consumer does, into a rebuild's shadows, one a shard.
-func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
+func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
 	var standings []ingest.Standings
 	for _, s := range into {
 		standings = append(standings, s)
@@ -73,7 +73,7 @@ const (
 	pieceTime = 5 * time.Millisecond
 )
 
-func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
+func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
 	where, err := parseStart(cfg.Start)
 	if err != nil {
 		return ingest.Config{}, err
@@ -96,7 +96,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(transport), Timeout: cfg.Kafka.Timeout}
 	return ingest.Config{
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
-		Dialer:  settings.Dialer(),
+		Dialer: settings.Dialer(transport), GroupBrokers: []string{kafkaconn.AnyBroker},
 		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
 		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(),
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
@@ -157,7 +157,7 @@ func Owner() string {
 
 // NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
 // letters, and other topics that are read.
-func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafka.Transport {
+func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafkaconn.Transport {
 	topics := slices.Concat(others, cfg.Kafka.Read())
 	for _, t := range cfg.Kafka.Topics {
 		topics = append(topics, event.DeadLetterTopic(t))

@@ -30,7 +30,7 @@ func NewKafka(c *config.Kafka, topics ...string) (*kafka.Client, error) {
 
 // CloseKafka closes the connections of a client of NewKafka.
 func CloseKafka(c *kafka.Client) {
-	if t, ok := c.Transport.(*kafka.Transport); ok {
+	if t, ok := c.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
@@ -87,7 +87,7 @@ func aboutConnecting(err error) bool {
 
 // explained reports whether err says clearly what is wrong.
 func explained(err error) bool {
-	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*kafkaconn.Refusal)) || errors.As(err, new(*kafkaconn.RightsError))
+	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*kafkaconn.Refusal)) || errors.As(err, new(*kafkaconn.RightsError)) || errors.As(err, new(*kafkaconn.GroupError))
 }
 
 // kafkaLine says so by the error alone.
@@ -99,6 +99,9 @@ func kafkaLine(err error, brokers []string, topic string) error {
 		return &KafkaError{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
 	}
 	at := strings.Join(brokers, ", ")
+	if closed, ok := errors.AsType[*kafkaconn.ClosedError](err); ok {
+		return line("%v", closed)
+	}
 	if code, ok := errors.AsType[kafka.Error](err); ok {
 		switch code {
 		case kafka.TopicAuthorizationFailed:

@@ -195,7 +195,7 @@ func eventOptions(c *Config) []option {
 			doc: "Make windows final once they take no events any more and all that came before counts: whatever comes later is late for them. See docs/guarantees.md."},
 		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
 			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
-				"It takes 24 bytes a record and partition, beside `fold_memory`, and any replica may come to have all partitions. " +
+				"It takes 24 bytes a record and partition, beside `fold_memory`, and any replica may come to have all partitions: what takes more memory than a replica may have ends its start. " +
 				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
 		{Key: "boards", ChangedBy: "consumer rebuild --board", def: "", value: boardsValue(c),
 			doc: "The boards that events may name. As a section, each with its `fields`, `score` and `periods`: see [rules.md](rules.md). " +

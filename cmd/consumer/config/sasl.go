@@ -69,7 +69,7 @@ func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 // Connection is how brokers are reached. The files may have gone since the
 // configuration was checked.
 func (k *Kafka) Connection() (kafkaconn.Settings, error) {
-	settings := kafkaconn.Settings{Timeout: k.Timeout, User: k.SASL.Username}
+	settings := kafkaconn.Settings{Brokers: k.Brokers, Timeout: k.Timeout, User: k.SASL.Username}
 	var err error
 	if settings.TLS, err = k.TLS.Client(); err != nil {
 		return settings, fmt.Errorf("kafka.tls.%w", err)

@@ -73,7 +73,11 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 		field("record", l.at.String())
 		field("problem", l.fault)
 	} else {
-		field("original", l.source.String())
+		original := l.source.String()
+		if l.Last > l.Offset { // of a whole batch
+			original += fmt.Sprintf(" to %d", l.Last)
+		}
+		field("original", original)
 		field("reason", l.Reason)
 		field("message", terminal.Plain(l.Message))
 		field("letter", l.at.String()+othersText(offsets))

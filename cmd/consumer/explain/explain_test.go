@@ -33,7 +33,7 @@ global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  ann
 RECORD      RECORD TIME              TIME                     EVENT ID  POINTS  RESULT       WHY
 points/0@0  2100-03-08 00:00:05.000  2100-03-08 00:00:05.000  a            +25  counted
 points/0@2  2100-03-08 00:00:10.000  2100-03-08 00:00:07.123  b\x1b         -5  counted
-points/0@3  2100-03-08 00:00:11.000  2100-03-08 00:00:11.000  -              -  dead letter  invalid: points at byte 26 is not a number: "5"
+points/0@3  2100-03-08 00:00:11.000  2100-03-08 00:00:11.000  -              -  dead letter  invalid: points at byte 26 is a number in quotes: "5"
 points/0@6  2100-03-08 00:00:14.000  2100-03-08 00:00:14.000  -              -  dead letter  unknown_board: board at byte 37 is not a board's name: "a b"
 points/2@0  2100-03-08 00:00:20.000  2100-03-08 00:00:20.000  -         +1,000  counted
 points/0@7  2100-03-16 00:00:01.000  2100-03-08 00:00:30.000  -             +3  late         the window took records until 2100-03-16 00:00:00

@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ingest/start"
@@ -232,7 +233,10 @@ func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 }
 
 func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
-	return &scan.Stretch{Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxRecord: largestRecord, MaxBytes: bytes}
+	return &scan.Stretch{
+		Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxBytes: bytes,
+		MaxRecord: largestRecord, MaxCodec: ingest.LargestCodec(l.cfg.FoldMemory, l.cfg.MaxEventBytes), // as the consumer: what it can't read isn't counted
+	}
 }
 
 // read gives all records to the account, by the judges of the partitions.
@@ -268,7 +272,7 @@ func (l *logs) read(ctx context.Context, all []*source, own *judge, a *account) 
 		case whose == mine:
 			a.add(&e, s)
 		case whose == nobodys:
-			a.unread++
+			a.unread += rec.Count()
 		}
 		return nil
 	})

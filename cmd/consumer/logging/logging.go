@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,6 +16,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/cmd/consumer/version"
 )
 
 // New writes to w as log.level and log.format say. Colours are for the console alone.
@@ -57,6 +59,8 @@ func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
 		return cmp.Or(err, wrong)
 	}
 	defer log.Sync() //nolint:errcheck // a terminal can't be synced
+	build, revision := version.Build()
+	log.Info("starting", zap.String("version", build), zap.String("revision", revision), zap.String("go", runtime.Version()))
 	if err != nil {
 		return ended(log, "the configuration is wrong", err)
 	}

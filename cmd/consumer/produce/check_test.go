@@ -41,7 +41,7 @@ func TestACheckShowsWhatWouldBecomeOfEachLine(t *testing.T) {
 	environ := []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t), "STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t), "STANDINGS_BOARDS=eu,global", "STANDINGS_LATENESS=1d"}
 	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", file, "--check")
 	for _, want := range []string{
-		"     3  invalid        points at byte 26 is not a number: \"25\"\n",
+		"     3  invalid        points at byte 26 is a number in quotes: \"25\"\n",
 		"     4  malformed      the value is not an object but null\n",
 		"     5  counted        1,025 points of u\\x1b[2J on global: weekly 2026-W47, monthly 2026-11, yearly 2026\n",
 		"     6  malformed      not JSON at byte 1: ",

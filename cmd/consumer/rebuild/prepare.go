@@ -81,6 +81,9 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		opened = append(opened, transport.CloseIdleConnections)
 	}
 	log := logging.Notes(shown.note)
+	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
+		return nil, nil, nil, err
+	}
 	clients.LimitMemory(cfg, allPartitions(asked), log)
 	job = &rebuild.Job{
 		Live: all.Shards(), Owner: clients.Owner(), Lease: lease,
@@ -111,7 +114,7 @@ func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards
 
 // metadataOf learns which cluster it is, and whether the topics are there. It waits for
 // leaders of new ones.
-func metadataOf(ctx context.Context, cfg *config.Config, transport *kafka.Transport) (*kafka.MetadataResponse, error) {
+func metadataOf(ctx context.Context, cfg *config.Config, transport *kafkaconn.Transport) (*kafka.MetadataResponse, error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	var m *kafka.MetadataResponse
 	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {

@@ -115,6 +115,9 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	if err := clients.CheckDuplicates(cfg, partitions); err != nil {
+		return err
+	}
 	clients.LimitMemory(cfg, partitions, log)
 	if cfg.Duplicates > 0 {
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
@@ -147,7 +150,7 @@ type process struct {
 	client    redis.UniversalClient
 	ops       *operations
 	settings  kafkaconn.Settings
-	transport *kafka.Transport
+	transport *kafkaconn.Transport
 	cluster   string
 	consumer  *atomic.Pointer[ingest.Consumer]
 	keeper    *atomic.Pointer[bans.Keeper]
@@ -283,7 +286,7 @@ func await(ctx context.Context, log *zap.Logger, what string, classify func(erro
 
 // awaitKafka waits for a broker, and returns the cluster's id and how many
 // partitions the topics have so far.
-func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Settings, transport *kafka.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
+func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	err = await(ctx, log, "Kafka", kafkaconn.Classify, waits, func() error {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})

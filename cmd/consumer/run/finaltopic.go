@@ -164,8 +164,8 @@ func (f *finalTopic) lead(ctx context.Context, _ int64) error {
 		Topic:    k.FinalTopic, TransactionalID: topic.TransactionalID(k.Group, f.cfg.Redis.Prefix), Source: topic.SourceOf(k.Group, f.cfg.Redis.Prefix),
 		Lateness: clients.Lateness(f.cfg), Zone: clients.Zones(f.cfg), Fields: fields, Report: f.is.leads, Log: f.log,
 		Ready: func(ctx context.Context) error { return ensureFinalTopic(ctx, f.cfg, f.client, f.log) },
-		Explain: func(ctx context.Context, err error) error {
-			return clients.ExplainPublishing(ctx, err, k, k.FinalTopic)
+		Explain: func(ctx context.Context, err error, topic string) error {
+			return clients.ExplainPublishing(ctx, err, k, topic)
 		},
 	})
 	f.is.leads(topic.Progress{})

@@ -24,7 +24,7 @@ func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
 	code, stdout, stderr := clitest.Execute(t, Command, append(environ, "STANDINGS_MAX_POINTS=1000", "STANDINGS_LISTEN=off",
 		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run") // miniredis doesn't tell
 	want := "were written with another configuration: max_points is 99999999 in Redis, 1000 here. Set it back, or use another redis.prefix"
-	if code != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Contains(stderr, "tick is") {
+	if code != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Contains(stderr, "tick is") || !strings.Contains(stderr, `"msg":"starting","version":"`) {
 		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
 	}
 	code, stdout, stderr = clitest.Execute(t, Command, append(environ, "STANDINGS_REDIS_SHARDS=5", "STANDINGS_LISTEN=off",

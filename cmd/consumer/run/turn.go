@@ -4,11 +4,13 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // turn is something to look at from time to time while this process has the first topic's
@@ -48,6 +50,11 @@ func (t turn) watch(ctx context.Context, now func() ingest.Snapshot, log *zap.Lo
 		err := t.look(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if none, ok := errors.AsType[*ranking.SchemaError](err); ok && none.Found == "" { // nothing has begun yet
+			t.none()
+			looked = time.Time{}
+			continue
 		}
 		if err != nil && !failed {
 			log.Warn("couldn't "+t.what+"; trying again", zap.Error(err))

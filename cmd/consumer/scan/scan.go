@@ -32,6 +32,7 @@ type Stretch struct {
 	From, End int64
 
 	MaxRecord int64         // bytes of the longest record that is given
+	MaxCodec  int64         // bytes that a codec may hold; 0 for recordbatch's own
 	MaxWait   time.Duration // of a fetch, and how many bytes it asks for; 0 for fetch's own
 	MaxBytes  int32
 
@@ -60,7 +61,7 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 		defer cancel()
 		_ = f.Drop(ctx)
 	}()
-	records := &recordbatch.Reader{MaxRecord: s.MaxRecord}
+	records := &recordbatch.Reader{MaxRecord: s.MaxRecord, MaxCodec: s.MaxCodec}
 	defer records.Close()
 	wait := retry.Policy{First: 50 * time.Millisecond, Longest: 2 * time.Second, Patience: patience}.Start()
 	for at := s.From; at < s.End; {
@@ -141,7 +142,7 @@ func (s *Stretch) response(ctx context.Context, f *fetch.Fetcher, records *recor
 
 // damaged reports whether the log itself can't be read: asking again wouldn't help.
 func damaged(err error) bool {
-	return errors.As(err, new(*recordbatch.OldFormatError)) || slices.ContainsFunc([]error{recordbatch.ErrCorrupt, recordbatch.ErrTruncated, recordbatch.ErrTooLarge, fetch.ErrTooLarge, fetch.ErrVersion, fetch.ErrMalformed},
+	return errors.As(err, new(*recordbatch.OldFormatError)) || slices.ContainsFunc([]error{recordbatch.ErrCorrupt, recordbatch.ErrTruncated, fetch.ErrTooLarge, fetch.ErrVersion, fetch.ErrMalformed},
 		func(e error) bool { return errors.Is(err, e) })
 }
 

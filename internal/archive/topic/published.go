@@ -66,13 +66,13 @@ func parseLine(key, value []byte) (published, error) {
 	return published{sealed.UnixMilli(), l.Members, store.Checksum(sum)}, nil
 }
 
-// readPublished reads the topic from its start to its end as it is found. Where the last record of a key isn't ours
+// readPublished reads the topic from its start to its end as it is found, and returns that end. Where the last record of a key isn't ours
 // that is an error: without it a window could be published again, as the same revision and with other
 // standings. A tombstone for the key ends it.
-func readPublished(ctx context.Context, client *kafka.Client, topic string) (map[string]published, error) {
+func readPublished(ctx context.Context, client *kafka.Client, topic string) (all map[string]published, end int64, err error) {
 	logs, err := kafkaconn.AllLogs(ctx, client, topic, 1)
 	if err != nil {
-		return nil, fmt.Errorf("look what is published: %w", err)
+		return nil, 0, fmt.Errorf("look what is published: %w", err)
 	}
 	r := &lines{
 		fetcher: &fetch.Fetcher{Transport: client.Transport, Addr: client.Addr, ClientID: kafkaconn.ClientID, Topic: topic},
@@ -82,13 +82,13 @@ func readPublished(ctx context.Context, client *kafka.Client, topic string) (map
 	defer r.close(ctx)
 	for at := logs[0].Start; at < logs[0].End; {
 		if at, err = r.response(ctx, at); err != nil {
-			return nil, fmt.Errorf("look what is published: read %s at %d: %w", topic, at, err)
+			return nil, 0, fmt.Errorf("look what is published: read %s at %d: %w", topic, at, err)
 		}
 	}
 	for key, err := range r.bad {
-		return nil, fmt.Errorf("topic %s, %d keys, of which one is %.100q: %w; write a tombstone for it", topic, len(r.bad), key, err)
+		return nil, 0, fmt.Errorf("topic %s, %d keys, of which one is %.100q: %w; write a tombstone for it", topic, len(r.bad), key, err)
 	}
-	return r.all, nil
+	return r.all, logs[0].End, nil
 }
 
 type lines struct {

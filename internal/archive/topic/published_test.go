@@ -18,7 +18,7 @@ func TestWhatIsPublishedIsTheLastRecordOfEachKeyThatWasCommitted(t *testing.T) {
 	f.published(1)
 	client := f.client()
 	name := f.topic + PublishedSuffix
-	is, err := readPublished(t.Context(), client, name)
+	is, _, err := readPublished(t.Context(), client, name)
 	require.NoError(t, err)
 	require.Len(t, is, 1)
 	was := is[f.Listed()+":1"]
@@ -35,18 +35,18 @@ func TestWhatIsPublishedIsTheLastRecordOfEachKeyThatWasCommitted(t *testing.T) {
 	}
 	line := `{"board":"eu","period":"weekly","window":"2026-W40","revision":2,"sealed_at":"2026-11-21T08:15:30.123Z","members":3,"checksum":"00000000000000ff"}`
 	put("eu:weekly:2026-W40:2", line)
-	is, err = readPublished(t.Context(), client, name)
+	is, _, err = readPublished(t.Context(), client, name)
 	require.NoError(t, err)
 	require.Len(t, is, 2)
 	for _, bad := range []string{"{", "{}", strings.Replace(line, `"revision":2`, `"revision":3`, 1), strings.Replace(line, "ff", "xx", 1), strings.Replace(line, "08:15", "99:15", 1), strings.Replace(line, ":3", ":-3", 1)} {
 		put("eu:weekly:2026-W40:2", bad)
-		_, err = readPublished(t.Context(), client, name)
+		_, _, err = readPublished(t.Context(), client, name)
 		require.ErrorIs(t, err, errNotALine, bad)
 		require.ErrorContains(t, err, "write a tombstone for it")
 		require.ErrorIs(t, f.publisher().Pass(t.Context()), errNotALine, "nothing is published that could be there already")
 	}
 	put("eu:weekly:2026-W40:2", "")
-	is, err = readPublished(t.Context(), client, name)
+	is, _, err = readPublished(t.Context(), client, name)
 	require.NoError(t, err)
 	require.Equal(t, map[string]published{f.Listed() + ":1": was}, is)
 
@@ -57,7 +57,7 @@ func TestWhatIsPublishedIsTheLastRecordOfEachKeyThatWasCommitted(t *testing.T) {
 	require.NoError(t, aborted.BeginTransaction())
 	require.NoError(t, aborted.ProduceSync(t.Context(), &kgo.Record{Topic: name, Key: []byte("eu:weekly:2026-W40:2"), Value: []byte(line)}).FirstErr())
 	require.NoError(t, aborted.EndTransaction(t.Context(), kgo.TryAbort))
-	is, err = readPublished(t.Context(), client, name)
+	is, _, err = readPublished(t.Context(), client, name)
 	require.NoError(t, err)
 	require.Len(t, is, 1)
 }

@@ -39,8 +39,8 @@ type Config struct {
 	// Ready, where there is one, has the topics be there, as this user may use them: before the first
 	// session, and after one that has failed.
 	Ready func(context.Context) error
-	// Explain says what an error of Kafka's means for the user.
-	Explain func(context.Context, error) error
+	// Explain says what an error of Kafka's means for the user, of one of the two topics.
+	Explain func(ctx context.Context, err error, topic string) error
 	// Report, where there is one, is called before a window, after every thousand standings, and at the end of a
 	// pass.
 	Report func(Progress)
@@ -67,6 +67,7 @@ type Publisher struct {
 	ready     bool
 	session   *session             // nil: none is open
 	published map[string]published // as of the last session; nil before the first
+	end       int64                // of the topic of what is published, as it was last seen
 	known     map[string]seal      // by window: the seal of which it is known that nothing is to be published
 	later     map[string]time.Time // windows that took too long aren't tried before
 	progress  Progress
@@ -111,7 +112,8 @@ func (p *Publisher) Reached() Progress { return p.progress }
 //
 // A producer lives for a pass: one that is idle for a week is forgotten by its coordinator.
 func (p *Publisher) Pass(ctx context.Context) error {
-	defer p.end()
+	defer p.close()
+	p.look(ctx)
 	closed, err := p.Boards.Closed(ctx, p.Lateness, listPause)
 	if err != nil {
 		return fmt.Errorf("look which windows are final: %w", err)
@@ -159,8 +161,8 @@ func (p *Publisher) Pass(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// end closes the session; the next begins with what is published by then.
-func (p *Publisher) end() {
+// close closes the session; the next begins with what is published by then.
+func (p *Publisher) close() {
 	if p.session != nil {
 		p.session.client.Close()
 		p.session = nil
@@ -194,7 +196,7 @@ func (p *Publisher) reported(final []boards.Closed) {
 func (p *Publisher) one(ctx context.Context, c *boards.Closed) (err error) {
 	defer func() {
 		if err != nil {
-			p.end()
+			p.close()
 			p.ready = false // a topic may have been deleted
 		}
 	}()
@@ -238,17 +240,10 @@ func (p *Publisher) begin(ctx context.Context) (err error) {
 		}
 		p.session, err = p.open(ctx)
 		if p.ready = err == nil; p.ready {
-			p.published = p.session.published
+			p.published, p.end = p.session.published, p.session.end
 		}
 	}
 	return p.explain(ctx, err)
-}
-
-func (p *Publisher) explain(ctx context.Context, err error) error {
-	if err == nil || p.Explain == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrTooLong) || errors.Is(err, errStalled) {
-		return err
-	}
-	return p.Explain(ctx, err)
 }
 
 func (p *Publisher) key(c *boards.Closed) string {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/archive/finaltest"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/testenv"
 )
@@ -110,6 +112,50 @@ func TestARepeatHasTheSameKeysAndIds(t *testing.T) {
 		require.Equal(t, headers(i[0]), headers(i[1]))
 		require.Equal(t, string(i[0].Value), string(i[1].Value))
 	}
+}
+
+// An operator deletes it: the leader that runs makes it again, and publishes what is final again.
+// Otherwise nothing would record what is published until the next leader, which would publish it.
+func TestTheLeaderThatRunsRecordsAgainWhatIsPublishedOnceThatTopicIsDeleted(t *testing.T) {
+	f := newFixture(t, testenv.Kafka(t), 1, "", 2)
+	f.Fill(50)
+	f.MakeFinal()
+	done := f.topic + PublishedSuffix
+	c := f.config()
+	c.Ready = func(ctx context.Context) error {
+		_, err := Ensure(ctx, c.Kafka, f.topic, f.topic)
+		return err
+	}
+	var about []string
+	c.Explain = func(_ context.Context, err error, topic string) error {
+		about = append(about, topic)
+		return err
+	}
+	p := New(c)
+	require.NoError(t, p.Pass(t.Context()))
+	remove := func() {
+		_, err := kadm.NewClient(f.kafka.Client(t)).DeleteTopics(t.Context(), done)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			found, err := kafkaconn.Partitions(t.Context(), c.Kafka, done)
+			return err == nil && found[done] == 0
+		}, 30*time.Second, 20*time.Millisecond)
+	}
+	remove()
+	require.NoError(t, p.Pass(t.Context()))
+	require.Eventually(t, func() bool { // Kafka answers a commit before its marker is in the log
+		recorded, _, err := readPublished(t.Context(), c.Kafka, done)
+		_, ok := recorded[f.Listed()+":1"]
+		return err == nil && ok
+	}, 30*time.Second, 20*time.Millisecond)
+	require.NoError(t, p.Pass(t.Context()))
+	require.Len(t, f.times(1, 2), 2)
+	require.Empty(t, about)
+
+	remove()
+	p.Ready, p.Kafka.Timeout = nil, time.Second
+	require.Error(t, p.Pass(t.Context()))
+	require.Equal(t, []string{done}, about, "the error is about the topic that is gone")
 }
 
 // forget has somebody remove that a revision is published.

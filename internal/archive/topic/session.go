@@ -46,6 +46,7 @@ type session struct {
 	timeout    time.Duration // of a transaction
 	partitions int           // of the final topic
 	published  map[string]published
+	end        int64 // of the topic that has that
 }
 
 // open requests the producer id, and only then looks what is published.
@@ -62,9 +63,9 @@ func (p *Publisher) open(ctx context.Context) (s *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.published, err = readPublished(ctx, p.Kafka, p.Topic+PublishedSuffix); err != nil {
+	if s.published, s.end, err = readPublished(ctx, p.Kafka, p.Topic+PublishedSuffix); err != nil {
 		s.client.Close()
-		return nil, err
+		return nil, &topicError{p.Topic + PublishedSuffix, err}
 	}
 	return s, nil
 }
@@ -112,9 +113,9 @@ func (s *session) transaction(ctx context.Context, stall time.Duration, do func(
 	var once sync.Once
 	var failed error
 	err := do(sending, func(r *kgo.Record) {
-		s.client.Produce(sending, r, func(_ *kgo.Record, err error) {
+		s.client.Produce(sending, r, func(r *kgo.Record, err error) {
 			if err != nil {
-				once.Do(func() { failed = err; cancel(err) })
+				once.Do(func() { failed = &topicError{r.Topic, err}; cancel(failed) })
 				return
 			}
 			stalled.Reset(stall)

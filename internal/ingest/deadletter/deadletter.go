@@ -32,6 +32,9 @@ const (
 	HeaderOffset    = "standings-offset"
 	HeaderTimestamp = "standings-timestamp" // Unix ms; none at or below 0
 	HeaderEventID   = "standings-event-id"  // where it is known
+	// HeaderLastOffset is there if the dead letter is for all records of a batch that stayed
+	// compressed: it is the batch's last offset. None of their ids is known.
+	HeaderLastOffset = "standings-last-offset"
 	// HeaderDropped comes before those where headers of the original were left out, and says
 	// how many.
 	HeaderDropped = "standings-headers-dropped"
@@ -48,6 +51,7 @@ type Origin struct {
 	Offset    int64
 	Time      int64  // Unix ms; none at or below 0
 	EventID   string // empty is none
+	Last      int64  // the last offset, if it is for the records of a whole batch; else Offset
 }
 
 // append appends the headers. id is that of the event, nil where it isn't known.
@@ -60,6 +64,9 @@ func (o *Origin) append(headers []kafka.Header, id []byte) []kafka.Header {
 	if id != nil {
 		headers = append(headers, kafka.Header{Key: HeaderEventID, Value: id})
 	}
+	if o.Last > o.Offset {
+		headers = append(headers, kafka.Header{Key: HeaderLastOffset, Value: strconv.AppendInt(nil, o.Last, 10)})
+	}
 	return headers
 }
 
@@ -70,7 +77,11 @@ var reasonForm = regexp.MustCompile(`^[a-z][a-z_]{0,31}$`)
 // Read takes the headers of a dead letter apart: what they say of the original, and the
 // original's own. The error says why they aren't those of a dead letter.
 func Read(headers []kafka.Header) (o Origin, original []kafka.Header, err error) {
-	end := len(headers)
+	end, last := len(headers), ""
+	if end > 0 && headers[end-1].Key == HeaderLastOffset {
+		last = string(headers[end-1].Value)
+		end--
+	}
 	if end > 0 && headers[end-1].Key == HeaderEventID {
 		o.EventID = string(headers[end-1].Value)
 		end--
@@ -90,6 +101,11 @@ func Read(headers []kafka.Header) (o Origin, original []kafka.Header, err error)
 	partition, badPartition := strconv.ParseInt(values[3], 10, 32)
 	offset, badOffset := strconv.ParseInt(values[4], 10, 64)
 	at, badTime := strconv.ParseInt(values[5], 10, 64)
+	o.Last = offset
+	var badLast error
+	if last != "" {
+		o.Last, badLast = strconv.ParseInt(last, 10, 64)
+	}
 	wrong := ""
 	switch {
 	case !reasonForm.MatchString(values[0]):
@@ -100,6 +116,8 @@ func Read(headers []kafka.Header) (o Origin, original []kafka.Header, err error)
 		wrong = HeaderOffset
 	case badTime != nil:
 		wrong = HeaderTimestamp
+	case badLast != nil || o.Last < offset:
+		wrong = HeaderLastOffset
 	}
 	if wrong != "" {
 		return Origin{}, headers, errors.New("its " + wrong + " isn't one")

@@ -15,7 +15,7 @@ func TestTheHeadersOfADeadLetterAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var original []kafka.Header
 		for range rapid.IntRange(0, 9).Draw(t, "headers") {
-			key := rapid.OneOf(rapid.SampledFrom(append(always[:], HeaderEventID, HeaderDropped)), rapid.String()).Draw(t, "key")
+			key := rapid.OneOf(rapid.SampledFrom(append(always[:], HeaderEventID, HeaderLastOffset, HeaderDropped)), rapid.String()).Draw(t, "key")
 			original = append(original, kafka.Header{Key: key, Value: []byte(rapid.String().Draw(t, "value"))})
 		}
 		o := Origin{
@@ -24,6 +24,7 @@ func TestTheHeadersOfADeadLetterAreReadAsTheyWereWritten(t *testing.T) {
 			Offset: rapid.Int64Min(0).Draw(t, "offset"), Time: rapid.Int64().Draw(t, "time"),
 			EventID: rapid.String().Draw(t, "id"),
 		}
+		o.Last = rapid.Int64Min(o.Offset).Draw(t, "last offset")
 		id := []byte(o.EventID)
 		if o.EventID == "" {
 			id = nil

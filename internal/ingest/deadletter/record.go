@@ -31,7 +31,10 @@ func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Rea
 	// By the original's time it might be too old to be kept, or too far in the
 	// future to be taken.
 	l := deadLetter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
-	if rec.Oversize > 0 {
+	last := rec.Offset
+	if rec.Whole != nil {
+		last = rec.Whole.Last
+	} else if rec.Oversize > 0 {
 		message = fmt.Sprintf("%s (%d bytes; the original is at its source offset)", message, rec.Oversize)
 	}
 	copied, dropped := 0, 0
@@ -46,7 +49,7 @@ func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Rea
 		l.headers = append(l.headers, kafka.Header{Key: HeaderDropped, Value: strconv.AppendInt(nil, int64(dropped), 10)})
 	}
 	own := len(l.headers)
-	from := Origin{Reason: string(reason), Message: message, Topic: o.Topic, Partition: o.Number, Offset: rec.Offset, Time: rec.Time}
+	from := Origin{Reason: string(reason), Message: message, Topic: o.Topic, Partition: o.Number, Offset: rec.Offset, Time: rec.Time, Last: last}
 	l.headers = from.append(l.headers, bytes(id))
 	l.ours = len(l.headers) - own
 	return l

@@ -100,7 +100,7 @@ func (d *Decoder) readTuple(c *counted, board []byte, into *boardrules.Tuple) *B
 		}
 		raw := d.raw(s)
 		if !isNumber(raw) {
-			return needs(d.wrong(Invalid, f, "is not a number"))
+			return needs(d.wrong(Invalid, f, noNumber(raw)))
 		}
 		value, fault := integer(raw, of.Max)
 		if fault == fractional {

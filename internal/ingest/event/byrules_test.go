@@ -59,7 +59,7 @@ func TestAnEventThatLacksWhatABoardCountsIsInvalidForAll(t *testing.T) {
 		`{"user_id":"u","board":"arena","stage":1,"revives":100}`:          "board arena needs it: revives at byte 51 is out of range: 100",
 		`{"user_id":"u","board":"arena","stage":-1,"revives":1}`:           "board arena needs it: stage at byte 39 is out of range: -1",
 		`{"user_id":"u","board":"arena","stage":1.5,"revives":1}`:          "board arena needs it: stage at byte 39 is not an integer: 1.5",
-		`{"user_id":"u","board":"arena","stage":"1","revives":1}`:          `board arena needs it: stage at byte 39 is not a number: "1"`,
+		`{"user_id":"u","board":"arena","stage":"1","revives":1}`:          `board arena needs it: stage at byte 39 is a number in quotes: "1"`,
 		`{"user_id":"u","board":"medals","gold":-10,"silver":0}`:           "board medals needs it: gold at byte 39 is out of range: -10",
 		`{"user_id":"u","board":"points","points":51}`:                     "board points needs it: points at byte 41 is out of range: 51",
 		`{"user_id":"u","board":"arena","stage":null,"revives":1}`:         "board arena needs it: stage is missing",

@@ -128,7 +128,7 @@ func TestABadCloudEventSaysWhatIsWrongAndWhere(t *testing.T) {
 		{structuredHeaders("application/cloudevents+avro"), "x", Malformed, "an event format of CloudEvents other than JSON: application/cloudevents+avro"},
 		{structuredHeaders("application/cloudevents"), plainData, Malformed, "an event format of CloudEvents other than JSON: application/cloudevents"},
 		{structuredHeaders(structured), "", Malformed, "the value is empty"},
-		{structuredHeaders(structured), "[]", Malformed, "the value is not an object but a list"},
+		{structuredHeaders(structured), "[]", Malformed, "the value is not an object but a list: each event needs a record of its own"},
 		{structuredHeaders(structured), plainData, Malformed, "the envelope has no specversion: it is not a CloudEvent"},
 		{structuredHeaders(structured), `{"specversion":"0.3","data":` + plainData + `}`, Malformed, `specversion at byte 15 is not 1.x, which alone is read: "0.3"`},
 		{structuredHeaders(structured), `{"specversion":1.0,"data":` + plainData + `}`, Malformed, `specversion at byte 15 is not 1.x, which alone is read: 1.0`},
@@ -140,12 +140,12 @@ func TestABadCloudEventSaysWhatIsWrongAndWhere(t *testing.T) {
 		{structuredHeaders(structured), `{"specversion":"1.0","data_base64":"e30"}`, Malformed, `data_base64 at byte 35 is not Base64: "e30"`},
 		{structuredHeaders(structured), `{"specversion":"1.0","data_base64":""}`, Malformed, "the decoded data: the value is empty"},
 		{structuredHeaders(structured), `{"specversion":"1.0","data_base64":"` + base64Of(`{"user_id":`) + `"}`, Malformed, "the decoded data: the JSON ends midway, at byte 11"},
-		{structuredHeaders(structured), `{"specversion":"1.0","data_base64":"` + base64Of(`{"user_id":"u","points":"5"}`) + `"}`, Invalid, `points at byte 24 of the decoded data is not a number: "5"`},
+		{structuredHeaders(structured), `{"specversion":"1.0","data_base64":"` + base64Of(`{"user_id":"u","points":"5"}`) + `"}`, Invalid, `points at byte 24 of the decoded data is a number in quotes: "5"`},
 		{structuredHeaders(structured), `{"specversion":"1.0","datacontenttype":"application/xml","data":"<a/>"}`, Malformed, `datacontenttype at byte 39 is not JSON's: "application/xml"`},
 		{structuredHeaders(structured), `{"specversion":"1.0","datacontenttype":{},"data":{}}`, Malformed, `datacontenttype at byte 39 is not JSON's: {}`},
 		{structuredHeaders(structured), `{"specversion":"1.0","data":{"user_id":"u","points":1.5}}`, Invalid, "points at byte 52 is not an integer: 1.5"},
 		{structuredHeaders(structured), `{"specversion":"1.0","time":5,"data":` + plainData + `}`, BadTime, "time at byte 28 is not a string: 5"},
-		{structuredHeaders(structured), `{"specversion":"1.0","time":"5","data":` + plainData + `}`, BadTime, `time at byte 28 is not a time by RFC 3339: "5"`},
+		{structuredHeaders(structured), `{"specversion":"1.0","time":"5","data":` + plainData + `}`, BadTime, `time at byte 28 is not a time by RFC 3339, but a number in quotes: "5"`},
 		{structuredHeaders(structured), `{"specversion":"1.0","time":"2026-11-22T00:00:00Z","data":` + plainData + `}`, BadTime, `time at byte 28 is too far past the record's time: "2026-11-22T00:00:00Z"`},
 	} {
 		_, _, bad := decodeRecord(t, c.headers, c.value, now)

@@ -165,6 +165,9 @@ func (d *Decoder) read(value []byte, wanted *object) *Bad {
 	if len(value) > d.rules.MaxEventBytes {
 		return d.malformed("the value has %d bytes, more than the %d allowed", len(value), d.rules.MaxEventBytes)
 	}
+	if what := foreign(value); what != "" {
+		return d.malformed("%s", what)
+	}
 	if !utf8.Valid(value) {
 		return d.malformed("the text is not UTF-8 at byte %d", firstInvalid(value))
 	}

@@ -102,7 +102,12 @@ func TestOnlyAnObjectOfJSONWithinItsSizeIsWellFormed(t *testing.T) {
 func TestAMessageSaysWhere(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{"", "the value is empty"},
-		{"[]", "the value is not an object but a list"},
+		{"[]", "the value is not an object but a list: each event needs a record of its own"},
+		{"\x00\x00\x00\x01\x07{\"user_id\":\"u\",\"points\":1}", "the value is framed by a schema registry (schema 263), and has to be JSON alone"},
+		{"\x00\x00\x00\x00\x07\x06u42\x32", "the value is framed by a schema registry (schema 7), and has to be JSON alone"},
+		{"\ufeff{}", "the value begins with a byte order mark, and has to begin with its JSON"},
+		{"\xff\xfe{\x00}\x00", "the value is UTF-16 by its byte order mark, and has to be UTF-8"},
+		{"\xfe\xff\x00{\x00}", "the value is UTF-16 by its byte order mark, and has to be UTF-8"},
 		{"null", "the value is not an object but null"},
 		{"not json", "not JSON at byte 1: invalid character 'o' in literal null (expecting 'u')"},
 		{"true1", "the value is not an object but a boolean"},
@@ -115,9 +120,16 @@ func TestAMessageSaysWhere(t *testing.T) {
 		{`{"user_id":null,"points":1}`, "user_id is missing"},
 		{`{"user_id":["u"],"points":1}`, `user_id at byte 11 is neither a string nor an integer: ["u"]`},
 		{`{"user_id":"u","points":1.5}`, "points at byte 24 is not an integer: 1.5"},
-		{`{"user_id":"u","points":"5"}`, `points at byte 24 is not a number: "5"`},
+		{`{"user_id":"u","points":"5"}`, `points at byte 24 is a number in quotes: "5"`},
+		{`{"user_id":"u","points":"five"}`, `points at byte 24 is not a number: "five"`},
 		{`{"user_id":"u","points":1,"board":["eu", "a b"]}`, `board at byte 41 is not a board's name: "a b"`},
 		{`{"user_id":"u","points":1,"occurred_at":"now"}`, `occurred_at at byte 40 is not a time by RFC 3339: "now"`},
+		{`{"user_id":"u","points":1,"occurred_at":"1795248930000"}`, `occurred_at at byte 40 is not a time by RFC 3339, but a number in quotes: "1795248930000"`},
+		{`{"user_id":"u","points":1,"occurred_at":1795248930}`, `occurred_at at byte 40 looks like seconds, and has to be milliseconds: 1795248930`},
+		{`{"user_id":"u","points":1,"occurred_at":1795248930.123}`, `occurred_at at byte 40 is not a whole number of milliseconds, and looks like seconds: 1795248930.123`},
+		{`{"user_id":"u","points":1,"occurred_at":1795248930123456}`, `occurred_at at byte 40 is out of range, and looks like microseconds: 1795248930123456`},
+		{`{"user_id":"u","points":1,"occurred_at":1795248930123456789}`, `occurred_at at byte 40 is out of range, and looks like nanoseconds: 1795248930123456789`},
+		{`{"user_id":"u","points":1,"occurred_at":1e30}`, `occurred_at at byte 40 is out of range: 1e30`},
 		{"{\"user_id\":[\n\"\u202e\u00a0é\"],\"points\":1}", "user_id at byte 11 is neither a string nor an integer: [\\n\"\\u202e\\u00a0é\"]"},
 	} {
 		var ev Event

@@ -27,9 +27,10 @@
 // | `malformed` | not JSON, not UTF-8, not an object, nested deeper than 10,000, over max_event_bytes, a CloudEvent that isn't one of 1.x with JSON for data | `{"user_id":"u42"`, `[]`, nothing at all, a byte order mark, two objects |
 // | `invalid` | `user_id` or `points` missing, empty, of the wrong type, fractional, out of range, half a surrogate pair in the id, a name that is no text of 1 to 64 characters | `"user_id":""`, `"user_id":4.0`, `"points":"5"`, `"points":1.5`, `"points":9223372036854775808` |
 // | `unknown_board` | not a name, not a configured board, none or more than 8 in the list | `"board":"a b"`, `"board":7`, `"board":[]`, a list of nine, repeated ones counted |
-// | `bad_time` | unreadable, before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
+// | `bad_time` | unreadable, Unix seconds (100,000,000 to 9,999,999,999), before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `1795248930`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
 // | `overflow` | it would take a standing past max_points, or a field past its range | judged when it is applied, never here |
 // | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
+// | `too_large` | its record batch takes more memory to decompress than is allowed | found before the value is, never here |
 package event
 
 import boardrules "github.com/standings/standings/internal/rules"
@@ -52,12 +53,14 @@ const (
 	Overflow Reason = "overflow"
 	// WindowLimit isn't, either: it takes the number of windows that there are.
 	WindowLimit Reason = "window_limit"
+	// TooLarge isn't, either: it is for all records of a batch that stays compressed.
+	TooLarge Reason = "too_large"
 )
 
 // Reasons lists all of them in their order, so that every counter can stand at
 // zero before the first bad event.
 func Reasons() []Reason {
-	return []Reason{Malformed, Invalid, UnknownBoard, BadTime, Overflow, WindowLimit}
+	return []Reason{Malformed, Invalid, UnknownBoard, BadTime, Overflow, WindowLimit, TooLarge}
 }
 
 func (r Reason) String() string { return string(r) }

@@ -5,6 +5,7 @@ package event
 
 import (
 	"bytes"
+	"math"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,7 +89,7 @@ func (d *Decoder) readPoints() (int64, *Bad) {
 	}
 	raw := d.raw(s)
 	if !isNumber(raw) {
-		return 0, d.wrong(Invalid, pointsField, "is not a number")
+		return 0, d.wrong(Invalid, pointsField, noNumber(raw))
 	}
 	points, fault := integer(raw, d.rules.MaxPoints)
 	switch fault {
@@ -245,17 +246,43 @@ func (d *Decoder) instant(raw []byte) (at int64, wrong string) {
 	case raw[0] == '"':
 		return d.timeText(raw)
 	case isNumber(raw):
-		t, fault := integer(raw, endOfTime)
-		switch fault {
-		case fractional:
-			return 0, "is not a whole number of milliseconds"
-		case outOfRange:
-			return 0, "is out of range"
-		}
-		return t, ""
+		return unixTime(raw)
 	}
 	return 0, "is neither a time by RFC 3339 nor Unix milliseconds"
 }
+
+// Numbers that are taken for Unix seconds, those of 1973 to 2286. As milliseconds they are in the
+// first months of 1970.
+const (
+	firstSeconds = 100_000_000
+	endOfSeconds = 10_000_000_000
+)
+
+// unixTime is the time in Unix ms that a number is, or what is wrong with it.
+func unixTime(number []byte) (at int64, wrong string) {
+	at, fault := integer(number, math.MaxInt64)
+	switch {
+	case fault == fractional:
+		wrong = "is not a whole number of milliseconds"
+		if point := bytes.IndexByte(number, '.'); point >= 0 { // "time.time()" of Python
+			if seconds, _ := integer(number[:point], math.MaxInt64); isSeconds(seconds) {
+				wrong += ", and looks like seconds"
+			}
+		}
+	case isSeconds(at):
+		wrong = "looks like seconds, and has to be milliseconds"
+	case fault == outOfRange || at >= endOfTime:
+		wrong = "is out of range"
+		if isSeconds(at / 1_000_000) {
+			wrong += ", and looks like microseconds"
+		} else if isSeconds(at / 1_000_000_000) {
+			wrong += ", and looks like nanoseconds"
+		}
+	}
+	return at, wrong
+}
+
+func isSeconds(n int64) bool { return n >= firstSeconds && n < endOfSeconds }
 
 func (d *Decoder) timeText(quoted []byte) (at int64, wrong string) {
 	text, err := d.text(quoted)
@@ -264,9 +291,16 @@ func (d *Decoder) timeText(quoted []byte) (at int64, wrong string) {
 	}
 	at, ok := rfc3339(text)
 	if !ok {
-		return 0, "is not a time by RFC 3339"
+		return 0, noTime(quoted)
 	}
 	return at, ""
+}
+
+func noTime(quoted []byte) string {
+	if quotedNumber(quoted) {
+		return "is not a time by RFC 3339, but a number in quotes"
+	}
+	return "is not a time by RFC 3339"
 }
 
 // outside says why no event can have happened at a time.

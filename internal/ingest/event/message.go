@@ -4,6 +4,8 @@ package event
 // bytes the value was made of.
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +24,41 @@ var kinds = map[jsontext.Kind]string{
 	jsontext.KindTrue:       "a boolean",
 	jsontext.KindString:     "a string",
 	jsontext.KindNumber:     "a number",
-	jsontext.KindBeginArray: "a list",
+	jsontext.KindBeginArray: "a list: each event needs a record of its own",
 	jsontext.KindEndArray:   "a closing bracket",
 	jsontext.KindEndObject:  "a closing brace",
+}
+
+// foreign names what a value begins with that isn't the JSON of an event, if that can be told.
+func foreign(value []byte) string {
+	switch {
+	case len(value) == 0 || value[0] == '{':
+		return ""
+	case value[0] == 0 && len(value) >= 5: // a zero, and the schema's id in four bytes
+		return fmt.Sprintf("the value is framed by a schema registry (schema %d), and has to be JSON alone", binary.BigEndian.Uint32(value[1:]))
+	case bytes.HasPrefix(value, []byte("\ufeff")):
+		return "the value begins with a byte order mark, and has to begin with its JSON"
+	case bytes.HasPrefix(value, []byte("\xff\xfe")), bytes.HasPrefix(value, []byte("\xfe\xff")):
+		return "the value is UTF-16 by its byte order mark, and has to be UTF-8"
+	}
+	return ""
+}
+
+// noNumber is what is wrong with a JSON value that should be a number.
+func noNumber(raw []byte) string {
+	if quotedNumber(raw) {
+		return "is a number in quotes"
+	}
+	return "is not a number"
+}
+
+// quotedNumber reports whether a JSON value is a string of digits.
+func quotedNumber(raw []byte) bool {
+	if len(raw) < 3 || raw[0] != '"' {
+		return false
+	}
+	text := bytes.TrimPrefix(raw[1:len(raw)-1], []byte("-"))
+	return len(bytes.Trim(text, "0123456789.")) == 0 && bytes.ContainsAny(text, "0123456789")
 }
 
 // malformed says where in the data of a CloudEvent it was, if that was decoded.

@@ -300,6 +300,9 @@ func oracleTime(r Rules, raw json.RawMessage, recordTime int64) (*big.Int, bool)
 		if !ok {
 			return nil, false
 		}
+		if n.IsInt64() && n.Int64() >= 100_000_000 && n.Int64() < 10_000_000_000 { // seconds
+			return nil, false
+		}
 		at = n
 	}
 	end := new(big.Int).Mul(new(big.Int).Lsh(big.NewInt(1), 32), big.NewInt(1000))

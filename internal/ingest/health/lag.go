@@ -87,11 +87,16 @@ func (l *LagTracker) Sweeping(oldest int64) {
 }
 
 // Counts is called where a batch is through, with its end and the time of its newest
-// record. What follows it is hardly older.
-func (l *LagTracker) Counts(to, newest int64) {
+// record. What follows it is hardly older. It reports whether a lost Redis has been read again
+// with that batch.
+func (l *LagTracker) Counts(to, newest int64) (refilled bool) {
 	l.change(func() {
+		if refilled = l.refill > 0 && to >= l.refill; refilled {
+			l.refill = 0
+		}
 		l.from, l.since, l.unread = to, max(newest, 0), false
 	})
+	return refilled
 }
 
 // Refills is called with the offset up to which a lost Redis is read again.

@@ -79,3 +79,15 @@ func TestWhatAnOpenTransactionHoldsBackIsLag(t *testing.T) {
 		require.Equal(t, Lag{Known: true}, l.Lag())
 	})
 }
+
+func TestTheEndOfARefillIsReportedOnce(t *testing.T) {
+	l := NewLagTracker()
+	l.Located(100, 500)
+	require.False(t, l.Counts(200, 0), "nothing was lost")
+	l.Refills(400)
+	require.False(t, l.Counts(399, 0))
+	require.Equal(t, int64(1), l.Refilling())
+	require.True(t, l.Counts(450, 0))
+	require.Zero(t, l.Refilling())
+	require.False(t, l.Counts(500, 0))
+}

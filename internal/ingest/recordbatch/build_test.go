@@ -31,6 +31,7 @@ type record struct {
 	time       int64
 	key, value []byte
 	headers    []header
+	whole      bool // it stands for a batch
 }
 
 // spec is a batch: records hold absolute offsets and times.
@@ -151,7 +152,7 @@ func marker(offset, producer int64, kind byte) spec {
 const abort, commit = 0, 1
 
 func keep(rec *Record) record {
-	r := record{offset: rec.Offset, time: rec.Time, key: bytes.Clone(rec.Key), value: bytes.Clone(rec.Value)}
+	r := record{offset: rec.Offset, time: rec.Time, key: bytes.Clone(rec.Key), value: bytes.Clone(rec.Value), whole: rec.Whole != nil}
 	rec.EachHeader(func(k, v []byte) { r.headers = append(r.headers, header{string(k), bytes.Clone(v)}) })
 	return r
 }
@@ -166,7 +167,7 @@ func readAll(t tb, r *Reader) ([]record, error) {
 		rec, err := r.Next()
 		if p := r.Position(); p < at {
 			t.Fatalf("the position went from %d back to %d", at, p)
-		} else if err == nil && (rec.Offset < at || p != rec.Offset+1) {
+		} else if err == nil && (rec.Offset < at || p != lastOf(rec)+1) {
 			t.Fatalf("record %d at position %d moved it to %d", rec.Offset, at, p)
 		}
 		at = r.Position()
@@ -183,6 +184,14 @@ func readAll(t tb, r *Reader) ([]record, error) {
 		}
 		all = append(all, keep(rec))
 	}
+}
+
+// lastOf is the offset of a record, or the last one of a batch that it stands for.
+func lastOf(rec *Record) int64 {
+	if rec.Whole != nil {
+		return rec.Whole.Last
+	}
+	return rec.Offset
 }
 
 func read(t tb, in []byte, from int64, aborted ...Aborted) ([]record, int64, error) {

@@ -7,6 +7,10 @@ package recordbatch
 // from the framing alone and without decompressing; a frame that doesn't hold
 // together is refused.
 //
+// A zstd frame may declare a window that is far larger than its content: Kafka's own
+// clients declare 128 MiB at level 22, also for 80 bytes. Its blocks bound its content,
+// and no match reaches further back than that, so a smaller window decodes it as well.
+//
 // Seen in kafka-go 0.4.51, klauspost/compress 1.20.3 and pierrec/lz4 4.1.33; a
 // test compares what is allocated with what is said here.
 
@@ -26,18 +30,20 @@ const gzipSize = 160 << 10
 
 var errCut = errors.New("it is cut off")
 
-// codecSize is the most bytes that the codec holds while it reads the payload.
-func codecSize(codec int, payload []byte) (int64, error) {
+// codecSize is the most bytes that the codec holds while it reads the payload, and, if
+// that isn't zero, the window descriptor that the payload has to be read with (see narrow).
+func codecSize(codec int, payload []byte) (size int64, descriptor byte, err error) {
 	switch codec {
 	case 1:
-		return gzipSize, nil
+		return gzipSize, 0, nil
 	case 2:
-		return snappySize(payload)
+		size, err = snappySize(payload)
 	case 3:
-		return lz4Size(payload)
+		size, err = lz4Size(payload)
 	default:
 		return zstdSize(payload)
 	}
+	return size, 0, err
 }
 
 // xerial begins the framing of snappy that Kafka's own client writes: then come
@@ -131,104 +137,4 @@ func lz4Size(p []byte) (int64, error) {
 		size += 2 * (128<<10 + block)
 	}
 	return size, nil
-}
-
-// zstdSize is the largest window of the payload's frames, the space ahead of it,
-// and the buffers of one block.
-func zstdSize(p []byte) (int64, error) {
-	const (
-		block = 128 << 10
-		fixed = 384 << 10 // tables, literals and input of a block
-	)
-	var window uint64
-	for len(p) > 0 {
-		if len(p) < 5 {
-			return 0, errCut
-		}
-		magic := binary.LittleEndian.Uint32(p)
-		if magic&^0xf == 0x184D2A50 { // to be skipped
-			if len(p) < 8 || uint64(binary.LittleEndian.Uint32(p[4:])) > uint64(len(p)-8) {
-				return 0, errCut
-			}
-			p = p[8+binary.LittleEndian.Uint32(p[4:]):]
-			continue
-		}
-		if magic != 0xFD2FB528 {
-			return 0, fmt.Errorf("not a frame")
-		}
-		w, n, err := zstdHeader(p)
-		if err != nil {
-			return 0, err
-		}
-		window = max(window, w)
-		rest, err := zstdBlocks(p[n:])
-		if err != nil {
-			return 0, err
-		}
-		if p[4]&(1<<2) != 0 { // a sum of the content
-			if len(rest) < 4 {
-				return 0, errCut
-			}
-			rest = rest[4:]
-		}
-		p = rest
-	}
-	if window > math.MaxInt64/2 {
-		return math.MaxInt64, nil
-	}
-	w := int64(window)
-	return w + 3*min(w, block) + fixed, nil
-}
-
-// zstdHeader reads the window of a frame, RFC 8878 3.1.1.1, and how long its
-// header is. A single segment has its content as its window.
-func zstdHeader(p []byte) (window uint64, size int, err error) {
-	flags := p[4]
-	single := flags&(1<<5) != 0
-	size = 5
-	descriptor := size
-	if !single {
-		size++
-	}
-	size += [...]int{0, 1, 2, 4}[flags&3] // a dictionary's id
-	content := size
-	width := [...]int{0, 2, 4, 8}[flags>>6]
-	if single && width == 0 {
-		width = 1
-	}
-	if size += width; size > len(p) {
-		return 0, 0, errCut
-	}
-	if !single {
-		base := uint64(1) << (10 + p[descriptor]>>3)
-		return base + base/8*uint64(p[descriptor]&7), size, nil
-	}
-	var field [8]byte
-	copy(field[:], p[content:size])
-	window = binary.LittleEndian.Uint64(field[:])
-	if width == 2 {
-		window += 256
-	}
-	return max(window, 1<<10), size, nil
-}
-
-// zstdBlocks goes past the blocks of a frame, and returns what follows them.
-func zstdBlocks(p []byte) ([]byte, error) {
-	for {
-		if len(p) < 3 {
-			return nil, errCut
-		}
-		h := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
-		n := int(h >> 3)
-		if h>>1&3 == 1 { // one byte, repeated
-			n = 1
-		}
-		if p = p[3:]; n > len(p) {
-			return nil, errCut
-		}
-		p = p[n:]
-		if h&1 != 0 {
-			return p, nil
-		}
-	}
 }

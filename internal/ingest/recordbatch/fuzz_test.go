@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,7 +112,7 @@ func FuzzReader(f *testing.F) {
 		at := r.Position()
 		r.Close()
 		if err != nil || from < 0 {
-			for _, known := range []error{nil, ErrCorrupt, ErrTruncated, ErrTooLarge} {
+			for _, known := range []error{nil, ErrCorrupt, ErrTruncated} {
 				if errors.Is(err, known) {
 					return
 				}
@@ -119,6 +121,9 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			t.Fatalf("an error without a name: %v", err)
+		}
+		if slices.ContainsFunc(got, func(r record) bool { return r.whole }) { // franz-go decompresses it
+			return
 		}
 		agree(t, in, from, list(), got, at)
 	})
@@ -176,7 +181,7 @@ func FuzzCodecSize(f *testing.F) {
 		if codec < 1 || codec > 4 {
 			return
 		}
-		size, err := codecSize(int(codec), payload)
+		size, descriptor, err := codecSize(int(codec), payload)
 		if err != nil || size > 16<<20 {
 			return
 		}
@@ -186,7 +191,11 @@ func FuzzCodecSize(f *testing.F) {
 		var before, after runtime.MemStats
 		buf := make([]byte, 64<<10)
 		runtime.ReadMemStats(&before)
-		c := compress.Codecs[codec].NewReader(bytes.NewReader(payload))
+		var src io.Reader = bytes.NewReader(payload)
+		if descriptor != 0 {
+			src = &narrow{bytes.NewReader(payload), descriptor}
+		}
+		c := compress.Codecs[codec].NewReader(src)
 		n := 0
 		for n < 64<<20 {
 			k, err := c.Read(buf)

@@ -66,13 +66,14 @@ var encoders = map[string]struct {
 		w.Extra = make([]byte, min(65535, 8*len(b)))
 		return written(&out, w, b)
 	}},
-	"snappy, framed":    {2, func(b []byte) []byte { return squeeze(2, b) }},
-	"snappy, one block": {2, func(b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
-	"lz4, 64 KiB":       {3, lz4Encoder(lz4.BlockSizeOption(lz4.Block64Kb), lz4.BlockChecksumOption(true))},
-	"lz4, 4 MiB":        {3, lz4Encoder(lz4.BlockSizeOption(lz4.Block4Mb), lz4.ChecksumOption(false))},
-	"zstd, stream":      {4, func(b []byte) []byte { return squeeze(4, b) }},
-	"zstd, 16 MiB":      {4, zstdEncoder(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(16<<20))},
-	"zstd, small":       {4, zstdEncoder(zstd.WithWindowSize(1<<10), zstd.WithEncoderCRC(false))},
+	"snappy, framed":         {2, func(b []byte) []byte { return squeeze(2, b) }},
+	"snappy, one block":      {2, func(b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
+	"lz4, 64 KiB":            {3, lz4Encoder(lz4.BlockSizeOption(lz4.Block64Kb), lz4.BlockChecksumOption(true))},
+	"lz4, 4 MiB":             {3, lz4Encoder(lz4.BlockSizeOption(lz4.Block4Mb), lz4.ChecksumOption(false))},
+	"zstd, stream":           {4, func(b []byte) []byte { return squeeze(4, b) }},
+	"zstd, 16 MiB":           {4, zstdEncoder(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(16<<20))},
+	"zstd, 128 MiB declared": {4, declares128MiB},
+	"zstd, small":            {4, zstdEncoder(zstd.WithWindowSize(1<<10), zstd.WithEncoderCRC(false))},
 	"zstd, one segment": {4, func(b []byte) []byte {
 		e, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
 		if err != nil {
@@ -80,6 +81,13 @@ var encoders = map[string]struct {
 		}
 		return e.EncodeAll(b, nil)
 	}},
+}
+
+// declares128MiB makes a frame with the window that Kafka's own clients declare at level 22.
+func declares128MiB(b []byte) []byte {
+	out := zstdEncoder(zstd.WithSingleSegment(false))(b)
+	out[descriptorAt] = (27 - 10) << 3
+	return out
 }
 
 func lz4Encoder(options ...lz4.Option) func([]byte) []byte {
@@ -161,6 +169,62 @@ func TestABatchThatExpandsAHundredfoldCostsTheWindow(t *testing.T) {
 	}
 }
 
+func TestZstdCostsWhatItsContentNeedsAndNotTheWindowThatItDeclares(t *testing.T) {
+	for bytes, most := range map[int]int64{1_000: 1 << 20, 5 << 20: 10 << 20} {
+		s := sample(bytes, 1000, 4)
+		s.payload = declares128MiB(raw(s))
+		m := budget{limit: 1 << 40}
+		r := Reader{Memory: &m}
+		r.Reset(s.encode(), 0, nil)
+		got, err := readAll(t, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, s.records)
+		if m.most > most {
+			t.Errorf("%d bytes of content: %d taken", bytes, m.most)
+		}
+		r.Close()
+	}
+}
+
+// What comes after it is read.
+func TestOneRecordStandsForABatchThatTakesTooMuchToDecompress(t *testing.T) {
+	large := sample(4<<20, 1000, 2)
+	large.payload, large.base, large.maxTime = s2.EncodeSnappy(nil, raw(large)), 0, 77
+	last := int64(len(large.records)) - 1
+	aborted := large
+	aborted.attrs, aborted.producer = aborted.attrs|attrTransactional, 7
+	after := plain(last+1, 2, 4)
+	for _, from := range []int64{0, 10} {
+		m := budget{limit: 1 << 40}
+		r := Reader{Memory: &m, MaxCodec: 1 << 20}
+		r.Reset(join(large, after), from, nil)
+		rec, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := rec.Whole; w == nil || rec.Offset != from || rec.Time != 77 || rec.Oversize < 4<<20 || rec.Value != nil ||
+			w.Last != last || w.Count != last-from+1 || w.Codec != "snappy" || w.Limit != 1<<20 || r.Position() != last+1 {
+			t.Fatalf("from %d: %+v, %+v, next %d", from, rec, rec.Whole, r.Position())
+		}
+		rest, err := readAll(t, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, rest, after.records)
+		if r.Close(); m.held != 0 || m.most > 2<<20 {
+			t.Errorf("%d bytes held, %d taken", m.held, m.most)
+		}
+		r.Reset(join(aborted, after), from, []Aborted{{7, 0}})
+		if rest, err = readAll(t, &r); err != nil {
+			t.Fatal(err)
+		}
+		same(t, rest, after.records)
+		r.Close()
+	}
+}
+
 func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 	block := binary.AppendUvarint(nil, 1<<32-1)
 	framed := append(append(bytes.Clone(xerial), 0, 0, 0, 1, 0, 0, 0, 1), 0, 0, 0, byte(len(block)))
@@ -168,17 +232,17 @@ func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		codec   int16
 		payload []byte
-		want    error
+		want    error // nil: a record that stands for the batch
 	}{
-		"snappy block of 4 GiB":  {2, append(block, 1, 2, 3), ErrTooLarge},
-		"framed block of 4 GiB":  {2, framed, ErrTooLarge},
+		"snappy block of 4 GiB":  {2, append(block, 1, 2, 3), nil},
+		"framed block of 4 GiB":  {2, framed, nil},
 		"frame past the end":     {2, append(framed[:16:16], 255, 255, 255, 255, 1), ErrCorrupt},
 		"frame cut off":          {2, framed[:18], ErrCorrupt},
 		"no snappy":              {2, []byte{}, ErrCorrupt},
-		"zstd window of 3 TiB":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, ErrTooLarge},
-		"zstd content of 2^63":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0}, ErrTooLarge},
-		"zstd second frame":      {4, append(squeeze(4, []byte("x")), 0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0), ErrTooLarge},
-		"zstd first frame":       {4, append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, squeeze(4, []byte("x"))...), ErrTooLarge},
+		"zstd window of 3 TiB":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, ErrCorrupt}, // it has no content
+		"zstd content of 2^63":   {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0}, nil},
+		"zstd second frame":      {4, append(squeeze(4, []byte("x")), 0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0), nil},
+		"zstd first frame":       {4, append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0xff, 1, 0, 0}, squeeze(4, []byte("x"))...), ErrCorrupt},
 		"zstd skipping past end": {4, []byte{0x50, 0x2a, 0x4d, 0x18, 255, 255, 255, 255}, ErrCorrupt},
 		"zstd block past end":    {4, []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 8, 0xf1, 0xff, 0xff}, ErrCorrupt},
 		"no zstd":                {4, []byte("hello world"), ErrCorrupt},
@@ -190,7 +254,7 @@ func TestSizesThatTheInputClaimsAreBounded(t *testing.T) {
 		m := budget{limit: 1 << 40}
 		r := Reader{Memory: &m}
 		r.Reset(spec{attrs: c.codec, payload: c.payload, count: 1}.encode(), 0, nil)
-		if _, err := r.Next(); !errors.Is(err, c.want) {
+		if rec, err := r.Next(); !errors.Is(err, c.want) || err == nil && rec.Whole == nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r.Close(); m.most > 1<<20 || m.held != 0 {

@@ -90,14 +90,14 @@ func (r *Reader) passRecord(size, head int) error {
 		}
 	}
 	rec := &r.rec
-	rec.Key, rec.Value, rec.Headers, rec.HeaderCount, rec.Oversize = nil, nil, nil, 0, int64(size)
+	rec.Key, rec.Value, rec.Headers, rec.HeaderCount, rec.Oversize, rec.Whole = nil, nil, nil, 0, int64(size), nil
 	r.left--
 	return nil
 }
 
 // parse reads key, value and headers, which must fill the rest of body.
 func (rec *Record) parse(body []byte, p int) error {
-	rec.Oversize = 0
+	rec.Oversize, rec.Whole = 0, nil
 	if rec.Key, p = nullable(body, p); p < 0 {
 		return fmt.Errorf("its key ends past it")
 	}

@@ -25,8 +25,6 @@ var (
 	// ErrTruncated is a response that doesn't hold its first batch whole. A
 	// broker sends the first batch whole, however large: the response is cut.
 	ErrTruncated = errors.New("first record batch is cut off")
-	// ErrTooLarge is a batch for which a codec would need more than MaxCodec.
-	ErrTooLarge = errors.New("record batch needs too much memory to decompress")
 	// ErrNoMemory is a refusal by Memory. Nothing is lost: Next may be called
 	// again, or Close gives everything back and Position says where to go on.
 	ErrNoMemory = errors.New("no memory to decompress a record batch")
@@ -36,8 +34,8 @@ const (
 	// DefaultMaxRecord is MaxRecord where it isn't set: Kafka's default
 	// max.message.bytes, with room for what belongs to a record but not its value.
 	DefaultMaxRecord = 1<<20 + 64<<10
-	// DefaultMaxCodec is MaxCodec where it isn't set. Levels up to 19 of zstd
-	// and every block size of lz4 stay below it.
+	// DefaultMaxCodec is MaxCodec where it isn't set. Every block size of lz4 stays below
+	// it, and so does zstd with 16 MiB of content, whatever window it declares.
 	DefaultMaxCodec = 32 << 20
 )
 
@@ -56,6 +54,26 @@ type Record struct {
 	// Oversize is the record's size in bytes where it is above MaxRecord. It was
 	// gone over, and Key, Value and Headers are empty.
 	Oversize int64
+	// Whole is set if the record stands for all records of a batch that the codec can't
+	// decompress within MaxCodec. Offset is the first of them that is wanted, Time the
+	// latest, and Oversize what the codec would hold.
+	Whole *Whole
+}
+
+// Count is how many records it is: 1, unless it stands for a batch.
+func (rec *Record) Count() int64 {
+	if rec.Whole == nil {
+		return 1
+	}
+	return rec.Whole.Count
+}
+
+// Whole is a batch that stays compressed.
+type Whole struct {
+	Last  int64 // the last offset of the batch
+	Count int64 // records at Offset and later, at most
+	Codec string
+	Limit int64 // MaxCodec, in bytes
 }
 
 // Aborted is an aborted transaction of a producer, from the offset First on.
@@ -142,19 +160,27 @@ func (r *Reader) Next() (*Record, error) {
 func (r *Reader) next() (*Record, error) {
 	for {
 		if !r.open {
-			if err := r.nextBatch(); err != nil {
+			whole, err := r.nextBatch()
+			if err != nil {
 				return nil, err
+			}
+			if whole {
+				return &r.rec, nil
 			}
 			continue
 		}
 		if r.left == 0 {
-			if err := r.endBatch(); err != nil {
-				return nil, err
-			}
+			r.pos = max(r.pos, r.batch.last()+1)
+			r.closeBatch()
 			continue
 		}
 		if err := r.readRecord(); err != nil {
 			return nil, err
+		}
+		if r.left == 0 {
+			if err := r.checkEnd(); err != nil {
+				return nil, err
+			}
 		}
 		if r.batch.control() {
 			if err := r.marker(); err != nil {
@@ -169,32 +195,49 @@ func (r *Reader) next() (*Record, error) {
 	}
 }
 
-// nextBatch takes the next batch off the response and opens it, or goes past it.
-func (r *Reader) nextBatch() error {
+// nextBatch takes the next batch off the response and opens it, or goes past it. It reports
+// whether rec stands for the whole batch.
+func (r *Reader) nextBatch() (whole bool, err error) {
 	b, size, err := parseBatch(r.in)
 	if err != nil {
-		return r.cut(err, size)
+		return false, r.cut(err, size)
 	}
 	if b.base < r.floor {
-		return b.corrupt("it begins before the end of the batch before it, %d", r.floor)
+		return false, b.corrupt("it begins before the end of the batch before it, %d", r.floor)
 	}
 	// A batch without records may have been left by compaction, for its last
 	// offset; the records of an aborted one are never looked at.
 	wanted := b.count > 0 && (b.last() >= r.pos && !r.isAborted(b) || b.control())
 	r.data, r.at = r.in[headerSize:size], 0
 	if wanted && b.codec() != 0 {
-		if err := r.stream.open(r, b, r.data); err != nil {
-			return err
+		err := r.stream.open(r, b, r.data)
+		switch large, ok := errors.AsType[*tooLarge](err); {
+		case ok && b.control(): // no broker compresses one
+			return false, b.corrupt("a control batch: %w", err)
+		case ok:
+			wanted, whole = false, true
+			r.standFor(b, large)
+		case err != nil:
+			return false, err
 		}
 		r.data = nil
 	}
 	r.in, r.whole, r.floor, r.batch = r.in[size:], true, b.last()+1, b
 	if !wanted {
 		r.pos = max(r.pos, b.last()+1)
-		return nil
+		return whole, nil
 	}
 	r.open, r.left, r.delta = true, b.count, -1
-	return nil
+	return false, nil
+}
+
+// standFor has rec stand for a batch that stays compressed.
+func (r *Reader) standFor(b batch, large *tooLarge) {
+	from := max(r.pos, b.base)
+	r.rec = Record{
+		Offset: from, Time: b.maxTime, Oversize: large.size,
+		Whole: &Whole{Last: b.last(), Count: min(int64(b.count), b.last()-from+1), Codec: codecNames[b.codec()], Limit: large.limit},
+	}
 }
 
 // cut makes an end of a last batch that isn't whole, but not of a first one.
@@ -208,19 +251,16 @@ func (r *Reader) cut(err error, size int) error {
 	return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
 }
 
-// endBatch holds that nothing follows the last record. For a compressed batch it
-// is also what makes the codec check its own sums.
-func (r *Reader) endBatch() error {
-	if r.at < len(r.data) {
-		return r.batch.corrupt("%d bytes follow its last record", len(r.data)-r.at)
+// checkEnd holds that nothing follows the last record, before that is returned: otherwise a
+// reader that tries again would continue behind it, and one that must read everything without
+// an error never could.
+func (r *Reader) checkEnd() error {
+	if n := len(r.data) - r.at; n > 0 {
+		return r.batch.corrupt("%d bytes follow its last record", n)
 	}
-	if r.batch.codec() != 0 {
-		if err := r.stream.end(); err != nil {
-			return r.batch.corrupt("%w", err)
-		}
+	if r.batch.codec() != 0 && !r.stream.ended() {
+		return r.batch.corrupt("bytes follow its last record")
 	}
-	r.pos = max(r.pos, r.batch.last()+1)
-	r.closeBatch()
 	return nil
 }
 

@@ -31,12 +31,14 @@ var windows = sync.Pool{New: func() any { return new([windowSize]byte) }}
 type stream struct {
 	// src has ReadByte, or gzip would put a buffer before it, and no Bytes, or zstd
 	// would decode all of it in one go.
-	src   bytes.Reader
-	codec io.ReadCloser
-	err   error // what the codec said last
-	size  int64 // bytes that the open codec may hold
-	cost  int64 // bytes charged for codecs
-	buf   []byte
+	src    bytes.Reader
+	narrow narrow // of src
+	codec  io.ReadCloser
+	err    error // what the codec said last
+	size   int64 // bytes that the open codec may hold
+	cost   int64 // bytes charged for codecs
+	buf    []byte
+	one    [1]byte // for ended: buf has the last record
 }
 
 func take(m Memory, n int64) bool { return m == nil || m.Take(n) }
@@ -50,13 +52,12 @@ func release(m Memory, n int64) {
 // open makes ready to read the records of a compressed batch. After an
 // ErrNoMemory it may be called again.
 func (s *stream) open(r *Reader, b batch, payload []byte) error {
-	size, err := codecSize(b.codec(), payload)
+	size, descriptor, err := codecSize(b.codec(), payload)
 	if err != nil {
 		return b.corrupt("%s: %w", codecNames[b.codec()], err)
 	}
 	if limit := r.maxCodec(); size > limit {
-		return fmt.Errorf("record batch at offset %d: %w: %s asks for %d bytes, at most %d are allowed",
-			b.base, ErrTooLarge, codecNames[b.codec()], size, limit)
+		return &tooLarge{size, limit}
 	}
 	if s.buf == nil {
 		if !take(r.Memory, windowSize) {
@@ -72,8 +73,20 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 	}
 	s.src.Reset(payload)
 	s.size, s.err = size, nil
-	s.codec = compress.Codecs[b.codec()].NewReader(&s.src)
+	var src io.Reader = &s.src
+	if descriptor != 0 {
+		s.narrow = narrow{&s.src, descriptor}
+		src = &s.narrow
+	}
+	s.codec = compress.Codecs[b.codec()].NewReader(src)
 	return nil
+}
+
+// tooLarge is a codec that would hold more than MaxCodec, in bytes.
+type tooLarge struct{ size, limit int64 }
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("it takes %d bytes to decompress, and at most %d are allowed", e.size, e.limit)
 }
 
 // fill reads until n bytes are there, unread among them, which is a part of the
@@ -128,15 +141,12 @@ func (s *stream) discard(n int) error {
 	return nil
 }
 
-// end holds that nothing is left, and the codec's own sums.
-func (s *stream) end() error {
-	switch n, err := s.read(s.buf); {
-	case n > 0:
-		return fmt.Errorf("bytes follow its last record")
-	case err != io.EOF: //nolint:errorlint // the end comes bare; wrapped, it is a codec's input that ended midway
-		return noEOF(err)
-	}
-	return nil
+// ended reports whether nothing follows. An error of the codec is an end as well: all
+// records are there, and the batch's CRC covers its bytes. Kafka's own consumer doesn't
+// check LZ4's sum of the content either.
+func (s *stream) ended() bool {
+	n, _ := s.read(s.one[:])
+	return n == 0
 }
 
 // noEOF is for an end that comes too early: to those who call Next, io.EOF would

@@ -78,6 +78,21 @@ func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture ti
 	return added, nil
 }
 
+// Adds returns the periods that Extend would add, and writes nothing in Redis: the states are
+// then as Extend leaves them.
+func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []string, err error) {
+	for i, s := range b.shards {
+		some, err := s.Adds(&states[i], maxFuture)
+		if err != nil {
+			return added, err
+		}
+		if len(some) > 0 {
+			added, states[i].Schema = some, s.Schema()
+		}
+	}
+	return added, nil
+}
+
 // CheckNumber is *ranking.OtherNumberError where by their states no shard has anything, and
 // those of another number have. What a reshard is copying, or has left, isn't anything: so it is
 // not for those whose number is recorded.

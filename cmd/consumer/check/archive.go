@@ -1,0 +1,67 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/archive/store"
+)
+
+// archiveFacts is what the archive says.
+type archiveFacts struct {
+	name string
+	none bool  // its file isn't there yet
+	err  error // of opening it, or of its schema
+}
+
+// archivePatience is how long a database may take to answer.
+const archivePatience = 10 * time.Second
+
+// gatherArchive looks at the archive; nil if none is configured. It makes neither a file nor a table.
+func gatherArchive(ctx context.Context, cfg *config.Config) *archiveFacts {
+	if cfg.Archive.URL == "" {
+		return nil
+	}
+	if path, ok := strings.CutPrefix(cfg.Archive.URL, "sqlite:"); ok {
+		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, os.ErrNotExist) {
+			return &archiveFacts{name: cfg.Archive.URL, none: true}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, archivePatience)
+	defer cancel()
+	s, err := clients.OpenArchive(ctx, cfg)
+	if err != nil {
+		return &archiveFacts{err: err}
+	}
+	defer s.Close() //nolint:errcheck // nothing was written
+	return &archiveFacts{name: s.Name(), err: s.Check(ctx)}
+}
+
+func judgeArchive(f *archiveFacts) []finding {
+	if f == nil {
+		return nil
+	}
+	const check = "schema"
+	s := &section{name: sectionArchive}
+	switch {
+	case f.none:
+		s.ok(check, "", f.name+" isn't there yet: the leader makes it")
+	case f.err == nil:
+		s.ok(check, "", fmt.Sprintf("%s: version %d", f.name, store.Known))
+	case errors.Is(f.err, store.ErrEmpty):
+		s.ok(check, "", f.name+" is empty: the leader makes its tables")
+	case errors.Is(f.err, store.ErrSchemaOlder):
+		s.ok(check, "", f.name+" has an older version: the leader migrates it")
+	case errors.Is(f.err, store.ErrSchemaTooOld), errors.Is(f.err, store.ErrSchemaNewer), errors.Is(f.err, store.ErrInvalid):
+		s.wrong(check, "", f.err.Error(), "set archive.url to another database, or run another version of this program")
+	default:
+		s.warn(check, "", f.err.Error(), "see that archive.url names a database that runs: final windows stay in Redis until it can be opened")
+	}
+	return s.all
+}

@@ -1,0 +1,37 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/cmd/consumer/config"
+)
+
+func TestWhatCheckSaysOfTheArchive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "archive.db")
+	cfg := &config.Config{}
+	says := func(want string) {
+		t.Helper()
+		holds(t, judgeArchive(gatherArchive(t.Context(), cfg)), "schema", want)
+	}
+	says("")
+	cfg.Archive.URL = "sqlite:" + path
+	says("ok: …isn't there yet: the leader makes it")
+	_, err := os.Stat(path)
+	require.ErrorIs(t, err, os.ErrNotExist, "nothing is made")
+	s, err := clients.OpenArchive(t.Context(), cfg)
+	require.NoError(t, err)
+	says("ok: …is empty: the leader makes its tables")
+	require.NoError(t, s.Migrate(t.Context()))
+	require.NoError(t, s.Close())
+	says("ok: …archive.db: version 4")
+	cfg.Archive.URL = "mysql://db"
+	says("wrong: …")
+	require.NoError(t, os.WriteFile(path, []byte("no database, but long enough to be looked at as one"), 0o600))
+	cfg.Archive.URL = "sqlite:" + path
+	says("warning: …final windows stay in Redis until it can be opened")
+}
