@@ -228,9 +228,9 @@ func apiOptions(c *API) []option {
 		{Key: "api.trusted_proxies", value: listValue(&c.TrustedProxies, 0, networkRule, checkNetwork),
 			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [operations.md](operations.md#behind-a-proxy)."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
-			doc: "How many requests are answered at a time, those of one client half of that: others are told to come again."},
+			doc: "Maximum concurrent reads. As many requests may wait for an event, and a quarter as many each may be exports and requests about bans. A client gets a further one while it has fewer than are free, so one client alone has half. Others get 429 or 503 with Retry-After."},
 		{Key: "api.streams", def: "2000", value: intValue(&c.Streams, 1, 100_000),
-			doc: "How many streams are open at a time, those of one client half of that, and as they show at most a quarter as many different boards and members. They don't count as requests."},
+			doc: "Maximum open streams, shared among clients as `api.requests` are. They show at most a quarter as many different boards and members. They don't count as requests."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
 			doc: "How long a request may take."},
 	}

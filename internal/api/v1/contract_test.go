@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -175,8 +176,10 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 	if r.Body != nil {
 		var err error
 		sent, err = io.ReadAll(r.Body)
-		require.NoError(t, err)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
+		if err != nil { // as the request is answered, too
+			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(sent), iotest.ErrReader(err)))
+		}
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
