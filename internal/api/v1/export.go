@@ -29,7 +29,11 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	v, err := a.page(q, t, reading.Page{Limit: exportPage})
+	first := reading.Page{Limit: exportPage}
+	if q.head() {
+		first.Limit = 0 // what is known of the window without its rows
+	}
+	v, err := a.page(q, t, first)
 	if err != nil {
 		return err
 	}
@@ -45,6 +49,9 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if format == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	}
+	if q.head() {
+		return nil
 	}
 	control, n := http.NewResponseController(w), int64(0)
 	if err := lines.Begin(&v); err != nil {

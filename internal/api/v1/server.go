@@ -5,8 +5,8 @@
 //	                                                         └─▶ live ─▶ reading, once for many streams
 //
 // Every answer about a window says as of when it is true, by which ledger, and whether that is all
-// there is (Trust). What comes from one shard is read in one script, at one instant; over several
-// shards each as of its own.
+// there is (Trust). What comes from one shard is read in one script, at one instant, but for exports and
+// long look-ups, which are read in parts; over several shards each as of its own.
 package v1
 
 import (
