@@ -202,6 +202,26 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	tokens.mu.Unlock()
 	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeX").status)
 	require.ErrorContains(t, tokens.Err(), "line 1")
+
+	write("shop 0123456789abcdeY\n") // the size and the time stay
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, tokens.Look())
+	write("shop 0123456789abcdeZ\n")
+	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
+	require.NoError(t, tokens.Look())
+	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeZ").status)
+	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeY").status)
+	for says, take := range map[string]func(){
+		"no client is admitted": func() { write("# nobody\n") },
+		"no such file":          func() { require.NoError(t, os.Remove(path)) },
+	} {
+		write("shop 0123456789abcdeZ\n")
+		require.NoError(t, tokens.Look())
+		take()
+		require.ErrorContains(t, tokens.Look(), says)
+		require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeZ").status, says)
+	}
 	for _, entry := range logged.All() {
 		text, err := json.Marshal(entry.ContextMap())
 		require.NoError(t, err)

@@ -46,7 +46,7 @@ func NewMetrics() *Metrics {
 			Name: "standings_api_shed_total", Help: "Requests to the API that were refused for lack of room, by what there is no more of (requests; waits, for an event; exports; bans; bodies, in bytes; streams; shown, different boards and members that are streamed) and whose limit it is: all (status 503) or client (429).",
 		}, []string{"of", "limit"}),
 		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens can't be read or isn't right, by its setting: the tokens that were read last count.",
+			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens is missing, empty or wrong, by its setting. A missing or empty one admits no client; otherwise the tokens that were read last are valid.",
 		}, []string{"file"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "standings_api_streams", Help: "Streams of the API that are open.",
