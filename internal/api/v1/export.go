@@ -25,6 +25,13 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	raw, err := q.choice("raw", "0", "1")
+	if err != nil {
+		return err
+	}
+	if raw == "1" && format != "csv" {
+		return wrong("raw", "is for format=csv: of ndjson every text is exact")
+	}
 	t, _, err := q.target(a)
 	if err != nil {
 		return err
@@ -45,7 +52,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	keeping, revision := a.keeping(q, &v), v.Revision
 	w.Header().Set("Cache-Control", cmp.Or(keeping, "no-store"))
 	out := bufio.NewWriter(w)
-	lines := NewLines(out, format, false)
+	lines := NewLines(out, LineFormat{Name: format, Raw: raw == "1"})
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if format == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")

@@ -100,7 +100,7 @@ var operations = []operation{
 	{id: "getMember", method: http.MethodGet, path: window + "/members/{member}", parameters: slices.Concat([]string{"ranks", "shadow"}, untilParameters), do: (*api).getMember},
 	{id: "lookUpMembers", method: http.MethodPost, path: window + "/members/lookup", parameters: slices.Concat([]string{"ranks"}, untilParameters), do: (*api).lookUpMembers},
 	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
-	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
+	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format", "raw"}, stream: (*api).exportWindow},
 	{id: "streamWindow", method: http.MethodGet, path: window + "/stream", parameters: []string{"limit", "member", "n", "ranks", "interval_ms"}, stream: (*api).streamWindow, lasts: true},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
 	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "after", "member"}, bans: true, do: (*api).listBans},
