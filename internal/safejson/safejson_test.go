@@ -24,7 +24,7 @@ func TestEscapedJSONIsTheSameTextAndCanBeSeen(t *testing.T) {
 		require.Equal(t, map[string]string{text: text}, read)
 		require.False(t, strings.ContainsFunc(b.String(), func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }), "%q", &b)
 	})
-	require.Equal(t, `{"a":"é\u202e\u009b2J\u007f\udb40\udc01"}`, string(Escape([]byte("{\"a\":\"é\u202e\u009b2J\x7f\U000e0001\"}"))))
+	require.Equal(t, []byte(`{"a":"é\u202e\u009b2J\u007f\udb40\udc01"}`), Escape([]byte("{\"a\":\"é\u202e\u009b2J\x7f\U000e0001\"}")))
 	plain := []byte(`{"a":1}`)
 	require.Equal(t, &plain[0], &Escape(plain)[0])
 }
