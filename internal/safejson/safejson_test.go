@@ -24,7 +24,8 @@ func TestEscapedJSONIsTheSameTextAndCanBeSeen(t *testing.T) {
 		require.Equal(t, map[string]string{text: text}, read)
 		require.False(t, strings.ContainsFunc(b.String(), func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }), "%q", &b)
 	})
-	require.Equal(t, []byte(`{"a":"é\u202e\u009b2J\u007f\udb40\udc01"}`), Escape([]byte("{\"a\":\"é\u202e\u009b2J\x7f\U000e0001\"}")))
+	want := `{"a":"é\u202e\u009b2J\u007f\udb40\udc01"}` // to the byte, not the same JSON alone
+	require.Equal(t, want, string(Escape([]byte("{\"a\":\"é\u202e\u009b2J\x7f\U000e0001\"}"))))
 	plain := []byte(`{"a":1}`)
 	require.Equal(t, &plain[0], &Escape(plain)[0])
 }
