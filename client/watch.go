@@ -85,14 +85,14 @@ func (c *Client) Watch(ctx context.Context, r Ref, q WatchQuery) iter.Seq2[*Live
 
 const (
 	usualRetry = 3 * time.Second
-	// quiet is how long nothing may come: the server sends a comment every 15 s.
-	quiet       = 45 * time.Second
+	// quiet is how long nothing may come: the server sends a heartbeat every 15 s.
+	quiet       = 30 * time.Second
 	mostOfEvent = 1 << 20 // bytes
 )
 
 var (
 	errEnded = errors.New("the stream has ended")
-	errQuiet = errors.New("nothing has come of the stream for 45 s")
+	errQuiet = errors.New("nothing has come of the stream for 30 s")
 )
 
 // lasts reports whether a refusal is one that sending again doesn't help.
@@ -238,7 +238,7 @@ func (s *stream) take(e *event) error {
 		}
 		return nil
 	default:
-		return nil // a comment, or what comes with a later version
+		return nil // a heartbeat, or what comes with a later version
 	}
 	s.between.Reset()
 	if e.id != "" {

@@ -129,6 +129,7 @@ func TestAStreamThatIsQuietIsTakenForDead(t *testing.T) {
 		began := time.Now()
 		c := by(t, func(r *http.Request) *http.Response {
 			if n++; n == 2 {
+				require.InDelta(t, 33, time.Since(began).Seconds(), 3)
 				return endsWith(r, streamed(true, alone))
 			}
 			return endsWith(r, streamed(true, snapshot))

@@ -49,7 +49,7 @@ func TestTheExampleOfAStreamShowsABoardAsItMoves(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			for _, part := range []string{ // cut where a line and a letter are
-				"retry: 10\n\n: comment\n\nid: x-2\nevent: chan", "ge\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":16},\"trust\":{\"state\":\"behind\"},\"left\":[\"Gita\"],\"standings\":[{\"rank\":2,\"member\":\"Zo\xc3",
+				"retry: 10\n\nevent: heartbeat\ndata: {}\n\nid: x-2\nevent: chan", "ge\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":16},\"trust\":{\"state\":\"behind\"},\"left\":[\"Gita\"],\"standings\":[{\"rank\":2,\"member\":\"Zo\xc3",
 				"\xab\",\"points\":4210},{\"rank\":3,\"member\":\"u42\",\"points\":4210}]}\n\nevent: problem\ndata: {\"detail\":\"Redis is away\"}\n\n",
 			} {
 				_, _ = fmt.Fprint(w, part)

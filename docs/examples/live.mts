@@ -24,8 +24,11 @@ function show(event: string, data: Shown) {
 const headers: Record<string, string> = {}
 if (process.env.STANDINGS_TOKEN) headers.Authorization = `Bearer ${process.env.STANDINGS_TOKEN}`
 for (let pause = 2000; ; await new Promise((resolve) => setTimeout(resolve, pause))) { // a stream ends now and then
+  // The server sends a heartbeat at least every 15 s: after 30 s of silence the connection is dead.
+  const dead = new AbortController()
+  let silence = setTimeout(() => dead.abort(), 30e3)
   try {
-    const answer = await fetch(url, { headers })
+    const answer = await fetch(url, { headers, signal: dead.signal })
     if (!answer.ok || !answer.body) {
       console.error((await answer.json()).detail)
       if (!answer.headers.has('Retry-After')) process.exit(1) // what is wrong stays so
@@ -34,6 +37,8 @@ for (let pause = 2000; ; await new Promise((resolve) => setTimeout(resolve, paus
     }
     let rest = '', event = ''
     for await (const text of answer.body.pipeThrough(new TextDecoderStream())) {
+      clearTimeout(silence)
+      silence = setTimeout(() => dead.abort(), 30e3)
       const lines = (rest + text).split('\n')
       rest = lines.pop() ?? '' // its end hasn't come yet
       for (const line of lines) {
@@ -42,10 +47,12 @@ for (let pause = 2000; ; await new Promise((resolve) => setTimeout(resolve, paus
         if (name === 'id') headers['Last-Event-ID'] = value // from where it goes on
         if (name === 'event') event = value
         if (name === 'data' && event === 'problem') console.error(JSON.parse(value).detail)
-        else if (name === 'data') show(event, JSON.parse(value))
+        else if (name === 'data' && event !== 'heartbeat') show(event, JSON.parse(value))
       }
     }
   } catch (error) { // the server is away, or cut off: it may come back
     console.error(String(error))
+  } finally {
+    clearTimeout(silence)
   }
 }

@@ -153,6 +153,17 @@ func Stream(ctx context.Context) {
 	}
 }
 
+// Receive notes that the body of the request of a context is still to come. Until received is called,
+// its connection may be closed to make room, as one whose request isn't whole.
+func Receive(ctx context.Context) (received func()) {
+	v, ok := ctx.Value(visitorKey{}).(*visitor)
+	if !ok {
+		return func() {}
+	}
+	v.serve(false)
+	return func() { v.serve(true) }
+}
+
 // whole notes that requests are whole.
 func whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

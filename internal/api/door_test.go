@@ -185,3 +185,28 @@ func TestLittleOfAStreamWaitsForWhoDoesNotRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, <-taken, 8*streamBuffer)
 }
+
+// A client that doesn't send its body keeps no place from others, either.
+func TestAConnectionWhoseBodyIsStillToComeMakesRoom(t *testing.T) {
+	began := make(chan struct{}, 10)
+	s, err := Open(t.Context(), Port{
+		Name: "port", Listen: "127.0.0.1:0", Connections: 2, EndWithin: time.Second, Log: zap.NewNop(),
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.ContentLength > 0 {
+				received := Receive(r.Context())
+				defer received()
+				began <- struct{}{}
+				_, _ = io.ReadAll(r.Body)
+			}
+		}),
+	})
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(t.Context()) })
+	t.Cleanup(running.Wait)
+	for range 2 {
+		send(t, s.Addr().String(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+		<-began
+	}
+	healthy(t, s.Addr().String())
+}

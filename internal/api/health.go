@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -14,8 +15,8 @@ type Reason struct {
 	Reason    string `json:"reason"`              // a word that doesn't change, for programs
 	Cause     string `json:"cause,omitempty"`     // of waiting, another such word
 	Partition string `json:"partition,omitempty"` // <topic>/<number>, where it is about one
-	What      string `json:"what"`                // for people
-	Remedy    string `json:"remedy"`
+	What      string `json:"what,omitempty"`      // for people
+	Remedy    string `json:"remedy,omitempty"`
 }
 
 // health is the body of /healthz and /readyz: the answer, and why it is no.
@@ -25,6 +26,26 @@ type health struct {
 	Reasons []Reason `json:"reasons"`
 	// Warnings are what should be put right, and keeps the process from none of its work.
 	Warnings []Reason `json:"warnings,omitempty"`
+	// Details says where what and remedy are shown if they are left out here.
+	Details string `json:"details,omitempty"`
+}
+
+// elsewhere is what details are for a request of another machine: what and remedy have addresses and
+// paths in them.
+const elsewhere = "what and remedy are shown to requests of the same machine: consumer healthcheck --ready"
+
+// withoutDetails leaves out what and remedy.
+func (h *health) withoutDetails() {
+	if len(h.Reasons)+len(h.Warnings) == 0 {
+		return
+	}
+	h.Details = elsewhere
+	for _, all := range []*[]Reason{&h.Reasons, &h.Warnings} {
+		*all = slices.Clone(*all) // the others' are kept
+		for i := range *all {
+			(*all)[i].What, (*all)[i].Remedy = "", ""
+		}
+	}
 }
 
 // ReadyGauge is standings_ready.
@@ -43,15 +64,15 @@ const scrapes = 4
 
 func handler(c Config) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		reasons := c.Broken()
 		yes := len(reasons) == 0
-		answer(w, yes, health{Healthy: &yes, Reasons: reasons})
+		answer(w, r, yes, health{Healthy: &yes, Reasons: reasons})
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		reasons := c.NotReady()
 		yes := len(reasons) == 0
-		answer(w, yes, health{Ready: &yes, Reasons: reasons, Warnings: c.Warnings()})
+		answer(w, r, yes, health{Ready: &yes, Reasons: reasons, Warnings: c.Warnings()})
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
 		// What is known is reported: one metric that fails isn't a reason to know nothing.
@@ -61,7 +82,10 @@ func handler(c Config) http.Handler {
 	return mux
 }
 
-func answer(w http.ResponseWriter, yes bool, body health) {
+func answer(w http.ResponseWriter, r *http.Request, yes bool, body health) {
+	if !isLocal(r) {
+		body.withoutDetails()
+	}
 	if body.Reasons == nil {
 		body.Reasons = []Reason{} // a list, also where it is empty
 	}

@@ -2,7 +2,8 @@
 // people, and its metrics.
 //
 //	GET /healthz   200 while the process works; 503 if only a restart helps
-//	GET /readyz    200 if it does all of its work; 503 with the reasons if not; warnings besides
+//	GET /readyz    200 if it does all of its work; 503 with the reasons if not; warnings besides.
+//	               Requests of other machines are answered without addresses and paths
 //	GET /metrics   for Prometheus
 //
 // The port is open before anything else is reached and closes after everything has
@@ -45,6 +46,9 @@ type Port struct {
 	Setting string // of the configuration, that says where
 	Listen  string // host:port; without a host on all addresses, port 0 is any free one
 	Handler http.Handler
+	// Guarded: on a loopback address, requests have to be for localhost, an IP address or one of Hosts.
+	Guarded bool
+	Hosts   []string
 	// Connections is how many there may be: see door.go.
 	Connections int
 	EndWithin   time.Duration // how long answers under way are waited for at the end
@@ -89,6 +93,9 @@ func Open(ctx context.Context, p Port) (*Server, error) {
 	errorLog, err := zap.NewStdLogAt(p.Log, zap.DebugLevel) // of broken connections: nothing to be done about
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
+	}
+	if p.Guarded && isLoopback(listener.Addr()) {
+		p.Handler = guarded(p.Handler, p.Hosts)
 	}
 	return &Server{name: p.Name, listener: &door{Listener: listener, limit: p.Connections}, endWithin: p.EndWithin, http: &http.Server{
 		Handler: whole(p.Handler), ConnContext: withVisitor,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -106,6 +107,88 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	}, h.Reasons, "a reason of the process has no partition")
 	require.Contains(t, answer.body, "\n  ", "people read it, too")
 	require.Contains(t, answer.body, "<gone>")
+}
+
+// What says where Kafka, Redis and files are is for this machine alone.
+func TestOtherMachinesAndPagesSeeNoDetails(t *testing.T) {
+	reasons := []Reason{{Reason: "redis", Cause: "kafka", Partition: "points/3", What: "can't connect to Redis at 10.1.2.3:6379", Remedy: "see 10.1.2.3"}}
+	h := handler(Config{
+		NotReady: func() []Reason { return reasons }, Broken: func() []Reason { return reasons }, Metrics: prometheus.NewRegistry(), Log: zap.NewNop(),
+		Warnings: func() []Reason { return []Reason{{Reason: "tokens", What: "/etc/tokens", Remedy: "correct it"}} },
+	})
+	for name, c := range map[string]struct {
+		peer, host, forwarded string
+		details               bool
+	}{
+		"this machine":                  {"127.0.0.1:5000", "127.0.0.1:8080", "", true},
+		"this machine by IPv6":          {"[::1]:5000", "localhost:8080", "", true},
+		"this machine by its IPv6 name": {"[::ffff:127.0.0.1]:5000", "[::1]:8080", "", true},
+		"another machine":               {"10.0.0.1:5000", "10.0.0.2:8080", "", false},
+		"a proxy on this machine":       {"127.0.0.1:5000", "127.0.0.1:8080", "10.0.0.1", false},
+		"a page of another name":        {"127.0.0.1:5000", "evil.example:8080", "", false},
+		"what has no address":           {"@", "localhost", "", false},
+	} {
+		for _, path := range []string{"/readyz", "/healthz"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.RemoteAddr, r.Host = c.peer, c.host
+			if c.forwarded != "" {
+				r.Header.Set("X-Forwarded-For", c.forwarded)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			require.Equal(t, http.StatusServiceUnavailable, w.Code)
+			for _, detail := range []string{"10.1.2.3", "remedy\":"} {
+				require.Equal(t, c.details, strings.Contains(w.Body.String(), detail), "%s: %s", name, w.Body)
+			}
+			require.Equal(t, !c.details, strings.Contains(w.Body.String(), "consumer healthcheck --ready"), name)
+			require.Contains(t, w.Body.String(), `"cause": "kafka"`)
+			require.Contains(t, w.Body.String(), `"partition": "points/3"`)
+			require.Equal(t, c.details && path == "/readyz", strings.Contains(w.Body.String(), "/etc/tokens"), name)
+		}
+	}
+	require.NotEmpty(t, reasons[0].What, "it isn't changed for others")
+}
+
+func TestALoopbackAddressIsForNoOtherHost(t *testing.T) {
+	for _, c := range []struct {
+		listen  string
+		guarded bool
+		host    string
+		status  int
+	}{
+		{"127.0.0.1:0", true, "localhost", http.StatusOK},
+		{"127.0.0.1:0", true, "LOCALHOST.:80", http.StatusOK},
+		{"127.0.0.1:0", true, "127.0.0.1:80", http.StatusOK},
+		{"127.0.0.1:0", true, "[::1]", http.StatusOK},
+		{"127.0.0.1:0", true, "boards.example:443", http.StatusOK},
+		{"127.0.0.1:0", true, "Boards.example", http.StatusOK},
+		{"127.0.0.1:0", true, "evil.example", http.StatusForbidden},
+		{"127.0.0.1:0", true, "127.0.0.1.evil.example:80", http.StatusForbidden},
+		{"127.0.0.1:0", true, "localhost.evil.example", http.StatusForbidden},
+		{"127.0.0.1:0", false, "evil.example", http.StatusOK},
+		{":0", true, "evil.example", http.StatusOK},
+	} {
+		s, err := Open(t.Context(), Port{
+			Name: "port", Listen: c.listen, Connections: 2, EndWithin: time.Second, Log: zap.NewNop(), Guarded: c.guarded, Hosts: []string{"boards.example"},
+			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		_, port, err := net.SplitHostPort(s.Addr().String())
+		require.NoError(t, err)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port, nil)
+		require.NoError(t, err)
+		r.Host = c.host
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, c.status, answer.StatusCode, "%+v", c)
+		cancel()
+		require.NoError(t, <-done)
+	}
 }
 
 // What is to be put right keeps nobody from asking this process.

@@ -8,8 +8,8 @@
 // A window that Redis doesn't list is read from the archive, where there is one: its newest copy, by
 // the same reads. Of one that isn't over that is a backup, and an archive that can't be read is no error.
 //
-// Every read of a shard is one script call, in which the schema is compared; over several shards
-// each is read as of a moment of its own. A reshard that has switched over is followed.
+// Every read of a shard is one script call, in which the schema is compared, or of many members a few;
+// over several shards each is read as of a moment of its own. A reshard that has switched over is followed.
 package reading
 
 import (

@@ -203,6 +203,18 @@ func TestALostConnectionIsSaidAndComesBackByItself(t *testing.T) {
 	b.until("[...document.querySelector('#board').options].some((o) => o.value === 'new')")
 }
 
+func TestALinkToAPeriodThatThereIsNotIsNotTriedForEver(t *testing.T) {
+	p := begin(t)
+	p.earns("ada", 30)
+	b := open(t, desktop, p.url("#board=global&period=daily"))
+	b.shows("#link", "Not found")
+	b.shows("#notice", `board global has no period "daily". Choose something else above.`)
+	b.clicks("#periods", "weekly")
+	b.showsMembers("ada")
+	b.shows("#link", "Live")
+	b.until("document.querySelector('#notice').hidden")
+}
+
 func TestABoardThatIsLostIsSaid(t *testing.T) {
 	p := begin(t)
 	p.earns("ada", 30)

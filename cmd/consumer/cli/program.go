@@ -17,6 +17,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/safejson"
 )
 
 // Exit codes. A second signal ends with 128 + its number, from main.
@@ -136,9 +137,9 @@ equal points ranked by who got there first.`,
 	return root
 }
 
-// WriteJSON writes v for programs, and for people who look at it.
+// WriteJSON writes v for programs, and for people who look at it: a terminal acts on nothing of it.
 func WriteJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(safejson.NewWriter(w))
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	return out.Encode(v)
@@ -146,7 +147,7 @@ func WriteJSON(w io.Writer, v any) error {
 
 // writeJSONLine writes v in one line, for programs that read one document after another.
 func writeJSONLine(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(safejson.NewWriter(w))
 	out.SetEscapeHTML(false)
 	return out.Encode(v)
 }

@@ -96,6 +96,7 @@ type API struct {
 	// BansTokensFile has the tokens of those who may ban; empty: nobody bans by the API.
 	BansTokensFile string
 	Origins        []string
+	Hosts          []string
 	TrustedProxies []string // Proxies reads them
 	Requests       int64
 	Streams        int64

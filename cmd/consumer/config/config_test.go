@@ -265,6 +265,14 @@ func TestListenTakesAddressesAndOff(t *testing.T) {
 	}
 }
 
+func TestHostsAreNamesWithoutAPort(t *testing.T) {
+	for text, good := range map[string]bool{"boards.example": true, "a,b-c.d": true, "boards.example:80": false, "https://a": false, "*": false, "-a": false, "a.": false, "a b": false} {
+		if found := problems(t, "", "STANDINGS_API_HOSTS="+text)["api.hosts"]; (found == nil) != good {
+			t.Errorf("%q: %v", text, found)
+		}
+	}
+}
+
 func TestEventsThatFoldMemoryHasNoRoomForAreRefusedWithTheNumberThatHas(t *testing.T) {
 	for text, want := range map[string]string{
 		"max_event_bytes: 1MiB\nfold_memory: 32MiB":   "",

@@ -182,6 +182,7 @@ const (
 
 var (
 	topicPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 	namePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 	layouts  = []string{string(codec.Readable), string(codec.Wide)}
@@ -290,6 +291,14 @@ func listenAddress(address string) error {
 		}
 	}
 	return errors.New("isn't host:port such as :8080 or 127.0.0.1:8080, nor off")
+}
+
+// hostName takes the name of a host, without a port.
+func hostName(name string) error {
+	if !hostPattern.MatchString(name) {
+		return errors.New("isn't the name of a host such as boards.example, without a port")
+	}
+	return nil
 }
 
 // apiOrigin takes what browsers send as Origin, or any.

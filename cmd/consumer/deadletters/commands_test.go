@@ -179,7 +179,7 @@ func areChosen(t *testing.T, addresses, environ []string) {
 		"points.dlq/1@0":   "letter     points.dlq/1@0\n",
 		"points.dlq/1@4":   "problem    it hasn't the headers of a dead letter\n",
 		"points/3@480":     "reason     overflow\n",
-		"points/1@481":     "time       2026-11-21 08:15:00.123 UTC\nkey        u481\nheaders    ce_id: 1\nvalue      JSON, 32 bytes\n{\n  \"user_id\": \"u481\",\n",
+		"points/1@481":     "time       2026-11-21 08:15:00.123 UTC\nkey        u481\nheaders    ce_id: 1\nvalue      JSON, 32 bytes\n    {\n      \"user_id\": \"u481\",\n",
 		"points.dlq/3@0":   "original   points/3@480\n",
 		"points/1@500":     "message    points: it isn't an integer\n",
 		"points/1@999":     "consumer: no such dead letter: nothing of points/1@999 in [0, 7) of points.dlq/1\n",

@@ -11,6 +11,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/safejson"
 )
 
 // export writes to out, or to stdout where that is empty. A file is there only once it is
@@ -48,7 +49,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 		}
 		written++
 		line = append(l.appendLine(line[:0], withTime), '\n')
-		if _, err := to.Write(line); err != nil {
+		if _, err := to.Write(safejson.Escape(line)); err != nil {
 			return fmt.Errorf("write dead letters: %w", err)
 		}
 		return nil

@@ -7,8 +7,8 @@ package deadletters
 //	 "time":"2026-11-21T08:15:30.123Z","key":"u42",
 //	 "headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u42","points":"25"}}
 //
-// value is an object of JSON as it stood; what isn't one is value_text, and what isn't
-// UTF-8 is value_base64. Keys, and keys and values of headers, are text or base64 alike.
+// value is an object of JSON as it stood, but for characters that can't be seen, which are
+// escapes; what isn't an object is value_text, and what isn't UTF-8 is value_base64. Keys, and keys and values of headers, are text or base64 alike.
 
 import (
 	"bytes"

@@ -252,7 +252,7 @@ func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
 	for _, l := range []*deadLetter{
 		readRecord("points.dlq", 3, recordOf(at, 1795248930123, "invalid", "points: 1.5 is no integer", []byte("u42"),
 			[]byte(`{"user_id":"u\u001b42`+"\u009b\u202e"+`","points":1.5,"points":1e400,"more":[1,{"a":"<b>"}],"empty":{}}`), header("ce_id", "01J8"), kafka.Header{Key: "null"}, header("\x1b", "\xff\x00"))),
-		readRecord("points.dlq", 3, recordOf(at, -1, "malformed", "no JSON", nil, []byte("{\"user_id\":\n\x1b[2J"))),
+		readRecord("points.dlq", 3, recordOf(at, -1, "malformed", "no JSON", nil, []byte("{\"user_id\":\n\x1b[2J\noriginal   points/9@9\n"))),
 		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "no UTF-8", []byte{}, []byte("{\"user_id\":\xff\xfe\x00 and much more of it}"))),
 		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "too long", nil, nil)),
 		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "empty", nil, []byte{})),

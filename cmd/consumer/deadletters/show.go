@@ -78,7 +78,7 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 			original += fmt.Sprintf(" to %d", l.Last)
 		}
 		field("original", original)
-		field("reason", l.Reason)
+		field("reason", terminal.Plain(l.Reason))
 		field("message", terminal.Plain(l.Message))
 		field("letter", l.at.String()+othersText(offsets))
 	}
@@ -142,9 +142,11 @@ func bytesText(b []byte) string {
 	return terminal.Plain(string(b))
 }
 
-// valueText is the value with a head line: JSON indented, text as it is, and else a dump.
+// valueText is the value below a head line: JSON indented, text as it is, and else a dump. Every line of
+// it is indented, so that none of them can be taken for a line that says something of the dead letter.
 func valueText(value []byte) string {
 	size := units.Plural(int64(len(value)), "byte")
+	kind, text := "text", string(value)
 	switch {
 	case value == nil:
 		return "value      none: it was too large for a dead letter, and is at the original's position\n"
@@ -153,10 +155,11 @@ func valueText(value []byte) string {
 	case IsObject(value):
 		indented := jsontext.Value(slices.Clone(value))
 		if err := indented.Indent(jsontext.WithIndent("  "), lastCounts); err == nil {
-			return "value      JSON, " + size + "\n" + string(indented) + "\n"
+			kind, text = "JSON", string(indented)
 		}
 	case !utf8.Valid(value):
-		return "value      no text, " + size + "\n" + hex.Dump(value)
+		kind, text = "no text", hex.Dump(value)
 	}
-	return "value      text, " + size + "\n" + strings.TrimSuffix(string(value), "\n") + "\n"
+	const indent = "    "
+	return "value      " + kind + ", " + size + "\n" + indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+indent) + "\n"
 }

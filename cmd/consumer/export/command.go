@@ -15,6 +15,7 @@ type options struct {
 	board, period, window string // empty: all
 	all                   bool
 	format                string
+	raw                   bool
 	output                string
 }
 
@@ -33,6 +34,10 @@ The lines are those of the API's export. Of several windows each row begins with
 period and window; in CSV, what a board counts instead of points is one column, fields.
 NDJSON has a line {"end":true,…} after each window, and after several {"done":true,…}:
 an export without its last line was cut off. A window that Redis has lost is an error.
+
+In CSV, a member id or name that a spreadsheet would take for a formula, since it begins
+with =, +, -, @, a tab or a line break, has an apostrophe before it, and so has one that
+begins with an apostrophe. --raw writes ids and names as they are.
 
 With --output the file is there only once it is complete.`,
 		Example: `  consumer export global weekly 2026-W47 --format csv > w47.csv
@@ -56,6 +61,9 @@ With --output the file is there only once it is complete.`,
 			if o.format != "ndjson" && o.format != "csv" {
 				return cli.Usagef("--format has to be ndjson or csv")
 			}
+			if o.raw && o.format != "csv" {
+				return cli.Usagef("--raw is for --format csv: of ndjson every text is exact")
+			}
 			l, err := p.Configuration()
 			if err != nil {
 				return err
@@ -70,6 +78,7 @@ With --output the file is there only once it is complete.`,
 	}
 	c.Flags().BoolVar(&o.all, "all", false, "export every board")
 	c.Flags().StringVar(&o.format, "format", "ndjson", "ndjson or csv")
+	c.Flags().BoolVar(&o.raw, "raw", false, "with --format csv, write ids and names as they are, also those that a spreadsheet takes for formulas")
 	c.Flags().StringVar(&o.output, "output", "", "write this `file`, which mustn't be there yet; else stdout")
 	return c
 }

@@ -55,7 +55,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 			fmt.Fprintf(p.Stderr, "exported %s of %s to %s\n", units.Plural(e.rows.Load(), "row"), units.Plural(e.windows, "window"), o.output)
 		}
 	}()
-	e.lines = v1.NewLines(out, o.format, o.window == "")
+	e.lines = v1.NewLines(out, v1.LineFormat{Name: o.format, Several: o.window == "", Raw: o.raw})
 	if _, ok := terminal.Width(p.Stderr); ok {
 		if _, both := terminal.Width(p.Stdout); !both || o.output != "" {
 			shown := terminal.ShowProgress(p.Stderr, "exporting", "rows", 0, e.rows.Load)

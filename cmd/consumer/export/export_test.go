@@ -78,6 +78,12 @@ func TestAWindowIsExportedFromRedisOrTheArchive(t *testing.T) {
 		require.Equal(t, "rank,member,name,points,reached_at", lines[0])
 		require.True(t, strings.HasPrefix(lines[2500], "2500,"+first+"2499,,1,"), lines[2500])
 	}
+	w.Add(t, "eu", clitest.Member("=1+1", 5, "2100-03-09T08:15:30.123Z"))
+	for first, raw := range map[string][]string{"1,'=1+1,,5,": nil, "1,=1+1,,5,": {"--raw"}} {
+		code, lines, stderr := run(t, w, append([]string{"eu", "weekly", "2100-W10", "--format", "csv"}, raw...)...)
+		require.Equal(t, 0, code, stderr)
+		require.True(t, strings.HasPrefix(lines[1], first), lines[1])
+	}
 }
 
 func TestAllWindowsAreExportedEachOnceWithALastLine(t *testing.T) {
@@ -129,6 +135,7 @@ func TestWhatThereIsNotIsAnError(t *testing.T) {
 		"consumer export takes a board": {},
 		"--all is every board":          {"global", "--all"},
 		"--format has to be":            {"global", "--format", "xml"},
+		"--raw is for --format csv":     {"global", "--raw"},
 		"--output: ":                    {"global", "--output", "/nowhere/at/all"},
 		"daily":                         {"global", "daily"},
 		"no such window":                {"eu", "weekly"},

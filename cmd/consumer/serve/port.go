@@ -75,6 +75,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	})
 	server, err := api.Open(ctx, api.Port{
 		Name: "API's port", Setting: "api.listen", Listen: cfg.API.Listen, Handler: page.Handler(handler),
+		Guarded: tokens == nil, Hosts: cfg.API.Hosts,
 		Connections: connectionsFor*int(cfg.API.Requests) + int(cfg.API.Streams), EndWithin: cfg.ShutdownTimeout / 10, Log: log,
 	})
 	if err != nil {

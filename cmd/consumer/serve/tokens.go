@@ -1,8 +1,7 @@
 package serve
 
-// Files of tokens that can't be read any more, or aren't right. The tokens that were read last count
-// on, so that boards are served as before: it is a warning, and no reason for nobody to be sent
-// here any more.
+// Files of tokens that can't be read any more, or are wrong. It is a warning: the process is ready all
+// the same, for every other process has the same file.
 
 import (
 	"context"
@@ -13,6 +12,8 @@ import (
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
 )
+
+const tokensRemedy = "correct it: until then no client is admitted if it is missing or empty, and otherwise the tokens that were read last are valid"
 
 // tokensFile is a file of tokens that are needed.
 type tokensFile struct {
@@ -39,7 +40,7 @@ func (p *Port) watchTokens(ctx context.Context, log *zap.Logger) {
 			err := f.tokens.Look()
 			switch {
 			case err != nil && (f.failed == nil || f.failed.Error() != err.Error()):
-				log.Warn("couldn't read a file of tokens; those that were read last count", zap.String("file", f.setting), zap.Error(err))
+				log.Warn("a file of tokens is missing, empty or wrong; "+tokensRemedy, zap.String("file", f.setting), zap.Error(err))
 			case err == nil && f.failed != nil:
 				log.Info("the file of tokens can be read again", zap.String("file", f.setting))
 			}
@@ -55,7 +56,7 @@ func (p *Port) Warnings() []api.Reason {
 	for _, f := range p.files {
 		if err := f.tokens.Err(); err != nil {
 			all = append(all, api.Reason{Reason: "tokens", What: f.setting + ": " + err.Error(),
-				Remedy: "put the file right: until then the tokens that were read last count"})
+				Remedy: tokensRemedy})
 		}
 	}
 	return all

@@ -97,6 +97,46 @@ func TestAnExportHasEveryRowAndSaysWhereItEnds(t *testing.T) {
 	})
 	f := newFixture(t, 1, codec.Readable)
 	require.Equal(t, http.StatusNotFound, f.get("/v1/boards/global/periods/no/windows/current/export").status)
+
+	f.crowd(2100)
+	whole, calls := f.get(f.named("/export?format=csv")), new(scripts)
+	f.client.AddHook(calls)
+	head := ask(t, f, httptest.NewRequest(http.MethodHead, f.named("/export?format=csv"), nil))
+	require.Equal(t, http.StatusOK, head.status)
+	require.Equal(t, whole.header, head.header)
+	require.Empty(t, head.body)
+	require.EqualValues(t, 1, calls.calls.Load(), "the window's rows aren't read")
+}
+
+// A member's id may be anything, and who exports a board opens it in a spreadsheet or a terminal.
+func TestNoIDIsAFormulaOrCanNotBeSeenInAnExport(t *testing.T) {
+	f := newFixture(t, 1, codec.Readable)
+	ids := []string{`=HYPERLINK("http://a")`, "@SUM(1)", "+1", "-1", "\t=1", "\r=1", "＝1", "'quoted", "a=1", "u\u202e1\u009b"}
+	for i, id := range ids {
+		f.put("global", f.standing("global", id, 0, int64(100-i)))
+	}
+	column := func(query ...string) (all []string) {
+		text, err := csv.NewReader(bytes.NewReader(f.get(w("global")+"/export", query...).body)).ReadAll()
+		require.NoError(t, err)
+		for _, line := range text[1:] {
+			all = append(all, line[1])
+		}
+		return all
+	}
+	escaped := column("format", "csv")
+	require.Len(t, escaped, len(ids))
+	for i, id := range ids {
+		if i < 8 {
+			id = "'" + id
+		}
+		require.Equal(t, id, escaped[i])
+	}
+	require.Equal(t, ids, column("format", "csv", "raw", "1"))
+	require.Equal(t, http.StatusBadRequest, f.get(w("global")+"/export", "raw", "1").status)
+
+	lines := f.get(w("global") + "/export").body
+	require.Contains(t, string(lines), `"u\u202e1\u009b"`)
+	require.Equal(t, ids[9], decode[standing](t, bytes.Split(lines, []byte("\n"))[9]).Member)
 }
 
 func TestBoardsAndWindowsAreListed(t *testing.T) {
@@ -202,6 +242,26 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	tokens.mu.Unlock()
 	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeX").status)
 	require.ErrorContains(t, tokens.Err(), "line 1")
+
+	write("shop 0123456789abcdeY\n") // the size and the time stay
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, tokens.Look())
+	write("shop 0123456789abcdeZ\n")
+	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
+	require.NoError(t, tokens.Look())
+	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeZ").status)
+	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeY").status)
+	for says, take := range map[string]func(){
+		"no client is admitted": func() { write("# nobody\n") },
+		"no such file":          func() { require.NoError(t, os.Remove(path)) },
+	} {
+		write("shop 0123456789abcdeZ\n")
+		require.NoError(t, tokens.Look())
+		take()
+		require.ErrorContains(t, tokens.Look(), says)
+		require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeZ").status, says)
+	}
 	for _, entry := range logged.All() {
 		text, err := json.Marshal(entry.ContextMap())
 		require.NoError(t, err)
@@ -285,7 +345,7 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 			for _, o := range readings() { // each of them
 				r := f.sound(o, "weekly")
 				r.RemoteAddr = "10.0.0.1:4"
-				if o.id != "getOpenAPI" && o.id != "getProblem" && !o.lasts {
+				if o.id != "getOpenAPI" && o.id != "getProblem" && o.stream == nil { // exports and streams have limits of their own
 					require.Equal(t, http.StatusTooManyRequests, ask(t, f, r).status, o.id)
 				}
 			}

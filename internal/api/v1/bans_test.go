@@ -344,7 +344,7 @@ func TestABanThatNoConsumerHasDoneYetIsRecorded(t *testing.T) {
 
 func TestOneWhoBansHasNoMoreRequestsAtATimeThanOthers(t *testing.T) {
 	t.Parallel()
-	m := newModerated(t, 1, func(c *Config) { c.Requests = 2 })
+	m := newModerated(t, 1, func(c *Config) { c.Requests = 8 })
 	entered, let := make(chan struct{}), make(chan struct{})
 	m.desk.Standings = func(context.Context) (bans.Standings, error) {
 		entered <- struct{}{}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -86,6 +87,9 @@ func checkEvents(stream []byte) error {
 		return err
 	}
 	for _, e := range events {
+		if e == (sent{name: "heartbeat", data: "{}"}) {
+			continue
+		}
 		schema := map[string]string{live.Snapshot: "StreamSnapshot", live.Change: "StreamChange", live.Problem: "Problem"}[e.name]
 		if schema == "" {
 			return fmt.Errorf("there is no event %q", e.name)
@@ -175,8 +179,10 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 	if r.Body != nil {
 		var err error
 		sent, err = io.ReadAll(r.Body)
-		require.NoError(t, err)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
+		if err != nil { // as the request is answered, too
+			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(sent), iotest.ErrReader(err)))
+		}
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -25,11 +25,22 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	raw, err := q.choice("raw", "0", "1")
+	if err != nil {
+		return err
+	}
+	if raw == "1" && format != "csv" {
+		return wrong("raw", "is for format=csv: of ndjson every text is exact")
+	}
 	t, _, err := q.target(a)
 	if err != nil {
 		return err
 	}
-	v, err := a.page(q, t, reading.Page{Limit: exportPage})
+	first := reading.Page{Limit: exportPage}
+	if q.head() {
+		first.Limit = 0 // what is known of the window without its rows
+	}
+	v, err := a.page(q, t, first)
 	if err != nil {
 		return err
 	}
@@ -41,10 +52,13 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	keeping, revision := a.keeping(q, &v), v.Revision
 	w.Header().Set("Cache-Control", cmp.Or(keeping, "no-store"))
 	out := bufio.NewWriter(w)
-	lines := NewLines(out, format, false)
+	lines := NewLines(out, LineFormat{Name: format, Raw: raw == "1"})
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if format == "csv" {
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	}
+	if q.head() {
+		return nil
 	}
 	control, n := http.NewResponseController(w), int64(0)
 	if err := lines.Begin(&v); err != nil {

@@ -1,44 +1,92 @@
 package v1
 
-// How much of the process its readers may take: what is beyond that is refused at once, with when
-// to come again, so that those who are served are served in time, and what counts events isn't held
-// up.
+// How much of a process requests may take at a time: places, and bytes of bodies. What is beyond a
+// limit is refused at once, with the time to try again, so that other requests are answered in time
+// and counting events isn't held up.
+//
+// A client gets more only while it has less than what is free. One client alone gets half; of n busy
+// clients each gets about 1/(n+1). The rest goes to the next client: one with few open requests is
+// served before one with many.
 
 import "sync"
 
-// limit is how many requests are answered at a time, or streams are open, in all and of one client.
+// limit is how much there is of something.
 type limit struct {
-	what string // what there are so many of, as in: 64 <what>
-	all  int
-	one  int
+	of   string // its name in metrics
+	what string // as in: at most 64 <what> at a time
+	all  int64
 
 	mu      sync.Mutex
-	serving int
-	clients map[string]int
+	taken   int64
+	clients map[string]int64 // what each client has
 }
 
-func newLimit(all int, what string) *limit {
-	return &limit{what: what, all: all, one: max(1, all/2), clients: map[string]int{}}
+func newLimit(of, what string, all int) *limit {
+	return &limit{of: of, what: what, all: int64(all), clients: map[string]int64{}}
 }
 
-// enter is a problem where there is no room. Else leave is to be called at the end.
-func (l *limit) enter(client string) (leave func(), p *problem) {
+// take reserves n for a client, and is a problem if too little is free. Else give is to be called at
+// the end.
+func (l *limit) take(client string, n int64) (give func(), p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	has, free := l.clients[client], l.all-l.taken
 	switch {
-	case l.serving >= l.all:
-		return nil, problemf(overloaded, "%d %s, and no more at a time", l.all, l.what).later()
-	case l.clients[client] >= l.one:
-		return nil, problemf(tooMany, "%d %s for this client, and no more at a time", l.one, l.what).later()
+	case n > free:
+		return nil, problemf(overloaded, "at most %d %s at a time, and too many are in use", l.all, l.what).later()
+	case has+n > free:
+		return nil, problemf(tooMany, "at most %d %s at a time; this client has %d of them, and what is free is kept for other clients", l.all, l.what, has).later()
 	}
-	l.serving++
-	l.clients[client]++
+	l.taken += n
+	l.clients[client] += n
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.serving--
-		if l.clients[client]--; l.clients[client] == 0 {
+		l.taken -= n
+		if l.clients[client] -= n; l.clients[client] == 0 {
 			delete(l.clients, client)
 		}
 	}, nil
+}
+
+// limits are those of a process. Requests that last long have limits of their own, so that they
+// don't keep reads out; so do bans, which must be possible while readers are too many.
+type limits struct {
+	requests, waits, exports, bans, streams *limit
+
+	bodies *limit // in bytes
+}
+
+// shareOf is the part of api.requests that exports may have, and bans.
+const shareOf = 4
+
+func newLimits(requests, streams int) limits {
+	share := max(1, requests/shareOf)
+	return limits{
+		requests: newLimit("requests", "requests", requests),
+		waits:    newLimit("waits", "requests that wait for an event", requests),
+		exports:  newLimit("exports", "exports", share),
+		bans:     newLimit("bans", "requests about bans", share),
+		streams:  newLimit("streams", "streams", streams),
+		bodies:   newLimit("bodies", "bytes of request bodies", mostBodies),
+	}
+}
+
+func (l *limits) all() []*limit {
+	return []*limit{l.requests, l.waits, l.exports, l.bans, l.streams, l.bodies}
+}
+
+// place is the limit that a request takes a place of.
+func (l *limits) place(o *operation, q *request) *limit {
+	switch {
+	case o.lasts:
+		return l.streams
+	case o.bans:
+		return l.bans
+	case o.stream != nil && !q.head():
+		return l.exports
+	case q.wait > 0:
+		return l.waits
+	}
+	return l.requests
 }

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/safejson"
 )
 
 // Lines writes windows row by row: Begin once for a window, Rows for each page of it, End once it is
@@ -22,12 +24,19 @@ type Lines interface {
 	Done(windows, rows int64) error
 }
 
-// NewLines are lines in a format, ndjson or csv. Of several windows each row says of which it is.
-func NewLines(w io.Writer, format string, several bool) Lines {
-	if format == "csv" {
-		return &csvLines{Writer: csv.NewWriter(w), several: several}
+// LineFormat is how lines are written.
+type LineFormat struct {
+	Name    string // ndjson or csv
+	Several bool   // of several windows: each row says of which it is
+	Raw     bool   // of CSV: ids and names as they are, though a spreadsheet takes some for formulas
+}
+
+// NewLines are lines in a format.
+func NewLines(w io.Writer, f LineFormat) Lines {
+	if f.Name == "csv" {
+		return &csvLines{Writer: csv.NewWriter(w), several: f.Several, raw: f.Raw}
 	}
-	n := &ndjson{json.NewEncoder(w), several}
+	n := &ndjson{json.NewEncoder(safejson.NewWriter(w)), f.Several}
 	n.SetEscapeHTML(false)
 	return n
 }
@@ -89,7 +98,21 @@ func (n *ndjson) Done(windows, rows int64) error {
 type csvLines struct {
 	*csv.Writer
 	several bool
+	raw     bool
 	begun   bool
+}
+
+// formulas are the characters that a cell begins with which a spreadsheet takes for a formula, or that
+// escape one: an apostrophe before it makes the cell text.
+const formulas = "=+-@\t\r\n＝＋－＠'"
+
+// cell is an id or a name as a cell. The escape can be taken back: a cell that begins with an
+// apostrophe is the text after it.
+func (c *csvLines) cell(text string) string {
+	if !c.raw && strings.IndexAny(text, formulas) == 0 {
+		return "'" + text
+	}
+	return text
 }
 
 func (c *csvLines) Begin(v *reading.View) error {
@@ -122,7 +145,7 @@ func (c *csvLines) Rows(v *reading.View) error {
 
 func (c *csvLines) line(v *reading.View, i int) []string {
 	st := &v.Standings[i]
-	line := []string{strconv.FormatInt(st.Rank, 10), st.Member, st.Name}
+	line := []string{strconv.FormatInt(st.Rank, 10), c.cell(st.Member), c.cell(st.Name)}
 	at := timeMS(st.ReachedAt.UnixMilli())
 	if c.several {
 		points, fields := "", string(bytes.TrimSpace(fieldsOf(&v.Board, st)))

@@ -43,10 +43,10 @@ func NewMetrics() *Metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "standings_api_shed_total", Help: "Requests to the API that were refused for lack of room, by what there is no more of (requests; streams; shown, different boards and members that are streamed) and whose limit it is: all (status 503) or client (429).",
+			Name: "standings_api_shed_total", Help: "Requests to the API that were refused for lack of room, by what there is no more of (requests; waits, for an event; exports; bans; bodies, in bytes; streams; shown, different boards and members that are streamed) and whose limit it is: all (status 503) or client (429).",
 		}, []string{"of", "limit"}),
 		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens can't be read or isn't right, by its setting: the tokens that were read last count.",
+			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens is missing, empty or wrong, by its setting. A missing or empty one admits no client; otherwise the tokens that were read last are valid.",
 		}, []string{"file"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "standings_api_streams", Help: "Streams of the API that are open.",
@@ -71,7 +71,12 @@ func NewMetrics() *Metrics {
 			m.seconds.WithLabelValues(o.id)
 		}
 	}
-	for _, of := range []string{ofRequests, ofStreams, ofShown} {
+	limited := []string{ofShown}
+	all := newLimits(0, 0)
+	for _, l := range all.all() {
+		limited = append(limited, l.of)
+	}
+	for _, of := range limited {
 		for _, limit := range []string{limitAll, limitClient} {
 			m.shed.WithLabelValues(of, limit)
 		}
@@ -95,10 +100,8 @@ func (m *Metrics) answered(o *operation, status int, took time.Duration) {
 	}
 }
 
-// What there may be no more of, and whose limit that is.
+// What there may be no more of beside what limits are of, and whose limit that is.
 const (
-	ofRequests  = "requests"
-	ofStreams   = "streams"
 	ofShown     = "shown"
 	limitAll    = "all"
 	limitClient = "client"

@@ -39,6 +39,7 @@ const (
 	notAllowed   = "method-not-allowed"
 	erased       = "erased"
 	tooLarge     = "request-too-large"
+	bodyTooSlow  = "body-too-slow"
 	tooMany      = "too-many-requests"
 	boardLost    = "board-lost"
 	internal     = "internal"
@@ -59,6 +60,7 @@ var titles = map[string]struct {
 	notAllowed:   {http.StatusMethodNotAllowed, "The method isn't one of this path"},
 	erased:       {http.StatusConflict, "The member is erased, which is for good"},
 	tooLarge:     {http.StatusRequestEntityTooLarge, "The request is too large"},
+	bodyTooSlow:  {http.StatusRequestTimeout, "The body of the request came too slowly"},
 	tooMany:      {http.StatusTooManyRequests, "Too many requests at a time by one client"},
 	internal:     {http.StatusInternalServerError, "The server has failed"},
 	boardLost:    {http.StatusServiceUnavailable, "Redis has lost the board"},

@@ -5,8 +5,6 @@ package v1
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,7 +27,11 @@ type request struct {
 	holder string
 	// client is whose it is: the holder of a token, or an address.
 	client string
+	sent   []byte // the body
 }
+
+// head reports whether the request is for the head of an answer alone.
+func (q *request) head() bool { return q.Method == http.MethodHead }
 
 // untilParameters are those of every read of a window that can wait for an event.
 var untilParameters = []string{"min_offset", "wait_ms"}
@@ -39,7 +41,6 @@ const (
 	longestWait = 10 * time.Second
 	usualWait   = time.Second
 	longestID   = 256 // bytes, of a member
-	longestBody = 1 << 20
 )
 
 func newRequest(r *http.Request, o *operation, client string) (*request, error) {
@@ -103,22 +104,6 @@ func (q *request) choice(name string, words ...string) (string, error) {
 		return "", wrong(name, "%s isn't one of %s", quoted(text), strings.Join(words, ", "))
 	}
 	return text, nil
-}
-
-// body reads the body as JSON that has no other fields, and is for what like shows.
-func (q *request) body(to any, like string) error {
-	in := json.NewDecoder(http.MaxBytesReader(nil, q.Body, longestBody))
-	in.DisallowUnknownFields()
-	if err := in.Decode(to); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return problemf(tooLarge, "the body has more than %d bytes", longestBody)
-		}
-		return wrong("body", `isn't %s: %v`, like, err)
-	}
-	if in.More() {
-		return wrong("body", `has more than one value`)
-	}
-	return nil
 }
 
 // list is words with commas between them; nil where it isn't given.

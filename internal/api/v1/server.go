@@ -1,12 +1,12 @@
 // Package v1 is boards as JSON over HTTP, for product teams: openapi.json is its contract, and is
 // served with it.
 //
-//	request ─▶ whose it is (tokens) ─▶ room (limit) ─▶ parameters ─▶ reading ─▶ answer or problem
-//	                                                        └─▶ live ─▶ reading, once for many streams
+//	request ─▶ client (tokens) ─▶ parameters ─▶ body ─▶ place (limits) ─▶ reading ─▶ answer or problem
+//	                                                         └─▶ live ─▶ reading, once for many streams
 //
 // Every answer about a window says as of when it is true, by which ledger, and whether that is all
-// there is (Trust). What comes from one shard is read in one script, at one instant; over several
-// shards each as of its own.
+// there is (Trust). What comes from one shard is read in one script, at one instant, but for exports and
+// long look-ups, which are read in parts; over several shards each as of its own.
 package v1
 
 import (
@@ -44,9 +44,9 @@ type Config struct {
 	Origins []string
 	// Timeout is how long a request may take, a wait for an event besides.
 	Timeout time.Duration
-	// Requests is how many are answered at a time, of one client half of that.
+	// Requests is how many reads are answered at a time: see limit.go for what has limits besides.
 	Requests int
-	// Streams is how many are open at a time, of one client half of that. They don't count as requests.
+	// Streams is how many are open at a time.
 	Streams int
 	Metrics *Metrics
 	Log     *zap.Logger
@@ -55,11 +55,10 @@ type Config struct {
 // api is the handler of all paths.
 type api struct {
 	Config
-	mux      *http.ServeMux
-	requests *limit
-	streams  *limit
-	live     *live.Hub
-	log      *zap.Logger // of requests, sampled
+	mux    *http.ServeMux
+	limits limits
+	live   *live.Hub
+	log    *zap.Logger // of requests, sampled
 }
 
 // API answers all paths.
@@ -101,7 +100,7 @@ var operations = []operation{
 	{id: "getMember", method: http.MethodGet, path: window + "/members/{member}", parameters: slices.Concat([]string{"ranks", "shadow"}, untilParameters), do: (*api).getMember},
 	{id: "lookUpMembers", method: http.MethodPost, path: window + "/members/lookup", parameters: slices.Concat([]string{"ranks"}, untilParameters), do: (*api).lookUpMembers},
 	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
-	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format"}, stream: (*api).exportWindow},
+	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format", "raw"}, stream: (*api).exportWindow},
 	{id: "streamWindow", method: http.MethodGet, path: window + "/stream", parameters: []string{"limit", "member", "n", "ranks", "interval_ms"}, stream: (*api).streamWindow, lasts: true},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
 	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "after", "member"}, bans: true, do: (*api).listBans},
@@ -113,10 +112,7 @@ var operations = []operation{
 
 // New makes the handler.
 func New(c Config) *API {
-	a := &api{
-		Config: c, mux: http.NewServeMux(),
-		requests: newLimit(c.Requests, "requests are being answered"), streams: newLimit(c.Streams, "streams are open"),
-	}
+	a := &api{Config: c, mux: http.NewServeMux(), limits: newLimits(c.Requests, c.Streams)}
 	c.Metrics.streamsMax.Set(float64(c.Streams))
 	a.live = live.New(live.Config{Sources: max(1, c.Streams/streamsOfSource), Problem: a.streamProblem, Counted: c.Metrics.streamRead})
 	a.log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
@@ -186,27 +182,28 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 			return
 		}
 	}
-	room, of := a.requests, ofRequests
-	if o.lasts {
-		room, of = a.streams, ofStreams
-	}
-	leave, p := room.enter(a.clientOf(r, holder))
-	if p != nil {
-		a.Metrics.refused(of, p).write(seen)
-		return
-	}
-	defer leave()
 	if err := a.do(seen, r, &o, holder); err != nil {
 		a.refuse(seen, &o, err)
 	}
 }
 
+// do reads a request, takes a place for it, and answers it.
 func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
 	q, err := newRequest(r, o, a.clientOf(r, holder))
 	if err != nil {
 		return err
 	}
 	q.holder = holder
+	done, err := a.readBody(q, o, w)
+	if err != nil {
+		return err
+	}
+	defer done()
+	leave, err := a.take(a.limits.place(o, q), q.client, 1)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if o.stream != nil {
 		return o.stream(a, q, w)
 	}
@@ -220,10 +217,19 @@ func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
 	return answer.write(w, r)
 }
 
+// take takes n of what there is a limit of. A refusal is counted.
+func (a *api) take(l *limit, client string, n int64) (give func(), err error) {
+	give, p := l.take(client, n)
+	if p != nil {
+		return nil, a.Metrics.refused(l.of, p)
+	}
+	return give, nil
+}
+
 // refuse answers with the problem that an error is. One that isn't the request's goes to the log.
 func (a *api) refuse(w *seen, o *operation, err error) {
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && p.word != boardLost {
+	if p.Status >= http.StatusInternalServerError && p.word != boardLost && p.word != overloaded {
 		a.log.Warn("couldn't answer a request", zap.String("operation", o.id), zap.Error(err))
 	}
 	if w.begun {

@@ -26,9 +26,11 @@ const (
 
 	// streamWrite is the time that a client may take for one event.
 	streamWrite = 5 * time.Second
-	// heartbeat is after how long without an event a comment is sent, so that what is in between
-	// doesn't take the connection for dead. The token is checked again by then.
-	heartbeat = 15 * time.Second
+	// heartbeat is after how long without an event one is sent that says nothing, so that neither the
+	// client nor what is in between takes the connection for dead. It is an event, since an EventSource
+	// shows no comments. The token is checked again by then.
+	heartbeat      = 15 * time.Second
+	heartbeatEvent = "event: heartbeat\ndata: {}\n\n"
 	// streamLife is how long a stream lasts, give or take a fifth: then the client comes again,
 	// maybe to another process.
 	streamLife = 10 * time.Minute
@@ -147,7 +149,7 @@ func (s *stream) run() {
 		case <-pause.C:
 			paused = false
 		case <-beat.C:
-			if !s.send(":\n\n") {
+			if !s.send(heartbeatEvent) {
 				return
 			}
 			beat.Reset(heartbeat)
@@ -178,8 +180,7 @@ func (s *stream) mayRead() bool {
 	return p == nil
 }
 
-// event sends one. A comment has no data, and nor has an ID of a problem: so the client's last one
-// stays.
+// event sends one. A problem has no ID, and nor has a heartbeat: so the client's last one stays.
 func (s *stream) event(e *live.Event) bool {
 	id := ""
 	if e.ID != "" {

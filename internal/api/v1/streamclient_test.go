@@ -24,11 +24,10 @@ import (
 	"github.com/standings/standings/internal/api/v1/live"
 )
 
-// sent is an event, or a comment where it has no name.
+// sent is an event, or what comes before the first where it has no name.
 type sent struct {
 	id, name, data string
 	retry          string
-	comment        bool
 }
 
 // nextEvent reads one, by the strictest reading of the standard.
@@ -46,8 +45,6 @@ func nextEvent(in *bufio.Reader) (sent, error) {
 			return e, nil
 		case strings.ContainsAny(line, "\r\x00"):
 			return e, fmt.Errorf("a line ends within %q", line)
-		case line == ":":
-			e.comment = true
 		case !found:
 			return e, fmt.Errorf("%q has no value", line)
 		case field == "id" && e.id == "":
@@ -64,7 +61,7 @@ func nextEvent(in *bufio.Reader) (sent, error) {
 	}
 }
 
-// parseEvents reads all events that a text has, but for comments and retry.
+// parseEvents reads all events that a text has, but for retry.
 func parseEvents(r io.Reader) (all []sent, err error) {
 	in := bufio.NewReader(r)
 	for {
@@ -146,7 +143,7 @@ func (v *viewer) read() (sent, error) {
 	return e, nil
 }
 
-// next takes in the next event, comments besides, and is its name; "" at the stream's end.
+// next takes in the next event, heartbeats besides, and is its name; "" at the stream's end.
 func (v *viewer) next() string {
 	v.t.Helper()
 	for {
@@ -157,12 +154,14 @@ func (v *viewer) next() string {
 		if e.retry != "" {
 			v.retry = e.retry
 		}
-		if e.name != "" {
+		switch e.name {
+		case "":
+		case "heartbeat":
+			require.Equal(v.t, sent{name: "heartbeat", data: "{}"}, e)
+			v.events = append(v.events, e.name)
+		default:
 			v.take(e)
 			return e.name
-		}
-		if e.comment {
-			v.events = append(v.events, ":")
 		}
 	}
 }

@@ -316,7 +316,7 @@ func TestAStreamStaysWhileRedisIsAway(t *testing.T) {
 			v.until(func() bool { return len(v.shown()) > 0 && v.shown()[0].Member == "new" })
 			problem := slices.Index(v.events, live.Problem)
 			require.Contains(t, v.events[problem:], live.Snapshot, "%v", v.events)
-			require.Contains(t, v.events, ":", "the connection is alive meanwhile")
+			require.Contains(t, v.events, "heartbeat", "the connection is alive meanwhile")
 			require.Len(t, slices.DeleteFunc(slices.Clone(v.events), func(e string) bool { return e != live.Problem }), 1, "it is one problem: %v", v.events)
 		}
 		again := s.open(w("global")+"/stream", "Last-Event-ID", v.id)
@@ -418,7 +418,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		// There may be two sources, of one client one.
 		a := from(w("arena")+"/stream", "10.0.0.1:2")
 		require.Equal(t, http.StatusTooManyRequests, a.status, "%s", a.body)
-		require.Contains(t, string(a.body), "half of the 2 boards and members")
+		require.Contains(t, string(a.body), "at most 2 boards and members")
 		second := stay(w("arena")+"/stream", "10.0.0.2:1")
 		a = from(w("global")+"/stream?limit=3", "10.0.0.3:1")
 		require.Equal(t, http.StatusServiceUnavailable, a.status)
@@ -434,7 +434,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		a = from(w("global")+"/stream", "10.0.0.1:9")
 		require.Equal(t, http.StatusTooManyRequests, a.status)
 		require.Equal(t, "1", a.header.Get("Retry-After"))
-		require.Contains(t, string(a.body), "4 streams are open for this client")
+		require.Contains(t, string(a.body), "at most 8 streams at a time; this client has 4")
 		for i := range 4 {
 			leave = append(leave, stay(w("global")+"/stream", fmt.Sprintf("10.0.1.%d:1", i)))
 		}
@@ -446,7 +446,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 				require.InDelta(t, 1, testutil.ToFloat64(s.config.Metrics.shed.WithLabelValues(of, limit)), 0, of+" "+limit)
 			}
 		}
-		require.Contains(t, string(a.body), "8 streams are open")
+		require.Contains(t, string(a.body), "at most 8 streams")
 		require.Equal(t, http.StatusOK, from(w("global"), "10.0.0.1:1").status, "none of them is a request that is being answered")
 		for _, leave := range append(leave, first) {
 			leave()

@@ -1,7 +1,8 @@
 package v1
 
-// Who may read: whoever has one of the tokens of a file. It is read again once it has changed, so
-// that tokens are replaced without a restart.
+// Who may read: whoever has one of the tokens of a file. It is read again and again, so that tokens
+// are replaced without a restart. A file that is gone or has no token admits no client; of one that
+// can't be read otherwise, or has a wrong line, the tokens that were read last stay valid.
 
 import (
 	"bufio"
@@ -17,7 +18,7 @@ import (
 	"time"
 )
 
-// TokensEvery is how often the file is looked at.
+// TokensEvery is how often the file is read.
 const TokensEvery = 5 * time.Second
 
 const (
@@ -34,9 +35,8 @@ type Tokens struct {
 
 	mu     sync.Mutex
 	looked time.Time
-	stamp  stamp
 	all    []token
-	failed error // why the file couldn't be read last
+	failed error // what was wrong with the file when it was read last
 }
 
 type token struct {
@@ -44,11 +44,8 @@ type token struct {
 	sum  [sha256.Size]byte
 }
 
-// stamp is by what a change of the file is noticed.
-type stamp struct {
-	modified time.Time
-	size     int64
-}
+// errNoToken says that a file has no token.
+var errNoToken = errors.New("it has no token, so no client is admitted")
 
 // OpenTokens reads a file of tokens.
 func OpenTokens(path string) (*Tokens, error) {
@@ -57,30 +54,26 @@ func OpenTokens(path string) (*Tokens, error) {
 	return t, t.failed
 }
 
-// refresh reads the file if it has changed. Of one that can't be read, or isn't right, the tokens
-// so far stay.
+// refresh reads the file.
 func (t *Tokens) refresh(now time.Time) {
 	t.looked = now
-	info, err := os.Stat(t.path)
-	if err != nil {
-		t.failed = fmt.Errorf("read the API's tokens: %w", err)
-		return
-	}
-	is := stamp{info.ModTime(), info.Size()}
-	if t.all != nil && is == t.stamp {
-		return
-	}
 	text, err := os.ReadFile(t.path)
 	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			t.all = nil
+		}
 		t.failed = fmt.Errorf("read the API's tokens: %w", err)
 		return
 	}
 	all, err := parseTokens(text)
 	if err != nil {
+		if errors.Is(err, errNoToken) {
+			t.all = nil
+		}
 		t.failed = fmt.Errorf("read the API's tokens, %s: %w", t.path, err)
 		return
 	}
-	t.all, t.stamp, t.failed = all, is, nil
+	t.all, t.failed = all, nil
 }
 
 // parseTokens never shows a token in an error.
@@ -105,22 +98,21 @@ func parseTokens(text []byte) ([]token, error) {
 	case lines.Err() != nil:
 		return nil, lines.Err()
 	case len(all) == 0:
-		return nil, errors.New("it has no token")
+		return nil, errNoToken
 	case len(all) > mostTokens:
 		return nil, fmt.Errorf("it has more than %d tokens", mostTokens)
 	}
 	return all, nil
 }
 
-// Err is why the file couldn't be read when it was last looked at: what was read before still
-// counts.
+// Err is what was wrong with the file when it was read last.
 func (t *Tokens) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failed
 }
 
-// Look looks at the file now, also if nobody has asked, and returns what Err does then.
+// Look reads the file now, also if no request has come, and returns what is wrong with it.
 func (t *Tokens) Look() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -73,6 +73,14 @@ func TestAPathMayHaveAnyCharacter(t *testing.T) {
 		s := open(t, "sqlite:"+path)
 		require.NoError(t, s.Migrate(t.Context()))
 		require.FileExists(t, path)
+		files, err := os.ReadDir(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Greater(t, len(files), 1, "SQLite's own beside it")
+		for _, file := range files {
+			info, err := file.Info()
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "others may read %s", file.Name())
+		}
 	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, open(t, "sqlite:archive.db").Migrate(t.Context()))

@@ -11,9 +11,14 @@ import (
 // MostMembers is how many members are looked up at once.
 const MostMembers = 1000
 
+// membersOfCall is how many members one call looks up. A member takes Redis some 8 µs, and twice as
+// long with ties, so that a call takes at most 5 ms.
+const membersOfCall = 200
+
 // Rank reads the standings of some members, at most MostMembers, in the order in which they are
-// given; Rank is 0 for a member who isn't there. Of several shards it takes two round trips: to
-// their shards for their scores, and to the others for those above.
+// given; Rank is 0 for a member who isn't there. More than membersOfCall are read in several calls,
+// one after the other: what is beside the scores is as of the first. Of several shards each takes two
+// round trips: to their shards for their scores, and to the others for those above.
 func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
 	q := b.query(board, w, ranking.Rows{})
 	return b.look(ctx, &q, members)
@@ -31,6 +36,24 @@ func (b *Boards) look(ctx context.Context, q *ranking.Query, members []string) (
 	if len(members) > MostMembers {
 		return ranking.Board{}, ranking.Faultf("read %s: %d members at once: at most %d are", q.Board, len(members), MostMembers)
 	}
+	some, rest := members, []string(nil)
+	if len(some) > membersOfCall {
+		some, rest = members[:membersOfCall], members[membersOfCall:]
+	}
+	all, err := b.lookOnce(ctx, q, some)
+	for err == nil && all.Lost == "" && len(rest) > 0 {
+		n := min(membersOfCall, len(rest))
+		var next ranking.Board
+		if next, err = b.lookOnce(ctx, q, rest[:n]); err == nil {
+			all.Standings = append(all.Standings, next.Standings...)
+			all.Lost, all.LostOn = next.Lost, next.LostOn
+			rest = rest[n:]
+		}
+	}
+	return all, err
+}
+
+func (b *Boards) lookOnce(ctx context.Context, q *ranking.Query, members []string) (ranking.Board, error) {
 	if b.onlyOne() {
 		q.Members = members
 		p, err := b.shards[0].Read(ctx, q)

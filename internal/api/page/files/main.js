@@ -2,7 +2,7 @@
 // it. All that comes from the server is shown as text.
 
 import * as text from './text.js'
-import { Stream, Refused, ask } from './stream.js'
+import { Stream, Refused, get } from './stream.js'
 import { Table, value } from './table.js'
 import { Plot, counted } from './plot.js'
 
@@ -87,7 +87,7 @@ function connected(word, why, wait) {
   const before = connection
   connection = word
   $('link').dataset.state = word
-  $('link-text').textContent = { connecting: 'Connecting', live: 'Live', lost: 'Not connected', paused: 'Paused', refused: 'A token is needed' }[word]
+  $('link-text').textContent = { connecting: 'Connecting', live: 'Live', lost: 'Not connected', paused: 'Paused', refused: 'A token is needed', missing: 'Not found' }[word]
   if (word === 'lost') {
     const refused = why instanceof Refused
     const lost = refused ? why.message.replace(/\.?$/, '.') : 'The connection to the server is lost.'
@@ -99,6 +99,12 @@ function connected(word, why, wait) {
     tick()
     countdown = setInterval(tick, 1000)
     if (before !== 'lost') say(refused ? text.visible(lost) : 'The connection is lost. The page tries again by itself.')
+    return
+  }
+  if (word === 'missing') {
+    const missing = text.visible(why.message).replace(/\.?$/, '. Choose something else above.')
+    notice(missing)
+    say(missing)
     return
   }
   notice(problem)
@@ -230,6 +236,8 @@ function open() {
   const mine = stream = new Stream(new URL(windowPath(chosen) + '/stream?' + query, api), {
     token: token(),
     event: (name, data) => { if (stream === mine) take(name, data) },
+    // The server will not know a board or a period later, nor a window by its name; the current window may come.
+    stays: (why) => why.problem.parameter && !(why.problem.parameter === 'window' && ['current', 'previous'].includes(chosen.window)),
     state: (word, why, wait) => {
       if (stream && stream !== mine) return
       if (word === 'refused') refused(why)
@@ -256,25 +264,25 @@ function refused() {
 }
 
 // load reads which boards there are, until it has them.
-let loading = null
+let loading = false
 async function load() {
   if (loading) return
-  loading = new AbortController()
+  loading = true
   try {
     const all = []
     let after = null
     do {
-      const page = await (await ask(new URL('boards?' + new URLSearchParams({ limit: 1000, ...(after !== null && { after }) }), api), { token: token(), signal: loading.signal })).json()
+      const page = await get(new URL('boards?' + new URLSearchParams({ limit: 1000, ...(after !== null && { after }) }), api), token())
       all.push(...page.boards)
       after = page.next
     } while (after !== null && all.length < 10000)
-    loading = null
+    loading = false
     boards = all
     $('token').hidden = true
     $('shown').hidden = false
     follow()
   } catch (error) {
-    loading = null
+    loading = false
     if (error instanceof Refused && error.status === 401) return refused()
     const wait = (error.after || 3) * 1000
     if (!stream) connected('lost', error, wait)
@@ -291,7 +299,7 @@ function later(wait) {
 async function loadWindows() {
   const of = chosen.board + ' ' + chosen.period
   try {
-    const list = await (await ask(new URL(['boards', chosen.board, 'periods', chosen.period, 'windows'].map(encodeURIComponent).join('/') + '?limit=200', api), { token: token() })).json()
+    const list = await get(new URL(['boards', chosen.board, 'periods', chosen.period, 'windows'].map(encodeURIComponent).join('/') + '?limit=200', api), token())
     if (of === chosen.board + ' ' + chosen.period) windows = list
   } catch {
     windows ??= { current: null, previous: null, windows: [] } // the stream says what is the matter

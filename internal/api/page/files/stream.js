@@ -47,33 +47,54 @@ export class Refused extends Error {
   }
 }
 
-// ask is a GET that is answered, or Refused. Who can't be reached is a TypeError.
-export async function ask(url, { token, headers, signal } = {}) {
-  const answer = await fetch(url, {
-    headers: { ...headers, ...(token && { Authorization: 'Bearer ' + token }) }, signal, cache: 'no-store', credentials: 'same-origin',
-  })
-  if (answer.ok) return answer
-  let problem = {}
-  try { problem = await answer.json() } catch { /* not of our server: a proxy's, perhaps */ }
-  throw new Refused(answer.status, problem, Number(answer.headers.get('Retry-After')) || 0)
+// The limits, in ms, bring the page back within 45 s of a network that has fallen silent: it doesn't
+// report that a connection is dead.
+const answers = 10e3 // until an answer begins
+const whole = 20e3 // until an answer in one piece is there
+const silence = 30e3 // without a byte, of a server that sends one every 15 s
+const slowest = 20e3 // between two tries
+
+// ask is a GET that is answered, or Refused. A server that can't be reached is another error.
+async function ask(url, { token, headers, abort }) {
+  const late = setTimeout(() => abort.abort(), answers)
+  try {
+    const answer = await fetch(url, {
+      headers: { ...headers, ...(token && { Authorization: 'Bearer ' + token }) }, signal: abort.signal, cache: 'no-store', credentials: 'same-origin',
+    })
+    if (answer.ok) return answer
+    let problem = {}
+    try { problem = await answer.json() } catch { /* not of our server: a proxy's, perhaps */ }
+    throw new Refused(answer.status, problem, Number(answer.headers.get('Retry-After')) || 0)
+  } finally {
+    clearTimeout(late)
+  }
 }
 
-const silence = 45e3 // ms without a byte, of a server that sends one every 15 s
-const slowest = 30e3
+// get is the JSON that a GET is answered with.
+export async function get(url, token) {
+  const abort = new AbortController(), late = setTimeout(() => abort.abort(), whole)
+  try {
+    return await (await ask(url, { token, abort })).json()
+  } finally {
+    clearTimeout(late)
+  }
+}
 
 // Stream calls event(name, data) and state(word, why, ms until the next try): connecting, live, lost,
-// refused. Refused waits for another token.
+// refused, missing. Refused waits for another token. A stream is missing if stays says that a refusal
+// doesn't pass by itself.
 export class Stream {
-  #url; #token; #event; #state
+  #url; #token; #event; #state; #stays
   #closed = false
   #abort = null
   #wake = null
 
-  constructor(url, { token, event, state }) {
+  constructor(url, { token, event, state, stays }) {
     this.#url = url
     this.#token = token
     this.#event = event
     this.#state = state
+    this.#stays = stays
     this.#run()
   }
 
@@ -93,15 +114,16 @@ export class Stream {
       let why = null, ended = false
       const abort = this.#abort = new AbortController(), began = performance.now()
       let heard = performance.now()
-      const watch = setInterval(() => { if (performance.now() - heard > silence) abort.abort() }, 5000)
+      const watch = setInterval(() => { if (performance.now() - heard > silence) abort.abort() }, 1000)
       try {
-        const answer = await ask(this.#url, { token: this.#token, headers: { Accept: 'text/event-stream', ...(id && { 'Last-Event-ID': id }) }, signal: abort.signal })
+        const answer = await ask(this.#url, { token: this.#token, headers: { Accept: 'text/event-stream', ...(id && { 'Last-Event-ID': id }) }, abort })
+        if (id && !this.#closed) this.#state('live') // nothing is sent while nothing has changed
         const parser = new Parser((name, data) => {
           if (this.#closed) return
           id = parser.id
           failures = 0
           this.#state('live')
-          this.#event(name, JSON.parse(data))
+          if (name !== 'heartbeat') this.#event(name, JSON.parse(data))
         })
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
         for (;;) {
@@ -119,8 +141,8 @@ export class Stream {
         abort.abort()
       }
       if (this.#closed) return
-      if (why instanceof Refused && why.status === 401) {
-        this.#state('refused', why)
+      if (why instanceof Refused && (why.status === 401 || this.#stays(why))) {
+        this.#state(why.status === 401 ? 'refused' : 'missing', why)
         return
       }
       let wait = ended ? Math.random() * 500 : Math.min(slowest, retry * 1.5 ** Math.min(failures, 8)) * (0.75 + Math.random() / 2)

@@ -46,7 +46,8 @@ type Read func(context.Context) (State, error)
 
 // Config is what a Hub is made of. Every field is set.
 type Config struct {
-	// Sources is how many there are at a time; at most half of them are those that one client began.
+	// Sources is how many there are at a time. A client may begin one while it has begun fewer than
+	// are free.
 	Sources int
 	// Problem is the data of an event that says why a source can't be read: JSON, in a line.
 	Problem func(error) []byte
@@ -104,7 +105,7 @@ func (h *Hub) Watch(key any, client string, every time.Duration, read Read) (*Wa
 		switch {
 		case len(h.sources) >= h.Sources:
 			return nil, ErrFull
-		case h.begun[client] >= max(1, h.Sources/2):
+		case h.begun[client] >= h.Sources-len(h.sources):
 			return nil, ErrClient
 		}
 		s = &source{

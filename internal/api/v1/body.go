@@ -1,0 +1,131 @@
+package v1
+
+// The body of a request. It is read before the request takes a place, so that a client that sends it
+// slowly, or never ends it, takes up its connection and the bytes that it announced, and for a short
+// time.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"time"
+
+	server "github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/reading"
+)
+
+const (
+	// longestBody, in bytes, has room for 1,000 ids of 256 bytes, half of them escaped.
+	longestBody    = 512 << 10
+	longestBanBody = 16 << 10
+	// mostBodies is how many bytes the bodies of all requests have at a time, those of bans besides.
+	mostBodies = 8 * longestBody
+	// bodyWithin is how long a body may take to arrive.
+	bodyWithin = 3 * time.Second
+)
+
+// readBody reads the body, if there is one. done is to be called once it isn't needed any more.
+func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done func(), err error) {
+	if q.ContentLength == 0 || q.Body == nil || q.Body == http.NoBody {
+		return func() {}, nil
+	}
+	done = func() {}
+	most := int64(longestBody)
+	if o.bans {
+		most = longestBanBody
+	}
+	announced := q.ContentLength
+	if announced < 0 {
+		announced = most
+	}
+	switch {
+	case announced > most:
+		err = problemf(tooLarge, "the body has more than %d bytes", most)
+	case !o.bans: // a request about bans has a token, and readers must not keep it out
+		done, err = a.take(a.limits.bodies, q.client, announced)
+	}
+	if err == nil {
+		if err = q.receive(w, announced, most); err != nil {
+			done()
+		}
+	}
+	if err != nil {
+		w.Header().Set("Connection", "close") // the rest of the body isn't waited for
+		return nil, err
+	}
+	return done, nil
+}
+
+// receive reads the body.
+func (q *request) receive(w http.ResponseWriter, announced, most int64) error {
+	received := server.Receive(q.Context())
+	defer received()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin)) // net/http removes it at the end of the body
+	b := bytes.NewBuffer(make([]byte, 0, announced+bytes.MinRead))
+	_, err := b.ReadFrom(io.LimitReader(q.Body, most+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problemf(bodyTooSlow, "the body didn't arrive within %v", bodyWithin)
+	case err != nil:
+		return wrong("body", "can't be read: %v", err)
+	case int64(b.Len()) > most:
+		return problemf(tooLarge, "the body has more than %d bytes", most)
+	}
+	q.sent = b.Bytes()
+	return nil
+}
+
+// body reads the body as JSON that has no other fields, and is for what like shows.
+func (q *request) body(to any, like string) error {
+	in := json.NewDecoder(bytes.NewReader(q.sent))
+	q.sent = nil
+	in.DisallowUnknownFields()
+	if err := in.Decode(to); err != nil {
+		if p, ok := errors.AsType[*problem](err); ok {
+			return p
+		}
+		return wrong("body", `isn't %s: %v`, like, err)
+	}
+	if in.More() {
+		return wrong("body", `has more than one value`)
+	}
+	return nil
+}
+
+// memberIDs are the ids of a lookup. Reading them stops at the first one too many.
+type memberIDs []string
+
+// UnmarshalJSON reads a list of ids.
+func (m *memberIDs) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	begin, err := in.Token()
+	if err != nil {
+		return err
+	}
+	*m = nil
+	switch begin {
+	case json.Delim('['):
+	case nil: // null is no ids
+		return nil
+	default:
+		return &json.UnmarshalTypeError{Value: "what is no list", Type: reflect.TypeFor[[]string]()}
+	}
+	for in.More() {
+		if len(*m) == reading.MostMembers {
+			return wrong("body", "members has more than %d ids", reading.MostMembers)
+		}
+		var id string
+		if err := in.Decode(&id); err != nil {
+			return err
+		}
+		if _, err := member("body", id); err != nil {
+			return err
+		}
+		*m = append(*m, id)
+	}
+	return nil
+}
