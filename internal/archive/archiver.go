@@ -109,9 +109,6 @@ const (
 	rowsOfAppend = 10_000
 	// listPause is between two pages of 500 listed windows.
 	listPause = 25 * time.Millisecond
-	// Windows that expire within staysWhen and aren't in the archive stay for stays from then on.
-	staysWhen = 7 * 24 * time.Hour
-	stays     = 14 * 24 * time.Hour
 	// mostFailed is how many windows a pass fails at before it ends.
 	mostFailed = 3
 )
@@ -143,7 +140,7 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	a.progress.NotFinal = len(left)
 	final = a.missing(ctx, final)
 	var failed []error
-	if err := Stay(ctx, a.Boards, append(left, final...), "the archive", a.Log); err != nil {
+	if err := a.stay(ctx, closed, append(left, final...)); err != nil {
 		failed = append(failed, err)
 	}
 	for i := range final {
@@ -174,6 +171,13 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	}
 	a.done(final)
 	return errors.Join(failed...)
+}
+
+// stay has windows stay in Redis that aren't in the archive, and releases those that are in by now.
+func (a *Archiver) stay(ctx context.Context, closed, missing []boards.Closed) error {
+	p := Place{Name: "archive", Text: "the archive", Lateness: a.Lateness}
+	err := p.Release(ctx, a.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && a.kept[c.Listing()] == c.Revision })
+	return errors.Join(err, p.Stay(ctx, a.Boards, missing, a.Log))
 }
 
 // missing are the windows whose very seal isn't in the archive, as far as it says so: a new leader

@@ -225,24 +225,46 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 			a.Store = away
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.Equal(t, was, f.Expires(), "there is time")
-			soon := time.Now().Add(time.Hour)
+			soon := time.Now().Add(2 * time.Hour)
 			f.Expire(soon)
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute)
+			require.Error(t, a.Pass(t.Context(), fence(1)))
+			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute, "it isn't in yet")
 
-			if final { // once it is in, it goes when it was to go
-				f.Expire(soon)
+			if final { // once it is in, it goes when it was to go, whoever leads then
 				a.Store = f.archive
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				f.Expire(soon)
-				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)))
 				require.WithinDuration(t, soon, f.Expires(), time.Second)
+				stays, err := f.Shards()[0].Stays(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, stays)
 
 				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)), "the next leader, which has taken none")
 				require.WithinDuration(t, soon, f.Expires(), time.Second)
 			}
 		})
 	}
+}
+
+// Nothing is prolonged that is archived at once: neither a window whose retention is short, nor one that was sealed
+// a while ago and has half of its time left.
+func TestAWindowOfAShortRetentionThatIsArchivedInTimeIsNotProlonged(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.Fill(50)
+	f.MakeFinal()
+	expires := time.Now().Add(50 * time.Minute)
+	f.Expire(expires)
+	a := f.archiver(nil)
+	a.Lateness = func(w ledger.Window) (time.Duration, bool) { // it was closed ten minutes ago
+		return time.Since(time.UnixMilli(w.End)) - 10*time.Minute, true
+	}
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	require.WithinDuration(t, expires, f.Expires(), time.Second)
+	stays, err := f.Shards()[0].Stays(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, stays)
 }
 
 func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {

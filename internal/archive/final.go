@@ -5,10 +5,7 @@ package archive
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-
-	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking"
@@ -28,30 +25,6 @@ func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window
 // ErrChanged where it has others.
 func (a *Archiver) Rows(ctx context.Context, c *boards.Closed, members int64) iter.Seq2[store.Row, error] {
 	return a.rows(ctx, c, 0, members)
-}
-
-// Stay has windows stay that expire soon, final or not: they aren't in a place yet that they are to
-// get to, "the archive". Where no process leads for as long as staysWhen a window can expire all the same.
-func Stay(ctx context.Context, all *boards.Boards, windows []boards.Closed, place string, log *zap.Logger) error {
-	now, err := all.Now(ctx)
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
-	}
-	var soon []boards.Closed
-	for i := range windows {
-		if windows[i].Expires < now.Add(staysWhen).UnixMilli() {
-			soon = append(soon, windows[i])
-		}
-	}
-	until := now.Add(stays)
-	n, err := all.Longer(ctx, soon, until)
-	if n > 0 {
-		log.Warn("windows stay in Redis past their retention: they aren't in "+place+" yet", zap.Int("windows", len(soon)), zap.String("first", soon[0].Listing()), zap.Time("until", until))
-	}
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
-	}
-	return nil
 }
 
 // Unseal takes a window's seal back, as another place has other standings of the same revision: its

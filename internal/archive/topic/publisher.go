@@ -133,7 +133,11 @@ func (p *Publisher) Pass(ctx context.Context) error {
 		}
 	}
 	final = slices.DeleteFunc(final, func(c boards.Closed) bool { return p.is(&c) })
-	if err := archive.Stay(ctx, p.Boards, slices.Concat(open, final), "the topic "+p.Topic, p.Log); err != nil {
+	place := archive.Place{Name: "topic", Text: "the topic " + p.Topic, Lateness: p.Lateness}
+	if err := place.Release(ctx, p.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && p.known[c.Listing()] == sealOf(c) }); err != nil {
+		failed = append(failed, err)
+	}
+	if err := place.Stay(ctx, p.Boards, slices.Concat(open, final), p.Log); err != nil {
 		failed = append(failed, err)
 	}
 	if p.published == nil {
