@@ -28,13 +28,13 @@ func (a *Archiver) Rows(ctx context.Context, c *boards.Closed, members int64) it
 }
 
 // Unseal takes a window's seal back, as another place has other standings of the same revision: its
-// next seal is the next revision. That it isn't final any more is as good.
+// next seal is the next revision. A window that isn't final any more needs none, nor one whose retention is over.
 func Unseal(ctx context.Context, all *boards.Boards, c *boards.Closed, why string) error {
 	now, err := all.Now(ctx)
 	if err == nil {
 		_, err = all.Unseal(ctx, c.Window, now, why)
 	}
-	if errors.Is(err, ranking.ErrNotFinal) {
+	if errors.Is(err, ranking.ErrNotFinal) || errors.Is(err, ranking.ErrOver) {
 		return nil
 	}
 	return err
