@@ -8,11 +8,12 @@
 // One process does so, the leader (archive/lease), and its token fences what it writes (archive/store).
 // Each page is one short read of Redis, and after each the archiver waits.
 //
-// A final window doesn't change, so the next leader continues after the rows that are in. Three things
+// A final window doesn't change, so the next leader continues after the rows that are in. Four things
 // change it all the same:
 //
-//   - A ban hides a member, or shows one: rows move up or down. A copy whose number of rows isn't the number
-//     of members at its begin is dropped and begun anew.
+//   - A ban hides a member, or shows one. A copy has the rows of hidden members too, and reads apply the bans of
+//     their time. A copy that may lack a row because it was moved meanwhile is dropped and begun anew.
+//   - A member is erased: see erase.go.
 //   - It is reopened. Its listing has no revision any more, which every page shows. The copy isn't
 //     finished; the next seal makes another revision.
 //   - Redis goes back to before the seal, or is lost and rebuilt: the window is sealed again with the
@@ -35,6 +36,7 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
@@ -89,6 +91,8 @@ type Archiver struct {
 
 	kept     map[string]int64     // by final window: the revision that is known to be in the archive
 	backups  map[string]time.Time // by open window: when its backup was taken; nil until it is read
+	erased   map[string]bool      // members of whom the archive has no row; nil until they are read
+	hiddenBy *ranking.Hidden      // the bans as they were when members were erased last
 	progress Progress
 	pages    int // rows of a read of Redis
 	append   int // rows of a transaction of the archive
@@ -127,6 +131,13 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	if err := a.wentBack(ctx, f); err != nil {
 		return err
 	}
+	var failed []error
+	if err := a.erase(ctx, f); err != nil {
+		if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+			return err
+		}
+		failed = append(failed, err)
+	}
 	var final, left []boards.Closed
 	for _, c := range closed {
 		switch {
@@ -139,7 +150,6 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	a.forget(closed, open)
 	a.progress.NotFinal = len(left)
 	final = a.missing(ctx, final)
-	var failed []error
 	if err := a.stay(ctx, closed, append(left, final...)); err != nil {
 		failed = append(failed, err)
 	}
@@ -231,11 +241,11 @@ func (a *Archiver) forget(closed []boards.Closed, open []ledger.Window) {
 // windows anew. If the token can't be read, the first transaction fails.
 func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	token, err := a.Store.LargestToken(ctx)
-	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil {
+	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil && a.erased == nil {
 		return nil //nolint:nilerr // see above
 	}
 	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
 	clear(a.kept)
-	a.backups = nil
+	a.backups, a.erased = nil, nil
 	return a.Store.Take(ctx, f)
 }

@@ -5,7 +5,6 @@ package archive
 import (
 	"context"
 	"errors"
-	"iter"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking"
@@ -18,13 +17,7 @@ func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window
 	if err != nil {
 		return store.Window{}, err
 	}
-	return a.describe(c, &first), nil
-}
-
-// Rows are all of a final window that is to have so many, page by page as the archiver reads them:
-// ErrChanged where it has others.
-func (a *Archiver) Rows(ctx context.Context, c *boards.Closed, members int64) iter.Seq2[store.Row, error] {
-	return a.rows(ctx, c, 0, members)
+	return a.describe(&begun{Closed: c, first: first}), nil
 }
 
 // Unseal takes a window's seal back, as another place has other standings of the same revision: its

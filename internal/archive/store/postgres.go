@@ -138,7 +138,7 @@ func (postgres) insert(ctx context.Context, conn *sql.Conn, _ *sql.Tx, window in
 		if !ok {
 			return fmt.Errorf("a connection of another driver: %T", c)
 		}
-		columns := []string{"window_id", "rank", "member", "points", "fields", "score", "reached_at"}
+		columns := []string{"window_id", "place", "rank", "member", "points", "fields", "score", "reached_at"}
 		_, err := copied.Conn().CopyFrom(ctx, pgx.Identifier{"standings"}, columns, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			points, text := r.columns(fields)

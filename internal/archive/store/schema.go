@@ -34,8 +34,8 @@ const schemaTable = "standings_schema"
 // Known is the version of the schema that this program reads and writes, and oldest the first version that it
 // can migrate from.
 const (
-	Known  = 4
-	oldest = 4
+	Known  = 5
+	oldest = 5
 )
 
 // Errors of Check.
