@@ -35,10 +35,7 @@ func PgBouncer(t testing.TB, database string, sessions int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "standings-pgbouncer-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	password, _ := server.User.Password()
 	settings := fmt.Sprintf(`[databases]
 archive = host=%s port=%s dbname=%s user=%s password='%s'
@@ -71,10 +68,7 @@ server_tls_sslmode = disable
 	if err != nil {
 		t.Fatalf("start PgBouncer: %v", err)
 	}
-	t.Cleanup(func() {
-		process.Kill()
-		_ = os.RemoveAll(dir)
-	})
+	t.Cleanup(process.Kill)
 	address := "127.0.0.1:" + strconv.Itoa(port)
 	for until := time.Now().Add(pgBouncerStart); ; {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
