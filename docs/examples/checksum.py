@@ -57,10 +57,14 @@ def member_id(text):
 
 def checksum(rows, names):
     total = 0
-    for rank, member, points, fields, score, reached_at in rows:
+    for place, rank, member, points, fields, score, reached_at in rows:
+        if member is None:
+            total += xxh64(f"erased {place}".encode())
+            continue
+        position = f"hidden {place}" if rank is None else str(rank)
         values = [points] if names is None else [json.loads(fields)[name] for name in names]
         bits = struct.pack(">d", score + 0.0).hex()
-        text = f"{rank} {','.join(map(str, values))} {reached_at} {bits} ".encode() + member_id(member).encode()
+        text = f"{position} {','.join(map(str, values))} {reached_at} {bits} ".encode() + member_id(member).encode()
         total += xxh64(text)
     return f"{total & MASK:016x}"
 
@@ -68,13 +72,13 @@ def checksum(rows, names):
 def main():
     db = sqlite3.connect(sys.argv[1])
     failed = False
-    windows = db.execute("SELECT id, board, period, name, revision, fields, members, checksum FROM windows WHERE state = 'whole' ORDER BY id")
-    for id, board, period, name, revision, fields, members, wanted in windows.fetchall():
+    windows = db.execute("SELECT id, board, period, name, revision, fields, members, members + hidden + erased, checksum FROM windows WHERE state = 'whole' ORDER BY id")
+    for id, board, period, name, revision, fields, members, rows_of_all, wanted in windows.fetchall():
         names = None if fields is None else [field["name"] for field in json.loads(fields)]
-        rows = db.execute("SELECT rank, member, points, fields, score, reached_at FROM standings WHERE window_id = ?", (id,))
+        rows = db.execute("SELECT place, rank, member, points, fields, score, reached_at FROM standings WHERE window_id = ?", (id,))
         found = checksum(rows, names)
         (count,) = db.execute("SELECT count(*) FROM standings WHERE window_id = ?", (id,)).fetchone()
-        right = found == wanted and count == members
+        right = found == wanted and count == rows_of_all
         failed = failed or not right
         print(f"{board} {period} {name} revision {revision}: {count} members, {found}: {'right' if right else 'WRONG'}")
     sys.exit(failed)

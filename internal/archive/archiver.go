@@ -8,11 +8,12 @@
 // One process does so, the leader (archive/lease), and its token fences what it writes (archive/store).
 // Each page is one short read of Redis, and after each the archiver waits.
 //
-// A final window doesn't change, so the next leader continues after the rows that are in. Three things
+// A final window doesn't change, so the next leader continues after the rows that are in. Four things
 // change it all the same:
 //
-//   - A ban hides a member, or shows one: rows move up or down. A copy whose number of rows isn't the number
-//     of members at its begin is dropped and begun anew.
+//   - A ban hides a member, or shows one. A copy has the rows of hidden members too, and reads apply the bans of
+//     their time. A copy that may lack a row because it was moved meanwhile is dropped and begun anew.
+//   - A member is erased: see erase.go.
 //   - It is reopened. Its listing has no revision any more, which every page shows. The copy isn't
 //     finished; the next seal makes another revision.
 //   - Redis goes back to before the seal, or is lost and rebuilt: the window is sealed again with the
@@ -35,6 +36,7 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
@@ -89,6 +91,8 @@ type Archiver struct {
 
 	kept     map[string]int64     // by final window: the revision that is known to be in the archive
 	backups  map[string]time.Time // by open window: when its backup was taken; nil until it is read
+	erased   map[string]bool      // members of whom the archive has no row; nil until they are read
+	hiddenBy *ranking.Hidden      // the bans as they were when members were erased last
 	progress Progress
 	pages    int // rows of a read of Redis
 	append   int // rows of a transaction of the archive
@@ -109,9 +113,6 @@ const (
 	rowsOfAppend = 10_000
 	// listPause is between two pages of 500 listed windows.
 	listPause = 25 * time.Millisecond
-	// Windows that expire within staysWhen and aren't in the archive stay for stays from then on.
-	staysWhen = 7 * 24 * time.Hour
-	stays     = 14 * 24 * time.Hour
 	// mostFailed is how many windows a pass fails at before it ends.
 	mostFailed = 3
 )
@@ -130,6 +131,13 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	if err := a.wentBack(ctx, f); err != nil {
 		return err
 	}
+	var failed []error
+	if err := a.erase(ctx, f); err != nil {
+		if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+			return err
+		}
+		failed = append(failed, err)
+	}
 	var final, left []boards.Closed
 	for _, c := range closed {
 		switch {
@@ -142,8 +150,7 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	a.forget(closed, open)
 	a.progress.NotFinal = len(left)
 	final = a.missing(ctx, final)
-	var failed []error
-	if err := Stay(ctx, a.Boards, append(left, final...), "the archive", a.Log); err != nil {
+	if err := a.stay(ctx, closed, append(left, final...)); err != nil {
 		failed = append(failed, err)
 	}
 	for i := range final {
@@ -174,6 +181,13 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	}
 	a.done(final)
 	return errors.Join(failed...)
+}
+
+// stay has windows stay in Redis that aren't in the archive, and releases those that are in by now.
+func (a *Archiver) stay(ctx context.Context, closed, missing []boards.Closed) error {
+	p := Place{Name: "archive", Text: "the archive", Lateness: a.Lateness}
+	err := p.Release(ctx, a.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && a.kept[c.Listing()] == c.Revision })
+	return errors.Join(err, p.Stay(ctx, a.Boards, missing, a.Log))
 }
 
 // missing are the windows whose very seal isn't in the archive, as far as it says so: a new leader
@@ -227,11 +241,11 @@ func (a *Archiver) forget(closed []boards.Closed, open []ledger.Window) {
 // windows anew. If the token can't be read, the first transaction fails.
 func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	token, err := a.Store.LargestToken(ctx)
-	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil {
+	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil && a.erased == nil {
 		return nil //nolint:nilerr // see above
 	}
 	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
 	clear(a.kept)
-	a.backups = nil
+	a.backups, a.erased = nil, nil
 	return a.Store.Take(ctx, f)
 }

@@ -20,6 +20,9 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 			t.Run(fmt.Sprint(of, rule), func(t *testing.T) {
 				f := newFixture(t, of, rule)
 				f.Fill(125)
+				for _, place := range []int{0, 60, 61, 124} {
+					f.Hide(f.Rows()[place].Member)
+				}
 				var last Progress
 				a := f.archiver(func(p Progress) { last = p })
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
@@ -30,7 +33,9 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 				f.MakeFinal()
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				w, rows := f.archived(1)
-				require.Equal(t, f.Shown(), rows)
+				require.Equal(t, f.Rows(), rows)
+				require.EqualValues(t, 121, w.Members)
+				require.EqualValues(t, 4, w.Hidden)
 				require.Equal(t, Progress{Final: Copied{Windows: 1, Rows: 125}}, last)
 				require.Equal(t, f.Window.Start, w.Start.UnixMilli())
 				require.Equal(t, f.Window.End, w.End.UnixMilli())
@@ -57,7 +62,7 @@ func TestAWindowIsArchivedThoughShardsHaveNobodyOfIt(t *testing.T) {
 	f.MakeFinal()
 	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(1)))
 	_, rows := f.archived(1)
-	require.Equal(t, f.Shown(), rows)
+	require.Equal(t, f.Rows(), rows)
 	require.Len(t, rows, 1)
 }
 
@@ -65,6 +70,9 @@ func TestAWindowIsArchivedThoughShardsHaveNobodyOfIt(t *testing.T) {
 func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 	f := newFixture(t, 3, "")
 	f.Fill(125)
+	for place := 20; place < 95; place++ { // some leaders stop among them
+		f.Hide(f.Rows()[place].Member)
+	}
 	f.MakeFinal()
 	for n := range 5 {
 		ctx, stop := context.WithCancel(t.Context())
@@ -82,7 +90,7 @@ func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 	}
 	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(9)))
 	_, rows := f.archived(1)
-	require.Equal(t, f.Shown(), rows)
+	require.Equal(t, f.Rows(), rows)
 }
 
 func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
@@ -100,20 +108,26 @@ func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
 	}).Pass(t.Context(), fence(1))
 	require.ErrorIs(t, err, store.ErrFenced)
 	_, rows := f.archived(1)
-	require.Equal(t, f.Shown(), rows)
+	require.Equal(t, f.Rows(), rows)
 }
 
 func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 	for name, change := range map[string]func(*fixture, string){
-		"a member below is hidden":  func(f *fixture, _ string) { f.Hide(f.Shown()[100].Member) },
-		"a member above is hidden":  func(f *fixture, _ string) { f.Hide(f.Shown()[3].Member) },
+		"a member below is hidden": func(f *fixture, _ string) { f.Hide(f.Rows()[100].Member) },
+		"a member above is hidden": func(f *fixture, _ string) { f.Hide(f.Rows()[3].Member) },
+		"a member above is erased": func(f *fixture, _ string) { f.Erase(f.Rows()[3].Member) },
+		"one is hidden, one shown": func(f *fixture, _ string) {
+			f.Hide(f.Rows()[100].Member)
+			f.Unhide(f.Rows()[120].Member)
+		},
 		"the window is reopened":    func(f *fixture, _ string) { f.Reopen() },
 		"a shard has lost it":       func(f *fixture, _ string) { f.lose() },
-		"and the leader is another": func(f *fixture, _ string) { f.Hide(f.Shown()[3].Member) },
+		"and the leader is another": func(f *fixture, _ string) { f.Hide(f.Rows()[3].Member) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 3, "")
 			f.Fill(125)
+			f.Hide(f.Rows()[120].Member)
 			f.MakeFinal()
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -150,7 +164,7 @@ func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 				revision = 2
 			}
 			_, rows := f.archived(revision)
-			require.Equal(t, f.Shown(), rows)
+			require.Equal(t, f.Rows(), rows)
 		})
 	}
 }
@@ -161,7 +175,7 @@ func TestRevisionsStayBesideEachOther(t *testing.T) {
 	f.MakeFinal()
 	a := f.archiver(nil)
 	require.NoError(t, a.Pass(t.Context(), fence(1)))
-	before := f.Shown()
+	before := f.Rows()
 	f.Reopen()
 	f.Hide(before[0].Member)
 	f.MakeFinal()
@@ -169,7 +183,7 @@ func TestRevisionsStayBesideEachOther(t *testing.T) {
 	_, first := f.archived(1)
 	_, second := f.archived(2)
 	require.Equal(t, before, first)
-	require.Equal(t, f.Shown(), second)
+	require.Equal(t, f.Rows(), second)
 }
 
 // Redis went back to before the seal, and the window was sealed again.
@@ -182,10 +196,11 @@ func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
 				f.MakeFinal()
 				a := f.archiver(nil)
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				before := f.Shown()
+				before := f.Rows()
 				f.GoBack()
+				f.Hide(before[7].Member) // which is no difference
 				if !same {
-					f.Hide(before[7].Member)
+					f.add(before[9].Member, 1)
 				}
 				f.MakeFinal()
 				a = f.archiver(nil) // after a restart: one that goes on knows of the revision
@@ -204,7 +219,7 @@ func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
 				_, rows = f.archived(1)
 				require.Equal(t, before, rows)
 				_, rows = f.archived(2)
-				require.Equal(t, f.Shown(), rows)
+				require.Equal(t, f.Rows(), rows)
 			})
 		}
 	}
@@ -225,24 +240,45 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 			a.Store = away
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.Equal(t, was, f.Expires(), "there is time")
-			soon := time.Now().Add(time.Hour)
+			soon := time.Now().Add(2 * time.Hour)
 			f.Expire(soon)
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute)
+			require.Error(t, a.Pass(t.Context(), fence(1)))
+			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute, "it isn't in yet")
 
-			if final { // once it is in, it goes when it was to go
-				f.Expire(soon)
+			if final { // once it is in, it goes when it was to go, whoever leads then
 				a.Store = f.archive
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
-				f.Expire(soon)
-				require.NoError(t, a.Pass(t.Context(), fence(1)))
+				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)))
 				require.WithinDuration(t, soon, f.Expires(), time.Second)
+				stays, err := f.Shards()[0].Stays(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, stays)
 
 				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)), "the next leader, which has taken none")
 				require.WithinDuration(t, soon, f.Expires(), time.Second)
 			}
 		})
 	}
+}
+
+// The window has more than half of its time left.
+func TestAWindowOfAShortRetentionThatIsArchivedInTimeIsNotProlonged(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.Fill(50)
+	f.MakeFinal()
+	expires := time.Now().Add(50 * time.Minute)
+	f.Expire(expires)
+	a := f.archiver(nil)
+	a.Lateness = func(w ledger.Window) (time.Duration, bool) { // it was closed ten minutes ago
+		return time.Since(time.UnixMilli(w.End)) - 10*time.Minute, true
+	}
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	require.WithinDuration(t, expires, f.Expires(), time.Second)
+	stays, err := f.Shards()[0].Stays(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, stays)
 }
 
 func TestAnArchiveThatIsAwayEndsThePass(t *testing.T) {
@@ -277,7 +313,7 @@ func TestAnArchiveThatWasRestoredIsFilledAgain(t *testing.T) {
 	a.Store = f.archive
 	require.NoError(t, a.Pass(t.Context(), fence(2)))
 	_, rows = f.archived(1)
-	require.Equal(t, f.Shown(), rows)
+	require.Equal(t, f.Rows(), rows)
 }
 
 func TestAWindowThatIsIncompleteIsSoInTheArchive(t *testing.T) {

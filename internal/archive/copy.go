@@ -12,11 +12,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/archive/store"
-	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
-	"github.com/standings/standings/internal/retry"
 )
 
 // ErrChanged says that a window changed since its copy began. The next try may succeed.
@@ -56,26 +54,30 @@ func (a *Archiver) write(ctx context.Context, f store.Fence, c *boards.Closed) (
 	if c.Revision == 0 {
 		return a.writeOpen(ctx, f, c)
 	}
-	first, err := a.look(ctx, c)
+	of, err := a.begin(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.Store.Begin(ctx, f, a.describe(c, &first))
+	w, err := a.Store.Begin(ctx, f, a.describe(of))
 	if err != nil {
 		return nil, err
 	}
 	if w.Whole() {
-		return nil, a.compare(ctx, c, w.Window(), first.Members)
+		return nil, a.compare(ctx, of, w.Window())
 	}
-	// The last row that is in is read again, and the archive compares it: if members were hidden or shown
-	// since, another member has its rank.
-	return a.finish(ctx, c, w, a.rows(ctx, c, max(0, w.Written()-1), first.Members))
+	if w.Written() > 0 {
+		if of.last, of.shown, err = w.Last(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a.finish(ctx, c, w, a.rows(ctx, of))
 }
 
 // finish appends the rows that aren't in yet, and finishes the copy. A copy whose rows aren't the window's is
 // dropped, and the next pass begins it anew; after any other error the next pass continues it.
 func (a *Archiver) finish(ctx context.Context, c *boards.Closed, w *store.Writing, rows iter.Seq2[store.Row, error]) (*store.Window, error) {
-	a.progress.Window, a.progress.Members = c.Listing(), w.Window().Members
+	is := w.Window()
+	a.progress.Window, a.progress.Members = c.Listing(), is.Places()
 	err := a.appendAll(ctx, w, rows)
 	if err == nil {
 		err = w.Finish(ctx)
@@ -83,7 +85,7 @@ func (a *Archiver) finish(ctx context.Context, c *boards.Closed, w *store.Writin
 	if errors.Is(err, ErrChanged) || errors.Is(err, store.ErrDiffers) || errors.Is(err, store.ErrInvalid) {
 		err = errors.Join(err, w.Discard(ctx))
 	}
-	is := w.Window()
+	is = w.Window()
 	return &is, err
 }
 
@@ -121,11 +123,12 @@ func (a *Archiver) appendAll(ctx context.Context, w *store.Writing, rows iter.Se
 }
 
 // describe is the archive's description of a window.
-func (a *Archiver) describe(c *boards.Closed, first *ranking.Board) store.Window {
+func (a *Archiver) describe(of *begun) store.Window {
+	c, first := of.Closed, &of.first
 	w := store.Window{
 		Board: c.Board, Period: c.Period, Name: c.Name, Start: time.UnixMilli(c.Start), End: time.UnixMilli(c.End),
 		Revision: c.Revision, AsOf: c.SealedAt, SealedAt: c.SealedAt, Fields: a.Fields(c.Board), Zone: a.Zone(c.Period), Tick: first.Tick,
-		Ledger: c.Ledger, ReopenedWhy: c.ReopenedWhy, Incomplete: first.Incomplete, Members: first.Members,
+		Ledger: c.Ledger, ReopenedWhy: c.ReopenedWhy, Incomplete: first.Incomplete, Members: first.Members, Hidden: int64(len(of.hidden)),
 	}
 	if c.Revision == 0 {
 		w.AsOf, w.Ledger = first.Beside.Now, first.Beside.Ledger
@@ -137,105 +140,23 @@ func (a *Archiver) describe(c *boards.Closed, first *ranking.Board) store.Window
 	return w
 }
 
-// rows are those of a final window below the first so many, page by page. The error is ErrChanged if a page says
-// another number of members, or the rows are another number: some members were hidden or shown.
-func (a *Archiver) rows(ctx context.Context, c *boards.Closed, from, members int64) iter.Seq2[store.Row, error] {
-	return func(yield func(store.Row, error) bool) {
-		var after *ranking.Pivot
-		for rank := from; ; {
-			asked := time.Now()
-			var b ranking.Board
-			var err error
-			if after != nil {
-				b, err = a.Boards.After(ctx, c.Board, windowOf(c), *after, a.pages)
-			} else {
-				b, err = a.Boards.Top(ctx, c.Board, windowOf(c), int(from), a.pages)
-			}
-			if err == nil {
-				err = check(c, &b)
-			}
-			if err == nil && b.Members != members {
-				err = fmt.Errorf("%w: it has %d members, and had %d", ErrChanged, b.Members, members)
-			}
-			if err != nil {
-				yield(store.Row{}, err)
-				return
-			}
-			took := time.Since(asked)
-			for i := range b.Standings {
-				rank++
-				if !yield(row(b.Fields.Len() > 0, &b.Standings[i], rank), nil) {
-					return
-				}
-			}
-			if len(b.Standings) < a.pages {
-				if rank != members {
-					yield(store.Row{}, fmt.Errorf("%w: there are %d rows of %d members", ErrChanged, rank, members))
-				}
-				return
-			}
-			last := b.Standings[len(b.Standings)-1].Pivot()
-			after = &last
-			if err := retry.Sleep(ctx, took); err != nil {
-				yield(store.Row{}, err)
-				return
-			}
-		}
-	}
-}
-
-// row is a standing as the archive has it, of a board with fields or without.
-func row(fields bool, st *ranking.Standing, rank int64) store.Row {
-	r := store.Row{Rank: rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
-	if !fields {
-		r.Tuple = codec.Tuple{st.Points}
-	}
-	return r
-}
-
-func windowOf(c *boards.Closed) periods.Window {
-	return periods.Window{Period: periods.Period(c.Period), Name: c.Name, Start: c.Start, End: c.End}
-}
-
-// look reads what there is to say of a window, without rows.
-func (a *Archiver) look(ctx context.Context, c *boards.Closed) (ranking.Board, error) {
-	b, err := a.Boards.Top(ctx, c.Board, windowOf(c), 0, 0)
-	if err == nil {
-		err = check(c, &b)
-	}
-	return b, err
-}
-
-// check is ErrChanged if a window isn't the one that was listed any more.
-func check(c *boards.Closed, b *ranking.Board) error {
-	switch {
-	case b.Lost != "":
-		return fmt.Errorf("%w: Redis has lost it (%s)", ErrChanged, b.Lost)
-	case !b.Listed:
-		return fmt.Errorf("%w: it isn't listed any more", ErrChanged)
-	case b.Revision != c.Revision && c.Revision == 0:
-		return fmt.Errorf("%w: it is final, as revision %d", ErrChanged, b.Revision)
-	case b.Revision != c.Revision:
-		return fmt.Errorf("%w: it isn't final any more as revision %d", ErrChanged, c.Revision)
-	}
-	return nil
-}
-
 // compare holds what Redis has against a copy of the same revision that is whole. Most often the
 // copy was made of this very seal, and that is that.
-func (a *Archiver) compare(ctx context.Context, c *boards.Closed, there store.Window, members int64) error {
+func (a *Archiver) compare(ctx context.Context, of *begun, there store.Window) error {
+	c := of.Closed
 	if there.SealedAt.UnixMilli() == c.SealedAt.UnixMilli() {
 		a.kept[c.Listing()] = c.Revision
 		return nil
 	}
-	var sum store.Checksum
-	for row, err := range a.rows(ctx, c, 0, members) {
-		if err != nil {
-			return fmt.Errorf("compare %s with the archive: %w", c.Listing(), err)
-		}
-		sum.Add(&row, len(there.Fields))
+	same := true
+	err := Compare(a.Store.Each(ctx, there.ID), a.rows(ctx, of), a.erased, func(_, _ *store.Row) bool {
+		same = false
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("compare %s with the archive: %w", c.Listing(), err)
 	}
-	if members == there.Members && sum == there.Checksum {
+	if same {
 		a.Log.Info("a window that was sealed again has the standings that the archive has", zap.String("window", c.Listing()), zap.Int64("revision", c.Revision))
 		a.kept[c.Listing()] = c.Revision
 		return nil
@@ -244,6 +165,6 @@ func (a *Archiver) compare(ctx context.Context, c *boards.Closed, there store.Wi
 		return fmt.Errorf("take back the seal of %s, whose revision %d the archive has with other standings: %w", c.Listing(), c.Revision, err)
 	}
 	a.Log.Warn("a window that was sealed again has other standings than the archive: it is sealed as the next revision, and both stay",
-		zap.String("window", c.Listing()), zap.Int64("revision", c.Revision), zap.Int64("members", members), zap.Int64("archived", there.Members))
+		zap.String("window", c.Listing()), zap.Int64("revision", c.Revision), zap.Int64("members", of.first.Members), zap.Int64("archived", there.Members))
 	return nil
 }

@@ -5,10 +5,6 @@ package archive
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
-
-	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking"
@@ -21,47 +17,17 @@ func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window
 	if err != nil {
 		return store.Window{}, err
 	}
-	return a.describe(c, &first), nil
-}
-
-// Rows are all of a final window that is to have so many, page by page as the archiver reads them:
-// ErrChanged where it has others.
-func (a *Archiver) Rows(ctx context.Context, c *boards.Closed, members int64) iter.Seq2[store.Row, error] {
-	return a.rows(ctx, c, 0, members)
-}
-
-// Stay has windows stay that expire soon, final or not: they aren't in a place yet that they are to
-// get to, "the archive". Where no process leads for as long as staysWhen a window can expire all the same.
-func Stay(ctx context.Context, all *boards.Boards, windows []boards.Closed, place string, log *zap.Logger) error {
-	now, err := all.Now(ctx)
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
-	}
-	var soon []boards.Closed
-	for i := range windows {
-		if windows[i].Expires < now.Add(staysWhen).UnixMilli() {
-			soon = append(soon, windows[i])
-		}
-	}
-	until := now.Add(stays)
-	n, err := all.Longer(ctx, soon, until)
-	if n > 0 {
-		log.Warn("windows stay in Redis past their retention: they aren't in "+place+" yet", zap.Int("windows", len(soon)), zap.String("first", soon[0].Listing()), zap.Time("until", until))
-	}
-	if err != nil {
-		return fmt.Errorf("have windows stay that aren't in %s: %w", place, err)
-	}
-	return nil
+	return a.describe(&begun{Closed: c, first: first}), nil
 }
 
 // Unseal takes a window's seal back, as another place has other standings of the same revision: its
-// next seal is the next revision. That it isn't final any more is as good.
+// next seal is the next revision. A window that isn't final any more needs none, nor one whose retention is over.
 func Unseal(ctx context.Context, all *boards.Boards, c *boards.Closed, why string) error {
 	now, err := all.Now(ctx)
 	if err == nil {
 		_, err = all.Unseal(ctx, c.Window, now, why)
 	}
-	if errors.Is(err, ranking.ErrNotFinal) {
+	if errors.Is(err, ranking.ErrNotFinal) || errors.Is(err, ranking.ErrOver) {
 		return nil
 	}
 	return err

@@ -165,7 +165,7 @@ func (a *Archiver) writeOpen(ctx context.Context, f store.Fence, c *boards.Close
 		if complete, err := complete(&first.Beside, &c.Window); err != nil || !complete {
 			return errors.Join(err, errIncomplete)
 		}
-		w, err := a.Store.Begin(ctx, f, a.describe(c, &first))
+		w, err := a.Store.Begin(ctx, f, a.describe(&begun{Closed: c, first: first}))
 		if err == nil {
 			is, err = a.finish(ctx, c, w, a.scan(ctx, c))
 		}
@@ -177,35 +177,87 @@ func (a *Archiver) writeOpen(ctx context.Context, f store.Fence, c *boards.Close
 // scan reads the rows of an open window, in no order, numbered from 1; some members come twice.
 func (a *Archiver) scan(ctx context.Context, c *boards.Closed) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
-		fields := a.Fields(c.Board) != nil
-		rank := int64(0)
+		fields, place := a.Fields(c.Board) != nil, int64(0)
+		found := func(some []ranking.Standing, hidden bool) bool {
+			for i := range some {
+				place++
+				rank := place
+				if hidden {
+					rank = 0
+				}
+				if !yield(row(fields, &some[i], place, rank), nil) {
+					return false
+				}
+			}
+			return true
+		}
 		for _, s := range a.Boards.Shards() {
-			for cursor := uint64(0); ; {
-				asked := time.Now()
-				page, next, err := s.ScanMembers(ctx, c.Board, windowOf(c), cursor)
-				took := time.Since(asked)
-				if err != nil {
-					yield(store.Row{}, err)
-					return
-				}
-				for i := range page {
-					rank++
-					if !yield(row(fields, &page[i], rank), nil) {
-						return
-					}
-				}
-				if cursor = next; cursor == 0 {
-					break
-				}
-				if err := retry.Sleep(ctx, scanWaits*took); err != nil {
-					yield(store.Row{}, err)
-					return
-				}
+			more, err := a.scanShard(ctx, c, s, found)
+			if err != nil {
+				yield(store.Row{}, err)
+			}
+			if err != nil || !more {
+				return
 			}
 		}
 		// If the window was dropped or lost meanwhile, the scan may have ended early.
 		if _, err := a.look(ctx, c); err != nil {
 			yield(store.Row{}, err)
+		}
+	}
+}
+
+// scanShard scans the members of a shard who are shown. Hidden members are read first, and again after each page
+// if a ban has changed: a member who was moved before the scan came to them is hidden then.
+func (a *Archiver) scanShard(ctx context.Context, c *boards.Closed, s *ranking.Store, found func(some []ranking.Standing, hidden bool) bool) (more bool, err error) {
+	bans, read := "", false
+	hidden := func() (bool, error) {
+		now, err := s.BanVersion(ctx)
+		if err != nil || read && now == bans {
+			return true, err
+		}
+		bans, read = now, true
+		for page, err := range scanPages(ctx, c, s, true) {
+			if err != nil || !found(page, true) {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	if more, err = hidden(); err != nil || !more {
+		return more, err
+	}
+	for page, err := range scanPages(ctx, c, s, false) {
+		if err != nil {
+			return false, err
+		}
+		if more, err := hidden(); err != nil || !more {
+			return more, err
+		}
+		if !found(page, false) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// scanPages scans one of the two sets of a window of a shard, and waits after each page.
+func scanPages(ctx context.Context, c *boards.Closed, s *ranking.Store, hidden bool) iter.Seq2[[]ranking.Standing, error] {
+	return func(yield func([]ranking.Standing, error) bool) {
+		for cursor := uint64(0); ; {
+			asked := time.Now()
+			page, next, err := s.ScanMembers(ctx, c.Board, windowOf(c), hidden, cursor)
+			took := time.Since(asked)
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if cursor = next; cursor == 0 {
+				return
+			}
+			if err := retry.Sleep(ctx, scanWaits*took); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 	}
 }

@@ -180,10 +180,10 @@ type BansTaken struct{ Live, Shadow string }
 // The version of the live ones is read before: if it is the same later, so are the bans.
 // changed: the shadow has a hash of bans from now on, if it hadn't one before.
 func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (taken BansTaken, changed bool, err error) {
-	if taken.Live, err = live.banVersion(ctx); err != nil {
+	if taken.Live, err = live.BanVersion(ctx); err != nil {
 		return last, false, err
 	}
-	if taken.Shadow, err = s.banVersion(ctx); err != nil {
+	if taken.Shadow, err = s.BanVersion(ctx); err != nil {
 		return last, false, err
 	}
 	// No version comes twice but that of nobody, which may have been somebody between.
@@ -192,7 +192,7 @@ func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (take
 	}
 	changed, err = s.takeBans(ctx, live)
 	if err == nil {
-		taken.Shadow, err = s.banVersion(ctx)
+		taken.Shadow, err = s.BanVersion(ctx)
 	}
 	return taken, changed, err
 }
@@ -234,8 +234,8 @@ func (s *Store) takeBans(ctx context.Context, live *Store) (changed bool, err er
 	return changed, nil
 }
 
-// banVersion is another after every change of who is banned; empty where nobody is.
-func (s *Store) banVersion(ctx context.Context) (string, error) {
+// BanVersion is another after every change of who is banned; empty where nobody is.
+func (s *Store) BanVersion(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	version, err := s.client.HGet(ctx, s.keys.Banned(), "version").Result()

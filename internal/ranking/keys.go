@@ -68,6 +68,9 @@ func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shard
 // ReshardKey is whose reshard of a prefix is under way.
 func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
 
+// StaysKey holds which windows stay longer than their retention. It is the same key whatever the number of shards.
+func StaysKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "stays" }
+
 // LeaderKey is who leads, and by which token. It is the same key whatever the number of shards.
 func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
 

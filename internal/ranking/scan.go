@@ -16,21 +16,28 @@ func (s *Store) OnOneServer(ctx context.Context, do func() error) error {
 	return s.onOneServer(ctx, do)
 }
 
-// ScanMembers returns a page of the members that are shown in a window of the shard, in no order, and the
-// cursor of the next page. Cursors are 0 at first and at the end. A member that is there from the first
+// ScanMembers returns a page of the members that are shown in a window of the shard, or hidden, in no order, and
+// the cursor of the next page. Cursors are 0 at first and at the end. A member that is there from the first
 // page to the last is on one of them at least. Cursors are good for one server's process (OnOneServer).
-func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window, cursor uint64) (page []Standing, next uint64, err error) {
+func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window, hidden bool, cursor uint64) (page []Standing, next uint64, err error) {
 	lw := listed(board, w)
 	layout, _ := s.Layout(board, lw.Period)
+	key := s.keys.Window(&lw)
+	if hidden {
+		key = s.keys.Hidden(lw.Listing())
+	}
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	words, next, err := s.client.ZScan(limited, s.keys.Window(&lw), cursor, "", scanned).Result()
+	words, next, err := s.client.ZScan(limited, key, cursor, "", scanned).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.explain(err, ""))
 	}
 	ruled := s.Fields(board).Len() > 0
 	page = make([]Standing, 0, len(words)/2)
 	for i := 0; i+1 < len(words); i += 2 {
+		if words[i] == "" { // an erased member was the last in the window (lua/ban.lua)
+			continue
+		}
 		st, err := standing(layout, ruled, w, words[i], words[i+1])
 		if err != nil {
 			return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.ofShard(err))

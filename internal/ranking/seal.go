@@ -132,11 +132,16 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 	return all, nil
 }
 
-// ErrNotFinal says that a window has no seal that could be taken back.
-var ErrNotFinal = errors.New("it isn't final")
+// Errors of Unseal.
+var (
+	// ErrNotFinal says that a window has no seal that could be taken back.
+	ErrNotFinal = errors.New("it isn't final")
+	// ErrOver says that nothing changes a window any more, final or not.
+	ErrOver = errors.New("its retention is over")
+)
 
 // Unseal takes a window's seal back, on this shard, and returns the revision that it had: events
-// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal,
+// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal, ErrOver,
 // ErrRebuilding or ErrHeld where nothing was changed.
 func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why string) (revision int64, err error) {
 	keys := []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild(), s.keys.Ledger(), s.keys.Hold()}
@@ -154,6 +159,8 @@ func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why 
 		return 0, fmt.Errorf("reopen %s: %w", window, ErrHeld)
 	case words[0] == "open":
 		return 0, fmt.Errorf("reopen %s: %w", window, ErrNotFinal)
+	case words[0] == "over":
+		return 0, fmt.Errorf("reopen %s: %w", window, ErrOver)
 	case words[0] != "unsealed" || len(words) != 2:
 		return 0, Unexpected(lua.Unseal, reply)
 	}

@@ -82,19 +82,20 @@ type archive struct {
 	Archive
 	room chan struct{} // one for each who reads
 
-	mu      sync.Mutex
-	inside  int // who read or wait
-	missing map[string]time.Time
-	away    error // and until when
-	until   time.Time
-	kept    keptBoards
+	mu        sync.Mutex
+	inside    int // who read or wait
+	missing   map[string]time.Time
+	away      error // and until when
+	until     time.Time
+	kept      keptBoards
+	unshownOf map[int64]*unshownOf // by the copy's id
 }
 
 func newArchive(a *Archive) *archive {
 	if a == nil {
 		return nil
 	}
-	return &archive{Archive: *a, room: make(chan struct{}, max(1, a.Reads)), missing: map[string]time.Time{}}
+	return &archive{Archive: *a, room: make(chan struct{}, max(1, a.Reads)), missing: map[string]time.Time{}, unshownOf: map[int64]*unshownOf{}}
 }
 
 // enter waits for room, and returns what gives it back.

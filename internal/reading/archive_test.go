@@ -115,8 +115,8 @@ func TestPointsBeyondTodaysLimitAreFoundInAWindowThatHadThem(t *testing.T) {
 		writing, err := s.Begin(t.Context(), leader, w)
 		require.NoError(t, err)
 		require.NoError(t, writing.Append(t.Context(), []store.Row{
-			{Rank: 1, Member: "many", Tuple: codec.Tuple{40_000_000}, Score: 4e7, ReachedAt: f.window.Start},
-			{Rank: 2, Member: "few", Tuple: codec.Tuple{30_000_000}, Score: 3e7, ReachedAt: f.window.Start},
+			{Place: 1, Rank: 1, Member: "many", Tuple: codec.Tuple{40_000_000}, Score: 4e7, ReachedAt: f.window.Start},
+			{Place: 2, Rank: 2, Member: "few", Tuple: codec.Tuple{30_000_000}, Score: 3e7, ReachedAt: f.window.Start},
 		}))
 		require.NoError(t, writing.Finish(t.Context()))
 		f.remove(t, "global")

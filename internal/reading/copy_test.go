@@ -2,6 +2,7 @@ package reading
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Whatever is read of a window is the same from Redis and from the copy of it in the archive.
+// Whatever is read of a window is the same from Redis and from the copy of it in the archive, whoever is banned,
+// unbanned and erased before or after the copy was taken.
 func TestACopyAnswersAsRedisDid(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		for _, kind := range []codec.Kind{codec.Readable, codec.Wide} {
@@ -48,12 +50,17 @@ func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
 				members = membersOf(name).Example(seed)
 			}
 			f.put(t, name, members)
+			for _, m := range members[:len(members)/4] {
+				f.each(t, (*ranking.Store).Ban, ranking.Ban{Board: name, Member: m.id})
+				empty.each(t, (*ranking.Store).Ban, ranking.Ban{Board: name, Member: m.id})
+			}
 			copies[name], names = f.copyTo(t, s, name, int64(i+1)), append(names, name)
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		board := rapid.SampledFrom(names).Draw(rt, "board")
 		was := copies[board]
+		f.drawBan(rt, empty, s, board)
 		for range 4 {
 			ask := drawRead(rt, f, board)
 			fromRedis, wrong := ask.do(live, f.target(board))
@@ -128,9 +135,43 @@ type reads struct {
 	row    bool // after is a row's
 }
 
+// drawBan bans or unbans some members, or rarely erases one, who may have a row of the board: in Redis, in the
+// Redis that lists no window, and from the archive.
+func (f *fixture) drawBan(t *rapid.T, empty *fixture, s *store.Store, board string) {
+	b, err := f.boards.Top(context.Background(), board, f.window, 0, 1000)
+	require.NoError(t, err)
+	all := append(b.Standings, f.hidden(t, board)...)
+	if len(all) == 0 {
+		return
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "bans") {
+		ban := ranking.Ban{Board: rapid.SampledFrom([]string{"", board, "another"}).Draw(t, "banned on"), Member: rapid.SampledFrom(all).Draw(t, "who").Member}
+		do := (*ranking.Store).Ban
+		switch rapid.IntRange(0, 40).Draw(t, "does") {
+		case 0:
+			ban.Board, ban.Erased = "", true
+		case 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20:
+			do = (*ranking.Store).Unban
+		}
+		for _, f := range []*fixture{f, empty} {
+			if err := ranking.BanEach(context.Background(), f.boards.Shards(), ban, do); !errors.Is(err, ranking.ErrErased) {
+				require.NoError(t, err)
+			}
+		}
+		if ban.Erased && rapid.Bool().Draw(t, "the archive has heard of it") {
+			_, err := s.Erase(context.Background(), leader, ban.Member)
+			require.NoError(t, err)
+		}
+	}
+}
+
 func drawRead(t *rapid.T, f *fixture, board string) reads {
 	all, err := f.boards.Top(context.Background(), board, f.window, 0, 1000)
 	require.NoError(t, err)
+	all.Standings = append(all.Standings, f.hidden(t, board)...)
+	if len(all.Standings) == 0 { // all are erased
+		all.Standings = []ranking.Standing{{Member: "nobody"}}
+	}
 	n := rapid.IntRange(0, 12)
 	ties := rapid.Bool().Draw(t, "ties")
 	who := rapid.OneOf(rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(all.Standings).Draw(t, "row").Member }),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,7 +134,7 @@ func (f *fixture) put(t require.TestingT, board string, all []member) {
 func (f *fixture) remove(t require.TestingT, board string) {
 	for _, s := range f.boards.Shards() {
 		keys := s.Keys()
-		require.NoError(t, f.client.Del(context.Background(), keys.Listed(f.listing(board))).Err())
+		require.NoError(t, f.client.Del(context.Background(), keys.Listed(f.listing(board)), keys.Hidden(f.listing(board))).Err())
 		require.NoError(t, f.client.HDel(context.Background(), keys.Windows(), f.listing(board)).Err())
 	}
 }
@@ -142,6 +143,21 @@ func (f *fixture) listing(board string) string { return board + ":weekly:" + f.w
 
 // leader writes to the archives of these tests.
 var leader = store.Fence{Token: 1, Owner: "tests"}
+
+// each bans a member everywhere, or unbans them.
+func (f *fixture) each(t require.TestingT, do func(*ranking.Store, context.Context, ranking.Ban) error, b ranking.Ban) {
+	require.NoError(t, ranking.BanEach(context.Background(), f.boards.Shards(), b, do))
+}
+
+// hidden are the rows of banned members.
+func (f *fixture) hidden(t require.TestingT, board string) (all []ranking.Standing) {
+	for _, s := range f.boards.Shards() {
+		some, _, err := s.ScanMembers(context.Background(), board, f.window, true, 0)
+		require.NoError(t, err)
+		all = append(all, some...)
+	}
+	return all
+}
 
 // copyTo copies what Redis has of a board to an archive, row by row.
 func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revision int64) store.Window {
@@ -153,6 +169,13 @@ func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revis
 		Start: time.UnixMilli(f.window.Start), End: time.UnixMilli(f.window.End), AsOf: time.UnixMilli(f.window.End + 5000),
 		Zone: "UTC", Tick: b.Tick, Ledger: b.Beside.Ledger, Members: b.Members,
 	}
+	hidden := f.hidden(t, board)
+	w.Hidden = int64(len(hidden))
+	b.Standings = append(b.Standings, hidden...)
+	for i := range hidden {
+		b.Standings[int(b.Members)+i].Rank = 0
+	}
+	slices.SortFunc(b.Standings, boards.CompareRows)
 	if revision > 0 {
 		w.SealedAt = w.AsOf
 	}
@@ -160,8 +183,8 @@ func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revis
 		w.Fields = b.Fields.List()
 	}
 	var rows []store.Row
-	for _, st := range b.Standings {
-		r := store.Row{Rank: st.Rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+	for i, st := range b.Standings {
+		r := store.Row{Place: int64(i + 1), Rank: st.Rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
 		if b.Fields.Len() == 0 {
 			r.Tuple[0] = st.Points
 		}

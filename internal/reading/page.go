@@ -76,12 +76,11 @@ func (r *Reader) Beside(ctx context.Context, t Target, member string, ties bool)
 	}, func(c *copied) error { return c.around(member, 1, false, ties) })
 }
 
-// Shadow reads a member's row as they see it who are banned: with the rank that they would have. Of a
-// copy that is the row that was shown when it was taken.
+// Shadow reads a member's row as banned members see their own: with the rank that they would have.
 func (r *Reader) Shadow(ctx context.Context, t Target, member string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.RankOfHidden(ctx, t.Board, w, member)
-	}, func(c *copied) error { return c.members(false, member) })
+	}, func(c *copied) error { return c.shadow(member) })
 }
 
 // MostMembers is how many members can be looked up at a time.

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/standings/standings/internal/archive/store"
@@ -68,6 +69,7 @@ type Reader struct {
 	lines   health.Lines
 	catalog catalog
 	archive *archive
+	hidden  atomic.Pointer[ranking.Hidden] // as they were last read
 }
 
 // New makes a reader. It doesn't talk to Redis.
@@ -93,7 +95,7 @@ type View struct {
 	AsOf     time.Time
 
 	layout codec.TupleLayout
-	before *ranking.Standing // of a copy: the row above a page after a pivot
+	before *ranking.Standing // of a copy: a row with the score of the pivot that a page is after
 }
 
 // SamePoints reports whether a score, that of the pivot which the view was read after, has the
@@ -145,7 +147,7 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 		layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
 		v := View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}
 		if r.archive != nil && !b.Listed && b.Lost == "" {
-			copied, err := r.fromArchive(ctx, t, &b, layout, from)
+			copied, err := r.fromArchive(ctx, all, t, &b, layout, from)
 			switch {
 			case err == nil:
 				v = copied

@@ -101,6 +101,9 @@ func (a *attempt) states(ctx context.Context) ([]ledger.State, error) {
 
 // run reads the log and swaps.
 func (a *attempt) run(ctx context.Context, live []ledger.State) error {
+	if err := a.alignBans(ctx); err != nil {
+		return err
+	}
 	var shadows []*shadow.Store
 	for _, p := range a.parts {
 		shadows = append(shadows, p.Shadow())

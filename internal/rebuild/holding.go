@@ -69,6 +69,9 @@ var errLate = errors.New("the rest wasn't read by then")
 
 // held is one hold. missed is why it was let go of without a swap, nil after one.
 func (p *part) held(ctx context.Context) (missed, err error) {
+	if err := p.alignBans(ctx); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if err := shadow.Retry(ctx, func() error { return p.Hold(ctx, p.MaxHold) }); err != nil {
 		if errors.Is(err, shadow.ErrUnheld) {

@@ -29,11 +29,15 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Job is a rebuild to be done. Every field but those of Watch is set.
+// Job is a rebuild to be done. Every field but Bans and those of Watch is set.
 type Job struct {
 	Live []*ranking.Store // one a shard, in order
 	// Replay makes a replay into shadows, one a shard.
 	Replay func(into []*shadow.Store) (*ingest.Replay, error)
+	// Bans, if there is one, brings the live boards in line with the bans topic: before anything is read, and before
+	// each hold. The new boards hide the members whom the live ones hide. If Redis has lost the bans, they would
+	// show banned members until a consumer notices.
+	Bans   func(context.Context) error
 	From   ingest.ReplayFrom
 	Choice shadow.Choice
 	Owner  string // shown to others: who rebuilds
@@ -68,6 +72,14 @@ func (w *Watch) notef(format string, args ...any) {
 	if w.Note != nil {
 		w.Note(fmt.Sprintf(format, args...))
 	}
+}
+
+// alignBans calls Bans. A dry run changes nothing of the live boards.
+func (j *Job) alignBans(ctx context.Context) error {
+	if j.Bans == nil || j.DryRun {
+		return nil
+	}
+	return j.Bans(ctx)
 }
 
 // ErrNothing says that there is nothing to rebuild.

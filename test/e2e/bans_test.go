@@ -244,6 +244,25 @@ func bansCall(t *testing.T, base, method, query, body, token string) (int, strin
 	return answer.StatusCode, string(text)
 }
 
+// No consumer runs that would notice the loss: the rebuild reads the topic itself.
+func TestARebuildHidesBannedMembersAlthoughRedisHasLostTheBans(t *testing.T) {
+	t.Parallel()
+	place := banning(t, map[string]string{"redis.shards": "3"})
+	place.Publish(t, points(0)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	orders(t, place, "ban", "u3", "--reason", "aimbot")
+	consumer.Terminate(t)
+	for shard := range 3 {
+		harness.Must(t, place.RedisClient().Del(t.Context(), place.KeyIn(shard, "banned")).Err())
+	}
+	if code, said := says(t, place, nil, "rebuild", "--from", "earliest"); code != 0 {
+		t.Fatalf("rebuild: code %d: %s", code, said)
+	}
+	isGone(t, place, "u3")
+	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
+}
+
 // One of two replicas is asked.
 func TestAMemberIsBannedByTheAPI(t *testing.T) {
 	t.Parallel()

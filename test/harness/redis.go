@@ -238,7 +238,7 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	err := p.eachKey(ctx, func(key string) {
 		name, ours := p.inAShard(key)
 		switch {
-		case key == p.Prefix+":{0}:leader": // whatever the number of shards
+		case key == p.Prefix+":{0}:leader", key == p.Prefix+":{0}:stays": // whatever the number of shards
 		case !ours && p.leftByReshard(ctx, key):
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)

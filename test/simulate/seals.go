@@ -255,7 +255,7 @@ func (w *world) reopens(n int) bool {
 	w.errandOf(reopens, func(p *process) (int64, error) {
 		for try := 0; ; try++ {
 			revision, err := p.boards().Unseal(p, ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}, until, "a test")
-			if err == nil || errors.Is(err, ranking.ErrNotFinal) || p.Err() != nil || try == 5 {
+			if err == nil || errors.Is(err, ranking.ErrNotFinal) || errors.Is(err, ranking.ErrOver) || p.Err() != nil || try == 5 {
 				return revision, err
 			}
 			select { // as an operator does

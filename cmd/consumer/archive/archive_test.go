@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	require.EqualValues(t, 1, b.Revision)
 	var rows []store.Row
 	for _, st := range b.Standings {
-		r := store.Row{Rank: st.Rank, Member: st.Member, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+		r := store.Row{Place: st.Rank, Rank: st.Rank, Member: st.Member, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
 		r.Tuple[0] = st.Points
 		rows = append(rows, r)
 	}
@@ -148,7 +148,7 @@ func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
 
 	code, stdout, _ := clitest.Execute(t, Command, w.Environ, "archive", "verify")
 	require.Equal(t, 1, code)
-	require.Contains(t, stdout, "m2499: rank 1 in the archive, no such row in Redis")
+	require.Contains(t, stdout, "m2499: place 1 in the archive, no such row in Redis")
 }
 
 func TestRowsThatHaveChangedInTheArchiveAreFound(t *testing.T) {

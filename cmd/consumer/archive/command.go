@@ -81,9 +81,9 @@ func verifyCommand(p *cli.Program) *cobra.Command {
 		Use:   "verify [BOARD PERIOD WINDOW]",
 		Short: "Compare copies with what was written, and with Redis",
 		Long: `Reads every row of a window's copies in the archive, or of all windows', and compares their
-number and checksum with what was written. Where Redis has the final window of the same
-revision, too, it is compared row by row: who has another rank, or other points. A member
-who has been hidden since by a ban isn't a difference, and is counted.
+number and checksum with what was written. If Redis has the final window of the same
+revision, too, it is compared row by row, with the rows of banned members. Whether a member
+is banned is not a difference, and an erased member is in neither.
 
 The exit code is 1 where something differs, or can't be read.`,
 		Example: `  consumer archive verify

@@ -1,13 +1,9 @@
 package archive
 
-// A copy compared with the same final window in Redis. Both are in the order of their ranks: a row that
-// one of them lacks has no partner with the same score and id.
+// A copy compared with the same final window in Redis.
 
 import (
-	"cmp"
 	"context"
-	"iter"
-	"strings"
 
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/store"
@@ -30,18 +26,18 @@ const (
 type comparison struct {
 	is        string
 	different int64
-	hidden    int64        // who isn't shown any more, by a ban
+	hidden    int64        // members who are banned by now
 	first     []difference // the first of them
 }
 
 // mostShown is how many differences are named.
 const mostShown = 10
 
-// difference is a member whose row is in one alone, or in both with different ranks.
+// difference is a row that one alone has. Its place counts the rows of hidden members too.
 type difference struct {
 	Member  string `json:"member"`
-	Archive *int64 `json:"archive_rank"` // null: not there, or not with that score
-	Redis   *int64 `json:"redis_rank"`
+	Archive *int64 `json:"archive_place"` // null: not there, or not with that score
+	Redis   *int64 `json:"redis_place"`
 }
 
 func periodOf(w *store.Window) periods.Period { return periods.Period(w.Period) }
@@ -60,58 +56,35 @@ func compare(ctx context.Context, s *store.Store, all *boards.Boards, w *store.W
 	case b.Revision != w.Revision:
 		return comparison{is: other}, nil
 	}
-	c := boards.Closed{Window: ledger.Window{Board: w.Board, Period: w.Period, Name: w.Name, Start: window.Start, End: window.End}, Revision: w.Revision}
-	inRedis := archive.New(archive.Config{Boards: all}).Rows(ctx, &c, b.Members)
-	// A hidden member still has the score that it had. One that is shown with that score has a partner.
-	hidden := func(r *store.Row) (bool, error) {
-		b, err := all.RankOfHidden(ctx, w.Board, window, r.Member)
-		return len(b.Standings) == 1 && b.Standings[0].Rank > 0 && b.Standings[0].Score == r.Score, err
+	of := boards.Closed{Window: ledger.Window{Board: w.Board, Period: w.Period, Name: w.Name, Start: window.Start, End: window.End}, Revision: w.Revision}
+	erased, err := s.Erasures(ctx)
+	if err != nil {
+		return comparison{}, err
 	}
-	return sideBySide(s.Each(ctx, w.ID), inRedis, hidden)
+	c := comparison{is: same}
+	inRedis := func(yield func(store.Row, error) bool) {
+		for r, err := range archive.New(archive.Config{Boards: all}).Rows(ctx, &of) {
+			if err == nil && r.Rank == 0 {
+				c.hidden++
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+	err = archive.Compare(s.Each(ctx, w.ID), inRedis, erased, func(archived, inRedis *store.Row) bool {
+		if c.is, c.different = differs, c.different+1; len(c.first) < mostShown {
+			c.first = append(c.first, differenceOf(archived, inRedis))
+		}
+		return true
+	})
+	return c, err
 }
 
-// sideBySide goes through both. Below a hidden member ranks differ by one.
-func sideBySide(archived, inRedis iter.Seq2[store.Row, error], hidden func(*store.Row) (bool, error)) (comparison, error) {
-	c := comparison{is: same}
-	add := func(member string, archive, redis *int64) {
-		if c.is, c.different = differs, c.different+1; len(c.first) < mostShown {
-			c.first = append(c.first, difference{member, archive, redis})
-		}
+// differenceOf is a row that one alone has.
+func differenceOf(archived, inRedis *store.Row) difference {
+	if archived == nil {
+		return difference{inRedis.Member, nil, new(inRedis.Place)}
 	}
-	nextArchived, stop := iter.Pull2(archived)
-	defer stop()
-	nextInRedis, stop := iter.Pull2(inRedis)
-	defer stop()
-	a, err, inA := nextArchived()
-	if err != nil {
-		return c, err
-	}
-	r, err, inR := nextInRedis()
-	for err == nil && (inA || inR) {
-		order := cmp.Or(cmp.Compare(r.Score, a.Score), strings.Compare(r.Member, a.Member))
-		switch {
-		case inA && inR && order == 0:
-			if a.Rank-c.hidden != r.Rank && c.different == 0 {
-				add(a.Member, new(a.Rank), new(r.Rank))
-			}
-			if a, err, inA = nextArchived(); err == nil {
-				r, err, inR = nextInRedis()
-			}
-		case inA && (!inR || order < 0): // only the archive has it
-			var away bool
-			if away, err = hidden(&a); err != nil {
-				return c, err
-			}
-			if away {
-				c.hidden++
-			} else {
-				add(a.Member, new(a.Rank), nil)
-			}
-			a, err, inA = nextArchived()
-		default:
-			add(r.Member, nil, new(r.Rank))
-			r, err, inR = nextInRedis()
-		}
-	}
-	return c, err
+	return difference{archived.Member, new(archived.Place), nil}
 }

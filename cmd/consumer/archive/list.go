@@ -27,8 +27,10 @@ type copyReport struct {
 	End         string  `json:"end"`
 	Final       bool    `json:"final"`    // false: a backup
 	Revision    *int64  `json:"revision"` // of a final window, from 1
-	Members     int64   `json:"members"`
-	AsOf        string  `json:"as_of"` // when it was taken
+	Members     int64   `json:"members"`  // that were shown when it was taken
+	Hidden      int64   `json:"hidden"`   // who were banned then
+	Erased      int64   `json:"erased"`   // whose rows were erased since
+	AsOf        string  `json:"as_of"`    // when it was taken
 	SealedAt    *string `json:"sealed_at"`
 	ReopenedWhy *string `json:"reopened_why"` // why the revision before was reopened
 	Checksum    string  `json:"checksum"`
@@ -37,7 +39,7 @@ type copyReport struct {
 func reportOf(w *store.Window) copyReport {
 	r := copyReport{
 		Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start.UnixMilli()), End: units.TimeMS(w.End.UnixMilli()),
-		Final: w.Final(), Members: w.Members, AsOf: units.TimeMS(w.AsOf.UnixMilli()), Checksum: w.Checksum.String(),
+		Final: w.Final(), Members: w.Members, Hidden: w.Hidden, Erased: w.Erased, AsOf: units.TimeMS(w.AsOf.UnixMilli()), Checksum: w.Checksum.String(),
 	}
 	if w.Final() {
 		r.Revision, r.SealedAt = &w.Revision, new(units.TimeMS(w.SealedAt.UnixMilli()))

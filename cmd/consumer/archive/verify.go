@@ -34,7 +34,7 @@ type verifiedCopy struct {
 	Stored *string `json:"stored"`
 	// Redis is same, differs, absent, other_revision, lost or not_compared.
 	Redis       string       `json:"redis"`
-	Hidden      int64        `json:"hidden"` // members who were banned since
+	Hidden      int64        `json:"hidden"` // members who are banned by now
 	Different   int64        `json:"different"`
 	Differences []difference `json:"differences"` // the first of them
 }
@@ -148,7 +148,7 @@ func (r *verifyReport) text() string {
 		}
 		text.WriteString("\n")
 		for _, d := range v.Differences {
-			fmt.Fprintf(&text, "  %s: %s in the archive, %s in Redis\n", terminal.Plain(d.Member), rankText(d.Archive), rankText(d.Redis))
+			fmt.Fprintf(&text, "  %s: %s in the archive, %s in Redis\n", terminal.Plain(d.Member), placeText(d.Archive), placeText(d.Redis))
 		}
 	}
 	compared := int64(0)
@@ -161,9 +161,9 @@ func (r *verifyReport) text() string {
 	return text.String()
 }
 
-func rankText(rank *int64) string {
-	if rank == nil {
+func placeText(place *int64) string {
+	if place == nil {
 		return "no such row"
 	}
-	return "rank " + units.Thousands(*rank)
+	return "place " + units.Thousands(*place)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
@@ -17,9 +16,6 @@ import (
 	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/kafkaconn"
 )
-
-// readWithin is how long the bans topic may take to be read.
-const readWithin = 30 * time.Second
 
 // view is the bans topic, read to its end and followed, and what Redis holds.
 type view struct {
@@ -51,20 +47,14 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 		v.close()
 		return nil, v.explain(ctx, err)
 	}
-	f := bans.NewFollower(client, topic, zap.NewNop())
-	following, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.Run(following)
-	}()
-	v.stop = func() { stop(); <-ended }
-	v.publisher = &bans.Publisher{Follower: f}
-	v.desk = &bans.Desk{Publisher: v.publisher, Standings: v.standings}
-	if err := v.ready(ctx, f); err != nil {
+	f, stop, err := clients.FollowBans(ctx, client, topic)
+	if err != nil {
 		v.close()
 		return nil, v.explain(ctx, err)
 	}
+	v.stop = stop
+	v.publisher = &bans.Publisher{Follower: f}
+	v.desk = &bans.Desk{Publisher: v.publisher, Standings: v.standings}
 	if n := f.Bad(); n > 0 {
 		fmt.Fprintf(p.Stderr, "note: %s of %s that are no bans were ignored; the consumer logs which\n", units.Plural(n, "record"), topic)
 	}
@@ -82,19 +72,6 @@ func (v *view) prepare(ctx context.Context, write bool) error {
 	}
 	return kafkaconn.CheckRights(ctx, v.client,
 		bans.Need(topic), bans.NeedToBan(topic))
-}
-
-func (v *view) ready(ctx context.Context, f *bans.Follower) error {
-	within, cancel := context.WithTimeout(ctx, readWithin)
-	defer cancel()
-	err := f.Ready(within, 0)
-	if err != nil && ctx.Err() == nil {
-		if waits := f.Waits(); waits != nil {
-			err = waits
-		}
-		return fmt.Errorf("read %s to its end: %w", f.Topic, err)
-	}
-	return err
 }
 
 func (v *view) close() {

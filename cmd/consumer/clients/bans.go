@@ -4,6 +4,11 @@ package clients
 
 import (
 	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/bans"
@@ -27,6 +32,31 @@ func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
 		return ledger.State{}, err
 	}
 	return s.redisStandings.State(ctx)
+}
+
+// bansWithin is how long the bans topic may take to be read to its end.
+const bansWithin = 30 * time.Second
+
+// FollowBans reads the bans topic to its end, and follows it until stop is called.
+func FollowBans(ctx context.Context, client *kafka.Client, topic string) (f *bans.Follower, stop func(), err error) {
+	f = bans.NewFollower(client, topic, zap.NewNop())
+	following, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.Run(following)
+	}()
+	stop = func() { cancel(); <-ended }
+	within, cancelWithin := context.WithTimeout(ctx, bansWithin)
+	defer cancelWithin()
+	if err = f.Ready(within, 0); err == nil {
+		return f, stop, nil
+	}
+	if waits := f.Waits(); waits != nil && ctx.Err() == nil {
+		err = waits
+	}
+	stop()
+	return nil, nil, fmt.Errorf("read %s to its end: %w", topic, err)
 }
 
 // BansRights are the rights that run needs on the bans topic.

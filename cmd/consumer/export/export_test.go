@@ -33,7 +33,7 @@ func world(t *testing.T) *clitest.Standings {
 	require.NoError(t, err)
 	for i := range 2500 {
 		members = append(members, clitest.Member(fmt.Sprintf("m%04d", i), int64(2500-i), "2100-03-09T08:15:30.123Z"))
-		r := store.Row{Rank: int64(i + 1), Member: fmt.Sprintf("p%04d", i), Score: float64(2500 - i), ReachedAt: window.Start}
+		r := store.Row{Place: int64(i + 1), Rank: int64(i + 1), Member: fmt.Sprintf("p%04d", i), Score: float64(2500 - i), ReachedAt: window.Start}
 		r.Tuple[0] = int64(2500 - i)
 		rows = append(rows, r)
 	}

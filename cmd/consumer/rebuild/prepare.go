@@ -85,8 +85,13 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		return nil, nil, nil, err
 	}
 	clients.LimitMemory(cfg, allPartitions(asked), log)
+	align, endBans, err := openBans(ctx, cfg, all, log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	opened = append(opened, endBans)
 	job = &rebuild.Job{
-		Live: all.Shards(), Owner: clients.Owner(), Lease: lease,
+		Live: all.Shards(), Bans: align, Owner: clients.Owner(), Lease: lease,
 		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
 			return clients.NewReplay(cfg, settings, transport, into, log)
 		},

@@ -42,8 +42,8 @@ came for it while it was final was late, and is in the log alone: a rebuild coun
 
 It is sealed again, as its next revision, once --for is over (1h), where "seal" is set.
 
-The exit code is 0 if the window isn't final any more, 1 if it wasn't, or Redis couldn't be
-reached, and 2 if the command line or the configuration is wrong.`,
+The exit code is 0 if the window isn't final any more, 1 if it wasn't, its retention is over, or
+Redis couldn't be reached, and 2 if the command line or the configuration is wrong.`,
 		Example: `  consumer reopen global weekly 2026-W47 --reason 'a server sent its events two days late'
   consumer rebuild --board global
   consumer reopen global weekly previous --for 7d --reason 'case 1234'`,
@@ -113,6 +113,9 @@ func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, boa
 	revision, err := r.Boards.Unseal(ctx, window, until, f.reason)
 	if errors.Is(err, ranking.ErrNotFinal) {
 		return fmt.Errorf("%s %s %s isn't final: nothing was changed", board, w.Period, w.Name)
+	}
+	if errors.Is(err, ranking.ErrOver) {
+		return fmt.Errorf("the retention of %s %s %s is over, so that no event and no rebuild changes it any more: nothing was changed", board, w.Period, w.Name)
 	}
 	if err != nil {
 		return clients.ExplainRedis(ctx, err, r.Config)

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// final has a window that is final on every shard.
-func final(t *testing.T, shards int) (w *clitest.Standings, listings func() []string) {
+// final has a window that is final on every shard, and expires when it would, or at a time.
+func final(t *testing.T, shards int, expires string) (w *clitest.Standings, listings func() []string) {
 	t.Helper()
 	w = clitest.StandingsIn(t, shards, 0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""), clitest.Member("Tanubo", 6, ""), clitest.Member("Ritiki", 7, ""))
@@ -31,6 +31,9 @@ func final(t *testing.T, shards int) (w *clitest.Standings, listings func() []st
 	for _, key := range keys {
 		if text := w.Reader.Client.HGet(t.Context(), key, name).Val(); text != "" {
 			words := strings.Fields(text)
+			if expires != "" {
+				words[2] = expires
+			}
 			sealed := strings.Join([]string{words[0], words[1], "=3", words[2]}, " ")
 			require.NoError(t, w.Reader.Client.HSet(t.Context(), key, name, sealed).Err())
 		}
@@ -40,7 +43,7 @@ func final(t *testing.T, shards int) (w *clitest.Standings, listings func() []st
 
 func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 	for _, shards := range []int{1, 3} {
-		w, listings := final(t, shards)
+		w, listings := final(t, shards, "")
 		reopen := func(args string) (int, string, string) {
 			return clitest.Execute(t, Command, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
@@ -76,11 +79,24 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 	}
 }
 
+// Nothing would count in it, and nothing would seal it again.
+func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
+	w, listings := final(t, 3, "1700000000000")
+	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234")
+	require.Equal(t, 1, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "the retention of global weekly 2100-W10 is over")
+	require.NotEmpty(t, listings())
+	for _, text := range listings() {
+		require.Contains(t, text, " =3 ")
+	}
+}
+
 var long = strings.Repeat("x", 501)
 
 func TestItIsWrittenAsJSON(t *testing.T) {
 	clitest.Documented(t, "reopen", report{})
-	w, _ := final(t, 1)
+	w, _ := final(t, 1, "")
 	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234", "--json")
 	require.Zero(t, code, stderr)
 	var r report

@@ -38,7 +38,7 @@ func withArchive(t *testing.T, of func(*store.Store) func(context.Context) (*sto
 		}
 		var rows []store.Row
 		for i, member := range []string{"c", "b", "a"} {
-			r := store.Row{Rank: int64(i + 1), Member: member, Score: float64(7 - i/2), ReachedAt: past.Start}
+			r := store.Row{Place: int64(i + 1), Rank: int64(i + 1), Member: member, Score: float64(7 - i/2), ReachedAt: past.Start}
 			r.Tuple[0] = int64(7 - i/2)
 			rows = append(rows, r)
 		}

@@ -49,6 +49,18 @@ func (w *World) Hide(member string) {
 	require.NoError(w.t, w.Shard(member).Ban(w.t.Context(), ranking.Ban{Member: member}))
 }
 
+// Unhide shows a member again whom Hide has hidden.
+func (w *World) Unhide(member string) {
+	w.t.Helper()
+	require.NoError(w.t, w.Shard(member).Unban(w.t.Context(), ranking.Ban{Member: member}))
+}
+
+// Erase is what an erasure does to Redis.
+func (w *World) Erase(member string) {
+	w.t.Helper()
+	require.NoError(w.t, w.Shard(member).Ban(w.t.Context(), ranking.Ban{Member: member, Erased: true}))
+}
+
 // Expires is when the shards let go of the window.
 func (w *World) Expires() time.Time {
 	w.t.Helper()

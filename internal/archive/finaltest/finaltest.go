@@ -3,8 +3,11 @@
 package finaltest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,13 +133,38 @@ func (w *World) Shown() []store.Row {
 	var all []store.Row
 	for i := range b.Standings {
 		st := &b.Standings[i]
-		r := store.Row{Rank: st.Rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
-		if w.Rule == nil {
-			r.Tuple = codec.Tuple{st.Points}
-		}
-		all = append(all, r)
+		all = append(all, w.row(st, st.Rank))
 	}
 	return all
+}
+
+// Rows are the rows of a copy: also those of hidden members.
+func (w *World) Rows() []store.Row {
+	w.t.Helper()
+	all := w.Shown()
+	for _, s := range w.Shards() {
+		hidden, next, err := s.ScanMembers(w.t.Context(), w.Board, w.Window, true, 0)
+		require.NoError(w.t, err)
+		require.Zero(w.t, next, "few are hidden in tests")
+		for i := range hidden {
+			all = append(all, w.row(&hidden[i], 0))
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Row) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
+	})
+	for i := range all {
+		all[i].Place = int64(i + 1)
+	}
+	return all
+}
+
+func (w *World) row(st *ranking.Standing, rank int64) store.Row {
+	r := store.Row{Place: rank, Rank: rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
+	if w.Rule == nil {
+		r.Tuple = codec.Tuple{st.Points}
+	}
+	return r
 }
 
 // Always closes every window a day after its end.

@@ -54,7 +54,7 @@ func copied(t *testing.T, s *store.Store, token int64, owner string) (*store.Wri
 }
 
 func row(rank int64) store.Row {
-	return store.Row{Rank: rank, Member: string(rune('a' + rank)), Tuple: codec.Tuple{10}, Score: 10, ReachedAt: 1_800_000_000_000}
+	return store.Row{Place: rank, Rank: rank, Member: string(rune('a' + rank)), Tuple: codec.Tuple{10}, Score: 10, ReachedAt: 1_800_000_000_000}
 }
 
 // Redis goes back to before a led, and gives b the token that a writes by.

@@ -23,10 +23,13 @@ func published(t *testing.T, s *Store) {
 	for i, name := range []string{"2026-W46", "2026-W47"} {
 		w := final(0)
 		w.Name, w.Start, w.End = name, w.Start.AddDate(0, 0, 7*(i-1)), w.End.AddDate(0, 0, 7*(i-1))
-		rows := ranked(1, 20)
+		rows := hidden(ranked(1, 20), 1, 12)
 		rows[3+i].Member = "emi"
 		archived(t, s, first, w, rows)
 	}
+	rows, err := s.Erase(t.Context(), first, ranked(10, 10)[0].Member)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, rows)
 	month := final(0)
 	month.Period, month.Name, month.Start, month.End = "monthly", "2026-10", week.AddDate(0, -1, -15), week.AddDate(0, 0, -15)
 	archived(t, s, first, month, ranked(1, 20))
@@ -38,8 +41,8 @@ func published(t *testing.T, s *Store) {
 	own := final(0)
 	own.Board, own.Fields = "duels", twoFields()
 	archived(t, s, first, own, []Row{
-		{Rank: 1, Member: "emi", Tuple: codec.Tuple{10, 2}, Score: 10.5, ReachedAt: week.UnixMilli()},
-		{Rank: 2, Member: "a\x00\x01b", Tuple: codec.Tuple{7, 0}, Score: 7.5, ReachedAt: week.UnixMilli() + 999},
+		{Place: 1, Rank: 1, Member: "emi", Tuple: codec.Tuple{10, 2}, Score: 10.5, ReachedAt: week.UnixMilli()},
+		{Place: 2, Rank: 2, Member: "a\x00\x01b", Tuple: codec.Tuple{7, 0}, Score: 7.5, ReachedAt: week.UnixMilli() + 999},
 	})
 }
 

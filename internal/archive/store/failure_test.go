@@ -68,7 +68,8 @@ func TestWhatWasChangedInTheDatabaseIsFound(t *testing.T) {
 			"member":  `UPDATE standings SET member = 'another' WHERE rank = 7`,
 			"deleted": `DELETE FROM standings WHERE rank = 7`,
 			"last":    `DELETE FROM standings WHERE rank = 100`,
-			"more":    `INSERT INTO standings SELECT window_id, 101, 'another', points, fields, score, reached_at FROM standings WHERE rank = 100`,
+			"more":    `INSERT INTO standings SELECT window_id, 101, 101, 'another', points, fields, score, reached_at FROM standings WHERE rank = 100`,
+			"hidden":  `UPDATE standings SET rank = NULL WHERE rank = 100`,
 			"swapped": `UPDATE standings SET points = 201 - rank WHERE rank IN (50, 51)`,
 		} {
 			begun, err := s.Begin(t.Context(), first, final(100))
@@ -97,9 +98,9 @@ func TestMembersThatAreFoundElsewhereInSQLiteAreNoticed(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	require.NoError(t, s.Migrate(t.Context()))
 	for name, change := range map[string]string{
-		"another rank": `UPDATE members SET rank = 8 WHERE rank = 7`,
-		"missing":      `DELETE FROM members WHERE rank = 7`,
-		"one more":     `INSERT INTO members SELECT window_id, 'another', 7 FROM members LIMIT 1`,
+		"another place": `UPDATE members SET place = 8 WHERE place = 7`,
+		"missing":       `DELETE FROM members WHERE place = 7`,
+		"one more":      `INSERT INTO members SELECT window_id, 'another', 7 FROM members LIMIT 1`,
 	} {
 		w := archived(t, s, first, final(0), ranked(1, 100))
 		require.NoError(t, s.Verify(t.Context(), w.ID))

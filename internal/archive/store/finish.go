@@ -18,8 +18,8 @@ func (w *Writing) finish(ctx context.Context) error {
 	if w.Whole() {
 		return nil
 	}
-	if w.window.Final() && w.window.Written != w.window.Members {
-		return fmt.Errorf("%w: %d of %d rows are in", ErrInvalid, w.window.Written, w.window.Members)
+	if w.window.Final() && w.window.Written != w.window.Places() {
+		return fmt.Errorf("%w: %d of %d rows are in", ErrInvalid, w.window.Written, w.window.Places())
 	}
 	if !w.window.Final() {
 		if err := w.rank(ctx); err != nil {
@@ -27,7 +27,7 @@ func (w *Writing) finish(ctx context.Context) error {
 		}
 	}
 	// Nobody adds to a copy with all of its rows, so they can be read outside of the transaction.
-	count, sum, _, err := w.store.sum(ctx, &w.window)
+	is, _, err := w.store.sum(ctx, &w.window)
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,11 @@ func (w *Writing) finish(ctx context.Context) error {
 		if now, err = w.current(ctx, tx); err != nil || now.State == Whole {
 			return err
 		}
-		if count != now.Members || count != now.Written || now.Final() && sum != now.Checksum {
-			return fmt.Errorf("%w: it has %d rows with checksum %s, and was to have %d with %s", ErrDiffers, count, sum, now.Members, now.Checksum)
+		if !now.Final() {
+			now.Checksum = is.sum
+		}
+		if is != now.counted() || is.rows() != now.Written {
+			return fmt.Errorf("%w: it has %s, and was to have %s", ErrDiffers, is, now.counted())
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE windows SET state = 'removing'
 			WHERE board = $1 AND period = $2 AND name = $3 AND revision = 0 AND state <> 'removing' AND id <> $4`,
@@ -48,8 +51,14 @@ func (w *Writing) finish(ctx context.Context) error {
 		if err := w.store.complete(ctx, tx, now.ID); err != nil {
 			return fmt.Errorf("fill the table of members: %w", err)
 		}
-		now.State, now.Checksum = Whole, sum
-		return changeOne(ctx, tx, `UPDATE windows SET state = 'whole', checksum = $2 WHERE id = $1 AND state = 'writing'`, now.ID, sum.String())
+		if err := changeOne(ctx, tx, `UPDATE windows SET state = 'whole', checksum = $2 WHERE id = $1 AND state = 'writing'`, now.ID, is.sum.String()); err != nil {
+			return err
+		}
+		if err := eraseFrom(ctx, tx, now.ID); err != nil {
+			return err
+		}
+		now, err = w.current(ctx, tx)
+		return err
 	})
 	if err == nil {
 		w.window = *now
@@ -58,7 +67,7 @@ func (w *Writing) finish(ctx context.Context) error {
 	return err
 }
 
-// rank copies the rows of an open window to a new copy, each member once, by the ranks that Redis gives:
+// rank copies the rows of an open window to a new copy, each member once, by the places that Redis gives:
 // by score, then by the bytes of the id, both descending. Of a member that was read twice the row that was
 // read last counts.
 func (w *Writing) rank(ctx context.Context) error {
@@ -77,18 +86,21 @@ func (w *Writing) rank(ctx context.Context) error {
 		if err := w.store.dialect.takesLong(ctx, tx); err != nil {
 			return err
 		}
-		done, err := tx.ExecContext(ctx, `INSERT INTO standings (window_id, rank, member, points, fields, score, reached_at)
-			SELECT CAST($2 AS bigint), row_number() OVER (ORDER BY score DESC, member DESC), member, points, fields, score, reached_at
-			FROM (SELECT *, row_number() OVER (PARTITION BY member ORDER BY rank DESC) AS again FROM standings WHERE window_id = $1) AS rows
-			WHERE again = 1 ORDER BY score DESC, member DESC`, scanned.ID, ranked.ID)
+		done, err := tx.ExecContext(ctx, `INSERT INTO standings (window_id, place, rank, member, points, fields, score, reached_at)
+			SELECT CAST($2 AS bigint), row_number() OVER placed, CASE WHEN rank IS NOT NULL THEN count(rank) OVER placed END, member, points, fields, score, reached_at
+			FROM (SELECT *, row_number() OVER (PARTITION BY member ORDER BY place DESC) AS again FROM standings WHERE window_id = $1) AS rows
+			WHERE again = 1 WINDOW placed AS (ORDER BY score DESC, member DESC ROWS UNBOUNDED PRECEDING) ORDER BY score DESC, member DESC`, scanned.ID, ranked.ID)
 		if err != nil {
 			return err
 		}
-		if ranked.Members, err = done.RowsAffected(); err != nil {
+		if ranked.Written, err = done.RowsAffected(); err != nil {
 			return err
 		}
-		ranked.Written = ranked.Members
-		return changeOne(ctx, tx, `UPDATE windows SET members = $2, rows_written = $2 WHERE id = $1`, ranked.ID, ranked.Members)
+		if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(rank), 0) FROM standings WHERE window_id = $1`, ranked.ID).Scan(&ranked.Members); err != nil {
+			return err
+		}
+		ranked.Hidden = ranked.Written - ranked.Members
+		return changeOne(ctx, tx, `UPDATE windows SET members = $2, hidden = $3, rows_written = $4 WHERE id = $1`, ranked.ID, ranked.Members, ranked.Hidden, ranked.Written)
 	})
 	if err == nil {
 		w.window = ranked

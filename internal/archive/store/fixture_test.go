@@ -79,7 +79,7 @@ func ranked(first, last int64) []Row {
 	for rank := first; rank <= last; rank++ {
 		points := 1_000_000 - rank + rank%3
 		rows = append(rows, Row{
-			Rank: rank, Member: fmt.Sprintf("m%d", rank*7919%1_000_003), Tuple: codec.Tuple{points},
+			Place: rank, Rank: rank, Member: fmt.Sprintf("m%d", rank*7919%1_000_003), Tuple: codec.Tuple{points},
 			Score: float64(1_000_000-rank/3) + 0.125, ReachedAt: week.UnixMilli() + rank*1001,
 		})
 	}
@@ -89,7 +89,14 @@ func ranked(first, last int64) []Row {
 // archived writes a whole copy.
 func archived(t testing.TB, s *Store, f Fence, w Window, rows []Row) Window {
 	t.Helper()
-	w.Members = int64(len(rows))
+	w.Members, w.Hidden = 0, 0
+	for i := range rows {
+		if rows[i].Rank > 0 {
+			w.Members++
+		} else {
+			w.Hidden++
+		}
+	}
 	writing, err := s.Begin(t.Context(), f, w)
 	require.NoError(t, err)
 	require.NoError(t, writing.Append(t.Context(), rows))
@@ -107,10 +114,27 @@ func byRank(rows []Row) []Row {
 	sorted := slices.SortedFunc(maps.Values(last), func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
 	})
-	for i := range sorted {
-		sorted[i].Rank = int64(i + 1)
+	return placed(sorted)
+}
+
+// placed gives rows their places and ranks; the rank of a hidden member's is 0 before, too.
+func placed(rows []Row) []Row {
+	rank := int64(0)
+	for i := range rows {
+		if rows[i].Place = int64(i + 1); rows[i].Rank > 0 {
+			rank++
+			rows[i].Rank = rank
+		}
 	}
-	return sorted
+	return rows
+}
+
+// hidden are rows of which those at some places are hidden members'.
+func hidden(rows []Row, places ...int64) []Row {
+	for _, place := range places {
+		rows[place-1].Rank = 0
+	}
+	return placed(rows)
 }
 
 // tester is a test, a benchmark or one run of a property.

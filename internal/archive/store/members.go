@@ -1,6 +1,6 @@
 package store
 
-// Which rank each member of a copy has, in a table of its own. It is an index of the rows in all but
+// Which place each member of a copy has, in a table of its own. It is an index of the rows in all but
 // name: as one, it would be written row by row all over the place; so it is filled at a copy's end, in
 // its own order.
 
@@ -19,22 +19,22 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, window int64) error {
 	if err := s.dialect.takesLong(ctx, tx); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO members (window_id, member, rank)
-		SELECT window_id, member, rank FROM standings WHERE window_id = $1 ORDER BY member`, window)
+	_, err := tx.ExecContext(ctx, `INSERT INTO members (window_id, member, place)
+		SELECT window_id, member, place FROM standings WHERE window_id = $1 ORDER BY member`, window)
 	return err
 }
 
 // ofMembers is a condition on standings of the window $1: those of members with these parameters.
 func ofMembers(parameters string) string {
-	return `rank IN (SELECT rank FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
+	return `place IN (SELECT place FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
 }
 
-// places is a checksum, over rows in any order, of which rank each member has.
+// places is a checksum, over rows in any order, of which place each member has.
 type places uint64
 
-func (p *places) add(rank int64, member string) {
+func (p *places) add(place int64, member string) {
 	var space [maxMember + 32]byte
-	b := append(strconv.AppendInt(space[:0], rank, 10), ' ')
+	b := append(strconv.AppendInt(space[:0], place, 10), ' ')
 	*p += places(xxhash.Sum64(append(b, member...)))
 }
 
@@ -52,8 +52,8 @@ func (s *Store) verifyMembers(ctx context.Context, w *Window, rows places) error
 		}
 		last = until
 	}
-	if count != w.Members {
-		return fmt.Errorf("%w: %d members are found, and it was written with %d", ErrDiffers, count, w.Members)
+	if wanted := w.Members + w.Hidden; count != wanted {
+		return fmt.Errorf("%w: %d members are found, and it was written with %d", ErrDiffers, count, wanted)
 	}
 	if found != rows {
 		return fmt.Errorf("%w: members are found at the rows of others", ErrDiffers)
@@ -65,17 +65,17 @@ func (s *Store) verifyMembers(ctx context.Context, w *Window, rows places) error
 func (s *Store) membersAfter(ctx context.Context, window int64, after string, found *places) (n int64, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	rows, err := s.read.QueryContext(ctx, `SELECT member, rank FROM members WHERE window_id = $1 AND member > $2 ORDER BY member LIMIT $3`, window, after, readAtOnce)
+	rows, err := s.read.QueryContext(ctx, `SELECT member, place FROM members WHERE window_id = $1 AND member > $2 ORDER BY member LIMIT $3`, window, after, readAtOnce)
 	if err != nil {
 		return 0, "", err
 	}
 	defer func() { _ = rows.Close() }() // Err says what there is to say
 	for rows.Next() {
-		var rank int64
-		if err := rows.Scan(&last, &rank); err != nil {
+		var place int64
+		if err := rows.Scan(&last, &place); err != nil {
 			return 0, "", err
 		}
-		found.add(rank, memberOf(last))
+		found.add(place, memberOf(last))
 		n++
 	}
 	return n, last, rows.Err()

@@ -43,6 +43,11 @@ func openPostgres(ctx context.Context, text string) (*Store, error) {
 	if _, given := config.ConnConfig.RuntimeParams["application_name"]; !given {
 		config.ConnConfig.RuntimeParams["application_name"] = "standings"
 	}
+	// No named prepared statements: a pool of transactions between (PgBouncer) may have another session for each
+	// statement. Only descriptions of statements are cached.
+	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("archive %s: %s", name, hide(err, secrets))
@@ -138,11 +143,11 @@ func (postgres) insert(ctx context.Context, conn *sql.Conn, _ *sql.Tx, window in
 		if !ok {
 			return fmt.Errorf("a connection of another driver: %T", c)
 		}
-		columns := []string{"window_id", "rank", "member", "points", "fields", "score", "reached_at"}
+		columns := []string{"window_id", "place", "rank", "member", "points", "fields", "score", "reached_at"}
 		_, err := copied.Conn().CopyFrom(ctx, pgx.Identifier{"standings"}, columns, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			points, text := r.columns(fields)
-			return []any{window, r.Rank, storedMember(r.Member), points, text, r.Score, time.UnixMilli(r.ReachedAt)}, nil
+			return []any{window, r.Place, r.rank(), storedMember(r.Member), points, text, r.Score, time.UnixMilli(r.ReachedAt)}, nil
 		}))
 		return err
 	})

@@ -21,14 +21,18 @@ func TestABackupHasEachMemberOnceByTheRanksThatRedisGives(t *testing.T) {
 			for i := range rapid.IntRange(0, 30).Draw(r, "rows") {
 				id := rapid.SampledFrom([]string{"a", "b", "B", "ä", "a\x00", "a\x01", "\x00", "\x01", "\x02", "\u2400", "\U0001F600", "\uFFFD", "'"}).Draw(r, "id")
 				score := rapid.SampledFrom([]float64{-1.5, 0, 1, 1 + 1e-15, 1e300}).Draw(r, "score")
-				rows = append(rows, Row{Rank: int64(i + 1), Member: id, Tuple: codec.Tuple{int64(i)}, Score: score, ReachedAt: week.UnixMilli() + int64(i)})
+				rank := int64(i + 1)
+				if rapid.Bool().Draw(r, "hidden") {
+					rank = 0
+				}
+				rows = append(rows, Row{Place: int64(i + 1), Rank: rank, Member: id, Tuple: codec.Tuple{int64(i)}, Score: score, ReachedAt: week.UnixMilli() + int64(i)})
 			}
 			writing, err := s.Begin(t.Context(), first, backup(0, minutes))
 			require.NoError(r, err)
 			require.NoError(r, writing.Append(t.Context(), rows))
 			require.NoError(r, writing.Finish(t.Context()))
 			w := writing.Window()
-			require.EqualValues(r, len(byRank(rows)), w.Members)
+			require.EqualValues(r, len(byRank(rows)), w.Places())
 			found := all(r, s, w.ID)
 			require.True(r, slices.Equal(byRank(rows), found), "%v instead of %v", found, byRank(rows))
 			require.NoError(r, s.Verify(t.Context(), w.ID))
@@ -42,7 +46,7 @@ func TestABackupOfMoreRowsThanAPageHasRanks(t *testing.T) {
 		require.NoError(t, err)
 		var rows []Row
 		for i := range int64(24_000) {
-			rows = append(rows, Row{Rank: i + 1, Member: fmt.Sprint("m", i*7919%23_000), Score: float64(i * 31 % 100), ReachedAt: week.UnixMilli()})
+			rows = append(rows, Row{Place: i + 1, Rank: i + 1, Member: fmt.Sprint("m", i*7919%23_000), Score: float64(i * 31 % 100), ReachedAt: week.UnixMilli()})
 		}
 		for from := 0; from < len(rows); from += 8000 {
 			require.NoError(t, writing.Append(t.Context(), rows[from:from+8000]))

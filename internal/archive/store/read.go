@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-const rowColumns = `rank, member, points, fields, score, reached_at`
+const rowColumns = `place, rank, member, points, fields, score, reached_at`
 
 // ofCopy are a copy's rows in any state. ofWhole are none unless it is whole: a copy that is being
 // removed isn't shown in part.
@@ -32,17 +32,20 @@ func scanRows(ctx context.Context, from querier, each func(*Row) error, query st
 	defer func() { _ = rows.Close() }() // Err says what there is to say
 	for rows.Next() {
 		var r Row
-		var points sql.NullInt64
-		var fields sql.NullString
+		var rank, points sql.NullInt64
+		var member, fields sql.NullString
+		var score sql.NullFloat64
 		var reached instant
-		if err := rows.Scan(&r.Rank, &r.Member, &points, &fields, &r.Score, &reached); err != nil {
+		if err := rows.Scan(&r.Place, &rank, &member, &points, &fields, &score, &reached); err != nil {
 			return err
 		}
-		r.Member, r.ReachedAt = memberOf(r.Member), reached.ms
+		r.Rank, r.Member, r.Score, r.ReachedAt = rank.Int64, memberOf(member.String), score.Float64, reached.ms
 		if points.Valid {
 			r.Tuple[0] = points.Int64
-		} else if r.Tuple, err = parseTuple(fields.String); err != nil {
-			return fmt.Errorf("rank %d: %w", r.Rank, err)
+		} else if member.Valid {
+			if r.Tuple, err = parseTuple(fields.String); err != nil {
+				return fmt.Errorf("place %d: %w", r.Place, err)
+			}
 		}
 		if err := each(&r); err != nil {
 			return err
@@ -75,56 +78,78 @@ func (s *Store) whole(ctx context.Context, id int64) error {
 	return err
 }
 
-// Rows are up to limit rows of a whole copy: from a rank on downwards, or, for a negative one, from
-// the bottom upwards, where -1 is the last. The error is ErrGone where the copy isn't there.
-func (s *Store) Rows(ctx context.Context, id, from int64, limit int) (all []Row, err error) {
-	if from >= 0 {
-		all, err = s.list(ctx, id, ` AND rank >= $2 ORDER BY rank LIMIT $3`, from, limit)
-	} else {
-		all, err = s.list(ctx, id, ` AND rank <= (SELECT members + 1 + $2 FROM windows WHERE id = $1) ORDER BY rank DESC LIMIT $3`, from, limit)
-	}
+// Rows are the rows of a whole copy from a place to another, both included. The error is ErrGone where
+// the copy isn't there.
+func (s *Store) Rows(ctx context.Context, id, from, to int64) ([]Row, error) {
+	all, err := s.list(ctx, id, ` AND place BETWEEN $2 AND $3 ORDER BY place`, from, to)
 	return all, s.fail(err, "read standings")
-}
-
-// Member is a member's row of a whole copy: ErrNotFound if there is none, ErrGone if the copy isn't
-// there.
-func (s *Store) Member(ctx context.Context, id int64, member string) (Row, error) {
-	all, err := s.list(ctx, id, ` AND `+ofMembers(`$2`), storedMember(member))
-	if err == nil && len(all) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Row{}, s.fail(err, "read a member's standing")
-	}
-	return all[0], nil
 }
 
 // membersAtOnce is how many members a query has.
 const membersAtOnce = 500
 
-// Members are the rows of some members of a whole copy, by rank; who has none is left out.
+// Members are the rows of some members of a whole copy, by place; members without a row are left out.
 func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row, error) {
 	var all []Row
 	for some := range slices.Chunk(members, membersAtOnce) {
-		in := make([]string, len(some))
-		args := make([]any, len(some))
-		for i, member := range some {
-			in[i], args[i] = "$"+strconv.Itoa(i+2), storedMember(member)
-		}
-		rows, err := s.list(ctx, id, ` AND `+ofMembers(strings.Join(in, ",")), args...)
+		in, args := parameters(id, some)
+		rows, err := s.list(ctx, id, ` AND `+ofMembers(in), args[1:]...)
 		if err != nil {
 			return nil, s.fail(err, "read members' standings")
 		}
 		all = append(all, rows...)
 	}
-	slices.SortFunc(all, func(a, b Row) int { return int(a.Rank - b.Rank) })
-	return slices.CompactFunc(all, func(a, b Row) bool { return a.Rank == b.Rank }), nil
+	slices.SortFunc(all, func(a, b Row) int { return int(a.Place - b.Place) })
+	return slices.CompactFunc(all, func(a, b Row) bool { return a.Place == b.Place }), nil
+}
+
+// PlacesOf are the places of some members in a whole copy; members without a row are left out.
+func (s *Store) PlacesOf(ctx context.Context, id int64, members []string) (map[string]int64, error) {
+	all := make(map[string]int64, len(members))
+	for some := range slices.Chunk(members, membersAtOnce) {
+		in, args := parameters(id, some)
+		err := s.placesOf(ctx, all, `SELECT member, place FROM members WHERE window_id = $1 AND member IN (`+in+`)`, args)
+		if err != nil {
+			return nil, s.fail(err, "find members' places")
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) placesOf(ctx context.Context, all map[string]int64, query string, args []any) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err says what there is to say
+	for rows.Next() {
+		var member string
+		var place int64
+		if err := rows.Scan(&member, &place); err != nil {
+			return err
+		}
+		all[memberOf(member)] = place
+	}
+	return rows.Err()
+}
+
+// parameters are those of a query for some members of the window $1, from $2 on.
+func parameters(id int64, members []string) (in string, args []any) {
+	texts := make([]string, len(members))
+	args = append(make([]any, 0, len(members)+1), id)
+	for i, member := range members {
+		texts[i] = "$" + strconv.Itoa(i+2)
+		args = append(args, storedMember(member))
+	}
+	return strings.Join(texts, ","), args
 }
 
 // readAtOnce is the number of rows of a query that reads a whole copy.
 const readAtOnce = 10_000
 
-// Each returns every row of a whole copy, by rank. It reads some thousand rows at a time, so that its
+// Each returns every row of a whole copy, by place. It reads some thousand rows at a time, so that its
 // memory stays flat and no query takes long. An error is the last: ErrGone if the copy is removed meanwhile.
 func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -143,9 +168,9 @@ func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
 				}
 			}
 		}
-		if err == nil && n != w.Members {
+		if err == nil && n != w.Places() {
 			if err = s.whole(ctx, id); err == nil {
-				err = fmt.Errorf("%w: it has %d rows, and was written with %d", ErrDiffers, n, w.Members)
+				err = fmt.Errorf("%w: it has %d rows, and was written with %d", ErrDiffers, n, w.Places())
 			}
 		}
 		if err != nil {
@@ -154,16 +179,16 @@ func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
 	}
 }
 
-// pages returns the rows of a copy, by rank; none may be missing. A page is read before its rows are
+// pages returns the rows of a copy, by place; no place and no rank may be missing. A page is read before its rows are
 // returned: the caller may take its time.
 func (s *Store) pages(ctx context.Context, id int64, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var page []Row
-		for n := int64(0); ; {
+		for n, ranks := int64(0), int64(0); ; {
 			page = page[:0]
 			limited, cancel := context.WithTimeout(ctx, readLimit)
 			err := scanRows(limited, s.read, func(r *Row) error { page = append(page, *r); return nil },
-				`SELECT `+rowColumns+from+` AND rank > $2 AND rank <= $3 ORDER BY rank`, id, n, n+readAtOnce)
+				`SELECT `+rowColumns+from+` AND place > $2 AND place <= $3 ORDER BY place`, id, n, n+readAtOnce)
 			cancel()
 			if err != nil {
 				yield(Row{}, err)
@@ -173,9 +198,15 @@ func (s *Store) pages(ctx context.Context, id int64, from string) iter.Seq2[Row,
 				return
 			}
 			for i := range page {
-				if n++; page[i].Rank != n {
-					yield(Row{}, fmt.Errorf("%w: the rank %d is missing", ErrDiffers, n))
+				if n++; page[i].Place != n {
+					yield(Row{}, fmt.Errorf("%w: the place %d is missing", ErrDiffers, n))
 					return
+				}
+				if page[i].Rank > 0 {
+					if ranks++; page[i].Rank != ranks {
+						yield(Row{}, fmt.Errorf("%w: the rank %d is missing", ErrDiffers, ranks))
+						return
+					}
 				}
 				if !yield(page[i], nil) {
 					return

@@ -48,7 +48,7 @@ func TestTheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	executed(t, admin,
 		`GRANT USAGE ON SCHEMA standings TO writer, reader`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA standings TO writer, reader`,
-		`GRANT INSERT, UPDATE, DELETE ON standings.windows, standings.standings, standings.members TO writer`,
+		`GRANT INSERT, UPDATE, DELETE ON standings.windows, standings.standings, standings.members, standings.erasures TO writer`,
 		`GRANT UPDATE ON standings.leader TO writer`)
 
 	writer := open(t, as(t, text, "writer"))
@@ -57,6 +57,9 @@ func TestTheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	w := archived(t, writer, first, final(0), ranked(1, 100))
 	_, err = writer.Sweep(t.Context(), first)
 	require.NoError(t, err)
+	erased, err := writer.Erase(t.Context(), first, "m1")
+	require.NoError(t, err)
+	require.Zero(t, erased)
 
 	reader := open(t, as(t, text, "reader"))
 	require.NoError(t, reader.Check(t.Context()))

@@ -15,10 +15,14 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Row is a member's standing in a copy of a window.
+// Row is a member's standing in a copy of a window. The row of an erased member has its place, its rank
+// and nothing else.
 type Row struct {
-	Rank   int64 // from 1, each once: of equal scores too
-	Member string
+	// Place is the row's among all rows, from 1, each once: of equal scores too.
+	Place int64
+	// Rank is the same among the rows that were shown when the copy was taken; 0 if the member was banned.
+	Rank   int64
+	Member string // empty: erased
 	// Tuple has the values of the board's fields; by the default rule the points, and nothing else.
 	Tuple     codec.Tuple
 	Score     float64 // what Redis sorted by; finite
@@ -28,20 +32,33 @@ type Row struct {
 // maxMember is how many bytes of UTF-8 a member's id has at most.
 const maxMember = 256
 
+// Erased reports whether the member was erased.
+func (r *Row) Erased() bool { return r.Member == "" }
+
 func (r *Row) check() error {
 	switch {
+	case r.Rank < 0 || r.Rank > r.Place:
+		return fmt.Errorf("%w: the rank of place %d: %d", ErrInvalid, r.Place, r.Rank)
 	case r.Member == "" || len(r.Member) > maxMember || !utf8.ValidString(r.Member):
-		return fmt.Errorf("%w: the member of rank %d: %q", ErrInvalid, r.Rank, r.Member)
+		return fmt.Errorf("%w: the member of place %d: %q", ErrInvalid, r.Place, r.Member)
 	case math.IsNaN(r.Score) || math.IsInf(r.Score, 0):
-		return fmt.Errorf("%w: the score of rank %d: %v", ErrInvalid, r.Rank, r.Score)
+		return fmt.Errorf("%w: the score of place %d: %v", ErrInvalid, r.Place, r.Score)
 	case r.ReachedAt < 0 || r.ReachedAt > maxTime:
-		return fmt.Errorf("%w: the time of rank %d: %d", ErrInvalid, r.Rank, r.ReachedAt)
+		return fmt.Errorf("%w: the time of place %d: %d", ErrInvalid, r.Place, r.ReachedAt)
 	}
 	return nil
 }
 
 // maxTime is the end of the year 9999, in Unix ms: what every database can say.
 const maxTime = 253402300799999
+
+// rank is the rank as its column has it.
+func (r *Row) rank() any {
+	if r.Rank == 0 {
+		return nil
+	}
+	return r.Rank
+}
 
 // columns are the row's points, or its fields as JSON, in the order of the board's.
 func (r *Row) columns(fields []string) (points, text any) {
@@ -86,7 +103,9 @@ func parseTuple(text string) (t codec.Tuple, err error) {
 // Checksum is over rows in any order: the sum, modulo 2^64, of each one's 64-bit xxHash (seed 0)
 // of the text
 //
-//	rank SP values SP reached_at SP score SP member
+//	rank SP values SP reached_at SP score SP member           of a row that was shown
+//	hidden SP place SP values SP reached_at SP score SP member  of a banned member's
+//	erased SP place                                           of an erased member's
 //
 // where values are the points, or the fields' values in the board's order with commas between,
 // reached_at is in Unix ms, score is the double's bits as 16 lower-case hex digits (of -0 those of
@@ -99,9 +118,20 @@ func parseTuple(text string) (t codec.Tuple, err error) {
 type Checksum uint64 //nolint:recvcheck // Add changes it, String is for any value
 
 // Add adds a row of a board with so many fields; 0 by the default rule.
-func (c *Checksum) Add(r *Row, fields int) {
+func (c *Checksum) Add(r *Row, fields int) { *c += r.hash(fields) }
+
+// hash is the row's part of a checksum.
+func (r *Row) hash(fields int) Checksum {
 	var space [maxMember + 192]byte
-	b := strconv.AppendInt(space[:0], r.Rank, 10)
+	b := space[:0]
+	switch {
+	case r.Erased():
+		return Checksum(xxhash.Sum64(strconv.AppendInt(append(b, "erased "...), r.Place, 10)))
+	case r.Rank == 0:
+		b = strconv.AppendInt(append(b, "hidden "...), r.Place, 10)
+	default:
+		b = strconv.AppendInt(b, r.Rank, 10)
+	}
 	b = append(b, ' ')
 	for i := range max(fields, 1) {
 		if i > 0 {
@@ -121,7 +151,7 @@ func (c *Checksum) Add(r *Row, fields int) {
 	b = hex.AppendEncode(b, bits[:])
 	b = append(b, ' ')
 	b = append(b, r.Member...)
-	*c += Checksum(xxhash.Sum64(b))
+	return Checksum(xxhash.Sum64(b))
 }
 
 func (c Checksum) String() string { return fmt.Sprintf("%016x", uint64(c)) }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations
@@ -20,12 +19,11 @@ var migrationFiles embed.FS
 type migrations struct {
 	dialect database.Dialect
 	dir     string
-	locks   bool // several processes at once: by a lock of the database
 }
 
 var (
-	sqliteMigrations   = migrations{database.DialectSQLite3, "migrations/sqlite", false}
-	postgresMigrations = migrations{database.DialectPostgres, "migrations/postgres", true}
+	sqliteMigrations   = migrations{database.DialectSQLite3, "migrations/sqlite"}
+	postgresMigrations = migrations{database.DialectPostgres, "migrations/postgres"}
 )
 
 // schemaTable has which migrations were made.
@@ -34,8 +32,8 @@ const schemaTable = "standings_schema"
 // Known is the version of the schema that this program reads and writes, and oldest the first version that it
 // can migrate from.
 const (
-	Known  = 4
-	oldest = 4
+	Known  = 5
+	oldest = 5
 )
 
 // Errors of Check.
@@ -98,7 +96,8 @@ func (s *Store) Migrate(ctx context.Context) error {
 		if err = s.migrate(ctx); err == nil || s.Check(ctx) == nil {
 			return nil
 		}
-		// Of two at once in SQLite one fails at a migration that the other has done: it goes on with the next.
+		// Of two at once one fails at a migration that the other has done: it goes on with the next. A lock of
+		// PostgreSQL's would be a session's, which a pool between may change from one statement to the next.
 		if now, unknown := s.version(ctx); unknown != nil || now == before {
 			return s.fail(err, "migrate the schema")
 		}
@@ -111,17 +110,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := []goose.ProviderOption{
-		goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()),
-	}
-	if m.locks {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60)) // every second, for a minute
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(m.dialect, s.write, dir, options...)
+	provider, err := goose.NewProvider(m.dialect, s.write, dir,
+		goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ func TestOnlyTheSchemaThatThisProgramKnowsIsUsed(t *testing.T) {
 		require.NoError(t, err)
 		err = s.Check(t.Context())
 		require.ErrorIs(t, err, ErrSchemaNewer)
-		require.ErrorContains(t, err, "schema 99, not 4: its schema is newer than this program's: run the version of standings that migrated it")
+		require.ErrorContains(t, err, "schema 99, not 5: its schema is newer than this program's: run the version of standings that migrated it")
 		require.ErrorIs(t, s.Migrate(t.Context()), ErrSchemaNewer)
 
-		_, err = s.write.ExecContext(t.Context(), `UPDATE standings_schema SET version_id = 3 WHERE version_id > 0`)
+		_, err = s.write.ExecContext(t.Context(), `UPDATE standings_schema SET version_id = 4 WHERE version_id > 0`)
 		require.NoError(t, err)
 		err = s.Migrate(t.Context())
 		require.ErrorIs(t, err, ErrSchemaTooOld)
-		require.ErrorContains(t, err, "schema 3, not 4: its schema is too old for this program to migrate: set archive.url to an empty database")
+		require.ErrorContains(t, err, "schema 4, not 5: its schema is too old for this program to migrate: set archive.url to an empty database")
 	})
 }
 

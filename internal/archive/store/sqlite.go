@@ -93,23 +93,23 @@ func (sqlite) migrations() migrations { return sqliteMigrations }
 // insertedAtOnce is how many rows a statement has: beyond some hundred it gets no faster.
 const insertedAtOnce = 500
 
-const insertRow = "(?,?,?,?,?,?,?)"
+const insertRow = "(?,?,?,?,?,?,?,?)"
 
 func (sqlite) insert(ctx context.Context, _ *sql.Conn, tx *sql.Tx, window int64, fields []string, rows []Row) error {
-	const into = "INSERT INTO standings (window_id, rank, member, points, fields, score, reached_at) VALUES "
+	const into = "INSERT INTO standings (window_id, place, rank, member, points, fields, score, reached_at) VALUES "
 	many, err := tx.PrepareContext(ctx, into+insertRow+strings.Repeat(","+insertRow, insertedAtOnce-1))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = many.Close() }() // it ends with the transaction anyway
-	args := make([]any, 0, 7*insertedAtOnce)
+	args := make([]any, 0, 8*insertedAtOnce)
 	for len(rows) > 0 {
 		n := min(len(rows), insertedAtOnce)
 		args = args[:0]
 		for i := range rows[:n] {
 			r := &rows[i]
 			points, text := r.columns(fields)
-			args = append(args, window, r.Rank, storedMember(r.Member), points, text, r.Score, r.ReachedAt)
+			args = append(args, window, r.Place, r.rank(), storedMember(r.Member), points, text, r.Score, r.ReachedAt)
 		}
 		if n == insertedAtOnce {
 			_, err = many.ExecContext(ctx, args...)

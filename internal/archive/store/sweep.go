@@ -18,11 +18,11 @@ type sweeping struct {
 	atOnce int64
 	window int64
 	member string // members before it are gone
-	above  int64  // rows of ranks above it are gone
+	above  int64  // rows of places above it are gone
 }
 
 // Sweep removes copies that were dropped, their rows in transactions of some thousand, from the
-// last rank up; after a crash it goes on where it was. It returns how many copies it has removed.
+// last place up; after a crash it goes on where it was. It returns how many copies it has removed.
 func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
 	at := sweeping{atOnce: s.removedAtOnce}
 	for {
@@ -61,7 +61,7 @@ func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err e
 		return true, false, err
 	}
 	rest := max(left-at.atOnce, 0)
-	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND rank > $2 AND rank <= $3`, id, rest, at.above); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM standings WHERE window_id = $1 AND place > $2 AND place <= $3`, id, rest, at.above); err != nil {
 		return false, false, err
 	}
 	at.above = rest

@@ -13,14 +13,15 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Places is how many rows have a better tuple than one, and how many have that one or a better one.
-// Rows of that tuple have the ranks from Better + 1 to AtLeast, if there are any.
+// Places is how many places have a better tuple than one, and how many have that one or a better one.
+// Rows of that tuple are at the places from Better + 1 to AtLeast, if there are any. The places of hidden
+// members count, and those of erased members up to the last row that is there.
 type Places struct{ Better, AtLeast int64 }
 
 // tuplesAtOnce is how many tuples a query looks for.
 const tuplesAtOnce = 50
 
-// compared is a column by which rows are in the order of their ranks.
+// compared is a column by which rows are in the order of their places.
 type compared struct {
 	expression, kind string
 	fewest           bool // the smaller value is better
@@ -65,9 +66,10 @@ func (s *Store) PlaceOfScore(ctx context.Context, id int64, score float64) (Plac
 	return found[0], nil
 }
 
-// places finds values, one for each column and place. Rows get worse as ranks rise, so one query halves
-// the ranks for all of them: ten million rows take 24 steps, and no index of points or scores is needed.
-// All ranks up to lo are better, and none past hi.
+// places finds values, one for each column and place. Rows get worse as places rise, so one query halves
+// the places for all of them: ten million rows take 24 steps, and no index of points or scores is needed.
+// All rows up to the place lo are better, and none past hi. The row of an erased member has no values: the
+// next row decides, and if no row is left up to hi, that is one past hi, or none.
 func (s *Store) places(ctx context.Context, id int64, columns []compared, values []any) ([]Places, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -86,10 +88,10 @@ func (s *Store) places(ctx context.Context, id int64, columns []compared, values
 	for f := range columns {
 		names += ", v" + strconv.Itoa(f)
 	}
-	higher := `(SELECT CASE WHEN wanted.i % 2 = 0 THEN ` + better(columns, false) + ` ELSE ` + better(columns, true) +
-		` END FROM standings WHERE window_id = $1 AND rank = (lo + hi + 1) / 2)`
+	higher := `coalesce((SELECT CASE WHEN wanted.i % 2 = 0 THEN ` + better(columns, false) + ` ELSE ` + better(columns, true) +
+		` END FROM standings WHERE window_id = $1 AND place >= (lo + hi + 1) / 2 AND member IS NOT NULL ORDER BY place LIMIT 1), FALSE)`
 	rows, err := s.read.QueryContext(ctx, `WITH RECURSIVE wanted (`+names+`) AS (VALUES `+strings.Join(wanted, ", ")+`), half (n, lo, hi) AS (
-			SELECT i, CAST(0 AS bigint), members FROM wanted, windows WHERE id = $1 AND state = 'whole'
+			SELECT i, CAST(0 AS bigint), rows_written FROM wanted, windows WHERE id = $1 AND state = 'whole'
 			UNION ALL
 			SELECT n, CASE WHEN `+higher+` THEN (lo + hi + 1) / 2 ELSE lo END, CASE WHEN `+higher+` THEN hi ELSE (lo + hi + 1) / 2 - 1 END
 			FROM half JOIN wanted ON wanted.i = half.n WHERE lo < hi)

@@ -50,7 +50,7 @@ func TestPlacesOfTuplesAreThoseOfGoingThroughAllRows(t *testing.T) {
 				slices.SortFunc(tuples, compare)
 				rows := make([]Row, n)
 				for i, tuple := range tuples {
-					rows[i] = Row{Rank: int64(i + 1), Member: fmt.Sprint("m", i), Tuple: tuple, Score: float64(100 - i), ReachedAt: week.UnixMilli()}
+					rows[i] = Row{Place: int64(i + 1), Rank: int64(i + 1), Member: fmt.Sprint("m", i), Tuple: tuple, Score: float64(100 - i), ReachedAt: week.UnixMilli()}
 				}
 				w := final(0)
 				w.Board, w.Name, w.Fields = kind, fmt.Sprint("w", n), fields

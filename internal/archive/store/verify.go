@@ -16,9 +16,9 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 	if w.State != Whole {
 		return s.fail(ErrGone, "verify "+w.String())
 	}
-	count, sum, at, err := s.sum(ctx, &w)
-	if err == nil && (count != w.Members || sum != w.Checksum) {
-		err = fmt.Errorf("%w: it has %d rows with checksum %s, and was written with %d and %s", ErrDiffers, count, sum, w.Members, w.Checksum)
+	is, at, err := s.sum(ctx, &w)
+	if err == nil && is != w.counted() {
+		err = fmt.Errorf("%w: it has %s, and was written with %s", ErrDiffers, is, w.counted())
 	}
 	if err == nil {
 		err = s.verifyMembers(ctx, &w, at)
@@ -26,15 +26,37 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 	return s.fail(err, "verify "+w.String())
 }
 
-// sum counts a copy's rows, in whatever state it is, and adds up their checksum and their places.
-func (s *Store) sum(ctx context.Context, w *Window) (count int64, sum Checksum, at places, err error) {
+// counted is what the rows of a copy add up to.
+type counted struct {
+	shown, hidden, erased int64
+	sum                   Checksum
+}
+
+func (c counted) String() string {
+	return fmt.Sprintf("%d rows shown, %d hidden and %d erased, with checksum %s", c.shown, c.hidden, c.erased, c.sum)
+}
+
+func (c counted) rows() int64 { return c.shown + c.hidden + c.erased }
+
+func (w *Window) counted() counted { return counted{w.Members, w.Hidden, w.Erased, w.Checksum} }
+
+// sum adds up a copy's rows, in whatever state it is, and their places.
+func (s *Store) sum(ctx context.Context, w *Window) (is counted, at places, err error) {
 	for row, err := range s.pages(ctx, w.ID, ofCopy) {
 		if err != nil {
-			return 0, 0, 0, err
+			return is, 0, err
 		}
-		count++
-		sum.Add(&row, len(w.Fields))
-		at.add(row.Rank, row.Member)
+		is.sum.Add(&row, len(w.Fields))
+		switch {
+		case row.Erased():
+			is.erased++
+			continue
+		case row.Rank == 0:
+			is.hidden++
+		default:
+			is.shown++
+		}
+		at.add(row.Place, row.Member)
 	}
-	return count, sum, at, nil
+	return is, at, nil
 }

@@ -42,10 +42,12 @@ type Window struct {
 	// Incomplete are the partitions whose records of the window were partly deleted before they could count.
 	Incomplete []string
 
-	Members  int64 // number of rows of a whole copy; of a backup it is set by Finish
-	Written  int64 // number of rows that are in
-	Checksum Checksum
-	State    State
+	// Members is the number of a whole copy's rows that were shown when it was taken, Hidden that of members
+	// who were banned then, both without the rows of members who were Erased since. Finish sets those of a backup.
+	Members, Hidden, Erased int64
+	Written                 int64 // number of rows that are in, of all three kinds
+	Checksum                Checksum
+	State                   State
 }
 
 // State is how far a copy is.
@@ -57,6 +59,9 @@ const (
 	Whole      State = "whole"
 	Removing   State = "removing" // its rows are being removed
 )
+
+// Places is the number of rows that a whole copy has.
+func (w *Window) Places() int64 { return w.Members + w.Hidden + w.Erased }
 
 // Final reports whether it is a copy of a final window.
 func (w *Window) Final() bool { return w.Revision > 0 }
@@ -96,7 +101,7 @@ func (w *Window) check() error {
 		return bad("the most points")
 	case w.Tick < time.Millisecond || w.Tick%time.Millisecond != 0:
 		return bad(fmt.Sprintf("the tick %v", w.Tick))
-	case w.Members < 0:
+	case w.Members < 0 || w.Hidden < 0 || w.Erased != 0:
 		return bad("the number of members")
 	case !storable(w.ReopenedWhy):
 		return bad("the reason")
@@ -126,7 +131,7 @@ func storable(text string) bool {
 // seal, with the same description. The copy of an open window is always begun anew.
 func (w *Window) continues(o *Window) bool {
 	same := func(a, b time.Time) bool { return a.UnixMilli() == b.UnixMilli() }
-	return w.Final() && w.Revision == o.Revision && w.Members == o.Members && same(w.SealedAt, o.SealedAt) &&
+	return w.Final() && w.Revision == o.Revision && w.Members == o.Members && w.Hidden == o.Hidden && same(w.SealedAt, o.SealedAt) &&
 		same(w.Start, o.Start) && same(w.End, o.End) && w.Zone == o.Zone && w.Tick == o.Tick &&
 		slices.Equal(w.Fields, o.Fields) && maps.Equal(w.Ledger, o.Ledger)
 }
@@ -187,7 +192,7 @@ func parseFields(text sql.NullString) ([]codec.Field, error) {
 // described are the columns that describe a copy; the others say how much of it is written.
 const (
 	described     = `board, period, name, revision, start_at, end_at, as_of, sealed_at, reopened_why, fields, max_points, zone, tick_ms, ledger, incomplete`
-	windowColumns = `id, ` + described + `, members, rows_written, checksum, state`
+	windowColumns = `id, ` + described + `, members, hidden, erased, rows_written, checksum, state`
 )
 
 // values are those of described, as the database has them.
@@ -230,7 +235,7 @@ func scanWindow(scan func(...any) error) (*Window, error) {
 	var tick int64
 	var counted, sum string
 	if err := scan(&w.ID, &w.Board, &w.Period, &w.Name, &w.Revision, &start, &end, &asOf, &sealed, &why, &fields, &most, &w.Zone, &tick, &counted, &incomplete,
-		&w.Members, &w.Written, &sum, &w.State); err != nil {
+		&w.Members, &w.Hidden, &w.Erased, &w.Written, &sum, &w.State); err != nil {
 		return nil, found(err)
 	}
 	w.Start, w.End, w.AsOf, w.SealedAt = start.time(), end.time(), asOf.time(), sealed.time()

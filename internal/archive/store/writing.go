@@ -61,6 +61,18 @@ func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, er
 	return w, nil
 }
 
+// Last is the last row that is in, and how many rows that are in are shown. There is to be one at least.
+func (w *Writing) Last(ctx context.Context) (last Row, shown int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	err = scanRows(ctx, w.store.read, func(r *Row) error { last = *r; return nil },
+		`SELECT `+rowColumns+ofCopy+` AND place = $2`, w.window.ID, w.window.Written)
+	if err == nil {
+		err = w.store.one(ctx, `SELECT coalesce(max(rank), 0) FROM standings WHERE window_id = $1`, []any{w.window.ID}, &shown)
+	}
+	return last, shown, w.store.fail(err, "read the last row of "+w.window.String())
+}
+
 // begun is the copy of a window's revision in a state, of which there is one at most.
 func (s *Store) begun(ctx context.Context, tx *sql.Tx, w *Window, state State) (*Window, error) {
 	there, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows
@@ -78,18 +90,18 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, w Window) (Window,
 		return w, err
 	}
 	w.Written, w.Checksum, w.State = 0, 0, Unfinished
-	err = tx.QueryRowContext(ctx, `INSERT INTO windows (`+described+`, members, state)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'writing') RETURNING id`, append(values, w.Members)...).Scan(&w.ID)
+	err = tx.QueryRowContext(ctx, `INSERT INTO windows (`+described+`, members, hidden, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'writing') RETURNING id`, append(values, w.Members, w.Hidden)...).Scan(&w.ID)
 	return w, err
 }
 
-// Append adds rows. The rank of the first follows the last rank that is in, or is in already: then
+// Append adds rows. The place of the first follows the last place that is in, or is in already: then
 // the rows must be the same as before, or the error is ErrDiffers. So a call whose outcome is unknown
 // can be repeated: no row is added twice, and none is left out. All of the rows are added, or none;
 // some ten thousand per call are best.
 //
-// Rows of an open window come in any order, and a member may come more than once: their ranks are
-// just numbers from 1 on, and Finish gives the real ones.
+// Rows of an open window come in any order, and a member may come more than once: their places are
+// just numbers from 1 on, as are the ranks of those who are shown, and Finish gives the real ones.
 func (w *Writing) Append(ctx context.Context, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -103,9 +115,9 @@ func (w *Writing) Append(ctx context.Context, rows []Row) error {
 		if now, err = w.current(ctx, tx); err != nil {
 			return err
 		}
-		first := rows[0].Rank
+		first := rows[0].Place
 		if first > now.Written+1 {
-			return fmt.Errorf("%w: %d rows are in, and the next are from rank %d on", ErrInvalid, now.Written, first)
+			return fmt.Errorf("%w: %d rows are in, and the next are from place %d on", ErrInvalid, now.Written, first)
 		}
 		again := min(now.Written-first+1, int64(len(rows)))
 		if again > 0 {
@@ -130,22 +142,22 @@ func (w *Writing) Append(ctx context.Context, rows []Row) error {
 }
 
 func (w *Writing) fail(err error, rows []Row) error {
-	return w.store.fail(err, fmt.Sprintf("add the ranks %d to %d of %s", rows[0].Rank, rows[len(rows)-1].Rank, &w.window))
+	return w.store.fail(err, fmt.Sprintf("add the places %d to %d of %s", rows[0].Place, rows[len(rows)-1].Place, &w.window))
 }
 
-// checkRows refuses impossible rows: ranks with gaps, and in a final window scores that rise.
+// checkRows refuses impossible rows: places with gaps, and in a final window scores that rise.
 func (w *Writing) checkRows(rows []Row) error {
-	last := rows[len(rows)-1].Rank
-	if rows[0].Rank < 1 || w.window.Final() && last > w.window.Members {
-		return fmt.Errorf("%w: it has %d members", ErrInvalid, w.window.Members)
+	last := rows[len(rows)-1].Place
+	if rows[0].Place < 1 || w.window.Final() && last > w.window.Places() {
+		return fmt.Errorf("%w: it has %d rows", ErrInvalid, w.window.Places())
 	}
 	for i := range rows {
 		if err := rows[i].check(); err != nil {
 			return err
 		}
-		if i > 0 && (rows[i].Rank != rows[i-1].Rank+1 || w.window.Final() && rows[i].Score > rows[i-1].Score) {
-			return fmt.Errorf("%w: rank %d with score %v follows rank %d with %v", ErrInvalid,
-				rows[i].Rank, rows[i].Score, rows[i-1].Rank, rows[i-1].Score)
+		if i > 0 && (rows[i].Place != rows[i-1].Place+1 || w.window.Final() && rows[i].Score > rows[i-1].Score) {
+			return fmt.Errorf("%w: place %d with score %v follows place %d with %v", ErrInvalid,
+				rows[i].Place, rows[i].Score, rows[i-1].Place, rows[i-1].Score)
 		}
 	}
 	return nil
@@ -165,14 +177,14 @@ func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
 	i := 0
 	err := scanRows(ctx, tx, func(r *Row) error {
 		if *r != rows[i] {
-			return fmt.Errorf("%w: rank %d is %+v, and was to be %+v", ErrDiffers, r.Rank, *r, rows[i])
+			return fmt.Errorf("%w: place %d is %+v, and was to be %+v", ErrDiffers, r.Place, *r, rows[i])
 		}
 		i++
 		return nil
-	}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND rank BETWEEN $2 AND $3 ORDER BY rank`,
-		w.window.ID, rows[0].Rank, rows[len(rows)-1].Rank)
+	}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND place BETWEEN $2 AND $3 ORDER BY place`,
+		w.window.ID, rows[0].Place, rows[len(rows)-1].Place)
 	if err == nil && i != len(rows) {
-		return fmt.Errorf("%w: of the ranks %d to %d there are %d", ErrDiffers, rows[0].Rank, rows[len(rows)-1].Rank, i)
+		return fmt.Errorf("%w: of the places %d to %d there are %d", ErrDiffers, rows[0].Place, rows[len(rows)-1].Place, i)
 	}
 	return err
 }
@@ -181,12 +193,12 @@ func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
 func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Window, rows []Row) error {
 	if now.Final() && now.Written > 0 {
 		var above float64
-		err := tx.QueryRowContext(ctx, `SELECT score FROM standings WHERE window_id = $1 AND rank = $2`, now.ID, now.Written).Scan(&above)
+		err := tx.QueryRowContext(ctx, `SELECT score FROM standings WHERE window_id = $1 AND place = $2`, now.ID, now.Written).Scan(&above)
 		if err != nil {
 			return fmt.Errorf("read the row above: %w", found(err))
 		}
 		if rows[0].Score > above {
-			return fmt.Errorf("%w: rank %d with score %v follows one with %v", ErrInvalid, rows[0].Rank, rows[0].Score, above)
+			return fmt.Errorf("%w: place %d with score %v follows one with %v", ErrInvalid, rows[0].Place, rows[0].Score, above)
 		}
 	}
 	if err := w.store.dialect.insert(ctx, conn, tx, now.ID, now.names(), rows); err != nil {
@@ -209,7 +221,7 @@ func changeOne(ctx context.Context, tx *sql.Tx, query string, args ...any) error
 		return err
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("%d rows of windows were changed, and one was to be", n), err)
+		return errors.Join(fmt.Errorf("%d rows were changed, and one was to be", n), err)
 	}
 	return nil
 }

@@ -82,9 +82,9 @@ func TestRowsThatNoCopyCanHaveAreRefused(t *testing.T) {
 		none := func([]Row) {}
 		for name, rows := range map[string][]Row{
 			"a gap":            change(12, 20, none),
-			"a gap within":     change(11, 20, func(r []Row) { r[3].Rank++ }),
+			"a gap within":     change(11, 20, func(r []Row) { r[3].Place++ }),
 			"too many":         change(11, 101, none),
-			"rank 0":           change(0, 20, none),
+			"place 0":          change(0, 20, none),
 			"a greater score":  change(11, 20, func(r []Row) { r[5].Score += 100 }),
 			"one above":        change(11, 20, func(r []Row) { r[0].Score += 100 }),
 			"no member":        change(11, 20, func(r []Row) { r[5].Member = "" }),

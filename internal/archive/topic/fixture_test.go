@@ -180,7 +180,7 @@ func (f *fixture) windows(records []*kgo.Record) map[string][]window {
 			require.NotNil(f.t, open)
 			require.Equal(f.t, open.partition, r.Partition)
 			require.Equal(f.t, fmt.Sprint(name, ":", v.Rank), string(r.Key))
-			row := store.Row{Rank: v.Rank, Member: v.Member, Score: v.Score, ReachedAt: v.ReachedAt.UnixMilli()}
+			row := store.Row{Place: v.Rank, Rank: v.Rank, Member: v.Member, Score: v.Score, ReachedAt: v.ReachedAt.UnixMilli()}
 			fields := 0
 			if f.Rule == nil {
 				row.Tuple = codec.Tuple{*v.Points}

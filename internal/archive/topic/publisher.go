@@ -135,7 +135,11 @@ func (p *Publisher) Pass(ctx context.Context) error {
 		}
 	}
 	final = slices.DeleteFunc(final, func(c boards.Closed) bool { return p.is(&c) })
-	if err := archive.Stay(ctx, p.Boards, slices.Concat(open, final), "the topic "+p.Topic, p.Log); err != nil {
+	place := archive.Place{Name: "topic", Text: "the topic " + p.Topic, Lateness: p.Lateness}
+	if err := place.Release(ctx, p.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && p.known[c.Listing()] == sealOf(c) }); err != nil {
+		failed = append(failed, err)
+	}
+	if err := place.Stay(ctx, p.Boards, slices.Concat(open, final), p.Log); err != nil {
 		failed = append(failed, err)
 	}
 	if p.published == nil {
@@ -331,16 +335,13 @@ func kafkaPartitions(n int) []int {
 
 // compare holds a window that was sealed again against what was published as the same revision.
 func (p *Publisher) compare(ctx context.Context, c *boards.Closed, w *store.Window, was published) error {
-	is := published{members: w.Members, checksum: w.Checksum}
-	if p.Archive == nil {
-		is = published{}
-		for row, err := range p.source.rows(ctx, c, w) {
-			if err != nil {
-				return fmt.Errorf("compare %s with what was published: %w", c.Listing(), err)
-			}
-			is.members++
-			is.checksum.Add(&row, len(w.Fields))
+	var is published
+	for row, err := range p.source.rows(ctx, c, w) {
+		if err != nil {
+			return fmt.Errorf("compare %s with what was published: %w", c.Listing(), err)
 		}
+		is.members++
+		is.checksum.Add(&row, len(w.Fields))
 	}
 	if is.members == was.members && is.checksum == was.checksum {
 		p.Log.Info("a window that was sealed again has the standings that were published", zap.String("window", c.Listing()), zap.Int64("revision", c.Revision))

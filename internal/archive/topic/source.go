@@ -19,7 +19,8 @@ type source interface {
 	rows(ctx context.Context, c *boards.Closed, w *store.Window) iter.Seq2[store.Row, error]
 }
 
-// fromArchive reads whole copies: whatever becomes of Redis meanwhile, they stay as they are.
+// fromArchive reads whole copies: whatever becomes of Redis meanwhile, they stay as they are. The rows of
+// members who were banned when a copy was taken, or erased since, are left out.
 type fromArchive struct{ *store.Store }
 
 func (a fromArchive) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
@@ -33,9 +34,18 @@ func (a fromArchive) window(ctx context.Context, c *boards.Closed) (store.Window
 func (a fromArchive) rows(ctx context.Context, _ *boards.Closed, w *store.Window) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		var sum store.Checksum
+		rank := int64(0)
 		for row, err := range a.Each(ctx, w.ID) {
+			if err != nil {
+				yield(row, err)
+				return
+			}
 			sum.Add(&row, len(w.Fields))
-			if !yield(row, err) || err != nil {
+			if row.Rank == 0 || row.Erased() {
+				continue
+			}
+			rank++
+			if row.Rank = rank; !yield(row, nil) {
 				return
 			}
 		}
@@ -55,7 +65,7 @@ func (f fromRedis) window(ctx context.Context, c *boards.Closed) (store.Window, 
 
 func (f fromRedis) rows(ctx context.Context, c *boards.Closed, w *store.Window) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
-		for row, err := range f.Rows(ctx, c, w.Members) {
+		for row, err := range f.Shown(ctx, c, w.Members) {
 			if !yield(row, err) || err != nil {
 				return
 			}

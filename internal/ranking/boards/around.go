@@ -54,7 +54,7 @@ func nearest(parts []ranking.Part, need, asked int, above bool) (rows []ranking.
 		sides[i] = side(&parts[i], above)
 		rows = append(rows, sides[i]...)
 	}
-	slices.SortFunc(rows, compareRows)
+	slices.SortFunc(rows, CompareRows)
 	if len(rows) > need {
 		if above {
 			rows = rows[len(rows)-need:]
@@ -69,7 +69,7 @@ func nearest(parts []ranking.Part, need, asked int, above bool) (rows []ranking.
 		if len(rows) < need || asked == 0 {
 			return nil, false
 		}
-		if above && compareRows(some[0], rows[0]) > 0 || !above && compareRows(some[len(some)-1], rows[need-1]) < 0 {
+		if above && CompareRows(some[0], rows[0]) > 0 || !above && CompareRows(some[len(some)-1], rows[need-1]) < 0 {
 			return nil, false
 		}
 	}

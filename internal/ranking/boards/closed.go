@@ -1,6 +1,6 @@
 package boards
 
-// Windows as an archive copies them, and how long closed windows stay in Redis for it.
+// Windows as an archive copies them.
 
 import (
 	"cmp"
@@ -181,23 +181,4 @@ func (b *Boards) seals(ctx context.Context, all []*Closed) error {
 		c.Ledger = ledger.Together(states[name]).Ledger
 	}
 	return nil
-}
-
-// Longer has closed windows be readable until a time at least, on every shard, and returns on how
-// many shards one is longer than it was to be. What was listed otherwise meanwhile stays as it is.
-func (b *Boards) Longer(ctx context.Context, windows []Closed, until time.Time) (n int64, err error) {
-	for i, s := range b.shards {
-		var staying []ranking.Staying
-		for _, w := range windows {
-			if w.listings[i] != "" {
-				staying = append(staying, ranking.Staying{Name: w.Listing(), Listing: w.listings[i]})
-			}
-		}
-		did, err := s.Longer(ctx, staying, until)
-		n += did
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }

@@ -57,7 +57,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 				require.NoError(t, f.client.PExpireAt(t.Context(), s.Keys().Window(&was[0].Window), time.UnixMilli(was[0].Expires)).Err())
 			}
 			later := time.UnixMilli(was[0].Expires).Add(48 * time.Hour)
-			n, err := f.Longer(t.Context(), was, later)
+			n, err := f.Stay(t.Context(), "archive", was, later)
 			require.NoError(t, err)
 			require.EqualValues(t, of, n)
 			now := f.closed(t, 24*time.Hour)
@@ -67,16 +67,40 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 				require.InDelta(t, time.Until(later.Add(24*time.Hour)).Seconds(), left.Seconds(), 10)
 			}
 
-			n, err = f.Longer(t.Context(), was, later.Add(time.Hour))
+			n, err = f.Stay(t.Context(), "topic", was, later.Add(time.Hour))
 			require.NoError(t, err)
 			require.Zero(t, n, "it is listed otherwise by now")
-			n, err = f.Longer(t.Context(), now, later.Add(-time.Hour))
+			n, err = f.Stay(t.Context(), "topic", now, later.Add(-time.Hour))
 			require.NoError(t, err)
-			require.Zero(t, n, "nothing is shortened")
+			require.Zero(t, n, "nothing is shortened, although it stays for two places")
 			require.Equal(t, now[0].Expires, f.closed(t, 24*time.Hour)[0].Expires)
 			top, err := f.Top(t.Context(), f.board, f.window, 0, 50)
 			require.NoError(t, err)
 			require.Len(t, top.Standings, 40)
+
+			// It expires as before once it is in both.
+			is := func(*Closed) bool { return true }
+			release := func(place string, least time.Time) time.Time {
+				require.NoError(t, f.Release(t.Context(), place, f.closed(t, 24*time.Hour), is, least))
+				return time.UnixMilli(f.closed(t, 24*time.Hour)[0].Expires)
+			}
+			require.NoError(t, f.Release(t.Context(), "archive", now, func(*Closed) bool { return false }, time.Now()))
+			require.Equal(t, later.UnixMilli(), release("archive", time.Now()).UnixMilli(), "it stays for the topic")
+			require.Equal(t, was[0].Expires, release("topic", time.Now()).UnixMilli())
+			for _, s := range f.Shards() {
+				left := f.client.PTTL(t.Context(), s.Keys().Window(&now[0].Window)).Val()
+				require.InDelta(t, time.Until(time.UnixMilli(was[0].Expires).Add(24*time.Hour)).Seconds(), left.Seconds(), 10)
+			}
+			_, err = f.Stay(t.Context(), "topic", f.closed(t, 24*time.Hour), later)
+			require.NoError(t, err)
+			least := later.Add(-time.Hour)
+			require.Equal(t, least.UnixMilli(), release("topic", least).UnixMilli(), "another place has time to have it stay")
+			_, err = f.Stay(t.Context(), "topic", f.closed(t, 24*time.Hour), later)
+			require.NoError(t, err)
+			require.NoError(t, f.Release(t.Context(), "topic", nil, is, least), "it isn't listed any more")
+			stays, err := f.Shards()[0].Stays(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, stays)
 		})
 	}
 }

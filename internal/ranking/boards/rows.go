@@ -9,13 +9,13 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// compareRows orders as Redis does from the highest on: by score, then member id as bytes, both
+// CompareRows orders as Redis does from the highest on: by score, then member id as bytes, both
 // descending.
-func compareRows(a, b ranking.Standing) int {
+func CompareRows(a, b ranking.Standing) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
 }
 
-// comparePivots orders as compareRows does.
+// comparePivots orders as CompareRows does.
 func comparePivots(a, b ranking.Pivot) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
 }
@@ -30,7 +30,7 @@ func merge(parts []*ranking.Part) []ranking.Standing {
 	for _, p := range parts {
 		all = append(all, p.Standings[:p.Rows]...)
 	}
-	slices.SortFunc(all, compareRows)
+	slices.SortFunc(all, CompareRows)
 	return all
 }
 
@@ -45,7 +45,7 @@ func reaches(parts []*ranking.Part, rows []ranking.Standing, need int, asked []i
 		if len(rows) < need || p.Rows == 0 {
 			return false
 		}
-		if compareRows(p.Standings[p.Rows-1], rows[need-1]) < 0 {
+		if CompareRows(p.Standings[p.Rows-1], rows[need-1]) < 0 {
 			return false
 		}
 	}

@@ -35,7 +35,7 @@ var (
 	DropBoards  = load("dropboards.lua")
 	Seal        = load("seal.lua")
 	Unseal      = load("unseal.lua")
-	Longer      = load("longer.lua")
+	Stay        = load("stay.lua")
 	Lead        = load("lead.lua")
 	Compare     = load("compare.lua")
 	Scores      = load("scores.lua")

@@ -3,9 +3,9 @@
 -- KEYS  1 windows   2 final   3 a rebuild's lock   4 ledger   5 hold
 -- ARGV  1 the window's name in the listing   2 until when nothing seals it by itself, Unix ms   3 why
 --
--- Returns {unsealed, its revision}, {open} where it isn't final, {busy} while a rebuild is under
--- way, which has decided to leave the window alone, or {held} while one is about to swap, or a reshard
--- copies what is there.
+-- Returns {unsealed, its revision}, {open} where it isn't final, {over} where its retention is over, so that
+-- nothing would count in it and nothing would seal it again, {busy} while a rebuild is under way, which has
+-- decided to leave the window alone, or {held} while one is about to swap, or a reshard copies what is there.
 --
 -- That it was taken back is noted before it is, so that the next seal is another revision. Between the
 -- seal and now events have passed the window by, and nothing brings them back but a rebuild: they are those
@@ -19,10 +19,12 @@ if call('EXISTS', KEYS[5]) == 1 then return {'held'} end
 local listing = call('HGET', KEYS[1], ARGV[1]) or ''
 local revision = string.match(listing, ' =(%d+) ')
 if not revision then return {'open'} end
+local time = call('TIME')
+local expires = tonumber(string.match(listing, ' (%d+)$') or '')
+if not expires or expires <= tonumber(time[1]) * 1000 then return {'over'} end
 local record = call('HGET', KEYS[2], ARGV[1]) or ''
 local instant, passed = string.match(record, '^%d+ (%d+) ?([%d,-]*)')
 instant, passed = instant or '0', passed or ''
-local time = call('TIME')
 local now = string.format('%s%06d', time[1], tonumber(time[2]))
 local ledger = call('HGETALL', KEYS[4])
 local counted = cjson.encode(ledger)

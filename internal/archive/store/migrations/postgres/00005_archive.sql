@@ -26,7 +26,9 @@ CREATE TABLE windows (
 	tick_ms      bigint      NOT NULL CHECK (tick_ms > 0), -- reached_at is the first ms of a tick
 	ledger       json        NOT NULL, -- partition -> position, at as_of
 	incomplete   json,                 -- partitions whose records of the window are partly missing; null: none
-	members      bigint      NOT NULL CHECK (members >= 0), -- number of rows of a whole copy
+	members      bigint      NOT NULL CHECK (members >= 0), -- rows of a whole copy that were shown
+	hidden       bigint      NOT NULL DEFAULT 0 CHECK (hidden >= 0), -- rows of members who were banned
+	erased       bigint      NOT NULL DEFAULT 0 CHECK (erased >= 0), -- rows whose members were erased since
 	rows_written bigint      NOT NULL DEFAULT 0 CHECK (rows_written >= 0),
 	checksum     text        NOT NULL DEFAULT '0000000000000000', -- of the rows, 16 hex digits
 	state        text        NOT NULL CHECK (state IN ('writing', 'whole', 'removing'))
@@ -39,31 +41,43 @@ CREATE INDEX windows_start          ON windows (start_at, id);
 -- window's rows before the window.
 CREATE TABLE standings (
 	window_id  bigint           NOT NULL,
-	rank       bigint           NOT NULL, -- from 1, without gaps or ties
-	member     text             COLLATE "C" NOT NULL, -- U+0000 is written as U+0001 U+0001, U+0001 as U+0001 U+0002
+	place      bigint           NOT NULL, -- from 1, without gaps or ties: among all rows, by score
+	rank       bigint,                    -- the same among the rows that were shown; null if the member was banned
+	member     text             COLLATE "C", -- U+0000 is written as U+0001 U+0001, U+0001 as U+0001 U+0002
 	points     bigint,                    -- null if the board has fields
 	fields     json,                      -- {"wins": 3, …}; null if the board counts points
-	score      double precision NOT NULL, -- the score in Redis
-	reached_at timestamptz      NOT NULL,
-	PRIMARY KEY (window_id, rank)
+	score      double precision,          -- the score in Redis
+	reached_at timestamptz,
+	PRIMARY KEY (window_id, place)
 );
+CREATE UNIQUE INDEX standings_rank ON standings (window_id, rank);
+-- The rows of erased members keep their place and rank, and nothing else.
+CREATE INDEX standings_erased ON standings (window_id, place) WHERE member IS NULL;
 
--- The rank of each member. An index of standings would be written row by row in random order; this
+-- The place of each member. An index of standings would be written row by row in random order; this
 -- table is filled in its own order once all rows of a copy are in.
 CREATE TABLE members (
 	window_id bigint NOT NULL,
 	member    text   COLLATE "C" NOT NULL,
-	rank      bigint NOT NULL,
+	place     bigint NOT NULL,
 	PRIMARY KEY (window_id, member)
 );
 
--- The newest whole copy of each window: the latest revision, else the backup.
+-- Erased members. No copy becomes whole with a row of theirs.
+CREATE TABLE erasures (
+	member      text    COLLATE "C" PRIMARY KEY,
+	rows_erased bigint  NOT NULL DEFAULT 0,
+	done        boolean NOT NULL DEFAULT false -- false: some copies may still have a row
+);
+
+-- The newest whole copy of each window: the latest revision, else the backup. Members who were banned
+-- when it was taken are not in it.
 CREATE VIEW results AS
 SELECT w.board, w.period, w.name, w.start_at, w.end_at, w.revision > 0 AS final, w.revision, w.as_of, w.members,
        s.rank, s.member, s.points, s.fields, s.reached_at, s.score, w.id AS window_id
 FROM windows w
 JOIN standings s ON s.window_id = w.id
-JOIN members m ON m.window_id = s.window_id AND m.member = s.member AND m.rank = s.rank -- finds a member by members
-WHERE w.state = 'whole' AND NOT EXISTS (
+JOIN members m ON m.window_id = s.window_id AND m.member = s.member AND m.place = s.place -- finds a member by members
+WHERE w.state = 'whole' AND s.rank IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM windows n
 	WHERE n.board = w.board AND n.period = w.period AND n.name = w.name AND n.state = 'whole' AND n.revision > w.revision);

@@ -27,6 +27,8 @@ CREATE TABLE windows (
 	ledger       TEXT    NOT NULL,
 	incomplete   TEXT,
 	members      INTEGER NOT NULL CHECK (members >= 0),
+	hidden       INTEGER NOT NULL DEFAULT 0 CHECK (hidden >= 0),
+	erased       INTEGER NOT NULL DEFAULT 0 CHECK (erased >= 0),
 	rows_written INTEGER NOT NULL DEFAULT 0 CHECK (rows_written >= 0),
 	checksum     TEXT    NOT NULL DEFAULT '0000000000000000',
 	state        TEXT    NOT NULL CHECK (state IN ('writing', 'whole', 'removing'))
@@ -37,20 +39,29 @@ CREATE INDEX windows_start          ON windows (start_at, id);
 
 CREATE TABLE standings (
 	window_id  INTEGER NOT NULL,
-	rank       INTEGER NOT NULL,
-	member     TEXT    NOT NULL,
+	place      INTEGER NOT NULL,
+	rank       INTEGER,
+	member     TEXT,
 	points     INTEGER,
 	fields     TEXT,
-	score      REAL    NOT NULL,
-	reached_at INTEGER NOT NULL,
-	PRIMARY KEY (window_id, rank)
+	score      REAL,
+	reached_at INTEGER,
+	PRIMARY KEY (window_id, place)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX standings_rank ON standings (window_id, rank);
+CREATE INDEX standings_erased ON standings (window_id, place) WHERE member IS NULL;
 
 CREATE TABLE members (
 	window_id INTEGER NOT NULL,
 	member    TEXT    NOT NULL,
-	rank      INTEGER NOT NULL,
+	place     INTEGER NOT NULL,
 	PRIMARY KEY (window_id, member)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE erasures (
+	member      TEXT    PRIMARY KEY,
+	rows_erased INTEGER NOT NULL DEFAULT 0,
+	done        INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW results AS
@@ -64,7 +75,7 @@ SELECT w.board, w.period, w.name,
        s.score, w.id AS window_id
 FROM windows w
 JOIN standings s ON s.window_id = w.id
-JOIN members m ON m.window_id = s.window_id AND m.member = s.member AND m.rank = s.rank
-WHERE w.state = 'whole' AND NOT EXISTS (
+JOIN members m ON m.window_id = s.window_id AND m.member = s.member AND m.place = s.place
+WHERE w.state = 'whole' AND s.rank IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM windows n
 	WHERE n.board = w.board AND n.period = w.period AND n.name = w.name AND n.state = 'whole' AND n.revision > w.revision);

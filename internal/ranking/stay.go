@@ -1,0 +1,82 @@
+package ranking
+
+// Windows that stay readable for longer than their retention, until they are in another place.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+// Staying is a window that is to be readable until another time.
+type Staying struct {
+	Name    string // in the listing
+	Listing string // as it was read of the shard
+	Until   time.Time
+}
+
+// Longer has windows be readable until a time at least, on this shard, and returns how many are
+// longer than they were to be. One that was listed otherwise meanwhile isn't among them.
+func (s *Store) Longer(ctx context.Context, windows []Staying) (n int64, err error) {
+	return s.stay(ctx, "longer", windows)
+}
+
+// Shorter has windows be readable until a time at most. It is otherwise as Longer.
+func (s *Store) Shorter(ctx context.Context, windows []Staying) (n int64, err error) {
+	return s.stay(ctx, "shorter", windows)
+}
+
+func (s *Store) stay(ctx context.Context, how string, windows []Staying) (n int64, err error) {
+	for some := range slices.Chunk(windows, sealedAtOnce) {
+		keys, args := []string{s.keys.Windows()}, []any{how}
+		for _, w := range some {
+			shown, hidden := s.keys.Both(w.Name)
+			keys = append(keys, shown, hidden)
+			args = append(args, w.Name, w.Listing, w.Until.UnixMilli())
+		}
+		reply, err := s.Call(ctx, lua.Stay, keys, args...)
+		if err != nil {
+			return n, fmt.Errorf("have windows under %q stay %s: %w", s.prefix, how, err)
+		}
+		if len(reply) != 2 || reply[0] != "changed" {
+			return n, Unexpected(lua.Stay, reply)
+		}
+		did, _ := reply[1].(int64)
+		n += did
+	}
+	return n, nil
+}
+
+// Stays are the windows that stay for longer: by a text for each window and reason, when they were to expire.
+func (s *Store) Stays(ctx context.Context) (map[string]string, error) {
+	all, err := s.hash(ctx, StaysKey(s.prefix))
+	if err != nil {
+		return nil, fmt.Errorf("read which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
+	}
+	return all, nil
+}
+
+// AddStays adds to Stays.
+func (s *Store) AddStays(ctx context.Context, stays map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err := s.client.HSet(ctx, StaysKey(s.prefix), stays).Err()
+	if err != nil {
+		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
+	}
+	return nil
+}
+
+// DropStays removes some of Stays.
+func (s *Store) DropStays(ctx context.Context, names ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err := s.client.HDel(ctx, StaysKey(s.prefix), names...).Err()
+	if err != nil {
+		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
+	}
+	return nil
+}
