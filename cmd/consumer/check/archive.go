@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 )
 
-// archiveFacts is what the archive says.
+// archiveFacts are the answers of the archive.
 type archiveFacts struct {
 	name string
 	none bool  // its file isn't there yet

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
 )
 
@@ -28,6 +29,11 @@ func LimitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
 		debug.SetMemoryLimit(cfg.FoldMemory + again + besideAll + besidePartition*int64(max(partitions, 16)))
 	}
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
+}
+
+// LargestCodec is the most that a consumer's codec holds, in bytes: what takes more isn't counted.
+func LargestCodec(cfg *config.Config) int64 {
+	return ingest.LargestCodec(cfg.FoldMemory, cfg.MaxEventBytes)
 }
 
 // DuplicatesMemory is what a process needs to find the duplicates of so many partitions, in bytes.

@@ -31,7 +31,7 @@ func (p *Publisher) look(ctx context.Context) {
 		return
 	}
 	if found[name] == 0 || end < p.end {
-		p.Log.Warn("the topic of what is published was deleted: what is final is published again", zap.String("topic", name), zap.Int64("end", end), zap.Int64("end_before", p.end))
+		p.Log.Warn("the topic that records which windows are published was deleted: final windows are published again", zap.String("topic", name), zap.Int64("end", end), zap.Int64("end_before", p.end))
 		p.published, p.ready = nil, false
 		clear(p.known)
 	}

@@ -270,7 +270,7 @@ func unixTime(number []byte) (at int64, wrong string) {
 			}
 		}
 	case isSeconds(at):
-		wrong = "looks like seconds, and has to be milliseconds"
+		wrong = "looks like seconds, and must be milliseconds"
 	case fault == outOfRange || at >= endOfTime:
 		wrong = "is out of range"
 		if isSeconds(at / 1_000_000) {

@@ -35,16 +35,16 @@ func foreign(value []byte) string {
 	case len(value) == 0 || value[0] == '{':
 		return ""
 	case value[0] == 0 && len(value) >= 5: // a zero, and the schema's id in four bytes
-		return fmt.Sprintf("the value is framed by a schema registry (schema %d), and has to be JSON alone", binary.BigEndian.Uint32(value[1:]))
+		return fmt.Sprintf("the value is framed by a schema registry (schema %d), and must be JSON alone", binary.BigEndian.Uint32(value[1:]))
 	case bytes.HasPrefix(value, []byte("\ufeff")):
-		return "the value begins with a byte order mark, and has to begin with its JSON"
+		return "the value begins with a byte order mark, and must begin with its JSON"
 	case bytes.HasPrefix(value, []byte("\xff\xfe")), bytes.HasPrefix(value, []byte("\xfe\xff")):
-		return "the value is UTF-16 by its byte order mark, and has to be UTF-8"
+		return "the value is UTF-16 by its byte order mark, and must be UTF-8"
 	}
 	return ""
 }
 
-// noNumber is what is wrong with a JSON value that should be a number.
+// noNumber names the fault of a JSON value that should be a number and isn't.
 func noNumber(raw []byte) string {
 	if quotedNumber(raw) {
 		return "is a number in quotes"

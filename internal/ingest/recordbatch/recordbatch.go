@@ -211,7 +211,7 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 	r.data, r.at = r.in[headerSize:size], 0
 	if wanted && b.codec() != 0 {
 		err := r.stream.open(r, b, r.data)
-		switch large, ok := errors.AsType[*tooLarge](err); {
+		switch large, ok := errors.AsType[*tooLargeError](err); {
 		case ok && b.control(): // no broker compresses one
 			return false, b.corrupt("a control batch: %w", err)
 		case ok:
@@ -232,7 +232,7 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 }
 
 // standFor has rec stand for a batch that stays compressed.
-func (r *Reader) standFor(b batch, large *tooLarge) {
+func (r *Reader) standFor(b batch, large *tooLargeError) {
 	from := max(r.pos, b.base)
 	r.rec = Record{
 		Offset: from, Time: b.maxTime, Oversize: large.size,

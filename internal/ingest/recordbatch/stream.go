@@ -57,7 +57,7 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 		return b.corrupt("%s: %w", codecNames[b.codec()], err)
 	}
 	if limit := r.maxCodec(); size > limit {
-		return &tooLarge{size, limit}
+		return &tooLargeError{size, limit}
 	}
 	if s.buf == nil {
 		if !take(r.Memory, windowSize) {
@@ -82,10 +82,10 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 	return nil
 }
 
-// tooLarge is a codec that would hold more than MaxCodec, in bytes.
-type tooLarge struct{ size, limit int64 }
+// tooLargeError is a codec that would hold more than MaxCodec, in bytes.
+type tooLargeError struct{ size, limit int64 }
 
-func (e *tooLarge) Error() string {
+func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("it takes %d bytes to decompress, and at most %d are allowed", e.size, e.limit)
 }
 
