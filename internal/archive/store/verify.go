@@ -26,7 +26,7 @@ func (s *Store) Verify(ctx context.Context, id int64) error {
 	return s.fail(err, "verify "+w.String())
 }
 
-// counted is what the rows of a copy add up to.
+// counted are the numbers of a copy's rows by kind, and their checksum.
 type counted struct {
 	shown, hidden, erased int64
 	sum                   Checksum
