@@ -247,7 +247,7 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute, "it isn't in yet")
 
-			if final { // once it is in, it goes when it was to go, whoever leads then
+			if final { // once it is in, it goes when it was to go, also under the next leader
 				a.Store = f.archive
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)))

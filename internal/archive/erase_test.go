@@ -32,7 +32,7 @@ func TestAnErasedMemberIsErasedFromEveryRevision(t *testing.T) {
 	_, rows := f.archived(1)
 	require.Equal(t, store.Row{Place: 8, Rank: 8}, rows[7], "the place says that a row was erased")
 
-	// A Redis that went back has the member again, and whoever leads copies it.
+	// A Redis that went back has the member again, and the next leader reads their row.
 	require.NoError(t, f.Redis.Del(t.Context(), f.Shard(member).Keys().Banned()).Err())
 	require.NoError(t, f.Redis.ZAdd(t.Context(), f.Shard(member).Keys().Listed(f.Listed()), redis.Z{Score: score, Member: member}).Err())
 	f.Reopen()

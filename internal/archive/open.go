@@ -208,7 +208,7 @@ func (a *Archiver) scan(ctx context.Context, c *boards.Closed) iter.Seq2[store.R
 }
 
 // scanShard scans the members of a shard who are shown. Hidden members are read first, and again after each page
-// if a ban has changed: a member who was moved before the scan came to them is hidden then.
+// if a ban has changed: a member who was hidden before the scan reached them is among them.
 func (a *Archiver) scanShard(ctx context.Context, c *boards.Closed, s *ranking.Store, found func(some []ranking.Standing, hidden bool) bool) (more bool, err error) {
 	bans, read := "", false
 	hidden := func() (bool, error) {

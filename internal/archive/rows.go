@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// begun is a final window as it is found before its rows are read.
+// begun is a final window as read before its rows.
 type begun struct {
 	*boards.Closed
 

@@ -234,7 +234,7 @@ func (s *Store) takeBans(ctx context.Context, live *Store) (changed bool, err er
 	return changed, nil
 }
 
-// BanVersion is another after every change of who is banned; empty where nobody is.
+// BanVersion is a text that every change of the shard's bans changes; empty if there is no ban.
 func (s *Store) BanVersion(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -102,6 +103,33 @@ func TestABackupIsReadWhereRedisDoesntListAWindowThatIsntOver(t *testing.T) {
 	_, err = r.Rows(t.Context(), f.live(t, "quiet"), Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{ReadFound: 2, ReadNotFound: 1}, results)
+}
+
+// Until a consumer has read the bans topic, members are hidden as they were when the copy was taken.
+func TestBannedMembersStayHiddenWhileRedisHoldsNothing(t *testing.T) {
+	s := openStore(t, sqliteURL(t))
+	r, f := archived(t, func(context.Context) (*store.Store, error) { return s, nil }, time.Minute, 4)
+	f.put(t, "global", []member{{"a", 1, codec.Tuple{7}}, {"b", 1, codec.Tuple{5}}})
+	f.each(t, (*ranking.Store).Ban, ranking.Ban{Member: "a"})
+	f.copyTo(t, s, "global", 1)
+	f.remove(t, "global")
+	shown := func() (all []string) {
+		v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
+		require.NoError(t, err)
+		require.True(t, v.Archived)
+		require.EqualValues(t, len(v.Standings), v.Members)
+		for i, st := range v.Standings {
+			require.EqualValues(t, i+1, st.Rank)
+			all = append(all, st.Member)
+		}
+		return all
+	}
+	require.Equal(t, []string{"b"}, shown())
+	for _, shard := range f.boards.Shards() {
+		k := shard.Keys()
+		require.NoError(t, f.client.Del(t.Context(), k.Schema(), k.Banned(), k.Ledger(), k.Origin(), k.Windows()).Err())
+	}
+	require.Equal(t, []string{"b"}, shown())
 }
 
 // What a member could have in a window is the window's, and not today's.

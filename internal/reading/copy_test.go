@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Whatever is read of a window is the same from Redis and from the copy of it in the archive, whoever is banned,
-// unbanned and erased before or after the copy was taken.
+// Whatever is read of a window is the same from Redis and from the copy of it in the archive, also if members are
+// banned, unbanned and erased before or after the copy was taken.
 func TestACopyAnswersAsRedisDid(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		for _, kind := range []codec.Kind{codec.Readable, codec.Wide} {

@@ -35,7 +35,7 @@ func (c *copied) after(p *ranking.Pivot) error {
 	if err != nil {
 		return err
 	}
-	if places.AtLeast > places.Better { // a score has one tuple, whoever has it
+	if places.AtLeast > places.Better { // all rows of a score have one tuple
 		rows, err := c.store.Rows(c.ctx, c.window.ID, places.AtLeast, places.AtLeast)
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
 package reading
 
-// Which rows of a copy aren't shown: those of members who are banned by now, and of members who were erased. The
+// The rows of a copy that aren't shown belong to members who are banned by now, and to members who were erased. The
 // copy has the rows of all others who were banned when it was taken, so a ban that is over shows them again.
 
 import (
@@ -39,7 +39,7 @@ func (u unshown) placeOf(rank int64) int64 {
 // rankOf is the rank of the row at a place, or the one that it would have if it were shown.
 func (u unshown) rankOf(place int64) int64 { return place - u.upTo(place-1) }
 
-// unshownOf is what is known of a copy. It doesn't change.
+// unshownOf caches the rows of a copy that aren't shown. It doesn't change.
 type unshownOf struct {
 	hidden *ranking.Hidden
 	erased int64 // rows of the copy when it was read

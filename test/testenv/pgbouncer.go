@@ -19,8 +19,8 @@ import (
 
 const pgBouncerStart = 30 * time.Second
 
-// PgBouncer gives the URL of a database behind a pool of transactions: of so many sessions of the server, each
-// transaction and each statement besides has the next that is free. It ends with the test.
+// PgBouncer gives the URL of a database behind a pool of transactions. The pool has so many sessions of the server;
+// each transaction, and each statement outside of one, gets a session that is free. It ends with the test.
 func PgBouncer(t testing.TB, database string, sessions int) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")

@@ -55,7 +55,7 @@ func (w *World) Unhide(member string) {
 	require.NoError(w.t, w.Shard(member).Unban(w.t.Context(), ranking.Ban{Member: member}))
 }
 
-// Erase is what an erasure does to Redis.
+// Erase removes a member from Redis for good.
 func (w *World) Erase(member string) {
 	w.t.Helper()
 	require.NoError(w.t, w.Shard(member).Ban(w.t.Context(), ranking.Ban{Member: member, Erased: true}))

@@ -1,6 +1,6 @@
 package store
 
-// Which place each member of a copy has, in a table of its own. It is an index of the rows in all but
+// The place of each member of a copy, in a table of its own. It is an index of the rows in all but
 // name: as one, it would be written row by row all over the place; so it is filled at a copy's end, in
 // its own order.
 
@@ -29,7 +29,7 @@ func ofMembers(parameters string) string {
 	return `place IN (SELECT place FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
 }
 
-// places is a checksum, over rows in any order, of which place each member has.
+// places is a checksum of the members' places, over rows in any order.
 type places uint64
 
 func (p *places) add(place int64, member string) {

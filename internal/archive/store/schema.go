@@ -96,8 +96,8 @@ func (s *Store) Migrate(ctx context.Context) error {
 		if err = s.migrate(ctx); err == nil || s.Check(ctx) == nil {
 			return nil
 		}
-		// Of two at once one fails at a migration that the other has done: it goes on with the next. A lock of
-		// PostgreSQL's would be a session's, which a pool between may change from one statement to the next.
+		// If two migrate at once, one fails at a migration that the other has done, and continues with the next. A
+		// lock would not help: PostgreSQL's belongs to a session, and a pool may change that with each statement.
 		if now, unknown := s.version(ctx); unknown != nil || now == before {
 			return s.fail(err, "migrate the schema")
 		}
