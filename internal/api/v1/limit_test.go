@@ -37,7 +37,7 @@ func TestAClientWithFewOpenRequestsIsServedBeforeOneWithMany(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{32, 16, 8}, []int{fill("a"), fill("b"), fill("c")})
-	for i := range 8 { // what is left is for others
+	for i := range 8 { // the rest is for others
 		give, p := l.take(fmt.Sprint("single", i), 1)
 		require.Nil(t, p)
 		given = append(given, give)
@@ -81,8 +81,8 @@ func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) 
 	return func() { cancel(); close(let); all.Wait() }
 }
 
-// Requests that last shut no other client out: those of two addresses, and bodies that never end from any
-// number of them.
+// Long requests from two addresses leave room for other clients, and so do bodies that never end, from any
+// number of addresses.
 func TestRequestsThatLastLeaveRoomForOthers(t *testing.T) {
 	get := func(path string) func() *http.Request {
 		return func() *http.Request { return httptest.NewRequest(http.MethodGet, w("global")+path, nil) }
