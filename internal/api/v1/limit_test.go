@@ -67,7 +67,8 @@ type stuck struct {
 
 func (s *stuck) Write(b []byte) (int, error) { <-s.let; return s.ResponseRecorder.Write(b) }
 
-// occupy sends requests of some clients that last until leave, more than are answered at a time.
+// occupy sends requests of some clients that last until leave, more than are answered at a time. It sends
+// them at different times: a client of Redis with a full pool waits by timers that bubbles share.
 func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	let := make(chan struct{})
@@ -76,6 +77,7 @@ func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) 
 		r := of().WithContext(ctx)
 		r.RemoteAddr = fmt.Sprintf("10.1.%d.1:1", i%clients)
 		all.Go(func() { s.ServeHTTP(&stuck{httptest.NewRecorder(), let}, r) })
+		time.Sleep(time.Millisecond)
 	}
 	synctest.Wait()
 	return func() { cancel(); close(let); all.Wait() }
