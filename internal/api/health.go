@@ -26,22 +26,22 @@ type health struct {
 	Reasons []Reason `json:"reasons"`
 	// Warnings are what should be put right, and keeps the process from none of its work.
 	Warnings []Reason `json:"warnings,omitempty"`
-	// Details says where what and remedy are shown if they are left out here.
+	// Details names the command that shows what and remedy, if this answer omits them.
 	Details string `json:"details,omitempty"`
 }
 
-// elsewhere is what details are for a request of another machine: what and remedy have addresses and
-// paths in them.
+// elsewhere is the text of details in an answer to another machine, which must not see the addresses and
+// paths in what and remedy.
 const elsewhere = "what and remedy are shown to requests of the same machine: consumer healthcheck --ready"
 
-// withoutDetails leaves out what and remedy.
+// withoutDetails omits what and remedy.
 func (h *health) withoutDetails() {
 	if len(h.Reasons)+len(h.Warnings) == 0 {
 		return
 	}
 	h.Details = elsewhere
 	for _, all := range []*[]Reason{&h.Reasons, &h.Warnings} {
-		*all = slices.Clone(*all) // the others' are kept
+		*all = slices.Clone(*all) // other requests share the reasons
 		for i := range *all {
 			(*all)[i].What, (*all)[i].Remedy = "", ""
 		}

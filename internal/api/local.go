@@ -1,8 +1,8 @@
 package api
 
-// Which requests are of this machine. A loopback address keeps other machines out, but not the pages
-// that a browser on this machine has open: a page whose name is resolved to a loopback address (DNS
-// rebinding) may read what is there, and its requests name the page's own host.
+// Requests from this machine. A loopback address keeps other machines out, but not the pages in a
+// browser on this machine. A page can have its own name resolve to a loopback address (DNS rebinding)
+// and read the answers. Its requests then name the page's host, so the Host header tells them apart.
 
 import (
 	"net"

@@ -2,8 +2,8 @@
 // people, and its metrics.
 //
 //	GET /healthz   200 while the process works; 503 if only a restart helps
-//	GET /readyz    200 if it does all of its work; 503 with the reasons if not; warnings besides.
-//	               Requests of other machines are answered without addresses and paths
+//	GET /readyz    200 if it does all of its work; 503 with the reasons if not; also warnings.
+//	               Answers to other machines contain no addresses and paths
 //	GET /metrics   for Prometheus
 //
 // The port is open before anything else is reached and closes after everything has

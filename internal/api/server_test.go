@@ -109,7 +109,7 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 	require.Contains(t, answer.body, "<gone>")
 }
 
-// What says where Kafka, Redis and files are is for this machine alone.
+// Only requests from this machine see the addresses of Kafka and Redis, and paths.
 func TestOtherMachinesAndPagesSeeNoDetails(t *testing.T) {
 	reasons := []Reason{{Reason: "redis", Cause: "kafka", Partition: "points/3", What: "can't connect to Redis at 10.1.2.3:6379", Remedy: "see 10.1.2.3"}}
 	h := handler(Config{

@@ -59,8 +59,8 @@ func (r *resolver) deadLettersThere(ctx context.Context) (string, error) {
 	}
 	for number, log := range logs {
 		dead, p := *r, *r.partition
-		p.Partition = ledger.Partition{Topic: topic, Number: number}
-		p.field, dead.partition = p.Partition.String(), &p
+		of := ledger.Partition{Topic: topic, Number: number}
+		p.Partition, p.field, dead.partition = of, of.String(), &p
 		first, err := dead.firstRecord(ctx, number, log, func(rec *recordbatch.Record) (ours bool) {
 			rec.EachHeader(func(key, _ []byte) { ours = ours || string(key) == deadletter.HeaderReason })
 			return ours

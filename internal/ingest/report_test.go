@@ -104,7 +104,7 @@ func TestALineOfTheNextOwnerIsNotTakenBack(t *testing.T) {
 		t.Helper()
 		s.holds(theirs)
 	})
-	require.Equal(t, theirs, s.has)
+	require.JSONEq(t, theirs, s.has)
 }
 
 func (s *linesOf) lines() []health.Line {

@@ -45,7 +45,7 @@ func roundTrip(ctx context.Context, client *kafka.Client, request protocol.Messa
 }
 
 // ApiKey is the request's number in Kafka's protocol.
-func (r *rawRequest) ApiKey() protocol.ApiKey { return protocol.ApiKey(r.Key()) }
+func (r *rawRequest) ApiKey() protocol.ApiKey { return protocol.ApiKey(r.Key()) } //nolint:staticcheck // kafka-go's name
 
 // Required says that the exchange is ours.
 func (r *rawRequest) Required(map[protocol.ApiKey]int16) bool { return true }

@@ -1,7 +1,6 @@
-// Package safejson makes JSON safe to show. Control characters above ASCII and characters that change
-// the direction of text may be in a string of JSON as they are; a terminal acts on them, and a reader
-// sees another text than there is. They are written as escapes, which every JSON parser reads as the
-// same text.
+// Package safejson makes JSON safe to show. A string in JSON may contain control characters above ASCII
+// and characters that change the direction of text. A terminal acts on them, and a reader sees another
+// text. This package writes them as escapes, which every JSON parser reads as the same text.
 package safejson
 
 import (
@@ -13,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns a text of JSON in which every character that can't be seen is an escape. It returns
-// text itself if there is none.
+// Escape returns JSON in which every character that can't be seen is an escape. It returns text itself
+// if text has no such character.
 func Escape(text []byte) []byte {
 	first := slices.IndexFunc(text, func(b byte) bool { return b >= utf8.RuneSelf || b == del })
 	if first < 0 {
@@ -46,7 +45,7 @@ func NewWriter(to io.Writer) io.Writer { return writer{to} }
 
 type writer struct{ to io.Writer }
 
-// Write writes a text. The number of bytes is of the text, not of what is written of it.
+// Write writes a text, and returns the number of its bytes before they were escaped.
 func (w writer) Write(text []byte) (int, error) {
 	if _, err := w.to.Write(Escape(text)); err != nil {
 		return 0, err

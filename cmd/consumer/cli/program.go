@@ -137,7 +137,7 @@ equal points ranked by who got there first.`,
 	return root
 }
 
-// WriteJSON writes v for programs, and for people who look at it: a terminal acts on nothing of it.
+// WriteJSON writes v for programs and people, without characters that a terminal acts on.
 func WriteJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(safejson.NewWriter(w))
 	out.SetIndent("", "  ")

@@ -226,7 +226,7 @@ func apiOptions(c *API) []option {
 		{Key: "api.origins", value: listValue(&c.Origins, 0, "https://host, …, or *", apiOrigin),
 			doc: "The origins whose pages may read (CORS); `*` for any."},
 		{Key: "api.hosts", value: listValue(&c.Hosts, 0, "boards.example, …", hostName),
-			doc: "The hosts that requests may name (`Host`), besides localhost and IP addresses, where `api.listen` is a loopback address and no token is needed: others are refused, since a page of another name in a browser on this machine could read the boards (DNS rebinding)."},
+			doc: "Accepted `Host` names in addition to localhost and IP addresses, if `api.listen` is a loopback address and no token is required. The API refuses other names, since a page in a browser on this machine could read the boards by a name of its own (DNS rebinding)."},
 		{Key: "api.trusted_proxies", value: listValue(&c.TrustedProxies, 0, networkRule, checkNetwork),
 			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [operations.md](operations.md#behind-a-proxy)."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),

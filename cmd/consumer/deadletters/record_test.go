@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
 
@@ -248,7 +249,7 @@ func TestTheJSONOfDeadLettersIsDocumented(t *testing.T) {
 
 func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
 	at := Position{"points", 3, 480}
-	var text bytes.Buffer
+	var text, asJSON bytes.Buffer
 	for _, l := range []*deadLetter{
 		readRecord("points.dlq", 3, recordOf(at, 1795248930123, "invalid", "points: 1.5 is no integer", []byte("u42"),
 			[]byte(`{"user_id":"u\u001b42`+"\u009b\u202e"+`","points":1.5,"points":1e400,"more":[1,{"a":"<b>"}],"empty":{}}`), header("ce_id", "01J8"), kafka.Header{Key: "null"}, header("\x1b", "\xff\x00"))),
@@ -258,12 +259,12 @@ func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
 		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "empty", nil, []byte{})),
 		readRecord("points.dlq", 3, &recordbatch.Record{Offset: 18, Time: 1, Value: []byte("5")}),
 	} {
-		if err := l.write(&text, []int64{3, 9, 17}, time.UTC); err != nil {
+		if err := errors.Join(l.write(&text, []int64{3, 9, 17}, time.UTC), cli.WriteJSON(&asJSON, jsontext.Value(l.asJSON()))); err != nil {
 			t.Fatal(err)
 		}
 		text.WriteString("---\n")
 	}
-	if bytes.ContainsAny(text.Bytes(), "\x1b\u009b\u202e") {
+	if bytes.ContainsAny(text.Bytes(), "\x1b\u009b\u202e") || bytes.ContainsAny(asJSON.Bytes(), "\x1b\u009b\u202e") {
 		t.Error("it writes to the terminal")
 	}
 	golden(t, "deadletter.txt", text.Bytes())

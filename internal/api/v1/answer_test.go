@@ -108,7 +108,7 @@ func TestAnExportHasEveryRowAndSaysWhereItEnds(t *testing.T) {
 	require.EqualValues(t, 1, calls.calls.Load(), "the window's rows aren't read")
 }
 
-// A member's id may be anything, and who exports a board opens it in a spreadsheet or a terminal.
+// A member's id may be any text, and people open exports in a spreadsheet or a terminal.
 func TestNoIDIsAFormulaOrCanNotBeSeenInAnExport(t *testing.T) {
 	f := newFixture(t, 1, codec.Readable)
 	ids := []string{`=HYPERLINK("http://a")`, "@SUM(1)", "+1", "-1", "\t=1", "\r=1", "＝1", "'quoted", "a=1", "u\u202e1\u009b"}

@@ -22,7 +22,7 @@ const (
 	// longestBody, in bytes, has room for 1,000 ids of 256 bytes, half of them escaped.
 	longestBody    = 512 << 10
 	longestBanBody = 16 << 10
-	// mostBodies is how many bytes the bodies of all requests have at a time, those of bans besides.
+	// mostBodies is the most bytes of bodies at a time, without those of requests about bans.
 	mostBodies = 8 * longestBody
 	// bodyWithin is how long a body may take to arrive.
 	bodyWithin = 3 * time.Second
@@ -45,7 +45,7 @@ func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done fu
 	switch {
 	case announced > most:
 		err = problemf(tooLarge, "the body has more than %d bytes", most)
-	case !o.bans: // a request about bans has a token, and readers must not keep it out
+	case !o.bans: // a request about bans has a token, and must not be kept out by readers
 		done, err = a.take(a.limits.bodies, q.client, announced)
 	}
 	if err == nil {

@@ -38,7 +38,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	}
 	first := reading.Page{Limit: exportPage}
 	if q.head() {
-		first.Limit = 0 // what is known of the window without its rows
+		first.Limit = 0 // the window without its rows
 	}
 	v, err := a.page(q, t, first)
 	if err != nil {

@@ -1,8 +1,8 @@
 package v1
 
-// How much of a process requests may take at a time: places, and bytes of bodies. What is beyond a
-// limit is refused at once, with the time to try again, so that other requests are answered in time
-// and counting events isn't held up.
+// Limits of what requests may take of a process at a time: places, and bytes of bodies. The API refuses
+// a request beyond a limit at once, with the time to try again, so that other requests are answered in
+// time and counting events isn't held up.
 //
 // A client gets more only while it has less than what is free. One client alone gets half; of n busy
 // clients each gets about 1/(n+1). The rest goes to the next client: one with few open requests is
@@ -35,7 +35,7 @@ func (l *limit) take(client string, n int64) (give func(), p *problem) {
 	case n > free:
 		return nil, problemf(overloaded, "at most %d %s at a time, and too many are in use", l.all, l.what).later()
 	case has+n > free:
-		return nil, problemf(tooMany, "at most %d %s at a time; this client has %d of them, and what is free is kept for other clients", l.all, l.what, has).later()
+		return nil, problemf(tooMany, "at most %d %s at a time; this client has %d, and the server keeps the free ones for other clients", l.all, l.what, has).later()
 	}
 	l.taken += n
 	l.clients[client] += n

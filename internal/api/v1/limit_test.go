@@ -37,7 +37,7 @@ func TestAClientWithFewOpenRequestsIsServedBeforeOneWithMany(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{32, 16, 8}, []int{fill("a"), fill("b"), fill("c")})
-	for i := range 8 { // what is left is for others
+	for i := range 8 { // the rest is for others
 		give, p := l.take(fmt.Sprint("single", i), 1)
 		require.Nil(t, p)
 		given = append(given, give)
@@ -67,7 +67,8 @@ type stuck struct {
 
 func (s *stuck) Write(b []byte) (int, error) { <-s.let; return s.ResponseRecorder.Write(b) }
 
-// occupy sends requests of some clients that last until leave, more than are answered at a time.
+// occupy sends requests of some clients that last until leave, more than are answered at a time. It sends
+// them at different times: a client of Redis with a full pool waits by timers that bubbles share.
 func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	let := make(chan struct{})
@@ -76,13 +77,14 @@ func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) 
 		r := of().WithContext(ctx)
 		r.RemoteAddr = fmt.Sprintf("10.1.%d.1:1", i%clients)
 		all.Go(func() { s.ServeHTTP(&stuck{httptest.NewRecorder(), let}, r) })
+		time.Sleep(time.Millisecond)
 	}
 	synctest.Wait()
 	return func() { cancel(); close(let); all.Wait() }
 }
 
-// Requests that last shut no other client out: those of two addresses, and bodies that never end from any
-// number of them.
+// Long requests from two addresses leave room for other clients, and so do bodies that never end, from any
+// number of addresses.
 func TestRequestsThatLastLeaveRoomForOthers(t *testing.T) {
 	get := func(path string) func() *http.Request {
 		return func() *http.Request { return httptest.NewRequest(http.MethodGet, w("global")+path, nil) }

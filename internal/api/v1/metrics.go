@@ -100,7 +100,7 @@ func (m *Metrics) answered(o *operation, status int, took time.Duration) {
 	}
 }
 
-// What there may be no more of beside what limits are of, and whose limit that is.
+// Labels of refusals: limits that limit.go does not have, and whose limit it was.
 const (
 	ofShown     = "shown"
 	limitAll    = "all"

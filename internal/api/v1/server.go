@@ -44,7 +44,7 @@ type Config struct {
 	Origins []string
 	// Timeout is how long a request may take, a wait for an event besides.
 	Timeout time.Duration
-	// Requests is how many reads are answered at a time: see limit.go for what has limits besides.
+	// Requests is how many reads are answered at a time: limit.go has the other limits.
 	Requests int
 	// Streams is how many are open at a time.
 	Streams int

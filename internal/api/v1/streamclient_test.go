@@ -143,7 +143,7 @@ func (v *viewer) read() (sent, error) {
 	return e, nil
 }
 
-// next takes in the next event, heartbeats besides, and is its name; "" at the stream's end.
+// next takes in heartbeats and the next other event, and is its name; "" at the stream's end.
 func (v *viewer) next() string {
 	v.t.Helper()
 	for {

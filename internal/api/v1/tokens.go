@@ -1,8 +1,8 @@
 package v1
 
-// Who may read: whoever has one of the tokens of a file. It is read again and again, so that tokens
-// are replaced without a restart. A file that is gone or has no token admits no client; of one that
-// can't be read otherwise, or has a wrong line, the tokens that were read last stay valid.
+// Bearer tokens. A client needs one of the tokens in a file. The process reads the file every few
+// seconds, so tokens change without a restart. A file that is missing or has no token admits no client.
+// If the file can't be read for another reason, or has a wrong line, the tokens read last stay valid.
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ type Tokens struct {
 	mu     sync.Mutex
 	looked time.Time
 	all    []token
-	failed error // what was wrong with the file when it was read last
+	failed error // of the last read
 }
 
 type token struct {
@@ -105,7 +105,7 @@ func parseTokens(text []byte) ([]token, error) {
 	return all, nil
 }
 
-// Err is what was wrong with the file when it was read last.
+// Err returns the error of the last read of the file.
 func (t *Tokens) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

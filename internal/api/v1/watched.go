@@ -168,7 +168,7 @@ func (a *api) watch(of *watched, client string, s *stream) error {
 	case errors.Is(err, live.ErrFull):
 		return a.Metrics.refused(ofShown, problemf(overloaded, "%d boards and members are streamed, and no more at a time", a.live.Sources).later())
 	case errors.Is(err, live.ErrClient):
-		return a.Metrics.refused(ofShown, problemf(tooMany, "at most %d boards and members are streamed at a time, and what is free of them is kept for other clients", a.live.Sources).later())
+		return a.Metrics.refused(ofShown, problemf(tooMany, "at most %d boards and members are streamed at a time, and the server keeps the free ones for other clients", a.live.Sources).later())
 	case err != nil:
 		return problemf(unavailable, "the server ends").later()
 	}

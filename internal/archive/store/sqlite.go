@@ -48,8 +48,8 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("archive %s: it is a directory", name)
 	}
-	// Standings are for whoever the process serves them to: a new file is its user's alone, and so are
-	// those that SQLite makes beside it. What is wrong with a path SQLite reports.
+	// Only the user of this process may read a new file. SQLite gives the same mode to the files that it
+	// adds, and reports a path that can't be opened.
 	if made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 		_ = made.Close() // nothing was written
 	}

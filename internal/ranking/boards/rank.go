@@ -17,7 +17,7 @@ const membersOfCall = 200
 
 // Rank reads the standings of some members, at most MostMembers, in the order in which they are
 // given; Rank is 0 for a member who isn't there. More than membersOfCall are read in several calls,
-// one after the other: what is beside the scores is as of the first. Of several shards each takes two
+// one after the other; the ledger and the clock are those of the first. Of several shards each takes two
 // round trips: to their shards for their scores, and to the others for those above.
 func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
 	q := b.query(board, w, ranking.Rows{})
