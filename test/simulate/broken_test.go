@@ -179,7 +179,7 @@ if not found or number(found) < number(expected) then return`,
 `,
 		}},
 		wrong: "it never comes to rest",
-		seed:  1340,
+		seed:  1116,
 	},
 	{
 		name: "no look at the ledger when idle", what: "a Redis that went back isn't seen where no event follows",
@@ -237,7 +237,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 			},
 		},
 		wrong: "the event at 0/1 is bad",
-		seed:  58,
+		seed:  113,
 	},
 	{
 		name: "start resolved per partition", what: "partitions of one topic start at different times",
@@ -277,7 +277,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 `,
 		}},
 		wrong: "partition 0 starts at offset",
-		seed:  146,
+		seed:  121,
 	},
 	{
 		name: "swap at least the live ledger", what: "a swap that comes after its hold has lapsed forgets what has counted since",
