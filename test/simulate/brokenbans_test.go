@@ -81,10 +81,4 @@ var brokenBans = []broken{
 		wrong:  "process 1 starts and doesn't know",
 		seed:   7,
 	},
-	{
-		name: "one set of a window is as good as both", what: "where somebody is hidden a set that Redis evicted isn't missed, and begins anew",
-		script: []patch{{"sets.lua", "  return sets == present or present == 'both' or sets == 'moving'\n", "  return true\n"}},
-		wrong:  "a piece begins lb:{0}:",
-		seed:   23228,
-	},
 }

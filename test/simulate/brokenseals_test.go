@@ -60,13 +60,13 @@ var brokenSeals = []broken{
 			`return ranking.ListedRevision(text) < max(1, d.least) }) && !(broken("a window is final once one shard has sealed it") && slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) > 0 })) {`,
 		}},
 		wrong: "it never comes to rest",
-		seed:  sealsFrom + 1,
+		seed:  sealsFrom + 9,
 	},
 	{
 		name: "apply ignores the seal", what: "late events change what is final",
 		script: []patch{{"apply.lua", "if sealed then return sealed end\n", ""}},
 		wrong:  "a final window has changed",
-		seed:   sealsFrom + 1,
+		seed:   sealsFrom + 11,
 	},
 	{
 		name: "apply doesn't compare what is left out", what: "what comes after a window was reopened, or Redis went back to before its seal, never counts in it",
@@ -93,7 +93,7 @@ var brokenSeals = []broken{
 `}},
 		script: []patch{{"seal.lua", "  elseif now <= tonumber(last) + lateness then\n    all[i + 1] = 'open'\n", ""}},
 		wrong:  "a window is sealed before",
-		seed:   sealsFrom + 131,
+		seed:   sealsFrom + 138,
 	},
 	{
 		name: "a window that was reopened is sealed as the same revision", what: "two standings are called the same",
@@ -120,7 +120,7 @@ var brokenSeals = []broken{
 		} //`,
 		}},
 		wrong: "a final window was lost",
-		seed:  sealsFrom + 89,
+		seed:  sealsFrom + 457,
 	},
 	{
 		name: "nobody notes what passes a window by until it is reopened", what: "its next revision is said to have events that it lacks",
