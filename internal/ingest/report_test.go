@@ -54,6 +54,13 @@ func (s *linesOf) Retract(_ context.Context, stored []ledger.Line) error {
 	return nil
 }
 
+// held is the line that Redis holds.
+func (s *linesOf) held() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has
+}
+
 // holds has Redis hold a line.
 func (s *linesOf) holds(line string) {
 	s.mu.Lock()
@@ -93,9 +100,9 @@ func TestALineIsWrittenEverySecondAndTakenBackAtTheEnd(t *testing.T) {
 		require.Equal(t, health.HaltGap, s.last().Reason)
 		s.holds("") // Redis was wiped
 		time.Sleep(health.ReportEvery)
-		require.Contains(t, s.has, health.HaltGap)
+		require.Contains(t, s.held(), health.HaltGap)
 	})
-	require.Empty(t, s.has)
+	require.Empty(t, s.held())
 }
 
 func TestALineOfTheNextOwnerIsNotTakenBack(t *testing.T) {
@@ -104,7 +111,7 @@ func TestALineOfTheNextOwnerIsNotTakenBack(t *testing.T) {
 		t.Helper()
 		s.holds(theirs)
 	})
-	require.JSONEq(t, theirs, s.has)
+	require.JSONEq(t, theirs, s.held())
 }
 
 func (s *linesOf) lines() []health.Line {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
@@ -28,7 +29,7 @@ func TestWhatCheckSaysOfTheArchive(t *testing.T) {
 	says("ok: …is empty: the leader makes its tables")
 	require.NoError(t, s.Migrate(t.Context()))
 	require.NoError(t, s.Close())
-	says("ok: …archive.db: version 4")
+	says("ok: …archive.db: version 5")
 	cfg.Archive.URL = "mysql://db"
 	says("wrong: …")
 	require.NoError(t, os.WriteFile(path, []byte("no database, but long enough to be looked at as one"), 0o600))
