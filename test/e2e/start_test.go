@@ -3,8 +3,7 @@ package e2e
 // Where a first start begins, and what is remembered of it.
 
 import (
-	"strconv"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,10 +29,7 @@ func at(user string, when time.Time, n int) []*kgo.Record {
 func origin(t *testing.T, place *harness.Place) (offset, since int64) {
 	t.Helper()
 	text := place.Hash(t, "origin")[place.Topic+"/0"]
-	o, s, ok := strings.Cut(text, " ")
-	offset, err1 := strconv.ParseInt(o, 10, 64)
-	since, err2 := strconv.ParseInt(s, 10, 64)
-	if !ok || err1 != nil || err2 != nil {
+	if _, err := fmt.Sscanf(text, "%d %d ", &offset, &since); err != nil {
 		t.Fatalf("the origin is %q", text)
 	}
 	return offset, since

@@ -98,7 +98,7 @@ func TestWindowsThatTheLogNoLongerHasAreKeptAndNamed(t *testing.T) {
 	}
 	harness.Must(t, client.ZIncrBy(ctx, place.KeyOf("m4", year), -25, "m4").Err())
 	place.Finish(t)
-	if origins := place.Hash(t, "origin"); len(origins) != 2 || !strings.HasSuffix(origins[place.Topic+"/0"], " 0") {
+	if origins := place.Hash(t, "origin"); len(origins) != 2 || !strings.Contains(origins[place.Topic+"/0"], " 0 ") {
 		t.Errorf("windows are shown as incomplete that aren't: %v", origins)
 	}
 }

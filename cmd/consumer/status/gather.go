@@ -181,6 +181,9 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 		default:
 			group.Go(func() error {
 				p.BehindMS = behind(ctx, client, p)
+				if t := p.OpenTransaction; t != nil && p.BehindMS != nil && *p.BehindMS == 0 { // all that waits is behind it
+					p.BehindMS = new(max(0, time.Since(t.Since).Milliseconds()))
+				}
 				return nil
 			})
 		}
