@@ -78,6 +78,15 @@ func reads(t *testing.T, place *harness.Place) {
 	}
 }
 
+// reports has a consumer report for every partition for as long as a test needs one: consumer status exits with 1
+// if a partition has no consumer.
+func reports(t *testing.T, place *harness.Place) {
+	t.Helper()
+	for field := range place.Hash(t, "ledger") {
+		must(t, place.RedisClient().HSet(t.Context(), place.KeyIn(0, "workers"), field, `{"owner":"a:1","state":"running","lag":0,"at":"2100-01-01T00:00:00Z"}`).Err())
+	}
+}
+
 // readsBoards has those that a reader's rights are for.
 func readsBoards(t *testing.T, place *harness.Place) {
 	t.Helper()

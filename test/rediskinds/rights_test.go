@@ -145,6 +145,7 @@ func TestAReaderWithTheLeastRightsReadsByTheAPIToo(t *testing.T) {
 	place.Publish(t, earned(1, 2000)...)
 	place.AwaitCaughtUp(t, within)
 	place.TerminateAll(t)
+	reports(t, place)
 	maps.Copy(place.Settings, as("boards"))
 	user(t, c, "boards", place.Prefix, leastRights(t, "reader")...)
 	must(t, c.ScriptFlush(t.Context()).Err())
