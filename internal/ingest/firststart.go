@@ -1,7 +1,7 @@
 package ingest
 
-// Is this a first start? Without a ledger and without committed offsets it looks like one; but Kafka deletes the
-// offsets of a group that was away for a week (offsets.retention.minutes), and Redis may have been lost as well.
+// This file distinguishes a first start from the loss of Redis. Without a ledger and without committed offsets both look
+// the same: Kafka deletes the offsets of a group that was away for a week (offsets.retention.minutes).
 
 import (
 	"context"

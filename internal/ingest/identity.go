@@ -1,6 +1,7 @@
 package ingest
 
-// Which log each partition has: a topic that is deleted and created again has another id.
+// This file compares the log that a partition is counted from with the one that Kafka has: a topic that is deleted and
+// created again has another id, and an election that loses records ends a leader's epoch before them.
 
 import (
 	"context"
@@ -49,8 +50,7 @@ func (i *identities) of(ctx context.Context, p ledger.Partition) (ledger.Log, er
 	return i.found[p.Topic][p.Number], nil
 }
 
-// flow is what a worker is doing, for those who end it from outside: the topic's id that its position is of, and
-// what ends it.
+// flow lets watchIdentities end a worker's flow. It has the id of the topic that the flow's position belongs to.
 type flow struct {
 	topic string
 	end   context.CancelCauseFunc

@@ -1,7 +1,7 @@
 package kafkaconn
 
-// Which log a partition has: a topic that is deleted and created again has another id, and a leader
-// whose election lost records has another epoch (KIP-320).
+// This file identifies the log of a partition. A topic that is deleted and created again has another id,
+// and a leader whose election lost records has a later epoch (KIP-320).
 
 import (
 	"context"

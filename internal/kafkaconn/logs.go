@@ -76,7 +76,7 @@ func Ends(ctx context.Context, client *kafka.Client, isolation kafka.IsolationLe
 //
 // After DeleteRecords a broker looks into the first segment with a record that is late enough, even if all of
 // those are deleted, and finds none although later segments have some: for up to five minutes
-// (log.retention.check.interval.ms). So if it finds none in a log that has lost records, the answer is the log's start.
+// (log.retention.check.interval.ms). If a broker finds no record in a log that has lost records, LogsSince returns the start of the log.
 func LogsSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]Log, map[int]int64, error) {
 	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
 	if err != nil {

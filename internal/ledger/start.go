@@ -85,7 +85,7 @@ func (s *State) Clock() time.Time {
 	return s.Now.Add(time.Since(s.Asked))
 }
 
-// Line is what a worker writes about itself.
+// Line is a worker's report about itself.
 type Line struct {
 	Partition Partition
 	Text      string // JSON

@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// laterOrigin is the later offset and the later time of two origins, and the log of the later leader: of
-// what two shards have, whole is what both have.
+// laterOrigin returns the later offset and the later time of two origins, and the log of the later leader: a window of
+// both shards is complete if it is complete on each.
 func laterOrigin(a, b string) string {
 	x, errX := ledger.ParseOrigin(a)
 	y, errY := ledger.ParseOrigin(b)
