@@ -16,7 +16,10 @@ func TestWhatIsDamagedHaltsAConsumerAndIsRebuilt(t *testing.T) {
 			return place.RedisClient().Del(t.Context(), place.Key(window(t, place, "global", "yearly"))).Err()
 		},
 		"ledger_lost": func(place *harness.Place) error {
-			return place.RedisClient().Del(t.Context(), place.Key("ledger")).Err()
+			for shard := range place.Shards() {
+				harness.Must(t, place.RedisClient().Del(t.Context(), place.KeyIn(shard, "ledger")).Err())
+			}
+			return nil
 		},
 		"foreign_score": func(place *harness.Place) error {
 			return place.RedisClient().ZAdd(t.Context(), place.KeyOf("m7", window(t, place, "global", "weekly")), redis.Z{Score: 0.1, Member: "m7"}).Err()
