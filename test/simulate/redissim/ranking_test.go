@@ -33,7 +33,7 @@ func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
 	}
 	require.Greater(t, len(names), 40)
 	server, address := overTCP(t)
-	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^("+strings.Join(names, "|")+")$", ".", "./shadow")
+	c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-ldflags=-s -w", "-run=^("+strings.Join(names, "|")+")$", ".", "./shadow")
 	c.Dir = rankingDir
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "STANDINGS_") }),
 		testenv.RedisVariable+"="+address)
