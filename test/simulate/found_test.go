@@ -118,6 +118,19 @@ func TestAShardThatCopiesAStartPromisesWhatTheFirstOneDid(t *testing.T) {
 	}
 }
 
+// The window 1999-12-17 has lived until 2000-01-01 as an event of it comes, and lives again once the clock goes back.
+func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *testing.T) {
+	p := small()
+	p.setup.Periods = []string{"daily"}
+	at := beginning.Add(-14*day - 12*time.Hour).UnixMilli()
+	p.events = []fault{{at: 80, kind: clock, n: 3600}}
+	p.published(1, sending{records: []record{{time: at, value: fmt.Appendf(nil, `{"user_id":"u","points":1,"occurred_at":%d}`, at)}}})
+	w := holds(t, p)
+	if w.counts[livesAgain] == 0 {
+		t.Error("no window lives again")
+	}
+}
+
 // Kafka does not find records without a time by time.
 func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
 	p := small()
