@@ -143,6 +143,23 @@ func TestAMemberWhoIsBannedIsHiddenAgainBeforeAWorkerCountsInARedisThatWentBack(
 	}
 }
 
+// The log begins behind the first event of the member by then: a rebuild keeps the year.
+func TestAnEventThatWasRefusedCountsInTheWindowsThatARebuildReplaces(t *testing.T) {
+	p := small()
+	p.setup.Partitions, p.setup.Periods = 1, []string{"daily", "yearly"}
+	one := func(user string, points int, since time.Duration) sending {
+		at := beginning.Add(since).UnixMilli()
+		return sending{records: []record{{time: at, value: fmt.Appendf(nil, `{"user_id":%q,"points":%d,"occurred_at":%d}`, user, points, at)}}}
+	}
+	p.sendings, p.first = []sending{one("over1", 600, -27*time.Hour)}, 1
+	p.published(20, one("u", 1, 90*time.Minute)) // from after Redis's clock: retention leaves it
+	p.published(30, one("over1", 600, -4*time.Hour))
+	p.events = append(p.events, fault{at: 105, kind: truncate}, fault{at: 117, kind: rebuilds})
+	if w := holds(t, p); w.counts[refusedSome] == 0 {
+		t.Error("no event is refused in one of its windows")
+	}
+}
+
 // Kafka does not find records without a time by time.
 func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
 	p := small()
