@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	starts "github.com/standings/standings/internal/ingest/start"
 )
 
 // begun holds a start that was written against what the configuration asks for.
@@ -30,7 +32,11 @@ func (sh *shard) begun(c *call) {
 			w.failf("partition %d was added, and begins at offset %d (on_gap: continue is %v)", p, from, w.setup.Continue)
 		}
 		first = append(first, p)
-		sh.starts[p], sh.looked[p] = from, w.lately().UnixMilli()
+		sh.starts[p], sh.looked[p] = from, w.resolvedAt(p, args[i+3])
+		sh.heads[p] = math.MaxInt64
+		if refills(args) || w.setup.Start == starts.FromWindow || w.setup.Start == starts.FromTime {
+			sh.heads[p] = w.kafka.partitions[p].start
+		}
 	}
 	w.tellf("starts are written%s: %s", sh.named(), strings.Join(said, ", "))
 	of, there, fresh := w.kafka.partitions[w.idOf(args[2])].topic, 0, ""
@@ -66,15 +72,6 @@ func (sh *shard) begun(c *call) {
 			w.failf("events of %s had counted%s, which begins again, and nothing says that it is refilled", of, sh.named())
 		}
 	}
-}
-
-// lately is Redis's clock as whoever writes a start may have seen it, before it leapt.
-func (w *world) lately() time.Time {
-	const ago = 30 * time.Second
-	if w.leapt && time.Since(w.leaptAt) < ago {
-		return w.now().Add(-w.leap)
-	}
-	return w.now()
 }
 
 // isBehind reports whether a partition begins before where a piece once brought it.
