@@ -131,7 +131,7 @@ func (r *reader) tooLarge(offset int64) *health.Halt {
 // stand now. There always is one: of the two the sweeper has at most one.
 func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	b := <-r.batches.free
-	b.tally, b.records, b.newest, b.oldest = tally{}, 0, 0, 0
+	b.tally, b.records, b.newest, b.oldest, b.again = tally{}, 0, 0, 0, false
 	b.by, b.exact = r.by, r.by != r.books.own
 	b.By(&r.by.fold)
 	b.Reset(from, r.reading, r.began, at)
