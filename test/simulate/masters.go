@@ -37,7 +37,7 @@ func (w *world) happenToRedis(f fault) bool {
 	case clock:
 		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
 		w.notesOver()
-		w.skew.Add(int64(jump))
+		w.jumps(jump)
 		w.tellf("Redis's clock jumps by %v", jump)
 	case leap:
 		return w.leaps(f.n)
@@ -173,8 +173,7 @@ func (w *world) leaps(n int) bool {
 	w.leapt = true
 	lived := w.living()
 	jump := time.Duration(15+n%76)*day + 12*time.Hour
-	w.skew.Add(int64(jump))
-	w.leap, w.leaptAt = jump, time.Now()
+	w.jumps(jump)
 	w.tellf("Redis's clock leaps ahead by %v", jump)
 	return w.living() < lived
 }

@@ -165,7 +165,7 @@ func (w *world) closes(n int) bool {
 func (w *world) movesOn(to time.Time) {
 	by := max(to.Sub(w.now()), to.Sub(time.Now().Add(w.final.ahead)), 0)
 	w.notesOver()
-	w.skew.Add(int64(by))
+	w.jumps(by)
 	w.mu.Lock()
 	w.final.ahead += by
 	w.mu.Unlock()

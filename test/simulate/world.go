@@ -88,12 +88,12 @@ type world struct {
 
 	sweeps     map[sweeping]*process // who applied last
 	cuts       map[wanted]cut
-	ends       []int64       // of the logs, as the world begins
-	rebuilt    bool          // by the operator
-	belated    bool          // the call that is carried out was sent long ago
-	leapt      bool          // Redis's clock has
-	leap       time.Duration // by so much
-	leaptAt    time.Time
+	ends       []int64                // of the logs, as the world begins
+	rebuilt    bool                   // by the operator
+	belated    bool                   // the call that is carried out was sent long ago
+	leapt      bool                   // Redis's clock has
+	jumped     []jump                 // of it
+	startSeen  map[string]time.Time   // by a partition's start as it is written: see asksToBegin
 	roomless   bool                   // as many windows were listed as may be
 	dropped    map[string]bool        // windows, with their boards
 	dropping   func(string) bool      // boards of which a drop died midway
@@ -176,7 +176,7 @@ func newWorld(p *plan) *world {
 	time.Sleep(p.setup.Ahead)
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{},
+		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{}, startSeen: map[string]time.Time{},
 		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{},
 	}
 	w.skew.Store(-int64(p.setup.Ahead))
