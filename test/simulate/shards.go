@@ -292,7 +292,8 @@ func (sh *shard) misses(name string) bool {
 		return text != "" && !sh.w.over(text) && sh.lacks(strings.TrimSuffix(name, hiddenSuffix), text)
 	}
 	return slices.ContainsFunc(sh.names(), func(set string) bool {
-		return strings.Contains(set, ":") && listed[strings.TrimSuffix(set, hiddenSuffix)] == ""
+		ofRebuild := strings.HasPrefix(set, "~")
+		return strings.Contains(set, ":") && !ofRebuild && listed[strings.TrimSuffix(set, hiddenSuffix)] == ""
 	})
 }
 
