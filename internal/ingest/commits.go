@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,6 +36,7 @@ type commits struct {
 type progress struct {
 	offset int64
 	trail  trail.Trail
+	plan   string // metadata instead of the trail: the partition is to begin at the offset, and nothing was read
 }
 
 func newCommits(commit func(map[string]map[int]kafkaconn.Commit) error, log *zap.Logger) *commits {
@@ -52,7 +54,7 @@ func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 		if (*all)[topic] == nil {
 			(*all)[topic] = map[int]progress{}
 		}
-		(*all)[topic][partition] = progress{offset, t}
+		(*all)[topic][partition] = progress{offset: offset, trail: t}
 	}
 }
 
@@ -89,7 +91,7 @@ func (c *commits) send(all map[string]map[int]progress) error {
 	for topic, offsets := range all {
 		commits[topic] = make(map[int]kafkaconn.Commit, len(offsets))
 		for p, o := range offsets {
-			commits[topic][p] = kafkaconn.Commit{Offset: o.offset, Metadata: o.trail.String()}
+			commits[topic][p] = kafkaconn.Commit{Offset: o.offset, Metadata: cmp.Or(o.plan, o.trail.String())}
 		}
 	}
 	return c.commit(commits)
@@ -106,7 +108,9 @@ func (c *commits) now(ctx context.Context, offsets map[int]progress, topic strin
 		c.mu.Lock()
 		for p, offset := range offsets {
 			delete(c.pending[topic], p)
-			if _, ours := c.last[topic][p]; ours {
+			if offset.plan != "" { // it must not come over what the workers commit later
+				delete(c.last[topic], p)
+			} else if _, ours := c.last[topic][p]; ours {
 				c.last[topic][p] = offset
 			}
 		}

@@ -64,6 +64,7 @@ type fake struct {
 	apply    func(n int, p *ledger.Piece) reply
 	position func(shard int) error
 	state    func(shard int) error
+	begin    func(shard int) error // called unlocked; its error is Begin's, which writes nothing then
 }
 
 // fakeShard is one shard's standings.
@@ -287,6 +288,11 @@ func (f *fakeShard) CheckSchema(found string) error {
 }
 
 func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
+	if f.begin != nil {
+		if err := f.begin(f.shard); err != nil {
+			return 0, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begins++

@@ -257,6 +257,38 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	})
 }
 
+// Redis goes back while a first start is being written, and the process dies.
+func TestAFirstStartThatIsRepeatedSkipsNothingThatHasComeMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.config.Start.From = start.FromLatest
+	w.send(0, some("before", 5, 5)...)
+	w.want = board{}
+	tried := make(chan struct{}, 100)
+	w.standings.begin = func(shard int) error {
+		if shard < int(of)-1 {
+			return nil
+		}
+		w.standings.do(w.standings.wiped)
+		tried <- struct{}{}
+		return errLost
+	}
+	_, stop := w.consumer(nil)
+	<-tried
+	require.NoError(t, stop())
+	w.standings.begin = nil
+	w.send(0, some("a", 5, 5)...)
+	w.send(1, some("b", 5, 5)...)
+	_, stop = w.consumer(nil)
+	w.reaches(0, 1)
+	w.standings.do(func() {
+		for _, s := range w.standings.shards {
+			require.Regexp(t, `^5 [1-9]\d+ [\w-]{22}@0$`, s.origins["events/0"])
+		}
+	})
+	require.NoError(t, stop())
+}
+
 func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

@@ -2,12 +2,7 @@ package ingest
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
@@ -41,7 +36,8 @@ type located struct {
 	facts      start.Facts
 	partitions int
 	committed  map[int]kafkaconn.Commit
-	origin     *ledger.Origin // of a beginning at the log's start, once it was looked for
+	plans      map[int]ledger.Origin // of a first start that is repeated
+	origin     *ledger.Origin        // of a beginning at the log's start, once it was looked for
 	// skipped and joined: that was logged, which is the same in every shard.
 	skipped, joined bool
 }
@@ -89,7 +85,7 @@ func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 	l.topic = f.facts.Now.Topic
 	l.carried.trail.Reach(lowest, f.states[0].Now.UnixMilli())
 	if _, ok := f.committed[l.Number]; !ok || !goOn(decisions) {
-		if err := l.commits.now(ctx, map[int]progress{l.Number: {lowest, l.carried.trail}}, l.Topic); err != nil {
+		if err := l.commits.now(ctx, map[int]progress{l.Number: {offset: lowest, trail: l.carried.trail}}, l.Topic); err != nil {
 			return at, err
 		}
 	}
@@ -131,10 +127,11 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	if start.AllHaveTopic(states, l.Topic) {
 		asked = []int{l.Number} // of hundreds of workers each asks for its own
 	}
-	f.committed, err = kafkaconn.Committed(ctx, l.kafka, l.group, l.Topic, asked...)
+	committed, err := kafkaconn.Committed(ctx, l.kafka, l.group, l.Topic, asked...)
 	if err != nil {
 		return nil, err
 	}
+	f.committed, f.plans = l.resolver.terms.Where.Plans(committed)
 	f.facts.Committed = len(f.committed) > 0
 	all, err := kafkaconn.Logs(ctx, l.kafka, l.Topic, l.Number)
 	if err != nil {
@@ -172,154 +169,4 @@ func (l *locator) begun(states []ledger.State) (known trail.Trail) {
 		}
 	}
 	return known
-}
-
-// beginOnce has one worker of the process resolve where a topic begins in the shards that
-// don't have it: it asks about every partition, and so would everyone.
-func (l *locator) beginOnce(ctx context.Context) error {
-	select {
-	case l.resolver.starting <- struct{}{}:
-		defer func() { <-l.resolver.starting }()
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil { // the one before may have let go because of that
-		return context.Cause(ctx)
-	}
-	states, err := l.states.get(ctx)
-	if err != nil {
-		return err
-	}
-	if start.AllHaveTopic(states, l.Topic) {
-		return errLocateAgain // another has been here
-	}
-	// Or has begun some of them, since it was decided.
-	f, err := l.find(ctx)
-	if err != nil {
-		return err
-	}
-	decisions, err := start.DecideAll(f.states, f.facts, l.onGap)
-	if err != nil {
-		return err
-	}
-	for shard, d := range decisions {
-		switch d.Step {
-		case start.Copy:
-			err = l.copied(ctx, shard, f.states)
-		case start.Recover:
-			err = l.begin(ctx, shard, d.Step, f)
-		case start.Begin: // the others copy it, once it is there
-			if err := l.begin(ctx, shard, d.Step, f); err != nil {
-				return err
-			}
-			return errLocateAgain
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return errLocateAgain // and go on from what is written there now
-}
-
-// skip moves a shard's ledger over a gap and notes in the origin that what starts
-// before is partial.
-func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Position) error {
-	origin, err := l.originOf(ctx, f)
-	if err != nil {
-		return err
-	}
-	if !f.skipped {
-		f.skipped = true
-		l.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
-			zap.String("ledger", strings.Join(slices.Compact(textsOf(f.states, l.field)), " ")), zap.Int64("log_start", f.facts.Log.Start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
-	}
-	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: f.states[shard].Ledger[l.field], At: at, Origin: origin})
-}
-
-// join starts a partition that was added to a topic under way: at offset 0.
-func (l *locator) join(ctx context.Context, f *located, shard int) error {
-	origin, err := l.originOf(ctx, f)
-	if err != nil {
-		return err
-	}
-	if !f.joined {
-		f.joined = true
-		l.log.Info("the partition was added", zap.Int64("from", f.facts.Log.Start))
-	}
-	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Beside: true, At: ledger.At(f.facts.Log.Start), Origin: origin})
-}
-
-// originOf is the origin of what is read from the log's start, the same for every shard.
-func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, error) {
-	if f.origin == nil {
-		origin, err := l.resolver.originOf(ctx, f.facts.Log, &l.carried.trail, f.states[0].Clock)
-		if err != nil {
-			return nil, err
-		}
-		f.origin = &origin
-	}
-	return f.origin, nil
-}
-
-// begin has all partitions of the topic start where the configuration says, in one shard:
-// the others copy that. Nothing is committed before all of them have begun.
-func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
-	set, trails, err := l.resolver.resolveAll(ctx, s, f.partitions, f.committed, f.states[shard].Clock)
-	if err != nil {
-		return err
-	}
-	if err := start.NotBefore(f.states, shard, set); err != nil {
-		return err
-	}
-	offsets, at, partial := map[int]progress{}, map[int]int64{}, map[int]time.Time{}
-	for i, b := range set {
-		offsets[b.Partition.Number] = progress{b.At.From, trails[i]}
-		at[b.Partition.Number] = b.At.From
-		if b.Origin.Time > 0 {
-			partial[b.Partition.Number] = time.UnixMilli(b.Origin.Time).UTC()
-		}
-	}
-	log := l.log
-	if len(l.shards) > 1 {
-		log = log.With(zap.Int("shard", shard))
-	}
-	if s == start.Recover {
-		log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window; windows that start before partial_before may lack events",
-			zap.Any("offsets", at), zap.Any("partial_before", partial))
-	} else {
-		log.Info("first start of the topic", zap.Any("offsets", at), zap.Any("partial_before", partial))
-	}
-	if err := l.set(ctx, shard, set...); err != nil {
-		return err
-	}
-	if len(l.shards) == 1 {
-		return l.commits.now(ctx, offsets, l.Topic)
-	}
-	return nil
-}
-
-// copied has a shard begin where the others did.
-func (l *locator) copied(ctx context.Context, shard int, states []ledger.State) error {
-	set, err := start.CopyOf(states, l.Topic)
-	if err != nil || len(set) == 0 { // the others are gone again
-		return err
-	}
-	return l.set(ctx, shard, set...)
-}
-
-// set writes where partitions start in a shard.
-func (l *locator) set(ctx context.Context, shard int, all ...ledger.StartPosition) error {
-	begun, err := l.shards[shard].Begin(ctx, all)
-	if err != nil {
-		return err
-	}
-	switch begun {
-	case ledger.Began:
-		return nil
-	case ledger.Orphaned:
-		return fmt.Errorf("boards appeared without a ledger: %w", errLocateAgain)
-	case ledger.HeldUp:
-		return errHeld
-	default:
-		return errLocateAgain
-	}
 }

@@ -43,6 +43,7 @@ type Outlook struct {
 // partition it says what the first shard does that doesn't just go on from its ledger. Its
 // error is one of asking.
 func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.State, logs []kafkaconn.Log, committed map[int]kafkaconn.Commit) ([]Outlook, error) {
+	committed, plans := c.Start.Plans(committed)
 	all := make([]Outlook, len(logs))
 	if err := c.shards.checkSchema(states); err != nil {
 		for p := range all {
@@ -52,7 +53,7 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.St
 	}
 	begins := beginnings{
 		resolver: c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", health.NewLagTracker())),
-		states:   states, partitions: len(logs), committed: committed,
+		states:   states, partitions: len(logs), committed: committed, plans: plans,
 	}
 	for p, log := range logs {
 		f := start.Facts{Partition: ledger.Partition{Topic: topic, Number: p}, Committed: len(committed) > 0, Log: log}
@@ -104,6 +105,7 @@ type beginnings struct {
 	states     []ledger.State
 	partitions int
 	committed  map[int]kafkaconn.Commit
+	plans      map[int]ledger.Origin
 
 	set     []ledger.StartPosition
 	stopped *health.Halt
@@ -136,7 +138,7 @@ func (b *beginnings) resolve(ctx context.Context, s start.Step, shard int) ([]le
 	if s == start.Copy {
 		return start.CopyOf(b.states, b.resolver.Topic)
 	}
-	set, _, err := b.resolver.resolveAll(ctx, s, b.partitions, b.committed, b.states[shard].Clock)
+	set, _, err := b.resolver.resolveAll(ctx, s, b.partitions, b.committed, b.plans, b.states[shard].Clock)
 	if err != nil {
 		return nil, err
 	}

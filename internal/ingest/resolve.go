@@ -76,7 +76,7 @@ func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail
 // resolveAll resolves where all partitions of the topic start, and what their trails know
 // then. Whoever comes first does it for all: partitions that were resolved one by one,
 // hours apart, would start at different times.
-func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int, committed map[int]kafkaconn.Commit, clock clock) ([]ledger.StartPosition, []trail.Trail, error) {
+func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int, committed map[int]kafkaconn.Commit, plans map[int]ledger.Origin, clock clock) ([]ledger.StartPosition, []trail.Trail, error) {
 	from, err := r.terms.Asked(s, clock())
 	if err == nil && s == start.Begin {
 		err = r.firstStart(ctx, from)
@@ -96,6 +96,9 @@ func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int,
 		if set[i].Origin.Log, err = r.identities.of(ctx, set[i].Partition); err != nil {
 			return nil, nil, err
 		}
+	}
+	if s == start.Begin {
+		r.terms.Follow(plans, set, trails, all)
 	}
 	return set, trails, nil
 }

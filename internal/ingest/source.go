@@ -123,6 +123,7 @@ func (s *source) throttled(d time.Duration) {
 // then it waits.
 func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Response, asked time.Time) error {
 	s.waits(nil)
+	s.turn.answered()
 	s.status.CaughtUp.Store(len(resp.Records) == 0)
 	s.end.Seen(offset, len(resp.Records) == 0)
 	s.lag.Ends(resp.LastStable, resp.HighWatermark)

@@ -24,6 +24,7 @@ type turn struct {
 	holds   func() bool                 // what is folded would have to be read again; nil: nothing is
 	taken   bool
 	used    bool // a batch was given away on it
+	unused  bool // the last one ended before a broker had answered
 }
 
 // errNoMemory says that a turn has to be waited for, once what is folded is swept.
@@ -39,6 +40,9 @@ func (t *turn) end() {
 	}
 	t.taken, t.used = false, false
 }
+
+// answered takes note of a broker's answer.
+func (t *turn) answered() { t.unused = t.unused && !t.taken }
 
 // letGo gives back what is kept for the next response, before a wait for anything but
 // that.
@@ -96,6 +100,9 @@ const (
 	// last, while in an outage others may have brokers that do answer.
 	throttlePatience = 5 * time.Minute
 	outagePatience   = 10 * time.Second
+	// unusedPatience is how long a turn is held through a wait for a broker that has answered since it let the last turn
+	// pass.
+	unusedPatience = 2 * time.Second
 )
 
 // yields reports whether a batch that is held goes to others who wait for memory, after a
@@ -104,9 +111,24 @@ const (
 // reader asks on without a reserve, and queues once there is an answer that needs one: in
 // the queue those whose brokers have nothing for them would keep it from the others, turn
 // after turn. After a throttled answer it queues once it may ask (see afterThrottle).
+//
+// Where a broker answers some of the fetches only, that alone would never end:
+//
+//	the reader of a sweep                    the broker
+//	gets a turn and fetches                  fails: the turn ends
+//	fetches without a turn                   answers
+//	folds until it is refused memory, lets
+//	all go and queues for a turn
+//	gets a turn and fetches                  fails: the turn ends
+//
+// So a reader whose turn has ended like that holds the next one for unusedPatience.
 func (t *turn) yields(since time.Time, patience time.Duration) bool {
 	t.fetcher.Free()
 	if !t.holding() {
+		if t.taken && t.unused && time.Since(since) < unusedPatience {
+			return false
+		}
+		t.unused = t.unused || t.taken
 		t.end()
 		return false
 	}

@@ -119,6 +119,34 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 	})
 }
 
+// A broker that answers every second fetch would answer only between turns: what is read then doesn't fit, and what would
+// fit isn't read.
+func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *testing.T) {
+	for fetches := 20; fetches <= 23; fetches++ {
+		for of := 2; of <= 3; of++ { // fetches, of which one is answered
+			synctest.Test(t, func(t *testing.T) {
+				const each = 500
+				b := newBubble(t, 1, func(c *Config) { c.FoldMemory, c.FetchBytes = 6<<20, 200<<10 })
+				b.standings.stands(field(0), fmt.Sprintf("0..%d@0000000000000001", fetches*each))
+				for i := range fetches {
+					b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
+				}
+				n := 0
+				b.logs.answer = func(context.Context, int32, int64) int16 {
+					if n++; n%of == 0 {
+						return 0
+					}
+					return int16(kafka.NotLeaderForPartition)
+				}
+				stop := b.run()
+				defer stop()
+				b.counts(time.Minute)
+				require.Less(t, n, 40*fetches, "of %d fetches one in %d", fetches, of)
+			})
+		}
+	}
+}
+
 // An answer that there is no memory for is paid for by the quota all the same. So whoever
 // was asked to leave a broker alone waits for its turn before it asks again.
 func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	starts "github.com/standings/standings/internal/ingest/start"
 )
 
 // begun holds a start that was written against what the configuration asks for.
@@ -18,20 +20,23 @@ func (sh *shard) begun(c *call) {
 	var first []int
 	for i := 2; i+4 < len(args); i += 5 {
 		field, found, position := args[i], args[i+1], args[i+2]
-		looked := w.startSeen[startText(args[i:])].UnixMilli()
 		p := w.idOf(field)
 		from, _, _ := parse(position)
 		said = append(said, fmt.Sprintf("%d at %s", p, position))
 		sh.furthest[p], sh.began[p] = max(sh.furthest[p], from), max(sh.began[p], from)
 		if found != "" && found != "beside others" {
-			sh.skips(p, found, position, looked)
+			sh.skips(p, found, position, w.resolvedAt(p, args[i+3]))
 			continue
 		}
 		if found != "" && from > 0 && (!w.setup.Continue || from > w.kafka.partitions[p].start) {
 			w.failf("partition %d was added, and begins at offset %d (on_gap: continue is %v)", p, from, w.setup.Continue)
 		}
 		first = append(first, p)
-		sh.starts[p], sh.looked[p] = from, looked
+		sh.starts[p], sh.looked[p] = from, w.resolvedAt(p, args[i+3])
+		sh.heads[p] = math.MaxInt64
+		if refills(args) || w.setup.Start == starts.FromWindow || w.setup.Start == starts.FromTime {
+			sh.heads[p] = w.kafka.partitions[p].start
+		}
 	}
 	w.tellf("starts are written%s: %s", sh.named(), strings.Join(said, ", "))
 	of, there, fresh := w.kafka.partitions[w.idOf(args[2])].topic, 0, ""
@@ -68,39 +73,6 @@ func (sh *shard) begun(c *call) {
 		}
 	}
 }
-
-// jump is one of Redis's clock.
-type jump struct {
-	by time.Duration
-	at time.Time
-}
-
-// jumps has Redis's clock jump.
-func (w *world) jumps(by time.Duration) {
-	w.skew.Add(int64(by))
-	w.jumped = append(w.jumped, jump{by, time.Now()})
-}
-
-// asksToBegin notes what Redis's clock may have shown a process as it looked at the log, which it did just before
-// it first asked for a start. It may ask again much later, another shard copies the start, and the clock may
-// have jumped since the process read it.
-func (w *world) asksToBegin(c *call) {
-	const ago = 30 * time.Second
-	at := w.now()
-	for _, j := range w.jumped {
-		if j.by > 0 && time.Since(j.at) < ago {
-			at = at.Add(-j.by)
-		}
-	}
-	for args := arguments(c.command.Args)[2:]; len(args) > 0; args = args[5:] {
-		if _, asked := w.startSeen[startText(args)]; !asked {
-			w.startSeen[startText(args)] = at
-		}
-	}
-}
-
-// startText is where a partition begins, as a start has it: its field, its position and its origin.
-func startText(args []string) string { return args[0] + " " + args[2] + " " + args[3] }
 
 // isBehind reports whether a partition begins before where a piece once brought it.
 func (sh *shard) isBehind(first []int) bool {

@@ -105,6 +105,9 @@ func recordOf(partition int, r *stored, overflow bool) oracle.Record {
 	return o
 }
 
+// livesAgain counts windows whose life was over until Redis's clock went back: they may lack what came meanwhile.
+const livesAgain = "a window lives again, by a clock that went back"
+
 // check compares everything.
 func (w *world) check() {
 	lettered := map[oracle.At]string{}
@@ -166,6 +169,18 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 			delete(listed, name)
 		}
 	}
+	for _, all := range []map[string]string{want.Windows, listed} {
+		for name, text := range all {
+			if w.overBy(text, w.latest()) && !w.over(text) {
+				for _, m := range []map[string]map[string]uint64{want.Boards, boards} {
+					delete(m, name)
+				}
+				delete(want.Windows, name)
+				delete(listed, name)
+				w.count(livesAgain)
+			}
+		}
+	}
 	hidden := sh.shown(want.Boards, func(name string) bool { return listed[name] != "" }, func(name string) {
 		delete(want.Boards, name)
 		delete(want.Windows, name)
@@ -212,13 +227,15 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 
 // over reports whether a listing's window has lived: "start end expires", with its board's rule and which sets
 // it has before the last.
-func (w *world) over(listing string) bool {
+func (w *world) over(listing string) bool { return w.overBy(listing, w.now()) }
+
+func (w *world) overBy(listing string, now time.Time) bool {
 	f := strings.Fields(listing)
 	if len(f) < 3 || len(f) > 6 {
 		return false
 	}
 	expires, err := strconv.ParseInt(f[len(f)-1], 10, 64)
-	return err == nil && expires <= w.now().UnixMilli()
+	return err == nil && expires <= now.UnixMilli()
 }
 
 // withSets is a listing that says which of its two sets a window has, if that isn't the first alone.

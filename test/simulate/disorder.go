@@ -106,8 +106,8 @@ func (w *world) noteTimes() {
 
 // leftOut are the windows that events of the shard would be in which aren't: of before a
 // partition began there, or lost in a gap. Each with its start. What was from after Redis's
-// clock when that was looked at nobody promises. Events from before a bound, by partition,
-// are left out on purpose.
+// clock when that was looked at nobody promises. A start by time does not find records without one.
+// Events from before a bound, by partition, are left out on purpose.
 func (sh *shard) leftOut(bounds map[int]int64, topics ...string) map[string]int64 {
 	w := sh.w
 	c := w.setup.oracle()
@@ -122,7 +122,7 @@ func (sh *shard) leftOut(bounds map[int]int64, topics ...string) map[string]int6
 			if !sh.of(r) {
 				return
 			}
-			out := r.offset < from && known(r, sh.looked[p.id])
+			out := r.offset < from && known(r, sh.looked[p.id]) && (r.time > 0 || r.offset < sh.heads[p.id])
 			for _, g := range sh.lost {
 				out = out || known(r, g.looked) && g.has(p.id, r)
 			}

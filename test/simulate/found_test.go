@@ -76,6 +76,73 @@ func TestAStartThatDiedAtAnyOfItsWritesIsWrittenAgain(t *testing.T) {
 	}
 }
 
+// published adds a sending that an event publishes at a step.
+func (p *plan) published(step int, s sending) {
+	p.events = append(p.events, fault{at: step, kind: publish, n: len(p.sendings)})
+	p.sendings = append(p.sendings, s)
+}
+
+// One master goes back while another one is full, so that all shards lack the start that was written. Events have come
+// since it was resolved.
+func TestAFirstStartThatIsRepeatedSkipsNothing(t *testing.T) {
+	back := 0
+	for step := 40; step < 160; step += 4 {
+		p := small()
+		p.setup.Start, p.setup.Shards, p.setup.Masters = starts.FromLatest, 4, 4
+		p.events = []fault{{at: step, kind: rollback, n: 0}, {at: 1, kind: masterFull, n: 1}}
+		p.published(step-2, p.sendings[0])
+		w := holds(t, p)
+		back += w.counts[rollback]
+		if len(w.resolved) != 2 { // an origin for each partition
+			t.Errorf("rollback at step %d: starts are %v", step, w.resolved)
+		}
+	}
+	if back < 10 {
+		t.Errorf("a master went back %d times", back)
+	}
+}
+
+// Redis's clock is behind the producers' as a start is resolved, and jumps before the last shard copies it.
+func TestAShardThatCopiesAStartPromisesWhatTheFirstOneDid(t *testing.T) {
+	for step := 6; step < 40; step++ {
+		p := small()
+		p.setup.Start, p.setup.Shards = starts.FromLatest, 3
+		p.events = []fault{{kind: clock, n: 10_200}, {at: step, kind: clock, n: 21_500}}
+		s := sending{partition: 0}
+		for i := range 8 {
+			at := beginning.UnixMilli()
+			s.records = append(s.records, record{time: at, value: fmt.Appendf(nil, `{"user_id":"n%d","points":1,"occurred_at":%d}`, i, at)})
+		}
+		p.published(0, s)
+		holds(t, p)
+	}
+}
+
+// The window 1999-12-17 has lived until 2000-01-01 as an event of it comes, and lives again once the clock goes back.
+func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *testing.T) {
+	p := small()
+	p.setup.Periods = []string{"daily"}
+	at := beginning.Add(-14*day - 12*time.Hour).UnixMilli()
+	p.events = []fault{{at: 80, kind: clock, n: 3600}}
+	p.published(1, sending{records: []record{{time: at, value: fmt.Appendf(nil, `{"user_id":"u","points":1,"occurred_at":%d}`, at)}}})
+	w := holds(t, p)
+	if w.counts[livesAgain] == 0 {
+		t.Error("no window lives again")
+	}
+}
+
+// Kafka does not find records without a time by time.
+func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
+	p := small()
+	p.setup.Start, p.setup.StartTime = starts.FromTime, beginning.Add(-30*time.Minute).UnixMilli()
+	p.sendings = append(p.sendings, sending{records: []record{{value: fmt.Appendf(nil, `{"user_id":"u","points":1,"occurred_at":%d}`, beginning.UnixMilli())}}})
+	p.first++
+	w := holds(t, p)
+	if at := w.shards[0].starts[0]; at != 17 {
+		t.Errorf("partition 0 begins at offset %d", at)
+	}
+}
+
 // Who adds a partition to a ledger that was lost in that moment would have it stand alone,
 // and the others be taken for added ones, too.
 func TestARedisThatIsLostWhileAPartitionIsAddedIsStartedAnew(t *testing.T) {

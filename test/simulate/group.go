@@ -286,8 +286,7 @@ func (m *member) commit(generation int32, name string, offsets map[string]map[in
 			return nil, kafka.IllegalGeneration
 		}
 		for p, o := range all {
-			m.w.kafka.committed[p], m.w.kafka.trails[p] = o, trails[p]
-			m.w.committedUpTo(p, o)
+			m.w.commits(p, o, trails[p])
 		}
 		return nil, nil
 	}

@@ -38,8 +38,9 @@ type brokers struct {
 	absent     string   // a topic that isn't there yet
 	letters    []letter // of all dead-letter topics
 	committed  map[int]int64
-	trails     map[int]string // with what is committed
-	hindrance  hindrance      // of fetches
+	trails     map[int]string  // with what is committed
+	planned    map[int]planned // what is committed of starts that nobody has read from
+	hindrance  hindrance       // of fetches
 	// The dead-letter topics by their names, beside what was ever written to them.
 	deadLetters map[string]*deadLetterLog
 }
@@ -217,11 +218,9 @@ func (k *brokers) offsetFetch(r *offsetfetch.Request) *offsetfetch.Response {
 	for _, p := range r.Topics[0].PartitionIndexes {
 		id, offset := -1, int64(-1)
 		if log := k.partition(r.Topics[0].Name, p); log != nil {
-			if o, ok := k.committed[log.id]; ok {
-				id, offset = log.id, o
-			}
+			id, offset = log.id, k.lastCommitted(log.id)
 		}
-		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset, Metadata: k.trails[id]})
+		out.Topics[0].Partitions = append(out.Topics[0].Partitions, offsetfetch.ResponsePartition{PartitionIndex: p, CommittedOffset: offset, Metadata: k.lastMetadata(id)})
 	}
 	return out
 }

@@ -41,11 +41,8 @@ type cut struct {
 	by   *process
 }
 
-// asks notes what piece or start a process wants in, whether it ever comes in or not.
+// asks notes what piece a process wants in, whether it ever comes in or not.
 func (w *world) asks(c *call) {
-	if c.kind == "begin" {
-		w.asksToBegin(c)
-	}
 	if !c.inSweep() {
 		return
 	}

@@ -89,11 +89,12 @@ type world struct {
 	sweeps     map[sweeping]*process // who applied last
 	cuts       map[wanted]cut
 	ends       []int64                // of the logs, as the world begins
+	resolved   map[string]int64       // Redis's clock, ms, as an origin was first seen, by partition and text
 	rebuilt    bool                   // by the operator
 	belated    bool                   // the call that is carried out was sent long ago
 	leapt      bool                   // Redis's clock has
-	jumped     []jump                 // of it
-	startSeen  map[string]time.Time   // by a partition's start as it is written: see asksToBegin
+	jumped     []jump                 // of Redis's clock
+	peak       time.Time              // the latest time that it had shown before the last one
 	roomless   bool                   // as many windows were listed as may be
 	dropped    map[string]bool        // windows, with their boards
 	dropping   func(string) bool      // boards of which a drop died midway
@@ -141,8 +142,6 @@ type process struct {
 func (p *process) name() string { return fmt.Sprint(p.id) }
 
 // now is Redis's clock.
-func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
-
 func (p *process) isDead() bool {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -176,8 +175,8 @@ func newWorld(p *plan) *world {
 	time.Sleep(p.setup.Ahead)
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
-		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{}, startSeen: map[string]time.Time{},
-		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{},
+		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{},
+		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, planned: map[int]planned{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{}, resolved: map[string]int64{},
 	}
 	w.skew.Store(-int64(p.setup.Ahead))
 	w.events = slices.Clone(p.events)

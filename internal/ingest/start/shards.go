@@ -20,7 +20,8 @@ import (
 //	anything else                       -                was lost: it is recovered, from where
 //	                                                     the others began or later
 //
-// Offsets are committed once every shard has begun, and before anything is read. So nobody
+// Offsets are committed once every shard has begun, and before anything is read; until then there is at most a plan
+// (plan.go), which does not count. So nobody
 // has read anything as long as the others stand at their origins and nothing is committed;
 // and where Kafka has forgotten what was committed, they don't stand there any more.
 

@@ -6,6 +6,7 @@
 //	start.go     the start table: on from the ledger, over a gap, anew, or not at all
 //	shards.go    the same for several shards: what one without the topic is
 //	resolve.go   where all partitions of a topic begin, if the ledger has none of them
+//	plan.go      the same place again, if a first start is repeated
 //	complete.go  what that proves: from when on no record is missing
 //	logend.go    when a log is believed to end before what was counted
 package start

@@ -1,0 +1,184 @@
+package ingest
+
+// The steps of the start table that write: a topic begins, a partition is added, a gap is skipped.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// beginOnce has one worker of the process resolve where a topic begins in the shards that
+// don't have it: it asks about every partition, and so would everyone.
+func (l *locator) beginOnce(ctx context.Context) error {
+	select {
+	case l.resolver.starting <- struct{}{}:
+		defer func() { <-l.resolver.starting }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // the one before may have let go because of that
+		return context.Cause(ctx)
+	}
+	states, err := l.states.get(ctx)
+	if err != nil {
+		return err
+	}
+	if start.AllHaveTopic(states, l.Topic) {
+		return errLocateAgain // another has been here
+	}
+	// Or has begun some of them, since it was decided.
+	f, err := l.find(ctx)
+	if err != nil {
+		return err
+	}
+	decisions, err := start.DecideAll(f.states, f.facts, l.onGap)
+	if err != nil {
+		return err
+	}
+	for shard, d := range decisions {
+		switch d.Step {
+		case start.Copy:
+			err = l.copied(ctx, shard, f.states)
+		case start.Recover:
+			err = l.begin(ctx, shard, d.Step, f)
+		case start.Begin: // the others copy it, once it is there
+			if err := l.begin(ctx, shard, d.Step, f); err != nil {
+				return err
+			}
+			return errLocateAgain
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errLocateAgain // and go on from what is written there now
+}
+
+// skip moves a shard's ledger over a gap and notes in the origin that what starts
+// before is partial.
+func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Position) error {
+	origin, err := l.originOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	if !f.skipped {
+		f.skipped = true
+		l.log.Warn("events are gone from the log: going on with what is left, as on_gap says; windows that start before are partial",
+			zap.String("ledger", strings.Join(slices.Compact(textsOf(f.states, l.field)), " ")), zap.Int64("log_start", f.facts.Log.Start), zap.Time("partial_before", time.UnixMilli(origin.Time)))
+	}
+	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: f.states[shard].Ledger[l.field], At: at, Origin: origin})
+}
+
+// join starts a partition that was added to a topic under way: at offset 0.
+func (l *locator) join(ctx context.Context, f *located, shard int) error {
+	origin, err := l.originOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	if !f.joined {
+		f.joined = true
+		l.log.Info("the partition was added", zap.Int64("from", f.facts.Log.Start))
+	}
+	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Beside: true, At: ledger.At(f.facts.Log.Start), Origin: origin})
+}
+
+// originOf is the origin of what is read from the log's start, the same for every shard.
+func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, error) {
+	if f.origin == nil {
+		origin, err := l.resolver.originOf(ctx, f.facts.Log, &l.carried.trail, f.states[0].Clock)
+		if err != nil {
+			return nil, err
+		}
+		f.origin = &origin
+	}
+	return f.origin, nil
+}
+
+// begin has all partitions of the topic start where the configuration says, in one shard:
+// the others copy that. Nothing but the plan of a first start is committed before all of them have begun.
+func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
+	set, trails, err := l.resolver.resolveAll(ctx, s, f.partitions, f.committed, f.plans, f.states[shard].Clock)
+	if err != nil {
+		return err
+	}
+	if err := start.NotBefore(f.states, shard, set); err != nil {
+		return err
+	}
+	offsets, at, partial := map[int]progress{}, map[int]int64{}, map[int]time.Time{}
+	for i, b := range set {
+		offsets[b.Partition.Number] = progress{offset: b.At.From, trail: trails[i]}
+		at[b.Partition.Number] = b.At.From
+		if b.Origin.Time > 0 {
+			partial[b.Partition.Number] = time.UnixMilli(b.Origin.Time).UTC()
+		}
+	}
+	log := l.log
+	if len(l.shards) > 1 {
+		log = log.With(zap.Int("shard", shard))
+	}
+	if s == start.Recover {
+		log.Warn("Redis was lost: reading again from the first offset that can hold an event of a live window; windows that start before partial_before may lack events",
+			zap.Any("offsets", at), zap.Any("partial_before", partial))
+	} else {
+		if err := l.plan(ctx, set, f.plans); err != nil {
+			return err
+		}
+		log.Info("first start of the topic", zap.Any("offsets", at), zap.Any("partial_before", partial))
+	}
+	if err := l.set(ctx, shard, set...); err != nil {
+		return err
+	}
+	if len(l.shards) == 1 {
+		return l.commits.now(ctx, offsets, l.Topic)
+	}
+	return nil
+}
+
+// plan commits where a first start begins, before that is written anywhere.
+func (l *locator) plan(ctx context.Context, set []ledger.StartPosition, known map[int]ledger.Origin) error {
+	plans := map[int]progress{}
+	for i := range set {
+		p, origin := set[i].Partition.Number, *set[i].Origin
+		if was, ok := known[p]; !ok || was != origin {
+			plans[p] = progress{offset: origin.Offset, plan: l.resolver.terms.Where.Plan(origin)}
+		}
+	}
+	if len(plans) == 0 {
+		return nil
+	}
+	return l.commits.now(ctx, plans, l.Topic)
+}
+
+// copied has a shard begin where the others did.
+func (l *locator) copied(ctx context.Context, shard int, states []ledger.State) error {
+	set, err := start.CopyOf(states, l.Topic)
+	if err != nil || len(set) == 0 { // the others are gone again
+		return err
+	}
+	return l.set(ctx, shard, set...)
+}
+
+// set writes where partitions start in a shard.
+func (l *locator) set(ctx context.Context, shard int, all ...ledger.StartPosition) error {
+	begun, err := l.shards[shard].Begin(ctx, all)
+	if err != nil {
+		return err
+	}
+	switch begun {
+	case ledger.Began:
+		return nil
+	case ledger.Orphaned:
+		return fmt.Errorf("boards appeared without a ledger: %w", errLocateAgain)
+	case ledger.HeldUp:
+		return errHeld
+	default:
+		return errLocateAgain
+	}
+}
