@@ -194,7 +194,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 // waited for, with its turn, and goes to whoever wants the memory once that has taken
 // outagePatience or throttlePatience without an answer (see turn.yields).
 func (r *reader) reread(ctx context.Context, b *batch) error {
-	r.source.end, r.sweep = start.LogEnd{}, b
+	r.source.end, r.sweep, r.halved = start.LogEnd{}, b, false
 	defer func() { r.sweep = nil }()
 	for offset := r.reading.From; offset < r.reading.To; {
 		if r.source.end.Confirmed() {
@@ -228,7 +228,7 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 			if !b.Halve() {
 				return r.tooLarge(offset)
 			}
-			b.tally, b.records = tally{}, 0
+			b.tally, b.records, r.halved = tally{}, 0, true
 			if err := r.look(ctx, r.reading.From); err != nil {
 				return err
 			}
