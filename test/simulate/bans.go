@@ -416,16 +416,19 @@ func (sh *shard) has(set, member string) bool {
 	return sh.on.redis.Do("ZSCORE", sh.key(set), member) != nil
 }
 
-// knows holds that whoever counts something knew before that who is banned is hidden: a process
-// brings Redis in line before it reads where it goes on.
+// knows holds that a process which counts something has hidden the members whose bans it knew: it brings Redis in line
+// after it has read where it continues, and counts nothing if the ledger has moved since.
 func (sh *shard) knows(c *call) {
 	at := c.from.aligned[sh.number]
 	if !sh.w.setup.Bans || at == nil || !sh.on.changed.Before(at.at) {
 		return
 	}
 	fields := sh.fields()
-	for k := range at.known {
+	for k, r := range at.known {
 		is := banned{k.Board, k.Member}
+		if !r.InForce(sh.w.now()) { // the process may not know of a later one
+			continue
+		}
 		if b := sh.w.bans.latest[is]; b != nil && b.idle && !b.over(sh.w.now()) && sh.w.shardOf(k.Member) == sh && fields[is] == "" {
 			sh.w.failf("process %d counts before it hides %q, and knew of the ban%s", c.from.id, is.field(), sh.named())
 		}

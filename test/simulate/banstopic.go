@@ -187,8 +187,8 @@ type keeping struct {
 	aligned  map[int]*alignedAt // by shard; under the world's lock
 }
 
-// alignedAt is when a process last brought Redis in line before it read a shard's ledger, and what it knew
-// of the topic then.
+// alignedAt is when a process last began to bring Redis in line after it had read a shard's ledger, and which
+// bans it knew to be in force then.
 type alignedAt struct {
 	at    time.Time
 	known bans.State
@@ -258,8 +258,8 @@ func (p *process) startsKnowing() {
 	}
 }
 
-// alignedStandings are a shard's, in line with the topic before a worker reads where it goes on: as
-// the consumer wires them.
+// alignedStandings are a shard's, in line with the topic after a worker has read where it continues: as the consumer
+// wires them.
 type alignedStandings struct {
 	standings
 
@@ -269,12 +269,15 @@ type alignedStandings struct {
 
 // State is the ledger and what stands beside it.
 func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
-	at := &alignedAt{known: s.p.follower.State()}
+	state, err := s.standings.State(ctx)
+	if err != nil {
+		return ledger.State{}, err
+	}
+	at := &alignedAt{at: time.Now(), known: maps.Clone(s.p.follower.State())}
+	maps.DeleteFunc(at.known, func(_ bans.Key, r *bans.Record) bool { return !r.InForce(s.p.w.now()) })
 	if err := s.p.keeper.Align(ctx); err != nil {
 		return ledger.State{}, err
 	}
-	state, err := s.standings.State(ctx)
-	at.at = time.Now()
 	s.p.w.mu.Lock()
 	s.p.aligned[s.shard] = at
 	s.p.w.mu.Unlock()

@@ -93,7 +93,7 @@ func userOf(value []byte) (string, bool) {
 // counted is a record as it counts: not in windows that were final when it came.
 func (w *world) counted(partition int, r *stored, overflow bool) oracle.Record {
 	o := recordOf(partition, r, overflow)
-	o.Without = w.without(partition, r)
+	o.Without = w.withoutRefused(partition, r.offset, w.without(partition, r))
 	return o
 }
 

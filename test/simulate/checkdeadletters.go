@@ -66,15 +66,19 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 				told |= 1 << i
 			}
 		}
+		fits := false
 		for other := range 1 << len(m.doubt) {
 			chosen := map[oracle.At]bool{}
 			for i, at := range m.doubt {
 				chosen[at] = (told^other)>>i&1 == 1
 			}
-			if w.fits(user, m.all, chosen, standings[user]) {
+			if fits = w.fits(user, m.all, chosen, standings[user]); fits {
 				maps.Copy(refused, chosen)
 				break
 			}
+		}
+		if !fits && w.counts["swap answers swapped"] > 0 {
+			w.refusedByWindow(user, m.all, m.doubt, standings[user])
 		}
 	}
 	return refused
@@ -100,10 +104,10 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 	}
 	fit := 0
 	for listing, members := range want.Boards {
-		if w.dropped[listing] {
+		score, found := standings[listing]
+		if w.dropped[listing] || !found && w.overBy(want.Windows[listing], w.latest()) {
 			continue
 		}
-		score, found := standings[listing]
 		if !found || score != members[user] {
 			return false
 		}

@@ -131,6 +131,35 @@ func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *test
 	}
 }
 
+// The ledger that a worker reads may be of a Redis that has gone back since the worker hid a member.
+func TestAMemberWhoIsBannedIsHiddenAgainBeforeAWorkerCountsInARedisThatWentBack(t *testing.T) {
+	for step := 84; step < 96; step++ {
+		for n := 256; n < 268; n++ { // connections stay
+			p := small()
+			p.setup.Bans, p.setup.BansLag = true, 3*time.Millisecond
+			p.events = []fault{{at: 40, kind: erases}, {at: 79, kind: slow, on: "state", n: 900}, {at: 80, kind: rebalance}, {at: step, kind: rollback, n: n}}
+			holds(t, p)
+		}
+	}
+}
+
+// The log begins behind the first event of the member by then: a rebuild keeps the year.
+func TestAnEventThatWasRefusedCountsInTheWindowsThatARebuildReplaces(t *testing.T) {
+	p := small()
+	p.setup.Partitions, p.setup.Periods = 1, []string{"daily", "yearly"}
+	one := func(user string, points int, since time.Duration) sending {
+		at := beginning.Add(since).UnixMilli()
+		return sending{records: []record{{time: at, value: fmt.Appendf(nil, `{"user_id":%q,"points":%d,"occurred_at":%d}`, user, points, at)}}}
+	}
+	p.sendings, p.first = []sending{one("over1", 600, -27*time.Hour)}, 1
+	p.published(20, one("u", 1, 90*time.Minute)) // from after Redis's clock: retention leaves it
+	p.published(30, one("over1", 600, -4*time.Hour))
+	p.events = append(p.events, fault{at: 105, kind: truncate}, fault{at: 117, kind: rebuilds})
+	if w := holds(t, p); w.counts[refusedSome] == 0 {
+		t.Error("no event is refused in one of its windows")
+	}
+}
+
 // Kafka does not find records without a time by time.
 func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
 	p := small()

@@ -40,6 +40,7 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/oracle"
 )
 
 // rewrite is what stands in the place of a script: only a test that breaks one sets it.
@@ -88,19 +89,20 @@ type world struct {
 
 	sweeps     map[sweeping]*process // who applied last
 	cuts       map[wanted]cut
-	ends       []int64                // of the logs, as the world begins
-	resolved   map[string]int64       // Redis's clock, ms, as an origin was first seen, by partition and text
-	rebuilt    bool                   // by the operator
-	belated    bool                   // the call that is carried out was sent long ago
-	leapt      bool                   // Redis's clock has
-	jumped     []jump                 // of Redis's clock
-	peak       time.Time              // the latest time that it had shown before the last one
-	roomless   bool                   // as many windows were listed as may be
-	dropped    map[string]bool        // windows, with their boards
-	dropping   func(string) bool      // boards of which a drop died midway
-	truncated  atomic.Bool            // a partition was halted since its log seemed to end too early
-	groundless atomic.Pointer[string] // a halt that nothing here ever asks for
-	unknown    bool                   // somebody may never have learned an outcome: accounting differs
+	ends       []int64                       // of the logs, as the world begins
+	resolved   map[string]int64              // Redis's clock, ms, as an origin was first seen, by partition and text
+	rebuilt    bool                          // by the operator
+	belated    bool                          // the call that is carried out was sent long ago
+	leapt      bool                          // Redis's clock has
+	jumped     []jump                        // of Redis's clock
+	peak       time.Time                     // the latest time that it had shown before the last one
+	roomless   bool                          // as many windows were listed as may be
+	dropped    map[string]bool               // windows, with their boards
+	refusedIn  map[oracle.At]map[string]bool // see refusedByWindow
+	dropping   func(string) bool             // boards of which a drop died midway
+	truncated  atomic.Bool                   // a partition was halted since its log seemed to end too early
+	groundless atomic.Pointer[string]        // a halt that nothing here ever asks for
+	unknown    bool                          // somebody may never have learned an outcome: accounting differs
 
 	held    string     // what was held last
 	telling sync.Mutex // what follows
@@ -176,7 +178,7 @@ func newWorld(p *plan) *world {
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
 		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{},
-		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, planned: map[int]planned{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{}, resolved: map[string]int64{},
+		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, planned: map[int]planned{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{}, resolved: map[string]int64{}, refusedIn: map[oracle.At]map[string]bool{},
 	}
 	w.skew.Store(-int64(p.setup.Ahead))
 	w.events = slices.Clone(p.events)

@@ -12,26 +12,35 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 )
 
-// alignedStandings are a shard's, in line with the bans topic before a worker reads where it
-// goes on. A worker does that at the start of a generation, and wherever the ledger isn't where
-// it was: so that a Redis that was wiped, or went back, hides who is banned again before
-// anything is applied to it.
+// alignedStandings brings the standings in line with the bans topic between reading where a worker continues and
+// applying anything. A worker reads that at the start of a generation and whenever the ledger has moved. The order
+// matters:
+//
+//	the worker                           Redis
+//	reads the ledger: 120
+//	                                     goes back: to 100, without a ban
+//	hides the banned member again
+//	applies from 120: the ledger moved
+//
+// In the other order the worker would read 100 after it had hidden the member, and count for a member who is shown.
 type alignedStandings struct {
-	redisStandings
+	ingest.Standings
 
 	align func(context.Context) error
 }
 
-// State is the whole ledger and what stands beside it.
+// State returns the whole ledger and what is stored beside it.
 func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
-	if err := s.align(ctx); err != nil {
+	state, err := s.Standings.State(ctx)
+	if err != nil {
 		return ledger.State{}, err
 	}
-	return s.redisStandings.State(ctx)
+	return state, s.align(ctx)
 }
 
 // bansWithin is how long the bans topic may take to be read to its end.
