@@ -47,6 +47,7 @@ type reader struct {
 	began   ledger.Positions // where the shards stood as it began
 
 	sweep              *batch // of a reread, which isn't swept before its whole range was read; else nil
+	halved             bool   // its reread has left members to another reading
 	deadLettersWritten bool   // of the sweep that is read: by a reading of it before
 }
 
@@ -131,7 +132,7 @@ func (r *reader) tooLarge(offset int64) *health.Halt {
 // stand now. There always is one: of the two the sweeper has at most one.
 func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	b := <-r.batches.free
-	b.tally, b.records, b.newest, b.oldest = tally{}, 0, 0, 0
+	b.tally, b.records, b.newest, b.oldest, b.again = tally{}, 0, 0, 0, false
 	b.by, b.exact = r.by, r.by != r.books.own
 	b.By(&r.by.fold)
 	b.Reset(from, r.reading, r.began, at)
@@ -307,8 +308,9 @@ func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Reco
 }
 
 // holds reports whether the reader holds what it would have to read again: a reread's
-// batch, or dead letters that it gathered, once there is anything in them. Until then a
-// reread waits as everybody does, with nothing.
+// batch, or dead letters that it gathered, once there is anything in them, and how far the
+// members that it reads for were halved. Until then a reread waits as everybody does, with
+// nothing.
 func (r *reader) holds() bool {
-	return r.sweep != nil && (r.sweep.Held() > 0 || r.deadLetters.Holds())
+	return r.sweep != nil && (r.sweep.Held() > 0 || r.deadLetters.Holds() || r.halved)
 }

@@ -186,14 +186,15 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 }
 
 // reread folds a sweep's range of offsets. Without memory it first asks for a
-// reserve; on one it leaves the upper half of the hashes to another reading, and
-// starts again. Where nothing was folded so far there is nothing to start again.
+// reserve; on one it first writes the dead letters that it has gathered, and then leaves the
+// upper half of the hashes to another reading and starts again. Where nothing was folded so far
+// there is nothing to start again.
 //
 // Its batch can't be swept before the range is read, so it alone is held while a broker is
 // waited for, with its turn, and goes to whoever wants the memory once that has taken
 // outagePatience or throttlePatience without an answer (see turn.yields).
 func (r *reader) reread(ctx context.Context, b *batch) error {
-	r.source.end, r.sweep = start.LogEnd{}, b
+	r.source.end, r.sweep, r.halved = start.LogEnd{}, b, false
 	defer func() { r.sweep = nil }()
 	for offset := r.reading.From; offset < r.reading.To; {
 		if r.source.end.Confirmed() {
@@ -218,11 +219,16 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 				}
 				continue
 			}
+			if r.deadLetters.Holds() { // what they hold may be all that is missing
+				if err := r.deadLetters.Flush(ctx); err != nil {
+					return err
+				}
+				continue
+			}
 			if !b.Halve() {
 				return r.tooLarge(offset)
 			}
-			b.tally, b.records = tally{}, 0
-			r.deadLetters.Forget()
+			b.tally, b.records, r.halved = tally{}, 0, true
 			if err := r.look(ctx, r.reading.From); err != nil {
 				return err
 			}

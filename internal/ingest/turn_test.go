@@ -122,10 +122,10 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 // A broker that answers every second fetch would answer only between turns: what is read then doesn't fit, and what would
 // fit isn't read.
 func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *testing.T) {
-	for fetches := 20; fetches <= 23; fetches++ {
+	for _, log := range []struct{ fetches, each int }{{20, 500}, {21, 500}, {22, 500}, {23, 500}, {23, 590}} { // the last one fails the first fetch after members are left to another reading
+		fetches, each := log.fetches, log.each
 		for of := 2; of <= 3; of++ { // fetches, of which one is answered
 			synctest.Test(t, func(t *testing.T) {
-				const each = 500
 				b := newBubble(t, 1, func(c *Config) { c.FoldMemory, c.FetchBytes = 6<<20, 200<<10 })
 				b.standings.stands(field(0), fmt.Sprintf("0..%d@0000000000000001", fetches*each))
 				for i := range fetches {

@@ -104,8 +104,30 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	})
 	require.Greater(t, readings, 1)
 	require.LessOrEqual(t, len(w.deadLetters(0))-before, 1, "one sweep's letters are written once by an owner")
+	for range 2 * batchesPerWorker { // batches after it count as others do
+		w.sendRaw(0, nil)
+		w.reaches(0)
+	}
+	eventually(t, "the tombstones are counted", func() bool { return w.stats.Skipped.Load() == 2*batchesPerWorker })
 	r.stop(t)
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
+}
+
+// Dead letters that are gathered hold memory that the members need.
+func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	const bad = 20
+	w.sendRaw(0, slices.Repeat([][]byte{[]byte("bad")}, bad)...)
+	for i := range 50 { // batches that a small memory can read
+		w.send(0, some(fmt.Sprint("u", i, "-"), 60, 5)...)
+	}
+	w.sweepHalfway()
+	before := len(w.deadLetters(0))
+	r := w.worker(0, func(c *Config) { c.FoldMemory = 256 << 10; c.FetchBytes = 8 << 10 })
+	w.reaches(0)
+	require.Equal(t, before+bad, len(w.deadLetters(0)), "they are written once by an owner")
+	r.stop(t)
 }
 
 func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {

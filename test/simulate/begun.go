@@ -25,7 +25,7 @@ func (sh *shard) begun(c *call) {
 		said = append(said, fmt.Sprintf("%d at %s", p, position))
 		sh.furthest[p], sh.began[p] = max(sh.furthest[p], from), max(sh.began[p], from)
 		if found != "" && found != "beside others" {
-			sh.skips(p, found, position)
+			sh.skips(p, found, position, w.resolvedAt(p, args[i+3]))
 			continue
 		}
 		if found != "" && from > 0 && (!w.setup.Continue || from > w.kafka.partitions[p].start) {
@@ -116,8 +116,8 @@ func refills(args []string) bool {
 }
 
 // skips notes what a partition goes over, from one position to another: of a sweep the
-// members that it hadn't come to.
-func (sh *shard) skips(partition int, found, position string) {
+// members that it hadn't come to. looked is Redis's clock as it looked at the log, ms.
+func (sh *shard) skips(partition int, found, position string, looked int64) {
 	w := sh.w
 	from, to, hash := parse(found)
 	start, _, at := parse(position)
@@ -127,10 +127,9 @@ func (sh *shard) skips(partition int, found, position string) {
 		return
 	}
 	w.count("events are lost in a gap, as on_gap says")
-	now := w.now().UnixMilli()
-	sh.lost = append(sh.lost, gone{partition, from, min(max(to, from), start), hash, now})
+	sh.lost = append(sh.lost, gone{partition, from, min(max(to, from), start), hash, looked})
 	if start > to {
-		sh.lost = append(sh.lost, gone{partition, to, start, 0, now})
+		sh.lost = append(sh.lost, gone{partition, to, start, 0, looked})
 	} else if start < to && at != hash {
 		w.failf("partition %d goes over a gap from %s to %s: of another hash", partition, found, position)
 	}

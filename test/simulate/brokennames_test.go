@@ -12,7 +12,7 @@ var brokenNames = []broken{
 	{
 		name: "last name in a batch", what: "a name depends on the order of events in a batch",
 		source: []patch{{
-			foldDir + "names.go", "	case n.len > 0 && (at < n.time ||", "	case n.len > 0 && !broken(\"last name in a batch\") && (at < n.time ||",
+			foldDir + "names.go", "	case n.len > 0 && (e.Time < n.time ||", "	case n.len > 0 && !broken(\"last name in a batch\") && (e.Time < n.time ||",
 		}},
 		wrong: "what members are called differs from the oracle's",
 		seed:  repeatsFrom + 20,

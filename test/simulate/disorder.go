@@ -26,7 +26,7 @@ const (
 
 var occurredAt = regexp.MustCompile(`"occurred_at":\d+`)
 
-// disorder makes records old, wherever they lie, and takes the times of some.
+// disorder makes records old, wherever they lie, or takes the times of all.
 func (d *drawer) disorder(p *plan) {
 	p.setup.Disorder = true
 	often := d.pick(4, 12)
@@ -50,6 +50,9 @@ func (d *drawer) disorder(p *plan) {
 			}
 		}
 	}
+	if none {
+		p.untimed()
+	}
 	if d.IntN(2) == 0 {
 		p.setup.Beheaded = 1 + d.IntN(40)
 	}
@@ -59,6 +62,16 @@ func (d *drawer) disorder(p *plan) {
 		p.events = append(p.events,
 			fault{at: at, kind: pick(d, truncate, truncate, gapOpens), n: d.IntN(1 << 16)},
 			fault{at: at + d.IntN(40), kind: pick(d, wipe, wipe, rebuilds), n: d.IntN(1 << 16)})
+	}
+}
+
+// untimed takes the times of all records. In a log of both kinds a look-up by time goes past records that have none,
+// and what is read from there on lacks them (docs/operations.md).
+func (p *plan) untimed() {
+	for _, s := range p.sendings {
+		for j := range s.records {
+			s.records[j].time = int64(-(j % 2))
+		}
 	}
 }
 

@@ -202,3 +202,18 @@ func TestALogOfManyBatchesBeginsInASmallMemory(t *testing.T) {
 	p.first = len(p.sendings)
 	holds(t, p)
 }
+
+// An event whose windows are over names no member, also where the member's other events in the batch
+// count in windows that live.
+func TestAnEventWhoseWindowsAreOverNamesNobody(t *testing.T) {
+	p := small()
+	p.setup.Periods, p.setup.Names = []string{"daily"}, true
+	at := beginning.Add(-time.Hour).UnixMilli()
+	past := at - retention["daily"].Milliseconds() - 3*day.Milliseconds()
+	p.sendings = []sending{{records: []record{
+		{time: past, value: fmt.Appendf(nil, `{"user_id":"u1","points":1,"name":"Ada","occurred_at":%d}`, past)},
+		{time: at, value: fmt.Appendf(nil, `{"user_id":"u1","points":1,"occurred_at":%d}`, at)},
+	}}}
+	p.first = len(p.sendings)
+	holds(t, p)
+}

@@ -388,8 +388,10 @@ func (sh *shard) bookAt(partition int, offset int64) int {
 // shadowed notes a piece of a rebuild, which goes by its own configuration, but for the sweep that it
 // settles in: the position says by which.
 func (w *world) shadowed(c *call) {
-	if c.command.Name() == "start.lua" {
-		clear(c.from.shadow)
+	if c.command.Name() == "start.lua" { // again for the partitions of a topic that has begun meanwhile
+		for args := arguments(c.command.Args)[2:]; len(args) > 0; args = args[5:] {
+			delete(c.from.shadow, w.idOf(args[0]))
+		}
 	}
 	if c.command.Name() != "apply.lua" {
 		return

@@ -274,14 +274,28 @@ func (m *master) whole() {
 	}
 }
 
-// settles notes that nothing of a shard is torn or evicted any more.
+// settles notes that a swap has replaced what was torn or evicted of a shard, but for what was evicted of windows that
+// the rebuild had found whole by then and kept.
 func (sh *shard) settles() {
 	clear(sh.torn)
-	clear(sh.evicted)
+	maps.DeleteFunc(sh.evicted, func(key string, _ bool) bool { return !sh.misses(strings.TrimPrefix(key, sh.tag)) })
 	sh.half = false
 	if !slices.ContainsFunc(sh.on.shards, func(o *shard) bool { return o.half || len(o.torn)+len(o.evicted) > 0 }) {
 		sh.on.whole()
 	}
+}
+
+// misses reports whether a key that was evicted is still missing, by its name.
+func (sh *shard) misses(name string) bool {
+	listed := sh.hash(windowsKey)
+	if name != windowsKey {
+		text := listed[strings.TrimSuffix(name, hiddenSuffix)]
+		return text != "" && !sh.w.over(text) && sh.lacks(strings.TrimSuffix(name, hiddenSuffix), text)
+	}
+	return slices.ContainsFunc(sh.names(), func(set string) bool {
+		ofRebuild := strings.HasPrefix(set, "~")
+		return strings.Contains(set, ":") && !ofRebuild && listed[strings.TrimSuffix(set, hiddenSuffix)] == ""
+	})
 }
 
 // keep keeps a state that a master may go back to.

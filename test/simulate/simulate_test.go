@@ -127,8 +127,15 @@ func TestWhateverHappensEveryWorldEndsAsTheOracleSays(t *testing.T) {
 	}
 }
 
-// failedOnce are the seeds of worlds that failed before the product was fixed, each with what it found.
-var failedOnce = []int64{}
+// failedOnce are the seeds of worlds that failed before the product or the simulation was fixed, each with what it found.
+var failedOnce = []int64{
+	1795887452016, 1795887453225, // an event that was in no window named its member if another of the member's events was in the piece
+	10591980471319, 10591980473519, // clocks moved on while a start was resolved: it was held against the later clock
+	10591980473769,                              // Redis evicted a final window that a rebuild had found whole and kept
+	3994913938915,                               // dead letters that a takeover had gathered left it no memory for the members
+	1795887451367, 1795887447118, 2895399076280, // a takeover lost its turn as the first fetch after a halving failed, and halved again, for ever
+	4398046512326, // a topic began while a rebuild by another configuration was under way
+}
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {
 	seeds := slices.Clone(failedOnce)

@@ -111,6 +111,7 @@ func (b *Batch) By(rules *Rules) { b.targets.by(rules) }
 // they stand now, which is further on where a sweep is read several times.
 func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) {
 	b.Release()
+	b.table.naming = b.targets.rules.Names
 	b.from, b.to, b.rules = from, from, r.Rules
 	b.shards, b.stands = ledger.Shards(len(at)), b.stands[:0]
 	b.high, b.resumed, b.level, b.pending = 0, r.Resumes(), true, 0
@@ -144,15 +145,15 @@ func (b *Batch) Add(e *Event) (Result, error) {
 			return r, nil
 		}
 	}
-	if e.Name == nil {
+	if e.Name == nil || !b.table.naming {
 		return b.addTo(e, span, taken), nil
 	}
-	if r := b.table.roomForName(e.User, e.Name); r != Added {
+	if r := b.table.roomForText(len(e.User) + len(e.Name)); r != Added {
 		return r, nil
 	}
 	r := b.addTo(e, span, taken)
 	if r == Added {
-		b.table.name(e.Name, e.Time)
+		b.name(e)
 	}
 	return r, nil
 }

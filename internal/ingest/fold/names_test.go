@@ -7,56 +7,80 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
+	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// The name of a member's latest event goes with each of the member's changes, of events of one time
-// the greatest; whatever the order of events, and however pieces are cut. Events that nothing counts
-// name nobody.
+// A member's name in a window is that of the latest of the events that count there, of events of one time
+// the greatest; whatever the order of events, and however pieces are cut. Redis decides which windows
+// still live, and an event that is in none of those names no member.
 func TestPiecesHaveTheNameOfTheLatestEvent(t *testing.T) {
-	r := rules(t)
-	r.Names = true
-	rapid.Check(t, func(t *rapid.T) {
-		random := source(t)
-		members := rapid.SampledFrom([]int{3, 60, 700}).Draw(t, "members")
-		b := New(r, new(unbounded), 1<<40)
-		b.Reset(0, ledger.Reading{}, ledger.Positions{ledger.At(0)}, ledger.Positions{ledger.At(0)})
-		want := map[string]ledger.Name{}
-		for i := range rapid.SampledFrom([]int{10, 400, 2000}).Draw(t, "events") {
-			e := event(random, members)
-			e.Offset = int64(i)
-			e.Time -= e.Time % (4 * day) // many are of one time
-			if random.IntN(3) > 0 {
-				e.Name = fmt.Appendf(nil, "%.*d", 1+random.IntN(200), random.IntN(5))
-			}
-			result, err := b.Add(&e)
+	for name, r := range map[string]*Rules{"one rule": rules(t), "several rules": ruledBoards(t)} {
+		r.Names = true
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { namesOfTheLatest(t, r) })
+		})
+	}
+}
+
+func namesOfTheLatest(t *rapid.T, r *Rules) {
+	random := source(t)
+	members := rapid.SampledFrom([]int{3, 60, 700}).Draw(t, "members")
+	b := New(r, new(unbounded), 1<<40)
+	b.Reset(0, ledger.Reading{}, ledger.Positions{ledger.At(0)}, ledger.Positions{ledger.At(0)})
+	want := map[place]ledger.Name{}
+	for i := range rapid.SampledFrom([]int{10, 400, 2000}).Draw(t, "events") {
+		e := event(random, members)
+		e.Offset = int64(i)
+		e.Time -= e.Time % (4 * day) // many are of one time
+		if random.IntN(3) > 0 {
+			e.Name = fmt.Appendf(nil, "%.*d", 1+random.IntN(200), random.IntN(5))
+		}
+		if r.Boards != nil {
+			e.Boards = append(e.Boards, []byte("arena"), []byte("elo"))
+			e.Tuples = append(make([]boardrules.Tuple, len(e.Boards)-2), boardrules.Tuple{1, 1}, boardrules.Tuple{random.Int64N(3)})
+		}
+		result, err := b.Add(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result != Added || e.Name == nil {
+			continue
+		}
+		for _, board := range e.Boards {
+			windows, _, err := r.Windows([][]byte{board}, e.Time, e.RecordTime)
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := want[string(e.User)]
-			if result == Added && e.Name != nil && (is.Text == nil || e.Time > is.Time || e.Time == is.Time && string(e.Name) > string(is.Text)) {
-				want[string(e.User)] = ledger.Name{Text: e.Name, Time: e.Time}
+			for _, w := range windows {
+				k := place{string(e.User), string(board) + ":" + string(w.Period) + ":" + w.Name}
+				if is := want[k]; is.Text == nil || e.Time > is.Time || e.Time == is.Time && string(e.Name) > string(is.Text) {
+					want[k] = ledger.Name{Text: e.Name, Time: e.Time}
+				}
 			}
 		}
-		b.MoveTo(5000)
-		var p Pieces
-		cut(&p, b, ledger.Partition{Topic: "points"})
-		for piece, _, ok := p.Next(random.IntN(300)); ok; piece, _, ok = p.Next(random.IntN(300)) {
-			for _, g := range piece.Groups {
-				if len(g.Names) != len(g.Members) {
-					t.Fatalf("%d members have %d names", len(g.Members), len(g.Names))
-				}
-				for i, m := range g.Members {
-					if w := want[string(m.ID)]; string(w.Text) != string(g.Names[i].Text) || w.Time != g.Names[i].Time {
-						t.Fatalf("%s is called %q by an event at %d, want %q at %d", m.ID, g.Names[i].Text, g.Names[i].Time, w.Text, w.Time)
+	}
+	b.MoveTo(5000)
+	var p Pieces
+	cut(&p, b, ledger.Partition{Topic: "points"})
+	for piece, _, ok := p.Next(random.IntN(300)); ok; piece, _, ok = p.Next(random.IntN(300)) {
+		for _, g := range piece.Groups {
+			if len(g.Names) != len(g.Members) {
+				t.Fatalf("%d members have %d names", len(g.Members), len(g.Names))
+			}
+			for i, m := range g.Members {
+				for _, n := range g.Windows {
+					w := want[place{string(m.ID), piece.Windows[n].Listing()}]
+					if string(w.Text) != string(g.Names[i].Text) || w.Time != g.Names[i].Time {
+						t.Fatalf("%s is called %q by an event at %d in %s, want %q at %d", m.ID, g.Names[i].Text, g.Names[i].Time, piece.Windows[n].Listing(), w.Text, w.Time)
 					}
 				}
 			}
 		}
-		b.Release()
-		if held := b.Held(); held != 0 {
-			t.Fatalf("%d bytes are held of an empty batch", held)
-		}
-	})
+	}
+	b.Release()
+	if held := b.Held(); held != 0 {
+		t.Fatalf("%d bytes are held of an empty batch", held)
+	}
 }
 
 // A name that there is no memory for isn't left out: its event isn't added.
@@ -72,7 +96,7 @@ func TestAnEventIsAddedWithItsNameOrNotAtAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if result == Added {
-			if b.table.nameOf(0).Text == nil {
+			if b.table.nameOf(0, first).len == 0 {
 				t.Fatal("it was added without its name")
 			}
 			return

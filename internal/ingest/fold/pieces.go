@@ -28,14 +28,14 @@ type Pieces struct {
 	set      []int32
 	text     []byte // a set as the key of a map
 	names    bool
-	name     ledger.Name // of the member that is put into the piece
 }
 
 // sum is what one member adds to one window.
 type sum struct {
 	window       int32
 	points, time int64
-	rule         int32 // of targets.numbered: what different rules come to isn't the same
+	rule         int32  // of targets.numbered: what different rules come to isn't the same
+	name         *named // the member's, by its events in the window; nil if none said
 }
 
 // Reset starts the cutting of what a batch has for a shard, which stands at a position.
@@ -86,10 +86,7 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 			if used > 0 && m.hash != last && used+p.batch.width(m) > width {
 				break
 			}
-			if p.names {
-				p.name = p.batch.table.nameOf(i)
-			}
-			used += p.take(m)
+			used += p.take(i)
 		} else {
 			p.refused[m.reason()] += int64(m.events)
 		}
@@ -131,7 +128,7 @@ func (p *Pieces) begin() {
 		p.piece.Groups, p.room = nil, 0
 	}
 	p.others = cleared(p.others)
-	p.names = p.batch.targets.rules.Names
+	p.names = p.batch.table.naming
 	for i := range p.piece.Groups {
 		g := &p.piece.Groups[i]
 		g.Members, g.Windows, g.Names = g.Members[:0], g.Windows[:0], g.Names[:0]
@@ -147,23 +144,24 @@ func zeros(s []int32, n int) []int32 {
 }
 
 // take puts a member into the piece and returns its member-windows.
-func (p *Pieces) take(m *member) int {
+func (p *Pieces) take(i int) int {
+	m := p.batch.table.member(i)
 	id := p.batch.table.id(m)
 	if m.more == 0 {
-		p.put(m.target, ledger.Member{ID: id, Points: m.points, Time: m.time})
+		p.put(m.target, ledger.Member{ID: id, Points: m.points, Time: m.time}, p.nameOf(i, first))
 		return p.batch.targets.width(m.target)
 	}
-	p.add(m)
+	p.add(i)
 	for rest := p.sums; len(rest) > 0; {
 		first, run := rest[0], 1
-		for run < len(rest) && rest[run].points == first.points && rest[run].time == first.time && rest[run].rule == first.rule {
+		for run < len(rest) && p.alike(&rest[run], &first) {
 			run++
 		}
 		p.set = p.set[:0]
 		for _, s := range rest[:run] {
 			p.set = append(p.set, s.window)
 		}
-		p.putPart(p.set, ledger.Member{ID: id, Points: first.points, Time: first.time})
+		p.putPart(p.set, ledger.Member{ID: id, Points: first.points, Time: first.time}, first.name)
 		rest = rest[run:]
 	}
 	return len(p.sums)
@@ -173,12 +171,14 @@ func (p *Pieces) take(m *member) int {
 // sorts the windows so that those with equal sums follow each other: events on
 // both sides of a week's border come to a group of each week, and one of the
 // month and year.
-func (p *Pieces) add(m *member) {
+func (p *Pieces) add(of int) {
+	t := &p.batch.table
 	p.sums = p.sums[:0]
-	p.change(m.target, m.points, m.time)
+	m := t.member(of)
+	p.change(m.target, m.points, m.time, p.nameOf(of, first))
 	for i := m.more; i != 0; {
-		c := p.batch.table.change(int(i - 1))
-		p.change(c.target, c.points, c.time)
+		c := t.change(int(i - 1))
+		p.change(c.target, c.points, c.time, p.nameOf(of, int(i-1)))
 		i = c.next
 	}
 	slices.SortFunc(p.sums, func(a, b sum) int { return cmp.Compare(a.window, b.window) })
@@ -187,6 +187,7 @@ func (p *Pieces) add(m *member) {
 		if n > 0 && p.sums[n-1].window == s.window {
 			last := &p.sums[n-1]
 			last.points, last.time = p.batch.targets.merge(s.rule, last.points, last.time, s.points, s.time)
+			last.name = t.laterName(last.name, s.name)
 			continue
 		}
 		p.sums[n] = s
@@ -194,34 +195,49 @@ func (p *Pieces) add(m *member) {
 	}
 	p.sums = p.sums[:n]
 	slices.SortFunc(p.sums, func(a, b sum) int {
-		return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.points, b.points), cmp.Compare(a.time, b.time), cmp.Compare(a.window, b.window))
+		return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.points, b.points), cmp.Compare(a.time, b.time), t.compareNames(a.name, b.name), cmp.Compare(a.window, b.window))
 	})
 }
 
-func (p *Pieces) change(target int32, points, time int64) {
+// alike reports whether two windows get the same and are of one group.
+func (p *Pieces) alike(a, b *sum) bool {
+	return a.points == b.points && a.time == b.time && a.rule == b.rule && p.batch.table.compareNames(a.name, b.name) == 0
+}
+
+// nameOf is the name of a member's own change (first), or of a further one; nil if no event said.
+func (p *Pieces) nameOf(member, change int) *named {
+	if p.names {
+		if n := p.batch.table.nameOf(member, change); n.len > 0 {
+			return n
+		}
+	}
+	return nil
+}
+
+func (p *Pieces) change(target int32, points, time int64, name *named) {
 	for _, w := range p.batch.targets.sets[target] {
-		p.sums = append(p.sums, sum{w, points, time, p.batch.targets.windowRule(w)})
+		p.sums = append(p.sums, sum{w, points, time, p.batch.targets.windowRule(w), name})
 	}
 }
 
 // put adds a member to the piece's group of a target.
-func (p *Pieces) put(target int32, m ledger.Member) {
+func (p *Pieces) put(target int32, m ledger.Member, name *named) {
 	g := p.groupOf[target]
 	if g == 0 {
 		g = p.group(p.batch.targets.sets[target])
 		p.groupOf[target] = g
 	}
-	p.join(g, m)
+	p.join(g, m, name)
 }
 
 // putPart adds a member to the piece's group of a set of windows. One that is no target is
 // known to the piece alone: of a batch's, members with several changes could make as many
 // as they are.
-func (p *Pieces) putPart(set []int32, m ledger.Member) {
+func (p *Pieces) putPart(set []int32, m ledger.Member, name *named) {
 	p.text = appendSet(p.text[:0], set)
 	text := p.text
 	if target, ok := p.batch.targets.setOf[string(text)]; ok {
-		p.put(target, m)
+		p.put(target, m, name)
 		return
 	}
 	g, ok := p.others[string(text)]
@@ -229,7 +245,7 @@ func (p *Pieces) putPart(set []int32, m ledger.Member) {
 		g = p.group(set)
 		p.others[string(text)] = g
 	}
-	p.join(g, m)
+	p.join(g, m, name)
 }
 
 // group adds a group of these windows to the piece, and returns its number, plus one.
@@ -244,14 +260,14 @@ func (p *Pieces) group(windows []int32) int32 {
 	return int32(len(p.piece.Groups))
 }
 
-func (p *Pieces) join(g int32, m ledger.Member) {
+func (p *Pieces) join(g int32, m ledger.Member, name *named) {
 	group := &p.piece.Groups[g-1]
 	before := cap(group.Members)
 	group.Members = append(group.Members, m)
 	p.room += cap(group.Members) - before
 	if p.names {
 		before = cap(group.Names)
-		group.Names = append(group.Names, p.name)
+		group.Names = append(group.Names, p.batch.table.said(name))
 		p.room += cap(group.Names) - before
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 	"sync"
 
@@ -72,7 +73,7 @@ var (
 	changePool = sync.Pool{New: func() any { return new([changeChunk]change) }}
 	bucketPool = sync.Pool{New: func() any { return new([bucketChunk]int32) }}
 	idPool     = sync.Pool{New: func() any { return new([idChunk]byte) }}
-	namePool   = sync.Pool{New: func() any { return new([memberChunk]named) }}
+	namePool   = sync.Pool{New: func() any { return new(namesOf) }}
 	offsetPool = sync.Pool{New: func() any { return new([offsetChunk]int64) }}
 )
 
@@ -93,13 +94,15 @@ type table struct {
 	changes []*[changeChunk]change
 	extra   int
 	ids     []*[idChunk]byte
-	idUsed  int                   // in the last chunk
-	names   []*[memberChunk]named // as long as there are names for
-	last    int                   // the member that was added to last
+	idUsed  int // in the last chunk
+	last    int // the member that was added to last
 	buckets []*[bucketChunk]int32
 	level   uint
 	split   int
 	crowds  crowds
+
+	naming             bool       // members are called by their events
+	names, changeNames []*namesOf // beside members and changes; none without naming
 
 	duplicates     []*[offsetChunk]int64 // their offsets, ascending
 	duplicateCount int
@@ -194,10 +197,11 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 		f.end = f.head
 	}
 	if t.count == len(t.members)*memberChunk {
-		if r := t.take(memberBytes); r != Added {
+		if r := t.take(memberBytes + t.nameBytes()); r != Added {
 			return r
 		}
 		t.members = append(t.members, memberPool.Get().(*[memberChunk]member))
+		t.names = t.moreNames(t.names)
 	}
 	if r := t.roomForText(len(id)); r != Added {
 		return r
@@ -244,6 +248,24 @@ func (t *table) roomForText(n int) Result {
 	return Added
 }
 
+// nameBytes is what the names of a chunk of members or changes take.
+func (t *table) nameBytes() int64 {
+	if t.naming {
+		return nameBytes
+	}
+	return 0
+}
+
+// moreNames adds a chunk for which the memory was taken.
+func (t *table) moreNames(names []*namesOf) []*namesOf {
+	if !t.naming {
+		return names
+	}
+	chunk := namePool.Get().(*namesOf)
+	clear(chunk[:])
+	return append(names, chunk)
+}
+
 // place copies an id, or a name, to the end of the last chunk, which has room for it.
 func (t *table) place(id []byte) uint32 {
 	at := uint32((len(t.ids)-1)*idChunk + t.idUsed)
@@ -254,14 +276,8 @@ func (t *table) place(id []byte) uint32 {
 
 // addChange gives a member a change of another target.
 func (t *table) addChange(at int, target int32, points, time int64) Result {
-	if t.extra == t.most.changes {
-		return Full
-	}
-	if t.extra == len(t.changes)*changeChunk {
-		if r := t.take(changeBytes); r != Added {
-			return r
-		}
-		t.changes = append(t.changes, changePool.Get().(*[changeChunk]change))
+	if r := t.reserve(1); r != Added {
+		return r
 	}
 	t.link(at, target, points, time)
 	t.member(at).events++
@@ -282,10 +298,11 @@ func (t *table) reserve(n int) Result {
 		return Full
 	}
 	if t.extra+n > len(t.changes)*changeChunk {
-		if r := t.take(changeBytes); r != Added {
+		if r := t.take(changeBytes + t.nameBytes()); r != Added {
 			return r
 		}
 		t.changes = append(t.changes, changePool.Get().(*[changeChunk]change))
+		t.changeNames = t.moreNames(t.changeNames)
 	}
 	return Added
 }
@@ -384,7 +401,7 @@ func (t *table) release() {
 	for _, c := range t.ids {
 		idPool.Put(c)
 	}
-	for _, c := range t.names {
+	for _, c := range slices.Concat(t.names, t.changeNames) {
 		namePool.Put(c)
 	}
 	for _, c := range t.duplicates {
@@ -394,6 +411,6 @@ func (t *table) release() {
 	*t = table{
 		memory: t.memory, limit: t.limit, most: t.most,
 		members: emptied(t.members), changes: emptied(t.changes), buckets: emptied(t.buckets), ids: emptied(t.ids),
-		names: emptied(t.names), duplicates: emptied(t.duplicates),
+		names: emptied(t.names), changeNames: emptied(t.changeNames), duplicates: emptied(t.duplicates),
 	}
 }
