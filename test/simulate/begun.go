@@ -66,6 +66,10 @@ func (sh *shard) begun(c *call) {
 	default:
 		for _, p := range first {
 			sh.notBefore(p, sh.starts[p])
+			// It is refilled up to the log's end as its leader knew it, or to what was committed.
+			if log := w.kafka.partitions[p]; log.misled > 0 && sh.known[p] > 0 {
+				sh.known[p] = min(sh.known[p], max(log.seen, w.kafka.committed[p]))
+			}
 		}
 		sh.refilled(of)
 		if len(w.shards) > 1 && w.ofTopic(w.kafka.committed, of) > 0 && sh.isBehind(first) && !refills(args) {
