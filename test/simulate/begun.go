@@ -59,9 +59,10 @@ func (sh *shard) begun(c *call) {
 	}
 	switch {
 	case !alone:
-	case w.belated && !refills(args):
-		// A first start that was on its way when Redis was lost: what it leaves out was left
-		// out before, and its sender knew of nothing to fill again.
+	case (w.belated || c.from.lookedUp.Before(sh.on.changed)) && !refills(args):
+		// A first start that was on its way when Redis was lost, or whose sender had looked up what is
+		// committed before: what it leaves out was left out before, and its sender knew of nothing to
+		// fill again.
 		sh.known = nil
 	default:
 		for _, p := range first {
