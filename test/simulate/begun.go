@@ -33,6 +33,7 @@ func (sh *shard) begun(c *call) {
 		}
 		first = append(first, p)
 		sh.starts[p], sh.looked[p] = from, w.resolvedAt(p, args[i+3])
+		w.kafka.writes(p, args[i+3])
 		sh.heads[p] = math.MaxInt64
 		if refills(args) || w.setup.Start == starts.FromWindow || w.setup.Start == starts.FromTime {
 			sh.heads[p] = w.kafka.partitions[p].start
