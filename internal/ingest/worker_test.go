@@ -126,7 +126,7 @@ func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 	before := len(w.deadLetters(0))
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 256 << 10; c.FetchBytes = 8 << 10 })
 	w.reaches(0)
-	require.Equal(t, before+bad, len(w.deadLetters(0)), "they are written once by an owner")
+	require.Len(t, w.deadLetters(0), before+bad, "they are written once by an owner")
 	r.stop(t)
 }
 

@@ -33,6 +33,7 @@ func (sh *shard) begun(c *call) {
 		}
 		first = append(first, p)
 		sh.starts[p], sh.looked[p] = from, w.resolvedAt(p, args[i+3])
+		w.kafka.writes(p, args[i+3])
 		sh.heads[p] = math.MaxInt64
 		if refills(args) || w.setup.Start == starts.FromWindow || w.setup.Start == starts.FromTime {
 			sh.heads[p] = w.kafka.partitions[p].start
@@ -59,13 +60,18 @@ func (sh *shard) begun(c *call) {
 	}
 	switch {
 	case !alone:
-	case w.belated && !refills(args):
-		// A first start that was on its way when Redis was lost: what it leaves out was left
-		// out before, and its sender knew of nothing to fill again.
+	case (w.belated || c.from.lookedUp.Before(sh.on.changed)) && !refills(args):
+		// A first start that was on its way when Redis was lost, or whose sender had looked up what is
+		// committed before: what it leaves out was left out before, and its sender knew of nothing to
+		// fill again.
 		sh.known = nil
 	default:
 		for _, p := range first {
 			sh.notBefore(p, sh.starts[p])
+			// It is refilled up to the log's end as its leader knew it, or to what was committed.
+			if log := w.kafka.partitions[p]; log.misled > 0 && sh.known[p] > 0 {
+				sh.known[p] = min(sh.known[p], max(log.seen, w.kafka.committed[p]))
+			}
 		}
 		sh.refilled(of)
 		if len(w.shards) > 1 && w.ofTopic(w.kafka.committed, of) > 0 && sh.isBehind(first) && !refills(args) {

@@ -242,9 +242,9 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "start resolved per partition", what: "partitions of one topic start at different times",
 		source: []patch{
-			{ingestDir + "locate.go", "	\"fmt\"\n", "	\"fmt\"\n	\"maps\"\n"},
+			{ingestDir + "begin.go", "	\"fmt\"\n", "	\"fmt\"\n	\"maps\"\n"},
 			{
-				ingestDir + "locate.go", "	if s == start.Recover {\n		log.Warn(",
+				ingestDir + "begin.go", "	if s == start.Recover {\n		log.Warn(",
 				`	if broken("start resolved per partition") {
 		set = slices.DeleteFunc(set, func(b ledger.StartPosition) bool { return b.Partition != l.Partition })
 		maps.DeleteFunc(offsets, func(p int, _ progress) bool { return p != l.Number })
@@ -252,7 +252,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	if s == start.Recover {
 		log.Warn(`,
 			},
-			{ingestDir + "locate.go", "	if start.AllHaveTopic(states, l.Topic) {\n		return errLocateAgain", "	if start.AllHaveTopic(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return errLocateAgain"},
+			{ingestDir + "begin.go", "	if start.AllHaveTopic(states, l.Topic) {\n		return errLocateAgain", "	if start.AllHaveTopic(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return errLocateAgain"},
 			{
 				startDir + "start.go", "	case f.Others:\n",
 				`	case f.Others && broken("start resolved per partition"):

@@ -4,6 +4,15 @@ package simulate
 
 var brokenShards = []broken{
 	{
+		name: "the plan of a first start isn't followed", what: "events that have come since a start was written first are in no board",
+		source: []patch{{
+			ingestDir + "resolve.go", "	if s == start.Begin {\n		r.terms.Follow(",
+			"	if s == start.Begin && !broken(\"the plan of a first start isn't followed\") {\n		r.terms.Follow(",
+		}},
+		wrong: "partition 0 was to begin",
+		small: of(startsAgain), seed: 3,
+	},
+	{
 		name: "a reading moves shards that it isn't for", what: "a shard's ledger goes over events that it lacks",
 		source: []patch{{
 			ingestDir + "sweeper.go", "			if b.Of(l.shard) {\n",

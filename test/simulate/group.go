@@ -286,7 +286,7 @@ func (m *member) commit(generation int32, name string, offsets map[string]map[in
 			return nil, kafka.IllegalGeneration
 		}
 		for p, o := range all {
-			m.w.commits(p, o, trails[p])
+			m.w.commits(m.from, p, o, trails[p])
 		}
 		return nil, nil
 	}

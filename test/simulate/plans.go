@@ -13,10 +13,20 @@ const planMark = "standings-start/"
 type planned struct {
 	offset   int64
 	metadata string
+	by       *process
+	written  bool // to a shard
 }
 
-// commits takes what a member commits for a partition. The last one counts: a plan, or how far the partition was read.
-func (w *world) commits(partition int, offset int64, metadata string) {
+func (p planned) origin() string {
+	if words := strings.SplitN(p.metadata, " ", 3); len(words) == 3 {
+		return words[2]
+	}
+	return ""
+}
+
+// commits takes what a member commits for a partition. The last one counts: a plan, or how far the partition was read. A
+// process that has written a start to a shard does not plan a later one.
+func (w *world) commits(by *process, partition int, offset int64, metadata string) {
 	k := &w.kafka
 	if !strings.HasPrefix(metadata, planMark) {
 		delete(k.planned, partition)
@@ -26,10 +36,13 @@ func (w *world) commits(partition int, offset int64, metadata string) {
 	}
 	delete(k.committed, partition)
 	delete(k.trails, partition)
-	k.planned[partition] = planned{offset, metadata}
-	if words := strings.SplitN(metadata, " ", 3); len(words) == 3 {
-		w.resolvedAt(partition, words[2])
+	was := k.planned[partition]
+	if was.written && was.by == by && was.offset < offset && was.offset >= k.partitions[partition].start {
+		w.failf("partition %d was to begin at offset %d, and is to begin at %d now", partition, was.offset, offset)
 	}
+	now := planned{offset: offset, metadata: metadata, by: by}
+	k.planned[partition] = now
+	w.resolvedAt(partition, now.origin())
 }
 
 // lastCommitted is the offset that a broker answers with; -1 for none.
@@ -45,6 +58,14 @@ func (k *brokers) lastCommitted(partition int) int64 {
 
 func (k *brokers) lastMetadata(partition int) string {
 	return k.trails[partition] + k.planned[partition].metadata
+}
+
+// writes notes that a planned start was written to a shard.
+func (k *brokers) writes(partition int, origin string) {
+	if p, ok := k.planned[partition]; ok && p.origin() == origin {
+		p.written = true
+		k.planned[partition] = p
+	}
 }
 
 // resolvedAt is Redis's clock, in ms, as an origin was resolved: a shard that copies it from another one, and a start

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"strings"
+	"time"
 )
 
 const (
@@ -72,12 +73,14 @@ func (w *world) goesOn(c *call) {
 	}
 }
 
-// reads notes a reading. Who reads from a sweep's beginning, some of which it has written,
+// reads notes a reading, and a look at what is committed. Who reads from a sweep's beginning, some of which it has written,
 // and hasn't looked at the ledger since, left the rest to this reading.
 func (w *world) reads(c *call) {
 	switch c.kind {
 	case "state", "position":
 		clear(c.from.swept)
+	case "committed":
+		c.from.lookedUp = time.Now()
 	case "fetch":
 		field := c.from.w.kafka.partitions[c.partition].field()
 		again := false

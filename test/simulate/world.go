@@ -139,6 +139,8 @@ type process struct {
 	deaf    bool               // to the group
 	stopped bool               // told to
 	swept   map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
+	// lookedUp is when it last asked which offsets are committed.
+	lookedUp time.Time
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }

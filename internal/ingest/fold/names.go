@@ -73,13 +73,12 @@ func (t *table) laterName(a, b *named) *named {
 
 // compareNames orders names by time and text. None is before any.
 func (t *table) compareNames(a, b *named) int {
-	if a == nil || b == nil {
-		switch {
-		case a == b:
-			return 0
-		case a == nil:
-			return -1
-		}
+	switch {
+	case a == b:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
 		return 1
 	}
 	return cmp.Or(cmp.Compare(a.time, b.time), bytes.Compare(t.text(a.at, a.len), t.text(b.at, b.len)))
