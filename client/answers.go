@@ -52,7 +52,7 @@ const (
 	Lost       State = "lost"        // Redis has lost the window
 	Refilling  State = "refilling"   // a Redis that was lost is being filled again
 	Behind     State = "behind"      // some events don't count yet
-	Incomplete State = "incomplete"  // events are missing for good
+	Incomplete State = "incomplete"  // events are missing
 	Backup     State = "backup"      // an archived copy of a window that took events still
 	NotCounted State = "not_counted" // there are no events
 	Whole      State = "whole"

@@ -145,7 +145,7 @@ func periodOptions(cfg *Config, own []periods.Period) []option {
 		section := "periods." + string(name)
 		all = append(all,
 			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)), value: boolValue(&p.Enabled),
-				doc: "Keep " + string(name) + " boards."},
+				doc: "Keep " + string(name) + " boards. " + addedLater},
 			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
 				doc: layoutDoc},
 			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()), value: durationValue(&p.Retention, time.Hour, 36500*units.Day),

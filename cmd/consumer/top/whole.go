@@ -62,7 +62,7 @@ func (b *board) notes() []string {
 		all = append(all, fmt.Sprintf("final, revision %d: nothing changes it any more", b.Revision))
 	}
 	if len(b.Incomplete) > 0 {
-		all = append(all, "incomplete: events of this window may be missing, from before the log began or from a gap in it, of "+strings.Join(b.Incomplete, ", "))
+		all = append(all, "incomplete: events of this window may be missing, from before the log began or the period was added, or from a gap in the log, of "+strings.Join(b.Incomplete, ", "))
 	}
 	if n := len(b.Refilling); n > 0 {
 		var fields []string

@@ -80,6 +80,7 @@ type Plan struct {
 	Shadow map[string]string // the shadow's
 
 	origins map[string]string // to be written
+	since   map[string]int64  // to be written, of periods that were added; 0 to be removed
 	listed  int               // windows that the shadow lists
 }
 
@@ -158,7 +159,7 @@ func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.origins = p.newOrigins(c, was, since)
+	p.origins, p.since = p.newOrigins(c, was, since), p.newSince(c, live.since)
 	p.refuse(c)
 	return p, nil
 }
