@@ -94,7 +94,7 @@ type world struct {
 	leapt      bool          // Redis's clock has
 	leap       time.Duration // by so much
 	leaptAt    time.Time
-	roomless   bool                   // as many windows were listed as may be
+	roomless   bool                   // as many windows were listed as new boards may open
 	dropped    map[string]bool        // windows, with their boards
 	dropping   func(string) bool      // boards of which a drop died midway
 	truncated  atomic.Bool            // a partition was halted since its log seemed to end too early
