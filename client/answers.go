@@ -74,10 +74,13 @@ type Trust struct {
 	AsOf     time.Time `json:"as_of"`
 	// Lag is how many records don't count yet, and BehindMS how old the oldest of them was, in ms;
 	// nil where a consumer hasn't reported it.
-	Lag         *int64   `json:"lag"`
-	BehindMS    *int64   `json:"behind_ms"`
-	NotCounting []string `json:"not_counting"` // partitions whose events nobody counts right now
-	Incomplete  []string `json:"incomplete"`   // partitions of which records are missing
+	Lag      *int64 `json:"lag"`
+	BehindMS *int64 `json:"behind_ms"`
+	// ReportedAt is when the consumers' last reports were written, of several partitions the earliest:
+	// State, Lag and BehindMS come from them. Zero where there is none.
+	ReportedAt  time.Time `json:"reported_at"`
+	NotCounting []string  `json:"not_counting"` // partitions whose events nobody counts right now
+	Incomplete  []string  `json:"incomplete"`   // partitions of which records are missing
 	// Ledger is up to where each partition counts: 480 says that every record before 480 does.
 	Ledger map[string]string `json:"ledger"`
 	// Shards are those of several shards, each of which is read at a moment of its own.

@@ -81,8 +81,8 @@ func (b *board) behind() []string {
 	var all []string
 	if b.Lag.Known && b.Lag.Records > 0 && b.CatchingUp() {
 		ago := "a moment"
-		if b.Reported >= time.Second {
-			ago = units.ShortDuration(b.Reported.Truncate(time.Second))
+		if age := b.Beside.Now.Sub(b.ReportedAt); age >= time.Second {
+			ago = units.ShortDuration(age.Truncate(time.Second))
 		}
 		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
 	}
