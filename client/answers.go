@@ -76,8 +76,8 @@ type Trust struct {
 	// nil where a consumer hasn't reported it.
 	Lag      *int64 `json:"lag"`
 	BehindMS *int64 `json:"behind_ms"`
-	// ReportedAt is when the consumers' last reports were written, of several partitions the earliest:
-	// State, Lag and BehindMS come from them. Zero where there is none.
+	// ReportedAt is the time of the earliest of the partitions' last reports, from which State, Lag and
+	// BehindMS come. It is zero if no partition has a report.
 	ReportedAt  time.Time `json:"reported_at"`
 	NotCounting []string  `json:"not_counting"` // partitions whose events nobody counts right now
 	Incomplete  []string  `json:"incomplete"`   // partitions of which records are missing

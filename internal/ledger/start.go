@@ -61,8 +61,8 @@ type State struct {
 	Asked   time.Time         // by this process's clock, before it was read; zero where nobody noted it
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
-	// Since is from which time on, in Unix ms, the windows of a period are counted that was added
-	// after counting had begun, by the period's name: a window that starts earlier is incomplete.
+	// Since has, for each period that was added to standings that were there, the time from which on it is
+	// counted, in Unix ms. A window of the period that starts earlier is incomplete.
 	Since   map[string]int64
 	Windows int
 	Workers map[string]string

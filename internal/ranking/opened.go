@@ -1,6 +1,6 @@
 package ranking
 
-// Which boards have a window, for the last tenth of the windows that may be listed.
+// The boards that have a window, and so may open windows in the last tenth of those that may be listed.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// openedFor is how long it is used which boards had a window. A new board that names itself in every event
-// costs Redis no more than a look at its listing in this time, a page at a time.
+// openedFor is how long the boards are kept that were read. However many new boards events name, Redis's
+// listing is read no more than once in this time.
 const openedFor = 10 * time.Second
 
 // openedBoards are the boards that had a window when the listing was last read.
@@ -24,9 +24,9 @@ type openedBoards struct {
 	boards map[uint64]struct{} // hashes of their names
 }
 
-// haveWindows has a digit for each window: 1 if its board has a window that is listed, or had one some
-// seconds ago, else 0. A board that has got its first one since is taken for new: that is possible only if
-// windows were removed and others have taken their room within these seconds.
+// haveWindows returns a digit for each window: 1 if its board had a listed window when the listing was last
+// read, else 0. A board that opened its first window since then counts as new. That happens only if windows
+// were removed within these seconds, and others have taken their room.
 func (s *Store) haveWindows(ctx context.Context, windows []ledger.Window) (string, error) {
 	o := &s.opened
 	o.mu.Lock()

@@ -1,6 +1,6 @@
 package ranking
 
-// Since when periods are counted that were added after counting had begun.
+// The times from which on periods are counted that were added to standings that were there.
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ const sinceField = "since:"
 // SinceField is a period's field among the origins. Its value is Unix ms.
 func SinceField(period string) string { return sinceField + period }
 
-// TakeSince takes the fields of periods out of the origins, and returns their times by period, nil if
-// there are none.
+// TakeSince removes the fields of periods from the origins, and returns their times by period, nil without
+// any.
 func TakeSince(origins map[string]string) (since map[string]int64, err error) {
 	for field, text := range origins {
 		period, ok := strings.CutPrefix(field, sinceField)

@@ -91,7 +91,7 @@ func judgeSchema(s *section, f *redisFacts) {
 	}
 }
 
-// judgeAdded says what it means that a start adds periods.
+// judgeAdded reports the periods that a start adds, and which of their windows will be incomplete.
 func judgeAdded(s *section, check string, added []ledger.Added) {
 	var all, late []string
 	since := int64(0)

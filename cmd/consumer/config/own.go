@@ -48,7 +48,7 @@ const (
 	manyWindows = 10_000
 )
 
-// addedLater is what holds of enabling a period, although it is a part of what standings are stored with.
+// addedLater is a part of the text about enabling a period.
 const addedLater = "A period [can be added later](operations.md#add-a-period), and not removed."
 
 // ownOptions are the settings of a period of one's own.

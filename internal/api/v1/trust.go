@@ -96,7 +96,7 @@ type trust struct {
 	// hasn't.
 	Lag        *int64   `json:"lag"`
 	BehindMS   *int64   `json:"behind_ms"`    // how old the oldest of them is
-	ReportedAt *string  `json:"reported_at"`  // when the earliest of the last reports was written; null if there is none
+	ReportedAt *string  `json:"reported_at"`  // of the earliest of the last reports; null without any
 	NotCounted []string `json:"not_counting"` // partitions whose events nobody counts right now
 	Incomplete []string `json:"incomplete"`   // partitions of which records are missing
 	// Ledger is up to where each partition counts, of several shards the one furthest behind.

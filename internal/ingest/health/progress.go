@@ -34,8 +34,8 @@ type Progress struct {
 	// Behind is how old the oldest of them was. Unread: none of some partition was read yet, so it may be older.
 	Behind time.Duration
 	Unread bool
-	// ReportedAt is when the earliest of the partitions' last reports was written, by the clock of the state. Zero if
-	// there is none.
+	// ReportedAt is the time of the earliest of the partitions' last reports, by the state's clock. It is zero if no
+	// partition has a report.
 	ReportedAt time.Time
 }
 

@@ -6,8 +6,8 @@
 --       7… of each window its sorted set, and its hidden set, then rules and names where 7 says so
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
---       6 windows that may be listed; then, if the answer before was boards, a blank and for each window
---         1 if its board has a window that is listed, else 0
+--       6 windows that may be listed; after the answer boards also a blank, and for each window 1 if its
+--         board has a window that is listed, else 0
 --       7 what else there is: rules, where it is noted by which rules the partition is counted from
 --         this piece on, names, where members have them, both, or ''
 --       number of windows that the piece leaves out since they are final, and their names in the listing
@@ -34,8 +34,8 @@
 --   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
 --   {unlisted, window}            not listed, and its key exists
---   {boards}                      it would open a window in the last tenth of those that may be listed, and
---                                 6 doesn't say which boards have one
+--   {boards}                      it would open a window in the last tenth of those that may be listed: the
+--                                 caller has to read which boards have a window, and call again
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, where, …}
 --                                 each once, for the first reason that was found
@@ -192,9 +192,9 @@ for i = 1, (keys - 6) / 2 do
 end
 if sealed then return sealed end
 
--- The room for windows. Its last tenth is for boards that have a window: events of new boards, however
--- many, don't keep a new week of theirs from beginning. A call has a window of most of such boards besides,
--- its year's for instance; of the others the caller has to look.
+-- The room for windows. Its last tenth is for boards that have a window, so that events that name new boards
+-- don't keep a new week of the others from starting. Most boards that have a window have one in this call, such
+-- as their year's. For the rest the caller reads the listing, page by page: to read it here would stop Redis.
 if #opens > 0 then
   local most, told = string.match(ARGV[6], '^(%d+) ?(%d*)$')
   most = tonumber(most)
