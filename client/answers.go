@@ -52,7 +52,7 @@ const (
 	Lost       State = "lost"        // Redis has lost the window
 	Refilling  State = "refilling"   // a Redis that was lost is being filled again
 	Behind     State = "behind"      // some events don't count yet
-	Incomplete State = "incomplete"  // events are missing for good
+	Incomplete State = "incomplete"  // events are missing
 	Backup     State = "backup"      // an archived copy of a window that took events still
 	NotCounted State = "not_counted" // there are no events
 	Whole      State = "whole"
@@ -74,10 +74,13 @@ type Trust struct {
 	AsOf     time.Time `json:"as_of"`
 	// Lag is how many records don't count yet, and BehindMS how old the oldest of them was, in ms;
 	// nil where a consumer hasn't reported it.
-	Lag         *int64   `json:"lag"`
-	BehindMS    *int64   `json:"behind_ms"`
-	NotCounting []string `json:"not_counting"` // partitions whose events nobody counts right now
-	Incomplete  []string `json:"incomplete"`   // partitions of which records are missing
+	Lag      *int64 `json:"lag"`
+	BehindMS *int64 `json:"behind_ms"`
+	// ReportedAt is the time of the earliest of the partitions' last reports, from which State, Lag and
+	// BehindMS come. It is zero if no partition has a report.
+	ReportedAt  time.Time `json:"reported_at"`
+	NotCounting []string  `json:"not_counting"` // partitions whose events nobody counts right now
+	Incomplete  []string  `json:"incomplete"`   // partitions of which records are missing
 	// Ledger is up to where each partition counts: 480 says that every record before 480 does.
 	Ledger map[string]string `json:"ledger"`
 	// Shards are those of several shards, each of which is read at a moment of its own.

@@ -44,7 +44,7 @@ func (b *batch) refusalMessage(member []byte, reason ledger.Reason) string {
 // why says why a member is refused.
 func (b *batch) why(member []byte, reason ledger.Reason) string {
 	if reason == ledger.WindowLimit {
-		return "a window would be opened beyond max_windows"
+		return "a window would be opened beyond max_windows, or in its last tenth on a board that has none"
 	}
 	of := &b.by.events
 	if at, ok := b.beyond[string(member)]; ok {

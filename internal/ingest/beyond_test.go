@@ -39,7 +39,7 @@ func TestWhatAnOverflowSaysOfAField(t *testing.T) {
 		at.Member = "u"
 		b.keepBeyond([]ledger.Beyond{at})
 		require.Equal(t, want, b.why([]byte("u"), ledger.Overflow))
-		require.Equal(t, "a window would be opened beyond max_windows", b.why([]byte("u"), ledger.WindowLimit))
+		require.Equal(t, "a window would be opened beyond max_windows, or in its last tenth on a board that has none", b.why([]byte("u"), ledger.WindowLimit))
 	}
 	points := &batch{by: &rulebook{events: event.Rules{MaxPoints: 1000}}}
 	require.Equal(t, "a standing would leave ±1000 points", points.why([]byte("u"), ledger.Overflow))

@@ -84,6 +84,9 @@ type fakeShard struct {
 
 const ourSchema = `{"v":1}`
 
+// fewerPeriods is the schema before a period was added to it.
+const fewerPeriods = `{"v":1,"fewer":true}`
+
 var (
 	errLost    = errors.New("connection reset by the fake")
 	errHalting = errors.New("NOPERM by the fake")
@@ -285,6 +288,16 @@ func (f *fakeShard) CheckSchema(found string) error {
 		return nil
 	}
 	return fmt.Errorf("other schema %s: %w", found, errHalting)
+}
+
+func (f *fakeShard) Extend(_ context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
+	if st.Schema != fewerPeriods {
+		return nil, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.schema = ourSchema
+	return []ledger.Added{{Period: "daily", Since: f.clock().Add(maxFuture).UnixMilli()}}, nil
 }
 
 func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {

@@ -3,6 +3,9 @@ package ingest
 import (
 	"context"
 	"slices"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
@@ -105,6 +108,9 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.extend(ctx, states); err != nil {
+		return nil, err
+	}
 	if err := l.shards.checkSchema(states); err != nil {
 		return nil, start.OtherSchema(err)
 	}
@@ -152,6 +158,27 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	known = known.With(&l.carried.trail)
 	l.carried.trail = known.Within(f.facts.Log.End)
 	return f, nil
+}
+
+// extend adds the periods that Redis lacks, as the start of the process did: Redis has gone back to
+// before that. It returns errLocateAgain if there were any.
+func (l *locator) extend(ctx context.Context, states []ledger.State) error {
+	again := false
+	for i := range states {
+		added, err := l.shards[i].Extend(ctx, &states[i], time.Duration(l.resolver.terms.MaxFuture)*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		for _, a := range added {
+			l.log.Warn("a period was added again, which Redis had lost; its windows that start before since are incomplete until consumer rebuild counts them",
+				zap.String("period", a.Period), zap.Time("since", time.UnixMilli(a.Since).UTC()))
+			again = true
+		}
+	}
+	if again {
+		return errLocateAgain
+	}
+	return nil
 }
 
 // sameLog halts if the log has lost events that count, and notes the lineage of what was read.

@@ -21,6 +21,9 @@ type Standings interface {
 	State(ctx context.Context) (ledger.State, error)
 	// CheckSchema says whether what State found is what this process writes.
 	CheckSchema(found string) error
+	// Extend adds the periods that this process counts and what State found lacks, if that is the only
+	// difference, and returns them.
+	Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error)
 	// Begin writes where partitions start, all or none.
 	Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error)
 	// Report writes the lines of workers, with the standings' time before their first fields. It returns
@@ -60,6 +63,11 @@ func (t taggedStandings) Position(ctx context.Context, partition ledger.Partitio
 func (t taggedStandings) State(ctx context.Context) (ledger.State, error) {
 	s, err := t.Standings.State(ctx)
 	return s, health.StandingsError(t.shard, err)
+}
+
+func (t taggedStandings) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
+	added, err := t.Standings.Extend(ctx, st, maxFuture)
+	return added, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {

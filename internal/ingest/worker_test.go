@@ -309,6 +309,19 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 	}
 }
 
+// Redis goes back to before a period was added: the worker adds it again, as the start of its process did.
+func TestAPeriodThatRedisHasLostIsAddedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.send(0, some("a", 10, 5)...)
+	w.worker(0, nil)
+	w.reaches(0)
+	w.standings.do(func() { w.standings.written(fewerPeriods) })
+	w.send(0, some("b", 10, 5)...)
+	w.reaches(0)
+	w.said(int(of), "a period was added again, which Redis had lost; its windows that start before since are incomplete until consumer rebuild counts them")
+}
+
 func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -61,6 +61,9 @@ type State struct {
 	Asked   time.Time         // by this process's clock, before it was read; zero where nobody noted it
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
+	// Since has, for each period that was added to standings that were there, the time from which on it is
+	// counted, in Unix ms. A window of the period that starts earlier is incomplete.
+	Since   map[string]int64
 	Windows int
 	Workers map[string]string
 	// Refills is up to where a partition is read again, as of when Redis was found lost:
@@ -83,6 +86,14 @@ func (s *State) Clock() time.Time {
 		return s.Now
 	}
 	return s.Now.Add(time.Since(s.Asked))
+}
+
+// Added is a period that is added to standings that were written without it.
+type Added struct {
+	Period string
+	// Since is the time from which on it is counted, Unix ms: of its windows, those that start
+	// earlier are incomplete until a rebuild. 0 if none does.
+	Since int64
 }
 
 // Line is a worker's report about itself.

@@ -12,7 +12,8 @@ import (
 //     one that isn't. Where a shard has no position, there is none: its boards have none of
 //     the partition's events.
 //   - it is refilled as long as one shard is, and up to the furthest offset of these.
-//   - its origin is the latest: what one shard lacks, the boards lack.
+//   - its origin is the latest: what one shard lacks, the boards lack. So is the time from which
+//     on a period is counted that was added.
 //   - windows are summed: a window is listed by each shard that has a member of it.
 //   - held if one is. Clock and workers are those of shard 0, the schema that of the first
 //     shard that has one.
@@ -22,7 +23,7 @@ func Together(shards []State) State {
 	if len(shards) == 1 {
 		return shards[0]
 	}
-	all := State{Ledger: map[string]string{}, Origins: map[string]string{}, Workers: map[string]string{}, Refills: map[string]int64{}}
+	all := State{Ledger: map[string]string{}, Origins: map[string]string{}, Since: map[string]int64{}, Workers: map[string]string{}, Refills: map[string]int64{}}
 	if len(shards) == 0 {
 		return all
 	}
@@ -36,6 +37,9 @@ func Together(shards []State) State {
 			if before, ok := all.Origins[field]; !ok || compareOrigins(before, text) < 0 {
 				all.Origins[field] = text
 			}
+		}
+		for period, ms := range s.Since {
+			all.Since[period] = max(all.Since[period], ms)
 		}
 	}
 	for field := range shards[0].Ledger { // a partition that isn't there is in no ledger of all

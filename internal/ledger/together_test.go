@@ -80,9 +80,9 @@ func TestTheRestOfAllShards(t *testing.T) {
 	now := time.UnixMilli(1000)
 	shards := []State{
 		{Schema: "s", Now: now, Asked: now, Windows: 2, Workers: map[string]string{"points/0": "a"},
-			Origins: map[string]string{"points/0": "5 100", "points/1": "7 7", "points/2": "1 x"}},
+			Origins: map[string]string{"points/0": "5 100", "points/1": "7 7", "points/2": "1 x"}, Since: map[string]int64{"daily": 8}},
 		{Schema: "", Now: now.Add(1), Windows: 3, Held: true, Workers: map[string]string{"points/0": "b", "points/1": "c"},
-			Origins: map[string]string{"points/0": "4 200", "points/1": "7 7", "points/2": "1 9"}},
+			Origins: map[string]string{"points/0": "4 200", "points/1": "7 7", "points/2": "1 9"}, Since: map[string]int64{"daily": 9, "mine": 3}},
 		{Schema: "other", Now: now.Add(2), Windows: 4, Origins: map[string]string{"points/0": "9 200", "points/3": "0 0"}},
 	}
 	all := Together(shards)
@@ -90,6 +90,7 @@ func TestTheRestOfAllShards(t *testing.T) {
 		Schema: "s", Now: now, Asked: now, Windows: 9, Held: true, Unlike: []int{1, 2},
 		Ledger: map[string]string{}, Refills: map[string]int64{}, Workers: map[string]string{"points/0": "a"},
 		Origins: map[string]string{"points/0": "9 200", "points/1": "7 7", "points/2": "1 x", "points/3": "0 0"},
+		Since:   map[string]int64{"daily": 9, "mine": 3},
 	}, all)
 	require.Equal(t, shards[0], Together(shards[:1]))
 	require.Equal(t, "other", Together([]State{shards[1], shards[2]}).Schema, "the first that has one")

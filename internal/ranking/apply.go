@@ -51,11 +51,13 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 	if err != nil {
 		return ledger.Answer{}, 0, fmt.Errorf("%s: %w", doing(p), err)
 	}
-	var took time.Duration
-	began := time.Now()
-	reply, err := s.evaluate(redisconn.InTurn(ctx, &took), lua.Apply, keys, e.args)
-	if took == 0 { // no client of redisconn's
-		took = time.Since(began)
+	reply, took, err := s.call(ctx, keys, e.args)
+	if err == nil && len(reply) == 1 && reply[0] == "boards" {
+		var have string
+		if have, err = s.haveWindows(ctx, p.Windows); err == nil {
+			e.args[head+keys+windowsAt] = s.windowsArg + " " + have
+			reply, took, err = s.call(ctx, keys, e.args)
+		}
 	}
 	if err != nil {
 		return ledger.Answer{}, took, fmt.Errorf("%s: %w", doing(p), err)
@@ -66,6 +68,19 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 	}
 	return a, took, nil
 }
+
+// call calls the script, and returns how long that took.
+func (s *Store) call(ctx context.Context, keys int, args []any) (reply []any, took time.Duration, err error) {
+	began := time.Now()
+	reply, err = s.evaluate(redisconn.InTurn(ctx, &took), lua.Apply, keys, args)
+	if took == 0 { // no client of redisconn's
+		took = time.Since(began)
+	}
+	return reply, took, err
+}
+
+// windowsAt is the place of windowsArg among the arguments behind the keys.
+const windowsAt = 5
 
 func doing(p *ledger.Piece) string {
 	return fmt.Sprintf("apply %v from %v to %v", p.Partition, p.Expected, p.Next)

@@ -15,6 +15,9 @@ func Classify(err error) ledger.Verdict {
 	if _, ok := errors.AsType[*SchemaError](err); ok {
 		return ledger.Halt
 	}
+	if errors.Is(err, errHeldUp) {
+		return ledger.Retry
+	}
 	if _, ok := errors.AsType[*OtherNumberError](err); ok {
 		return ledger.Halt
 	}

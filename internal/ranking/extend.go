@@ -1,10 +1,11 @@
 package ranking
 
-// Periods that are added to what is there.
+// Periods that are added to standings that were written without them.
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,103 +17,102 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// ahead is how far before the start of its first window, and max_future besides, a period has to
-// be added. Kafka takes records whose time is up to an hour ahead of its clock.
-const ahead = time.Hour
+// clocksAhead is how far record times may be ahead of Redis's clock: Kafka takes records whose time
+// is up to an hour ahead of its own.
+const clocksAhead = time.Hour
 
-// Extend adds to a shard's schema the periods that the configuration has and it hasn't, if that is
-// the only difference and nothing that was counted so far can lie in a window of theirs: their
-// first window starts more than maxFuture and an hour from now. It returns their names. Where
-// there is no schema, or no such difference, it does nothing.
+// ahead is by how many ms the times of events that are counted may be ahead of Redis's clock, and one more.
+func ahead(maxFuture time.Duration) int64 { return (maxFuture + clocksAhead).Milliseconds() + 1 }
+
+// errHeldUp says that a period can't be added while a rebuild or a reshard is about to switch.
+var errHeldUp = errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones")
+
+// Extend adds to a shard's schema the periods that the configuration has and the schema lacks, if that
+// is the only difference, and returns them. If there is no schema, or another difference, it does
+// nothing.
 //
-// Consumers that don't have them yet write nothing from then on, and halt until they are
-// configured alike.
-func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) (added []string, err error) {
-	added, by, err := s.adds(st, maxFuture)
-	if err != nil || len(added) == 0 {
-		return nil, err
+// Consumers that lack a period write nothing from then on, and halt until they are configured alike.
+func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
+	added := s.Adds(st, maxFuture)
+	if len(added) == 0 {
+		return nil, nil
 	}
-	reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema()}, st.Schema, s.schema, strconv.FormatInt(by.UnixMilli(), 10))
+	args := []any{st.Schema, s.schema, strconv.FormatInt(ahead(maxFuture), 10)}
+	names := make([]string, len(added))
+	for i, a := range added {
+		names[i] = a.Period
+		first := ""
+		if start, ok := s.firstStart(a.Period); ok {
+			first = strconv.FormatInt(start, 10)
+		}
+		args = append(args, SinceField(a.Period), first)
+	}
+	reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema(), s.keys.Origin(), s.keys.Hold()}, args...)
+	if err == nil {
+		err = s.extended(reply)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("add periods %s: %w", strings.Join(added, ", "), err)
+		return nil, fmt.Errorf("add the periods %s to %q: %w", strings.Join(names, ", "), s.prefix, err)
 	}
+	return added, nil
+}
+
+func (s *Store) extended(reply []any) error {
 	answer, err := Texts(reply)
 	switch {
 	case err == nil && len(answer) == 1 && answer[0] == "extended":
-		return added, nil
-	case err == nil && len(answer) == 1 && answer[0] == "too late":
-		return nil, s.tooLate(st.Schema)
+		return nil
+	case err == nil && len(answer) == 1 && answer[0] == "held":
+		return s.ofShard(errHeldUp)
 	case err == nil && len(answer) == 2 && answer[0] == "schema":
-		return nil, s.CheckSchema(answer[1])
+		return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: answer[1]})
 	}
-	return nil, fmt.Errorf("add periods %s: %w", strings.Join(added, ", "), Unexpected(lua.Extend, reply))
+	return Unexpected(lua.Extend, reply)
 }
 
-// Adds returns the periods that Extend would add as of the state's time, and writes nothing.
-func (s *Store) Adds(st *ledger.State, maxFuture time.Duration) (added []string, err error) {
-	added, by, err := s.adds(st, maxFuture)
-	if err == nil && len(added) > 0 && !st.Now.Before(by) {
-		return nil, s.tooLate(st.Schema)
-	}
-	return added, err
-}
-
-// adds are the periods to add, and the time by which that has to be done.
-func (s *Store) adds(st *ledger.State, maxFuture time.Duration) (added []string, by time.Time, err error) {
+// Adds returns the periods that Extend would add as of the state's time.
+func (s *Store) Adds(st *ledger.State, maxFuture time.Duration) []ledger.Added {
 	if st.Schema == "" || st.Schema == s.schema {
-		return nil, by, nil
+		return nil
 	}
-	added, ok := morePeriods(st.Schema, s.schema)
+	names, ok := morePeriods(st.Schema, s.schema)
 	if !ok {
-		return nil, by, nil
+		return nil
 	}
-	first, ok := s.firstStart(added)
-	if !ok {
-		return nil, by, s.tooLate(st.Schema)
-	}
-	return added, first.Add(-maxFuture - ahead), nil
-}
-
-func (s *Store) tooLate(found string) error {
-	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found, TooLate: true})
-}
-
-// firstStart is when the first window of some periods starts; there is none if one has windows
-// without a first.
-func (s *Store) firstStart(names []string) (first time.Time, ok bool) {
-	for _, name := range names {
-		p := s.periods[name]
-		w, ok := p.Rule.First()
-		if !ok {
-			return time.Time{}, false
-		}
-		if start := time.UnixMilli(w.Start); first.IsZero() || start.Before(first) {
-			first = start
+	since := st.Now.UnixMilli() + ahead(maxFuture)
+	added := make([]ledger.Added, len(names))
+	for i, name := range names {
+		added[i] = ledger.Added{Period: name, Since: since}
+		if first, ok := s.firstStart(name); ok && first >= since {
+			added[i].Since = 0
 		}
 	}
-	return first, true
+	return added
 }
 
-// morePeriods are the periods, none of them built in, that a schema has more than another, if that
-// is the only difference.
+// firstStart is when the first window of a period starts, Unix ms; false if it has no first window.
+func (s *Store) firstStart(period string) (int64, bool) {
+	rule := s.periods[period].Rule
+	w, ok := rule.First()
+	return w.Start, ok
+}
+
+// morePeriods are the periods that a schema has more than another, if that is the only difference.
 func morePeriods(without, with string) (names []string, ok bool) {
 	var a, b map[string]any
 	if json.Unmarshal([]byte(without), &a) != nil || json.Unmarshal([]byte(with), &b) != nil {
 		return nil, false
 	}
-	if names = dropMore(a, b); len(names) == 0 || !reflect.DeepEqual(a, b) {
-		return nil, false
-	}
-	return names, true
+	names = dropMore(a, b)
+	return names, len(names) > 0 && reflect.DeepEqual(a, b)
 }
 
-// dropMore deletes from b the periods, none of them built in, that a hasn't.
+// dropMore deletes from b the periods that a hasn't.
 func dropMore(a, b map[string]any) (names []string) {
 	fewer, _ := a["periods"].(map[string]any)
 	more, _ := b["periods"].(map[string]any)
-	for name, p := range more {
-		parts, _ := p.(map[string]any)
-		if _, own := parts["of"]; own && fewer[name] == nil {
+	for name := range more {
+		if fewer[name] == nil {
 			names = append(names, name)
 			delete(more, name)
 		}

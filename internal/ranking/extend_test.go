@@ -31,89 +31,137 @@ func (f *fixture) state(t *testing.T) ledger.State {
 	return st
 }
 
-func TestAPeriodWhoseWindowsLieAheadIsAddedToWhatIsThere(t *testing.T) {
+// incomplete are the partitions that a window of a period lacks events of.
+func (f *fixture) incomplete(t *testing.T, s *Store, w periods.Window) []string {
+	t.Helper()
+	b, err := s.Top(t.Context(), "global", w, 0, 10)
+	require.NoError(t, err)
+	return b.Incomplete
+}
+
+func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testing.T) {
 	f := fixed(t)
 	f.add(t, f.member("u1", 7))
 	whole := time.Now().Truncate(time.Second)
-	season, err := periods.Season("season", whole.Add(3*time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
+	begun, err := periods.Season("begun", whole.Add(-time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
 	require.NoError(t, err)
-	sprint, err := periods.Stretches("sprint", time.Hour, whole.Add(4*time.Hour).UnixMilli())
+	soon, err := periods.Stretches("soon", time.Hour, whole.Add(150*time.Minute).UnixMilli())
 	require.NoError(t, err)
-	now := f.with(t, "c1", season, sprint)
+	later, err := periods.Season("later", whole.Add(4*time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
+	require.NoError(t, err)
+	mine, err := periods.ByCalendar("mine", periods.Daily, periods.Calendar{})
+	require.NoError(t, err)
+	daily, forever := periods.BuiltIn(periods.Daily, periods.Calendar{}), periods.BuiltIn(periods.AllTime, periods.Calendar{})
+	all := []periods.Rule{daily, forever, begun, soon, later, mine}
+	now := f.with(t, "c1", all...)
 	st := f.state(t)
 
-	added, err := now.Adds(&st, 2*time.Hour)
-	require.Empty(t, added)
-	require.ErrorContains(t, err, "more than max_future and an hour from now", "it starts in three hours")
-	added, err = now.Adds(&st, time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, []string{"season", "sprint"}, added)
-
-	added, err = now.Extend(t.Context(), &st, 2*time.Hour)
-	require.Empty(t, added)
-	require.ErrorContains(t, err, "more than max_future and an hour from now", "it starts in three hours")
-	require.ErrorContains(t, err, "periods.season.enabled is false in Redis, true here")
+	names := func(added []ledger.Added) (all, partly []string) {
+		for _, a := range added {
+			all = append(all, a.Period)
+			if a.Since > 0 {
+				require.InDelta(t, time.Now().Add(3*time.Hour).UnixMilli(), a.Since, 60_000, "max_future and an hour from now")
+				partly = append(partly, a.Period)
+			}
+		}
+		return all, partly
+	}
+	wantAll, wantPartly := []string{"all-time", "begun", "daily", "later", "mine", "soon"}, []string{"all-time", "begun", "daily", "mine", "soon"}
+	every, partly := names(now.Adds(&st, 2*time.Hour))
+	require.Equal(t, wantAll, every)
+	require.Equal(t, wantPartly, partly)
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "rebuild", 0).Err())
+	_, err = now.Extend(t.Context(), &st, 2*time.Hour)
+	require.ErrorIs(t, err, errHeldUp)
+	require.Equal(t, ledger.Retry, Classify(err))
+	f.del(t, f.store.keys.Hold())
 	require.Equal(t, f.store.schema, f.state(t).Schema, "nothing was written")
 
-	added, err = now.Extend(t.Context(), &st, time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, []string{"season", "sprint"}, added)
-	require.Equal(t, now.schema, f.state(t).Schema)
-	added, err = now.Extend(t.Context(), &st, time.Hour) // another replica, which had read the state before
-	require.NoError(t, err)
-	require.Equal(t, []string{"season", "sprint"}, added)
+	for range 2 { // and another replica, which had read the state before
+		added, err := now.Extend(t.Context(), &st, 2*time.Hour)
+		require.NoError(t, err)
+		every, partly = names(added)
+		require.Equal(t, wantAll, every)
+		require.Equal(t, wantPartly, partly)
+	}
+	extended := f.state(t)
+	require.Equal(t, now.schema, extended.Schema)
+	require.Equal(t, st.Origins, extended.Origins)
+	require.Len(t, extended.Since, len(wantPartly))
+	require.NotContains(t, extended.Since, "later")
 
-	// Whoever isn't configured with them writes nothing any more, and readers go on.
+	// A window is incomplete that starts before every event that was counted without it: also one that
+	// has ended and still takes events, and one that begins within max_future and an hour.
+	for _, r := range []periods.Rule{daily, mine} {
+		w, ok, err := r.Latest(f.now)
+		require.NoError(t, err)
+		require.True(t, ok)
+		before, ok := r.Previous(w)
+		require.True(t, ok)
+		require.Equal(t, []string{"events/3"}, f.incomplete(t, now, before))
+		require.Equal(t, []string{"events/3"}, f.incomplete(t, now, w))
+		for w.Start < extended.Since[string(r.Name())] {
+			w, _ = r.Next(w)
+		}
+		require.Empty(t, f.incomplete(t, now, w))
+	}
+	for _, r := range []periods.Rule{forever, begun, soon} {
+		w, ok, err := r.Latest(whole.Add(150 * time.Minute).UnixMilli())
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, []string{"events/3"}, f.incomplete(t, now, w), "%s", r.Name())
+	}
+	first, _ := later.First()
+	require.Empty(t, f.incomplete(t, now, first))
+	require.Empty(t, f.incomplete(t, now, f.window(0)), "the periods that were there lack nothing")
+
+	// A consumer that lacks them writes nothing any more and names them, and readers go on.
 	p := f.newPiece()
 	p.Groups = f.piece.Groups
 	answer, _, err := f.store.Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.OtherSchema, answer.Outcome)
-	window := periods.Window{Period: periods.Weekly, Name: p.Windows[0].Name, Start: p.Windows[0].Start, End: p.Windows[0].End}
-	for _, reader := range []*Store{f.with(t, ""), f.with(t, "", season)} {
-		b, err := reader.Top(t.Context(), p.Windows[0].Board, window, 0, 10)
+	require.ErrorContains(t, f.store.CheckSchema(answer.Found), "also have the periods all-time, begun, daily, later, mine, soon, which this configuration lacks")
+	for _, reader := range []*Store{f.with(t, ""), f.with(t, "", begun)} {
+		b, err := reader.Top(t.Context(), "global", f.window(0), 0, 10)
 		require.NoError(t, err)
 		require.Len(t, b.Standings, 1)
 	}
-	later, err := periods.Season("later", whole.Add(3*time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
+	more, err := periods.Season("more", whole.Add(3*time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
 	require.NoError(t, err)
-	_, err = f.with(t, "", season, sprint, later).Top(t.Context(), p.Windows[0].Board, window, 0, 10)
+	_, err = f.with(t, "", append(all, more)...).Top(t.Context(), "global", f.window(0), 0, 10)
 	require.ErrorAs(t, err, new(*SchemaError), "nothing says that what the reader is to show is counted")
 }
 
-func TestWhatMayHaveBeenCountedAlreadyIsNotAdded(t *testing.T) {
+func TestAnotherDifferenceThanMorePeriodsAddsNothing(t *testing.T) {
 	f := fixed(t)
-	whole := time.Now().Truncate(time.Second)
-	begun, err := periods.Season("begun", whole.Add(-time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
-	require.NoError(t, err)
-	calendar, err := periods.ByCalendar("mine", periods.Daily, periods.Calendar{})
-	require.NoError(t, err)
-	ahead, err := periods.Season("ahead", whole.Add(5*time.Hour).UnixMilli(), whole.Add(9*time.Hour).UnixMilli())
-	require.NoError(t, err)
-	for _, rules := range [][]periods.Rule{{begun}, {calendar}, {ahead, begun}} {
-		st := f.state(t)
-		other := new(SchemaError)
-		_, err := f.with(t, "c1", rules...).Extend(t.Context(), &st, 0)
-		require.ErrorAs(t, err, &other)
-		require.True(t, other.TooLate)
-	}
-	// Any other difference is left to be refused: a built-in period, another layout, one less.
+	more := periods.BuiltIn(periods.Daily, periods.Calendar{})
 	for _, change := range []func(*Config){
-		func(c *Config) { c.Periods[periods.Daily] = c.Periods[periods.Weekly] },
 		func(c *Config) { delete(c.Periods, periods.Yearly) },
 		func(c *Config) { c.Cluster = "c2" },
+		func(c *Config) {
+			layout, err := codec.New(codec.Wide, periods.Weekly.Length(), 99_999_999)
+			require.NoError(t, err)
+			c.Periods[periods.Weekly] = Period{Layout: layout, Retention: retention}
+		},
 	} {
 		st := f.state(t)
-		added, err := f.storeOf(t, change).Extend(t.Context(), &st, 0)
+		store := f.storeOf(t, func(c *Config) {
+			c.Periods[periods.Daily] = Period{Rule: more, Layout: c.Periods[periods.Weekly].Layout, Retention: retention}
+			change(c)
+		})
+		added, err := store.Extend(t.Context(), &st, 0)
 		require.NoError(t, err)
 		require.Empty(t, added)
 	}
 	st := f.state(t)
 	require.Equal(t, f.store.schema, st.Schema, "nothing was written")
-	added, err := f.with(t, "c1", ahead).Extend(t.Context(), &ledger.State{}, 0)
+	require.Empty(t, st.Since)
+	added, err := f.with(t, "c1", more).Extend(t.Context(), &ledger.State{}, 0)
 	require.NoError(t, err)
 	require.Empty(t, added, "nothing is there yet: the first start writes it all")
-	st.Schema = f.with(t, "c1", ahead).schema // and who has read what is gone since
-	_, err = f.with(t, "c1", ahead, begun).Extend(t.Context(), &st, 0)
+	st.Schema = f.with(t, "c1", more).schema // and the schema that was read is gone since
+	_, err = f.with(t, "c1", more, periods.BuiltIn(periods.AllTime, periods.Calendar{})).Extend(t.Context(), &st, 0)
 	require.ErrorAs(t, err, new(*SchemaError))
+	require.ErrorContains(t, err, "lack the periods all-time, daily: consumer run adds them")
 }

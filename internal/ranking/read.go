@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +51,7 @@ type Board struct {
 	// below, or empty.
 	Lost string
 	// Incomplete are the partitions whose events before some time after the
-	// window's start aren't in.
+	// window's start aren't in: all of them if its period was added since.
 	Incomplete []string
 	Standings  []Standing
 	// Place is how many members are above the place that rows were read around.
@@ -176,7 +175,7 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 	if b.Beside, err = beside(schema, reply[7], reply[8], reply[3], reply[9]); err != nil {
 		return err
 	}
-	if b.Incomplete, err = Incomplete(b.Beside.Origins, w.Start); err != nil {
+	if b.Incomplete, err = Incomplete(&b.Beside, string(w.Period), w.Start); err != nil {
 		return err
 	}
 	place, _ := reply[11].(int64)
@@ -276,20 +275,4 @@ func standing(l codec.TupleLayout, ruled bool, w periods.Window, member, text st
 		st.Points = tuple[0]
 	}
 	return st, nil
-}
-
-// Incomplete lists the partitions whose origin lies after a window's start, Unix ms.
-func Incomplete(origins map[string]string, start int64) ([]string, error) {
-	var all []string
-	for partition, text := range origins {
-		o, err := ledger.ParseOrigin(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", partition, err)
-		}
-		if start < o.Time {
-			all = append(all, partition)
-		}
-	}
-	sort.Strings(all)
-	return all, nil
 }

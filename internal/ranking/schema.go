@@ -65,8 +65,6 @@ type SchemaError struct {
 	Prefix string
 	Wanted string // by the configuration
 	Found  string // in Redis; empty if there is none
-	// TooLate: the configuration has more periods and no other difference, but may not add them.
-	TooLate bool
 }
 
 func (e *SchemaError) Error() string {
@@ -76,15 +74,25 @@ func (e *SchemaError) Error() string {
 	if n := LeftFor(e.Found); n > 0 {
 		return fmt.Sprintf("the standings under the prefix %q have been copied to %d shards: redis.shards has to be %d", e.Prefix, int(n), int(n))
 	}
-	if e.TooLate {
-		return fmt.Sprintf("the standings under the prefix %q were written without some of the periods: %s. Events that lie in them may have been counted already: "+
-			"a season, or windows of equal length, can be added while the first one starts more than max_future and an hour from now. "+
-			"Take them out or have them start later, or use another redis.prefix and a group of its own",
-			e.Prefix, strings.Join(e.Differences(), "; "))
+	if missing := e.Missing(); len(missing) > 0 {
+		return fmt.Sprintf("the standings under the prefix %q also have the periods %s, which this configuration lacks: "+
+			"add them, with the settings that the other replicas have", e.Prefix, strings.Join(missing, ", "))
+	}
+	if added, ok := morePeriods(e.Found, e.Wanted); ok {
+		return fmt.Sprintf("the standings under the prefix %q lack the periods %s: consumer run adds them when it starts with this configuration",
+			e.Prefix, strings.Join(added, ", "))
 	}
 	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
 		e.Prefix, strings.Join(e.Differences(), "; "))
+}
+
+// Missing are the periods that the configuration lacks, if it differs in nothing else.
+func (e *SchemaError) Missing() []string {
+	if names, ok := morePeriods(e.Wanted, e.Found); ok {
+		return names
+	}
+	return nil
 }
 
 // Differences are the settings that differ, by their names in the configuration, and how.

@@ -71,6 +71,9 @@ func beside(schema string, now, positions, origins, workers any) (ledger.State, 
 			return ledger.State{}, err
 		}
 	}
+	if st.Since, err = TakeSince(st.Origins); err != nil {
+		return ledger.State{}, err
+	}
 	st.Refills, err = takeRefills(st.Workers)
 	return st, err
 }

@@ -82,6 +82,7 @@ type Store struct {
 	encoders chan *encoder
 
 	bannedAtOnce int // windows, by a call of ban.lua
+	opened       openedBoards
 
 	trusted atomic.Bool // see Trusted
 

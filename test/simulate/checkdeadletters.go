@@ -142,7 +142,7 @@ func (w *world) checkDeadLetters(o referee, lettered map[oracle.At]string) {
 		reason := w.bad(recordOf(l.partition, is, false), l.reason)
 		switch {
 		case reason == l.reason:
-		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0 && (w.setup.Windows == 0 || w.setup.Windows > w.setup.MaxWindows):
+		case l.reason == windowLimit && reason == "" && w.setup.MaxWindows > 0 && (w.setup.Windows == 0 || w.setup.Windows > w.setup.MaxWindows-w.setup.MaxWindows/10):
 			w.count(windowLimit)
 		case l.reason == "overflow" && reason == "": // see refusedPoints
 			if user, _ := userOf(is.value); w.mostPoints(user) <= w.setup.MaxPoints && !w.mayOverflow(user) {

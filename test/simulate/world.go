@@ -96,7 +96,7 @@ type world struct {
 	leapt      bool                          // Redis's clock has
 	jumped     []jump                        // of Redis's clock
 	peak       time.Time                     // the latest time that it had shown before the last one
-	roomless   bool                          // as many windows were listed as may be
+	roomless   bool                          // as many windows were listed as new boards may open
 	dropped    map[string]bool               // windows, with their boards
 	refusedIn  map[oracle.At]map[string]bool // see refusedByWindow
 	dropping   func(string) bool             // boards of which a drop died midway

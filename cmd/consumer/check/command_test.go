@@ -325,7 +325,9 @@ func (w *checked) findsFaults(t *testing.T) {
 			"STANDINGS_PERIODS_SPRINT_EVERY=72h", "STANDINGS_PERIODS_SPRINT_FROM=" + in(24*time.Hour),
 		}, []string{one}},
 		{"a season that has begun", func(*testing.T) {}, []string{"STANDINGS_PERIODS_SEASON_START=" + in(-time.Hour), "STANDINGS_PERIODS_SEASON_END=" + in(48*time.Hour)},
-			[]string{one, "start points: wrong", "schema: wrong"}},
+			[]string{one, "schema: warning"}},
+		{"a calendar period", func(*testing.T) {}, []string{"STANDINGS_PERIODS_DAILY_ENABLED=true"}, []string{one, "schema: warning"}},
+		{"a period less", func(*testing.T) {}, []string{"STANDINGS_PERIODS_YEARLY_ENABLED=false"}, []string{one, "start points: wrong", "schema: wrong"}},
 		{"eviction", func(t *testing.T) { w.set(t, "maxmemory-policy", "volatile-lru") }, nil, []string{one, "eviction: wrong"}},
 		{"almost full", func(t *testing.T) {
 			used, err := strconv.Atoi(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"])

@@ -103,7 +103,7 @@ type redisFacts struct {
 	// difference is what the configuration's schema has other than Redis; nil for none. added are
 	// the periods that a start would add.
 	difference error
-	added      []string
+	added      []ledger.Added
 	group      string   // of the configuration
 	lost       []string // windows that are listed, and whose keys are gone
 	lostErr    error    // of looking for them

@@ -86,7 +86,7 @@ func (f *redisFacts) extend(r *clients.Reader, cluster string) error {
 	if err != nil {
 		return err
 	}
-	f.added, f.difference = b.Adds(f.states, r.Config.MaxFuture)
+	f.added = b.Adds(f.states, r.Config.MaxFuture)
 	return nil
 }
 

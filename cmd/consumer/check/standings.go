@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/units"
@@ -73,21 +74,41 @@ func judgeRules(s *section, f *redisFacts) {
 func judgeSchema(s *section, f *redisFacts) {
 	const check = "schema"
 	switch other, ok := errors.AsType[*ranking.SchemaError](f.difference); {
-	case ok && other.TooLate:
-		s.wrong(check, "", "the standings there were written without some of the periods, whose events may have been counted already: "+strings.Join(other.Differences(), "; "),
-			"take them out, or have their first window start later than max_future and an hour from now, or use another redis.prefix and a group of its own")
+	case ok && len(other.Missing()) > 0:
+		s.wrong(check, "", "the standings there also have the periods "+units.Names(other.Missing())+", which this configuration lacks: a consumer with it stops",
+			"add them, with the settings that the other replicas have")
 	case ok:
 		s.wrong(check, "", "the standings there were written with another configuration: "+strings.Join(other.Differences(), "; "),
 			"set it back, or use another redis.prefix and a group of its own for the new one")
 	case f.difference != nil:
 		s.wrong(check, "", f.difference.Error(), "")
 	case len(f.added) > 0:
-		s.ok(check, "", "the start adds the periods "+units.Names(f.added)+"; consumers that are configured without them halt then")
+		judgeAdded(s, check, f.added)
 	case f.state.Schema == "":
 		s.ok(check, "", "none yet: the first start writes it")
 	default:
 		s.ok(check, "", "the standings there were written with this configuration")
 	}
+}
+
+// judgeAdded reports the periods that a start adds, and which of their windows will be incomplete.
+func judgeAdded(s *section, check string, added []ledger.Added) {
+	var all, late []string
+	since := int64(0)
+	for _, a := range added {
+		all = append(all, a.Period)
+		if a.Since > 0 {
+			late, since = append(late, a.Period), max(since, a.Since)
+		}
+	}
+	text := "the start adds the periods " + units.Names(all) + "; consumers that are configured without them halt then"
+	if len(late) == 0 {
+		s.ok(check, "", text)
+		return
+	}
+	s.warn(check, "", fmt.Sprintf("%s; the windows of %s that start before about %s are shown as incomplete until a rebuild",
+		text, units.Names(late), time.UnixMilli(since).UTC().Format("2006-01-02 15:04:05Z")),
+		"after the start, run consumer rebuild, which counts these windows from the log, as far as the log reaches back")
 }
 
 func judgeLedger(s *section, st *ledger.State, topics []string) {

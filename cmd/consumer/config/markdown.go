@@ -64,8 +64,8 @@ periods:
   sprint:    {every: 72h, from: 2026-01-01T00:00:00Z}
 ` + "```" + `
 
-An event before a season's start, or at its end or later, isn't in it. One whose windows lie ahead
-[can be added](operations.md#add-a-season-or-another-period) to what is there; else periods are chosen before the first start. ` + "`consumer config`" + ` shows the windows of each
+An event before a season's start, or at its end or later, isn't in it. Periods [can be added](operations.md#add-a-period)
+at any time. ` + "`consumer config`" + ` shows the windows of each
 period; [reading.md](reading.md#names-of-windows) has their names. In the environment a name's hyphens are underscores, and
 everything is in capitals.
 
@@ -84,6 +84,7 @@ func writeRow(b *strings.Builder, key string, o option) {
 	}
 	doc := o.doc
 	switch {
+	case o.Fixed && strings.HasSuffix(o.Key, ".enabled"):
 	case o.Fixed && o.ChangedBy == "":
 		doc += " **Can't be changed later.**"
 	case o.Fixed:

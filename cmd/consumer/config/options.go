@@ -145,7 +145,7 @@ func periodOptions(cfg *Config, own []periods.Period) []option {
 		section := "periods." + string(name)
 		all = append(all,
 			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)), value: boolValue(&p.Enabled),
-				doc: "Keep " + string(name) + " boards."},
+				doc: "Keep " + string(name) + " boards. " + addedLater},
 			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
 				doc: layoutDoc},
 			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()), value: durationValue(&p.Retention, time.Hour, 36500*units.Day),
@@ -184,7 +184,7 @@ func eventOptions(c *Config) []option {
 		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
 		// call has 1,048,576 at most.
 		{Key: "max_windows", def: "200000", value: intValue(&c.MaxWindows, 1, 300_000),
-			doc: "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`. Of several shards it is the limit of each, for the windows that its members are in."},
+			doc: "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`. The last tenth is for boards that have a window already. Of several shards it is the limit of each, for the windows that its members are in."},
 		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, units.KiB, 64*units.MiB),
 			doc: "A larger event is malformed."},
 		{Key: "max_future", def: "5m", value: durationValue(&c.MaxFuture, 0, units.Day),

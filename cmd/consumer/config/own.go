@@ -48,6 +48,9 @@ const (
 	manyWindows = 10_000
 )
 
+// addedLater is a part of the text about enabling a period.
+const addedLater = "A period [can be added later](operations.md#add-a-period), and not removed."
+
 // ownOptions are the settings of a period of one's own.
 func ownOptions(p *Period) []option {
 	o := &OwnPeriod{}
@@ -59,7 +62,7 @@ func ownOptions(p *Period) []option {
 	}
 	return []option{
 		{Key: section + ".enabled", Fixed: true, def: "true", value: boolValue(&p.Enabled),
-			doc: "Keep its boards."},
+			doc: "Keep its boards. " + addedLater},
 		{Key: section + ".calendar", Fixed: true, value: choiceOrNone(&o.Calendar, calendars),
 			doc: "The built-in period whose windows it has, in a zone of its own."},
 		{Key: section + ".time_zone", Fixed: true, value: textValue(&o.TimeZone, "an IANA name; empty for `time_zone`", orNone(zoneName)),

@@ -138,11 +138,11 @@ func writeBoards(b *strings.Builder, boards []config.BoardReport, l *config.Load
 }
 
 // fixed are the settings that can't be changed once there are standings; those of all
-// periods together as periods.<name>.enabled.
+// periods together as periods.<name>.layout. Which periods there are can be added to.
 func fixed(l *config.Loaded) []string {
 	var keys []string
 	for _, s := range l.Settings {
-		if !s.Fixed {
+		if !s.Fixed || strings.HasPrefix(s.Key, "periods.") && strings.HasSuffix(s.Key, ".enabled") {
 			continue
 		}
 		key := s.Key

@@ -120,7 +120,7 @@ func (a *answer) ofRedis() {
 	}
 	a.ofSeal(&h.seal)
 	if len(h.incomplete) > 0 {
-		a.addf(noteIncomplete, true, "the window is incomplete: the boards began later than it, or after a gap, in %s", units.Names(h.incomplete))
+		a.addf(noteIncomplete, true, "the window is incomplete: its boards began later than it, or after a gap, in %s", units.Names(h.incomplete))
 	}
 	switch h.banned() {
 	case "erased":

@@ -52,6 +52,18 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 			}
 		}
 	}
+	for most, want := range map[int64]bool{3: true, 4: false} { // 75 % are no reason to warn
+		room := windowRoom{most: most}
+		if got := room.warnings(); got != nil {
+			t.Errorf("before windows were counted: %v", got)
+		}
+		if err := lookAtWindows(&room, all).look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := room.warnings(); (len(got) == 1) != want || want && !strings.HasPrefix(got[0].What, "3 of max_windows, 3, are there") {
+			t.Errorf("of %d: %v", most, got)
+		}
+	}
 	// Once another replica has the partition, this one reports nothing of them.
 	synctest.Test(t, func(t *testing.T) {
 		go counting.watch(t.Context(), func() ingest.Snapshot { return ingest.Snapshot{} }, zap.NewNop())

@@ -306,6 +306,15 @@ func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Sett
 	return cluster, partitions, err
 }
 
+func logAdded(log *zap.Logger, a ledger.Added) {
+	if a.Since == 0 {
+		log.Info("a period was added; consumers that are configured without it halt until they have it", zap.String("period", a.Period))
+		return
+	}
+	log.Warn("a period was added; its windows that start before since are incomplete until consumer rebuild counts them; consumers that are configured without the period halt until they have it",
+		zap.String("period", a.Period), zap.Time("since", time.UnixMilli(a.Since).UTC()))
+}
+
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
 // whose standings were written with another configuration: a member of the group with that
 // would halt the partitions that it is given, which others would count. A number of shards that
@@ -325,8 +334,8 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 		if err != nil {
 			return err
 		}
-		if len(added) > 0 {
-			log.Info("periods were added to what the standings are kept in; consumers that are configured without them halt until they have them", zap.Strings("periods", added))
+		for _, a := range added {
+			logAdded(log, a)
 		}
 		if err := all.CheckSchemas(states); err != nil {
 			return err

@@ -33,6 +33,12 @@ func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
 	if code != 1 || stdout != "" || !strings.Contains(stderr, want) {
 		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
 	}
+	code, stdout, stderr = clitest.Execute(t, Command, append(environ, "STANDINGS_PERIODS_YEARLY_ENABLED=false", "STANDINGS_LISTEN=off",
+		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run")
+	want = "also have the periods yearly, which this configuration lacks: add them"
+	if code != 1 || stdout != "" || !strings.Contains(stderr, want) {
+		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
+	}
 	if n := joins.Load(); n > 0 {
 		t.Errorf("it joined the group %d times", n)
 	}

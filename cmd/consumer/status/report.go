@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 )
 
 // report is all of status. Its JSON never leaves out or renames a field, but for the shards
@@ -193,18 +194,15 @@ func (p *partition) addLine(text string, now time.Time) {
 	p.Stale = p.staleFor > clients.StaleAfter
 }
 
-// incompleteWindows are the windows that live and began before a partition's
-// origin: the newest first, period by period.
+// incompleteWindows are the windows that live and lack events: the newest first, period by period.
 func incompleteWindows(cfg *config.Config, state *ledger.State) ([]incompleteWindow, error) {
 	all := []incompleteWindow{}
-	origins := map[string]ledger.Origin{}
 	latest := int64(0)
-	for field, text := range state.Origins {
+	for _, text := range state.Origins {
 		o, err := ledger.ParseOrigin(text)
 		if err != nil {
 			return nil, err
 		}
-		origins[field] = o
 		latest = max(latest, o.Time)
 	}
 	now := state.Now.UnixMilli()
@@ -217,12 +215,14 @@ func incompleteWindows(cfg *config.Config, state *ledger.State) ([]incompleteWin
 		if err != nil {
 			return nil, err
 		}
-		for ok = ok && latest > 0; ok && w.End+p.Retention.Milliseconds() > now; w, ok = rule.Previous(w) {
-			var partly []string
-			for field, o := range origins {
-				if w.Start < o.Time {
-					partly = append(partly, field)
-				}
+		before := max(latest, state.Since[string(p.Name)])
+		for ; ok && before > 0 && w.End+p.Retention.Milliseconds() > now; w, ok = rule.Previous(w) {
+			if w.Start >= before {
+				continue
+			}
+			partly, err := ranking.Incomplete(state, string(p.Name), w.Start)
+			if err != nil {
+				return nil, err
 			}
 			if len(partly) > 0 {
 				slices.SortFunc(partly, ledger.CompareFields)

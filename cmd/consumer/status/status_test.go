@@ -201,7 +201,7 @@ func TestWindowsThatBeganBeforeAnOriginAreIncompleteAsLongAsTheyLive(t *testing.
 	want := `
 group standings, prefix lb: no partition is known
 
-incomplete, as events may be missing from before the log began, or from a gap in it:
+incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:
   weekly   2100-W07 to 2100-W09  points/1, points/10
   weekly   2100-W05 to 2100-W06  points/0, points/1, points/10
   monthly  2100-03               points/1, points/10

@@ -229,7 +229,7 @@ func (s *report) incomplete() []string {
 	}
 	var b strings.Builder
 	t.Write(&b)
-	return []string{"incomplete, as events may be missing from before the log began, or from a gap in it:", strings.TrimSuffix(b.String(), "\n")}
+	return []string{"incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:", strings.TrimSuffix(b.String(), "\n")}
 }
 
 func (s *report) rest() []string {

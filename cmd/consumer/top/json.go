@@ -98,7 +98,7 @@ func reportOf(b *board, zone string, shards bool) report {
 	}
 	if b.Lag.Known {
 		r.Lag, r.BehindMS = &b.Lag.Records, new(b.Behind.Milliseconds())
-		r.ReportedAt = new(units.TimeMS(b.Beside.Now.Add(-b.Reported).UnixMilli()))
+		r.ReportedAt = new(units.TimeMS(b.ReportedAt.UnixMilli()))
 	}
 	for _, st := range b.Standings {
 		row := standing{Member: st.Member}

@@ -238,7 +238,7 @@ eu weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  1 member
 RANK  MEMBER  POINTS  REACHED AT
    1  Kalobi       1  2100-03-09 00:00:00.00
 
-incomplete: events of this window may be missing, from before the log began or from a gap in it, of points/1, points/2
+incomplete: events of this window may be missing, from before the log began or the period was added, or from a gap in the log, of points/1, points/2
 `, "top", "eu", "weekly", "--window", "2100-W10")
 	_, stdout, _ := execute(t, w.Environ, "top", "eu", "weekly", "--window", "2100-W10", "--json")
 	if !strings.Contains(stdout, "\"incomplete\": [\n    \"points/1\",\n    \"points/2\"\n  ]") {

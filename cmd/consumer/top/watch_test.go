@@ -69,7 +69,7 @@ func TestAWatchedBoardIsWrittenAgainAsTextAfterAnEmptyLine(t *testing.T) {
 func lookAt(ago time.Duration, lag int64, members ...string) *look {
 	b := &board{View: reading.View{Board: ranking.Board{Name: "global", Window: periods.Window{Period: periods.Weekly, Name: "2100-W10", Start: 4_108_060_800_000, End: 4_108_665_600_000}, Tick: 10 * time.Millisecond, Listed: true}}}
 	b.Beside.Now = time.UnixMilli(4_108_665_600_000).Add(-90 * time.Second)
-	b.Reported, b.Lag = ago, health.Lag{Known: true, Records: lag}
+	b.ReportedAt, b.Lag = b.Beside.Now.Add(-ago), health.Lag{Known: true, Records: lag}
 	for i, m := range members {
 		b.Standings = append(b.Standings, ranking.Standing{Rank: int64(i) + 1, Member: m, Points: 5})
 	}

@@ -62,7 +62,7 @@ func (b *board) notes() []string {
 		all = append(all, fmt.Sprintf("final, revision %d: nothing changes it any more", b.Revision))
 	}
 	if len(b.Incomplete) > 0 {
-		all = append(all, "incomplete: events of this window may be missing, from before the log began or from a gap in it, of "+strings.Join(b.Incomplete, ", "))
+		all = append(all, "incomplete: events of this window may be missing, from before the log began or the period was added, or from a gap in the log, of "+strings.Join(b.Incomplete, ", "))
 	}
 	if n := len(b.Refilling); n > 0 {
 		var fields []string
@@ -81,8 +81,8 @@ func (b *board) behind() []string {
 	var all []string
 	if b.Lag.Known && b.Lag.Records > 0 && b.CatchingUp() {
 		ago := "a moment"
-		if b.Reported >= time.Second {
-			ago = units.ShortDuration(b.Reported.Truncate(time.Second))
+		if age := b.Beside.Now.Sub(b.ReportedAt); age >= time.Second {
+			ago = units.ShortDuration(age.Truncate(time.Second))
 		}
 		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
 	}

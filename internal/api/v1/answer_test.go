@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/reading"
 )
@@ -47,6 +48,27 @@ func TestWhoeverHasAnAnswerIsToldThatItStillHolds(t *testing.T) {
 		tag := f.get(w("global") + "/standings").header.Get("ETag")
 		f.put("global", f.standing("global", "u1", 0, 500))
 		require.NotEqual(t, tag, f.get(w("global")+"/standings").header.Get("ETag"))
+	}
+}
+
+func TestAnAnswerSaysWhenTheConsumersReported(t *testing.T) {
+	for _, of := range []ledger.Shards{1, 3} {
+		f := newFixture(t, of, codec.Readable)
+		f.crowd(3)
+		reportedAt := func() *string {
+			var a struct{ Trust trust }
+			require.NoError(t, json.Unmarshal(f.get(w("global")+"/standings").body, &a))
+			return a.Trust.ReportedAt
+		}
+		require.Nil(t, reportedAt(), "none has")
+		f.reported()
+		line, err := f.client.HGet(t.Context(), f.boards.Shards()[0].Keys().Workers(), "points/0").Result()
+		require.NoError(t, err)
+		var l health.Line
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		require.Equal(t, timeMS(l.Written), *reportedAt())
+		time.Sleep(10 * time.Millisecond)
+		require.Equal(t, timeMS(l.Written), *reportedAt())
 	}
 }
 

@@ -34,7 +34,7 @@ func (d *digest) flag(on bool) {
 }
 
 // tagOf is the ETag of an answer that shows a view: what the answer says is a function of the
-// request and of what is hashed here, and of when it was read. The lag is of when, too.
+// request and of what is hashed here, and of when it was read. The lag and the consumers' report are of when, too.
 func tagOf(v *reading.View, reached *bool) string {
 	d := &digest{own: make([]byte, 0, 512)}
 	d.Reset()

@@ -18,7 +18,7 @@ import (
 func shown(t *rapid.T, v *reading.View) string {
 	w, is := windowOf(v), trustOf(v, nil)
 	w.SecondsLeft = 0
-	is.At, is.Lag, is.BehindMS = nil, nil, nil
+	is.At, is.Lag, is.BehindMS, is.ReportedAt = nil, nil, nil, nil
 	if is.Final {
 		is.Ledger = nil
 	}

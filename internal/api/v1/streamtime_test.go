@@ -219,6 +219,24 @@ func TestAClientGetsNoMoreThanAnEventAnInterval(t *testing.T) {
 	})
 }
 
+// Consumers report every second, mostly that nothing has changed.
+func TestAReportAloneSendsNothing(t *testing.T) {
+	simulate(t, 1, func(t *testing.T, s *simulated) {
+		s.crowd(3)
+		s.reported()
+		v := s.open(w("global") + "/stream")
+		require.Equal(t, live.Snapshot, v.next())
+		for range 14 {
+			time.Sleep(time.Second)
+			s.reported()
+		}
+		synctest.Wait()
+		require.Empty(t, v.arrived)
+		s.put("global", s.standing("global", "u1", 0, 500))
+		require.Equal(t, live.Change, v.next())
+	})
+}
+
 func TestAStreamOutlivesTheDeadlinesOfRequestsAndEndsByItself(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, s *simulated) {
 		began := time.Now()

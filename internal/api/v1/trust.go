@@ -96,6 +96,7 @@ type trust struct {
 	// hasn't.
 	Lag        *int64   `json:"lag"`
 	BehindMS   *int64   `json:"behind_ms"`    // how old the oldest of them is
+	ReportedAt *string  `json:"reported_at"`  // of the earliest of the last reports; null without any
 	NotCounted []string `json:"not_counting"` // partitions whose events nobody counts right now
 	Incomplete []string `json:"incomplete"`   // partitions of which records are missing
 	// Ledger is up to where each partition counts, of several shards the one furthest behind.
@@ -132,6 +133,9 @@ func trustOf(v *reading.View, reached *waited) trust {
 	}
 	if v.Lag.Known {
 		t.Lag, t.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
+	}
+	if at := v.ReportedAt; !at.IsZero() {
+		t.ReportedAt = new(timeMS(at.UnixMilli()))
 	}
 	for i, s := range v.Shards {
 		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), s.Ledger})

@@ -101,6 +101,7 @@ func (r *watchedReader) state(v *reading.View) (live.State, error) {
 	var texts [3]string
 	timeless := t
 	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // which change with every event of any board
+	timeless.ReportedAt = nil                                     // which changes every second
 	lasting := w
 	lasting.SecondsLeft = 0
 	for i, of := range [][2]any{{w, t}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, t}, {lasting, timeless}} {

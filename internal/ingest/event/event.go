@@ -29,7 +29,7 @@
 // | `unknown_board` | not a name, not a configured board, none or more than 8 in the list | `"board":"a b"`, `"board":7`, `"board":[]`, a list of nine, repeated ones counted |
 // | `bad_time` | unreadable, Unix seconds (100,000,000 to 9,999,999,999), before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `1795248930`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
 // | `overflow` | it would take a standing past max_points, or a field past its range | judged when it is applied, never here |
-// | `window_limit` | it would open a window beyond max_windows | judged when it is applied, never here |
+// | `window_limit` | it would open a window beyond max_windows, or, on a board that has none, in its last tenth | judged when it is applied, never here |
 // | `too_large` | its record batch takes more memory to decompress than is allowed | found before the value is, never here |
 package event
 

@@ -34,8 +34,9 @@ type Progress struct {
 	// Behind is how old the oldest of them was. Unread: none of some partition was read yet, so it may be older.
 	Behind time.Duration
 	Unread bool
-	// Reported is how long ago the earliest of the last reports was written.
-	Reported time.Duration
+	// ReportedAt is the time of the earliest of the partitions' last reports, by the state's clock. It is zero if no
+	// partition has a report.
+	ReportedAt time.Time
 }
 
 // Refilling is a partition that is read again after Redis was lost.
@@ -111,14 +112,17 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 		r.Line, reported = lines.of(field, text)
 	}
 	if reported {
-		r.Age = st.Now.Sub(r.Line.Time())
+		at := r.Line.Time()
+		r.Age = st.Now.Sub(at)
+		if p.ReportedAt.IsZero() || at.Before(p.ReportedAt) {
+			p.ReportedAt = at
+		}
 	}
 	if !reported || r.Age > StaleAfter {
 		p.Silent = append(p.Silent, r)
 		p.Lag.Known = false
 		return
 	}
-	p.Reported = max(p.Reported, r.Age)
 	if strings.HasPrefix(st.Ledger[field], ledger.TornMark) && r.Line.State != StateHalted {
 		// Its worker finds that out with its next piece. Until then nobody is to take the boards for whole.
 		r.Line.State, r.Line.Reason = StateHalted, HaltTorn

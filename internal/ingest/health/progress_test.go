@@ -55,25 +55,25 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 		"all is in": {
 			state:  ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "7"}, Workers: map[string]string{"a/0": running, "a/1": text(StateRunning, 3*time.Second, 0, never)}},
 			topics: []string{"a"},
-			want:   Progress{Lag: Lag{Known: true}, Reported: 3 * time.Second},
+			want:   Progress{Lag: Lag{Known: true}, ReportedAt: ago(3 * time.Second)},
 		},
 		"a piece was written in part, and its worker doesn't know yet": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "torn:5"}, Workers: map[string]string{"a/0": running}},
 			topics:     []string{"a"},
-			want:       Progress{Lag: Lag{Known: true}, Reported: 2 * time.Second, Halted: torn("a/0")},
+			want:       Progress{Lag: Lag{Known: true}, ReportedAt: ago(2 * time.Second), Halted: torn("a/0")},
 			catchingUp: true,
 		},
 		"what is always under way": {
 			state:  ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateRunning, 2*time.Second, 40, ago(2*time.Second+behindAfter))}},
 			topics: []string{"a"},
-			want:   Progress{Lag: Lag{Known: true, Records: 40, Since: ago(2*time.Second + behindAfter)}, Behind: behindAfter, Reported: 2 * time.Second},
+			want:   Progress{Lag: Lag{Known: true, Records: 40, Since: ago(2*time.Second + behindAfter)}, Behind: behindAfter, ReportedAt: ago(2 * time.Second)},
 		},
 		"behind, by all partitions together and since the oldest": {
 			state: ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5", "b/0": "5"}, Workers: map[string]string{
 				"a/0": text(StateRunning, 2*time.Second, 40, ago(time.Minute)), "a/1": text(StateRunning, 3*time.Second, 2, ago(time.Hour)), "b/0": running,
 			}},
 			topics:     []string{"a", "b"},
-			want:       Progress{Lag: Lag{Known: true, Records: 42, Since: ago(time.Hour)}, Behind: time.Hour - 3*time.Second, Reported: 3 * time.Second},
+			want:       Progress{Lag: Lag{Known: true, Records: 42, Since: ago(time.Hour)}, Behind: time.Hour - 3*time.Second, ReportedAt: ago(3 * time.Second)},
 			catchingUp: true,
 		},
 		"behind, by what isn't known": {
@@ -81,36 +81,36 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 				"a/0": text(StateRunning, 2*time.Second, 40, ago(time.Hour)), "a/1": text(StateRunning, 3*time.Second, -1, never),
 			}},
 			topics:     []string{"a"},
-			want:       Progress{Reported: 3 * time.Second, Unread: true},
+			want:       Progress{ReportedAt: ago(3 * time.Second), Unread: true},
 			catchingUp: true,
 		},
 		"none of the events that wait was read yet": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": `{"written":` + fmt.Sprint(ago(0).UnixMilli()) + `,"state":"running","lag":40,"unread":true}`}},
 			topics:     []string{"a"},
-			want:       Progress{Lag: Lag{Known: true, Records: 40}, Unread: true},
+			want:       Progress{Lag: Lag{Known: true, Records: 40}, Unread: true, ReportedAt: ago(0)},
 			catchingUp: true,
 		},
 		"halted": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5"}, Workers: map[string]string{"a/0": text(StateHalted, time.Second, 3, never), "a/1": running}},
 			topics:     []string{"a"},
-			want:       Progress{Halted: as("a/0", StateHalted, time.Second, 3, never), Lag: Lag{Known: true, Records: 3}, Reported: 2 * time.Second},
+			want:       Progress{Halted: as("a/0", StateHalted, time.Second, 3, never), Lag: Lag{Known: true, Records: 3}, ReportedAt: ago(2 * time.Second)},
 			catchingUp: true,
 		},
 		"waiting": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateWaiting, time.Second, 0, never)}},
 			topics:     []string{"a"},
-			want:       Progress{Waiting: as("a/0", StateWaiting, time.Second, 0, never), Lag: Lag{Known: true}, Reported: time.Second},
+			want:       Progress{Waiting: as("a/0", StateWaiting, time.Second, 0, never), Lag: Lag{Known: true}, ReportedAt: ago(time.Second)},
 			catchingUp: true,
 		},
 		"a line that is just not stale": {
 			state:  ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateRunning, StaleAfter, 0, never)}},
 			topics: []string{"a"},
-			want:   Progress{Lag: Lag{Known: true}, Reported: StaleAfter},
+			want:   Progress{Lag: Lag{Known: true}, ReportedAt: ago(StaleAfter)},
 		},
 		"a stale line says nothing but who wrote it": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5", "a/1": "5"}, Workers: map[string]string{"a/0": text(StateHalted, StaleAfter+time.Second, 3, never), "a/1": running}},
 			topics:     []string{"a"},
-			want:       Progress{Silent: as("a/0", StateHalted, StaleAfter+time.Second, 3, never), Reported: 2 * time.Second},
+			want:       Progress{Silent: as("a/0", StateHalted, StaleAfter+time.Second, 3, never), ReportedAt: ago(StaleAfter + time.Second)},
 			catchingUp: true,
 		},
 		"no line, and one that isn't one; the second partition before the tenth": {
@@ -122,7 +122,7 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 		"a worker whose partition isn't in the ledger": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": running, "a/1": text(StateHalted, time.Second, 0, never)}},
 			topics:     []string{"a"},
-			want:       Progress{Halted: as("a/1", StateHalted, time.Second, 0, never), Lag: Lag{Known: true}, Reported: 2 * time.Second},
+			want:       Progress{Halted: as("a/1", StateHalted, time.Second, 0, never), Lag: Lag{Known: true}, ReportedAt: ago(2 * time.Second)},
 			catchingUp: true,
 		},
 		"a topic that isn't consumed is nobody's": {
@@ -130,12 +130,12 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 				"a/0": running, "b/0": text(StateHalted, time.Second, 9, ago(time.Hour)),
 			}},
 			topics: []string{"a"},
-			want:   Progress{Lag: Lag{Known: true}, Reported: 2 * time.Second},
+			want:   Progress{Lag: Lag{Known: true}, ReportedAt: ago(2 * time.Second)},
 		},
 		"a topic that the ledger has nothing of": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateRunning, 2*time.Second, 4, ago(time.Hour))}},
 			topics:     []string{"a", "b"},
-			want:       Progress{NotBegun: []string{"b"}, Reported: 2 * time.Second},
+			want:       Progress{NotBegun: []string{"b"}, ReportedAt: ago(2 * time.Second)},
 			catchingUp: true,
 		},
 		"a lost Redis is refilled": {
@@ -147,7 +147,7 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			topics: []string{"a"},
 			want: Progress{
 				Refilling: []Refilling{{"a/0", 5, 9}, {"a/1", 8, 10}, {"a/3", 7, 10}, {"a/10", 0, 4}},
-				Lag:       Lag{Known: true}, Reported: 2 * time.Second, Halted: torn("a/3"),
+				Lag:       Lag{Known: true}, ReportedAt: ago(2 * time.Second), Halted: torn("a/3"),
 			},
 			catchingUp: true,
 			left:       4 + 2 + 3 + 4,

@@ -64,8 +64,8 @@ func (b *Boards) CheckSchemas(states []ledger.State) error {
 }
 
 // Extend adds the periods that the configuration has more than the schema of any shard, as
-// ranking.Store.Extend does, and returns their names. The states are brought up to date.
-func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture time.Duration) (added []string, err error) {
+// ranking.Store.Extend does, and returns them. The states' schemas are brought up to date.
+func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture time.Duration) (added []ledger.Added, err error) {
 	for i, s := range b.shards {
 		some, err := s.Extend(ctx, &states[i], maxFuture)
 		if err != nil {
@@ -78,19 +78,15 @@ func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture ti
 	return added, nil
 }
 
-// Adds returns the periods that Extend would add, and writes nothing in Redis: the states are
+// Adds returns the periods that Extend would add, and writes nothing in Redis. The states' schemas are
 // then as Extend leaves them.
-func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []string, err error) {
+func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []ledger.Added) {
 	for i, s := range b.shards {
-		some, err := s.Adds(&states[i], maxFuture)
-		if err != nil {
-			return added, err
-		}
-		if len(some) > 0 {
+		if some := s.Adds(&states[i], maxFuture); len(some) > 0 {
 			added, states[i].Schema = some, s.Schema()
 		}
 	}
-	return added, nil
+	return added
 }
 
 // CheckNumber is *ranking.OtherNumberError where by their states no shard has anything, and

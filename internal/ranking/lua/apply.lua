@@ -6,7 +6,8 @@
 --       7… of each window its sorted set, and its hidden set, then rules and names where 7 says so
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
---       6 windows that may be listed
+--       6 windows that may be listed; after the answer boards also a blank, and for each window 1 if its
+--         board has a window that is listed, else 0
 --       7 what else there is: rules, where it is noted by which rules the partition is counted from
 --         this piece on, names, where members have them, both, or ''
 --       number of windows that the piece leaves out since they are final, and their names in the listing
@@ -33,6 +34,8 @@
 --   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
 --   {unlisted, window}            not listed, and its key exists
+--   {boards}                      it would open a window in the last tenth of those that may be listed: the
+--                                 caller has to read which boards have a window, and call again
 --   {foreign, window, member}     a score that this layout doesn't write
 --   {refused, reason, member, where, …}
 --                                 each once, for the first reason that was found
@@ -40,7 +43,8 @@
 --                                 by a rule, where is the window, the field's number from 1
 --                                 and what its digit would be, or the window alone if the
 --                                 change by itself is beyond what is counted; else ''
---     window_limit                it would open a window beyond those that may be listed
+--     window_limit                it would open a window beyond those that may be listed, or, of a board
+--                                 that has none, in the last tenth of them
 --
 -- Everything is read and checked before the first write. The first write marks
 -- the ledger as torn, the last one moves it: a script that dies between them
@@ -131,7 +135,7 @@ end
 -- and its start stays in mind. So a window that hasn't ended begins all the same: of a
 -- period's windows the one that ends later starts later, so what was kept is of one that
 -- hasn't ended either. Retire forgets it, and says that events are missing.
-local windows, room = {}, nil -- how many more may be listed
+local windows, opens = {}, {} -- opens: those that would be listed
 local sealed -- the answer, where some are final
 local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
 local function leftOut(period)
@@ -175,10 +179,7 @@ for i = 1, (keys - 6) / 2 do
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
     w.listing, w.new = string.format('%s %s %s%.0f', first, last, rule, expires), true
-    if w.live then
-      room = (room or tonumber(ARGV[6]) - call('HLEN', listings)) - 1
-      w.beyond = room < 0
-    end
+    if w.live then opens[#opens + 1] = i end
   end
   if w.live then
     w.over, w.expires = expires, expires + DAY
@@ -190,6 +191,32 @@ for i = 1, (keys - 6) / 2 do
   arg = arg + 7
 end
 if sealed then return sealed end
+
+-- The room for windows. Its last tenth is for boards that have a window, so that events that name new boards
+-- don't keep a new week of the others from starting. Most boards that have a window have one in this call, such
+-- as their year's. For the rest the caller reads the listing, page by page: to read it here would stop Redis.
+if #opens > 0 then
+  local most, told = string.match(ARGV[6], '^(%d+) ?(%d*)$')
+  most = tonumber(most)
+  local listed, has = call('HLEN', listings), nil
+  for _, i in ipairs(opens) do
+    local w = windows[i]
+    w.beyond = listed >= most
+    if not w.beyond and listed >= most - math.floor(most / 10) then
+      if not has then
+        has = {}
+        for _, other in ipairs(windows) do
+          if not other.new then has[string.match(other.name, '^[^:]*')] = true end
+        end
+      end
+      if not has[string.match(w.name, '^[^:]*')] then
+        if told == '' then return {'boards'} end
+        w.beyond = string.sub(told, i, i) ~= '1'
+      end
+    end
+    if not w.beyond then listed = listed + 1 end
+  end
+end
 
 -- include layouts.lua
 

@@ -1,23 +1,32 @@
--- extend.lua adds periods to the schema of a shard, whose windows all lie ahead: whatever was
--- counted before lies in none of them.
+-- extend.lua adds periods to the schema of a shard, and notes since when each is counted.
 --
--- KEYS  1 schema
--- ARGV  1 the schema without them   2 with them   3 ms by which it has to be done
+-- KEYS  1 schema   2 origin   3 hold
+-- ARGV  1 the schema without them   2 with them   3 by how many ms the times of events that were
+--       counted so far are less ahead of Redis's clock
+--       for each period, to the end: its field in the origins, the start of its first window, ms,
+--       '' if it has no first window
 --
 -- Returns one of
 --   {extended}     also if it was before
 --   {schema, what it is, or ''}
---   {too late}
+--   {held}         a rebuild or a reshard is about to switch to what it built from the schema
 --
--- Whoever still writes by the schema without them finds another one from here on, and stops: so
--- no event is counted without them that may lie in one of their windows.
+-- From this call on, workers with the schema without the periods write nothing. All events that
+-- were counted before are earlier than now plus ARGV 3. A period's windows that start earlier than
+-- that may lack some of them, and are incomplete. The schema is written last: a period that it has
+-- has its time.
 
 local call = redis.call
 
 local schema = call('GET', KEYS[1])
 if schema == ARGV[2] then return {'extended'} end
 if schema ~= ARGV[1] then return {'schema', schema or ''} end
+if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 local time = call('TIME')
-if tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000 >= tonumber(ARGV[3]) then return {'too late'} end
+local since = tonumber(time[1]) * 1000 + math.ceil(tonumber(time[2]) / 1000) + tonumber(ARGV[3])
+for i = 4, #ARGV, 2 do
+  local first = tonumber(ARGV[i + 1])
+  if not first or first < since then call('HSET', KEYS[2], ARGV[i], string.format('%.0f', since)) end
+end
 call('SET', KEYS[1], ARGV[2])
 return {'extended'}

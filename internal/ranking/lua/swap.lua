@@ -9,8 +9,10 @@
 --       3 schema   4 ms that the mark lives by which this is known to have swapped
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
 --       7 the version of banned that the shadow's hidden sets are by, '' for none
+--       8 number of periods that are counted from an earlier time on
 --       for each field: its name, what the live ledger holds ('' for nothing), the
 --         shadow's position, the origin to write ('' to leave it)
+--       for each of these periods: its field in the origins, that time, ms, '0' from the beginning
 --       for each window: its listing, whichever sets that says, '' if the shadow has nothing of it
 --
 -- Returns one of
@@ -55,8 +57,9 @@ if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
 
 if (call('HGET', KEYS[11], 'version') or '') ~= ARGV[7] then return {'banned'} end
 
-local first, live = 8, 0 -- the first field's first argument; fields that the live ledger has
-for i = first, first + 4 * fields - 1, 4 do
+local first, live = 9, 0 -- the first field's first argument; fields that the live ledger has
+local periods = first + 4 * fields -- the first period's argument
+for i = first, periods - 1, 4 do
   local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
   local denotes = string.match(found, '^torn:(.*)$') or found
@@ -69,7 +72,7 @@ if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', 
 -- The shadow's listing only grows, by pieces, which move its ledger: where that is what the
 -- caller saw, so is the listing, if it counts as many. Read is which sets its windows have: what
 -- the caller saw of that may be of before a ban.
-local windows = first + 4 * fields -- the first window's argument
+local windows = periods + 2 * tonumber(ARGV[8]) -- the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
 local all = (#KEYS - 12) / 4
@@ -112,7 +115,7 @@ end
 -- Write.
 call('SET', KEYS[4], ARGV[3])
 local torn = {}
-for i = first, windows - 1, 4 do
+for i = first, periods - 1, 4 do
   torn[#torn + 1] = ARGV[i]
   torn[#torn + 1] = 'torn:' .. ARGV[i + 2]
 end
@@ -169,10 +172,17 @@ for from = 0, all - 1, SLICE do
   if #dropped > 0 then call('HDEL', KEYS[6], unpack(dropped)) end
   if droppedBefore then call('HDEL', KEYS[10], unpack(names)) end
 end
-for i = first, windows - 1, 4 do
+for i = first, periods - 1, 4 do
   if ARGV[i + 3] ~= '' then call('HSET', KEYS[5], ARGV[i], ARGV[i + 3]) end
 end
-for i = first, windows - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
+for i = periods, windows - 1, 2 do
+  if ARGV[i + 1] == '0' then
+    call('HDEL', KEYS[5], ARGV[i])
+  else
+    call('HSET', KEYS[5], ARGV[i], ARGV[i + 1])
+  end
+end
+for i = first, periods - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
 
 -- What is left is for whoever has to ask again, and for the consumers that wait.
 call('UNLINK', KEYS[7])

@@ -45,7 +45,7 @@ func (c *copier) finish(ctx context.Context) error {
 		return err
 	}
 	for i := range want {
-		if !maps.Equal(got[i].Ledger, want[i].Ledger) || !maps.Equal(got[i].Origins, want[i].Origins) || !maps.Equal(got[i].Refills, want[i].Refills) || !maps.Equal(got[i].Rules, want[i].Rules) || got[i].Schema != c.schema {
+		if !maps.Equal(got[i].Ledger, want[i].Ledger) || !maps.Equal(got[i].Origins, want[i].Origins) || !maps.Equal(got[i].Since, want[i].Since) || !maps.Equal(got[i].Refills, want[i].Refills) || !maps.Equal(got[i].Rules, want[i].Rules) || got[i].Schema != c.schema {
 			return ranking.Faultf("shard %d of the copy doesn't have the positions that were written there", i)
 		}
 	}
@@ -115,13 +115,16 @@ func (c *copier) stillHeld(ctx context.Context) error {
 
 // beside is what stands beside the scores of a shard of the copy.
 func (c *copier) beside(shard int) ledger.State {
-	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Refills: map[string]int64{}, Rules: map[string]string{}} // they are level
+	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Since: map[string]int64{}, Refills: map[string]int64{}, Rules: map[string]string{}} // they are level
 	for i := range c.states {
 		maps.Copy(st.Rules, c.states[i].Rules)
 	}
 	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
 		for field, origin := range c.states[i].Origins {
 			st.Origins[field] = laterOrigin(st.Origins[field], origin)
+		}
+		for period, ms := range c.states[i].Since {
+			st.Since[period] = max(st.Since[period], ms)
 		}
 		for field, refill := range c.states[i].Refills {
 			st.Refills[field] = max(st.Refills[field], refill)
@@ -167,7 +170,10 @@ const valuesAtOnce = 2000
 // final, who is banned, origins, rules and refills, and last positions and schema.
 func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, final, banned map[string]string) error {
 	k := s.Keys()
-	over, refills := map[string]string{}, map[string]string{}
+	over, refills, origins := map[string]string{}, map[string]string{}, maps.Clone(st.Origins)
+	for period, ms := range st.Since {
+		origins[ranking.SinceField(period)] = strconv.FormatInt(ms, 10)
+	}
 	for name, l := range c.listings {
 		if l.over && l.revision == 0 { // those are listed already
 			over[name] = l.text
@@ -179,7 +185,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 	for _, h := range []struct {
 		key    string
 		fields map[string]string
-	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Final(), final}, {k.Banned(), banned}, {k.Origin(), st.Origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Final(), final}, {k.Banned(), banned}, {k.Origin(), origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
 		var values []any
 		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
 			values = append(values, name, h.fields[name])

@@ -72,20 +72,25 @@ func TestTheCopyClaimsTheLeast(t *testing.T) {
 	old := f.of(3).Shards()
 	require.NoError(t, f.client.HSet(t.Context(), old[0].Keys().Dropped(), "over:weekly", 5, "asia:weekly:2026-W01", 77).Err())
 	require.NoError(t, f.client.HSet(t.Context(), old[1].Keys().Dropped(), "over:weekly", 12, "over:yearly", -5).Err())
+	for i, since := range []int64{7, 9, 8} {
+		require.NoError(t, f.client.HSet(t.Context(), old[i].Keys().Origin(), ranking.SinceField("weekly"), since).Err())
+	}
 	_, err := f.job(t, 2).Run(t.Context())
 	require.NoError(t, err)
 	for i, want := range []struct {
 		origin  string
+		since   int64
 		refill  int64
 		dropped map[string]string
 	}{
-		{"1 10", 201, map[string]string{"over:weekly": "12", "over:yearly": "-5", "asia:weekly:2026-W01": "77"}},
-		{"1 20", 202, map[string]string{"over:weekly": "12", "over:yearly": "-5"}},
+		{"1 10", 9, 201, map[string]string{"over:weekly": "12", "over:yearly": "-5", "asia:weekly:2026-W01": "77"}},
+		{"1 20", 9, 202, map[string]string{"over:weekly": "12", "over:yearly": "-5"}},
 	} {
 		s := f.of(2).Shards()[i]
 		st, err := s.State(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want.origin, st.Origins["points/1"])
+		require.Equal(t, map[string]int64{"weekly": want.since}, st.Since)
 		require.Equal(t, want.refill, st.Refills["points/1"])
 		dropped, err := s.Dropped(t.Context())
 		require.NoError(t, err)

@@ -292,18 +292,9 @@ func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// incomplete lists the partitions whose origin lies after a window's start, as readers do.
+// incomplete lists the partitions whose origin lies after the start of a week, as readers do.
 func incomplete(origins map[string]string, start int64) (all []string, err error) {
-	for partition, text := range origins {
-		o, err := ledger.ParseOrigin(text)
-		if err != nil {
-			return nil, err
-		}
-		if start < o.Time {
-			all = append(all, partition)
-		}
-	}
-	return all, nil
+	return ranking.Incomplete(&ledger.State{Origins: origins}, "weekly", start)
 }
 
 // of are the windows of a board, behind those that the piece has; it returns their

@@ -127,3 +127,30 @@ func TestAWindowWhoseKeyIsThereIsReplacedAlsoAboveTheLimit(t *testing.T) {
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
 	f.add(t, f.member("u1", 1))
 }
+
+func TestASwapKeepsTheLastTenthForBoardsThatHaveAWindow(t *testing.T) {
+	f := limited(t, 10) // the three of global are there
+	f.piece = f.newPiece()
+	f.of("here")
+	f.piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.member("u1", 1)}}} // its month
+	f.mustApply(t)
+	f.piece = f.newPiece()
+	r := f.rebuild(t, f.member("u1", 10))
+	f.shadowed(t, r, "a", "b", "c", "d", "e", "f", "g", "here")
+	f.piece.Groups = nil
+	f.mustApply(t)
+	f.held(t, r)
+	p, err := r.Swap(t.Context(), Choice{})
+	require.NoError(t, err)
+	replaced := 0
+	for _, w := range p.Windows {
+		if w.Period == "weekly" && w.Board != "global" && w.Action == Replaced {
+			replaced++
+		}
+		if w.Action == LeftOut {
+			require.Equal(t, "its board has no window, and the last tenth of max_windows, 10, is for boards that have one", w.Why, w.Board)
+		}
+	}
+	require.Equal(t, LeftOut, actionsByBoard(p)["g"])
+	require.Equal(t, 7, replaced, "here too")
+}

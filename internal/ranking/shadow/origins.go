@@ -59,6 +59,27 @@ func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[str
 	return write
 }
 
+// newSince works out since when the periods are counted that were added to the live boards, as the
+// swap writes it: what was counted before a period was added is in the windows that are replaced.
+// Those that are kept lack what they lacked, and so do those that are left out, if they begin later.
+func (p *Plan) newSince(c Choice, was map[string]int64) map[string]int64 {
+	write := map[string]int64{}
+	for period, had := range was {
+		since := p.From
+		for i := range p.Windows {
+			w := &p.Windows[i]
+			stays := w.Action == Kept || w.Action == LeftOut
+			if w.Period == period && (w.Incomplete || stays && w.Start < had) {
+				since = max(since, w.Start+1)
+			}
+		}
+		if len(c.Boards) == 0 && since < had {
+			write[period] = since
+		}
+	}
+	return write
+}
+
 // concerns reports whether a window that is kept, or replaced in part, may lack events of
 // a partition that was read since an origin.
 func (p *Plan) concerns(field string, since ledger.Origin) bool {

@@ -80,7 +80,9 @@ type Plan struct {
 	Shadow map[string]string // the shadow's
 
 	origins map[string]string // to be written
+	since   map[string]int64  // to be written, of periods that were added; 0 to be removed
 	listed  int               // windows that the shadow lists
+	boards  map[string]bool   // those that have a window in the live listing
 }
 
 // Plan says what Swap would do if both ledgers stood where the live one does now. Until
@@ -158,7 +160,7 @@ func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.origins = p.newOrigins(c, was, since)
+	p.origins, p.since = p.newOrigins(c, was, since), p.newSince(c, live.since)
 	p.refuse(c)
 	return p, nil
 }
@@ -169,7 +171,11 @@ func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *s
 	if err != nil {
 		return err
 	}
-	p.listed = len(all.shadow)
+	p.listed, p.boards = len(all.shadow), map[string]bool{}
+	for name := range all.live {
+		board, _, _ := strings.Cut(name, ":")
+		p.boards[board] = true
+	}
 	var again []string // what becomes of it hangs on whether its key is there
 	for _, name := range all.names {
 		w, ok, err := r.actionOf(p, c, name, all.live[name], all.shadow[name], all.there, now)
@@ -261,7 +267,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 }
 
 // limit leaves out the windows that a swap would open beyond the most that may be listed:
-// as consumers do, those that begin last. What is listed is never left out, however many
+// as consumers do, those that begin last, and those of boards that have no window in the last tenth
+// (apply.lua), unless nothing is listed. What is listed is never left out, however many
 // there are, nor is what has a key: as long as that isn't listed, partitions halt.
 func (p *Plan) limit(most, listed int) {
 	room := most - listed
@@ -278,9 +285,20 @@ func (p *Plan) limit(most, listed int) {
 		}
 	}
 	slices.SortStableFunc(opened, func(a, b *Planned) int { return cmp.Compare(a.Start, b.Start) })
-	for _, w := range opened[min(max(room, 0), len(opened)):] {
+	for _, w := range opened {
+		reserved := most / 10
+		if p.boards[w.Board] || len(p.boards) == 0 {
+			reserved = 0
+		}
+		if room > reserved {
+			room--
+			continue
+		}
 		w.Action, w.listing, w.Incomplete = LeftOut, "", false
 		w.Why = fmt.Sprintf("it isn't there, and would be beyond max_windows, %d", most)
+		if room > 0 {
+			w.Why = fmt.Sprintf("its board has no window, and the last tenth of max_windows, %d, is for boards that have one", most)
+		}
 	}
 }
 

@@ -314,14 +314,20 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		for field, o := range was {
 			then[field] = o.String()
 		}
-		before := maps.Clone(then)
+		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks what all lack
+		before := ledger.State{Origins: maps.Clone(then), Since: map[string]int64{}, Ledger: counted}
+		if rapid.Bool().Draw(t, "the period was added") {
+			before.Since["weekly"] = at.Draw(t, "counted since")
+		}
+		after := ledger.State{Origins: then, Since: maps.Clone(before.Since), Ledger: counted}
 		for field, text := range p.newOrigins(all, was, read) {
 			then[field] = text
 		}
+		maps.Copy(after.Since, p.newSince(all, before.Since))
 		for _, w := range p.Windows {
-			lacked, err := incomplete(before, w.Start)
+			lacked, err := ranking.Incomplete(&before, w.Period, w.Start)
 			require.NoError(t, err)
-			lacks, err := incomplete(then, w.Start)
+			lacks, err := ranking.Incomplete(&after, w.Period, w.Start)
 			require.NoError(t, err)
 			switch {
 			case w.Incomplete:

@@ -275,7 +275,8 @@ func (r *Rebuild) Close(ctx context.Context) error {
 type side struct {
 	schema          string
 	ledger, origins map[string]string
-	windows         int // that are listed
+	since           map[string]int64 // of periods that were added, as ledger.State.Since
+	windows         int              // that are listed
 }
 
 // both reads what is beside the live scores and the shadow's, as of one moment.
@@ -312,6 +313,9 @@ func readSide(reply any) (s side, err error) {
 		if *into, err = ranking.Fields(all[i+1]); err != nil {
 			return side{}, err
 		}
+	}
+	if s.since, err = ranking.TakeSince(s.origins); err != nil {
+		return side{}, err
 	}
 	n, ok := all[3].(int64)
 	if !ok {

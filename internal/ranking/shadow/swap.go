@@ -158,9 +158,12 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
-	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version}
+	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version, len(p.since)}
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
+	}
+	for _, period := range slices.Sorted(maps.Keys(p.since)) {
+		args = append(args, ranking.SinceField(period), p.since[period])
 	}
 	reply, err := r.live.Call(ctx, lua.Swap, keys, append(args, windows...)...)
 	if err != nil {

@@ -1,0 +1,46 @@
+package run
+
+// A warning while the room for windows runs out.
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+const (
+	fewWindowsLeft = "windows" // the reason of the warning
+	// windowsWarned is the share of max_windows, in percent, from which on there is a warning.
+	windowsWarned = 80
+)
+
+// windowRoom is how many windows are listed, of several shards by the one that lists most, out of how many
+// may be. 0 while that isn't known.
+type windowRoom struct {
+	most   int64
+	listed atomic.Int64
+}
+
+// lookAtWindows is when they are counted: by every replica, as each warns on its own port.
+func lookAtWindows(r *windowRoom, all *boards.Boards) turn {
+	return turn{every: countEvery, what: "count the windows", none: func() { r.listed.Store(0) }, look: func(ctx context.Context) error {
+		n, err := all.Windows(ctx)
+		if err == nil {
+			r.listed.Store(n)
+		}
+		return err
+	}}
+}
+
+func (r *windowRoom) warnings() []api.Reason {
+	n := r.listed.Load()
+	if n*100 < r.most*windowsWarned {
+		return nil
+	}
+	what := fmt.Sprintf("%d of max_windows, %d, are there: from 90 %% on, events of boards that have no window are refused", n, r.most)
+	return []api.Reason{{Reason: fewWindowsLeft, What: what,
+		Remedy: "list in boards those that events may name, and remove the others (consumer drop --board), or raise max_windows"}}
+}

@@ -1,0 +1,49 @@
+package ranking
+
+// The boards that have a window, and so may open windows in the last tenth of those that may be listed.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/standings/standings/internal/ledger"
+)
+
+// openedFor is how long the boards are kept that were read. However many new boards events name, Redis's
+// listing is read no more than once in this time.
+const openedFor = 10 * time.Second
+
+// openedBoards are the boards that had a window when the listing was last read.
+type openedBoards struct {
+	mu     sync.Mutex // guards what follows, and is held while the listing is read
+	read   time.Time
+	boards map[uint64]struct{} // hashes of their names
+}
+
+// haveWindows returns a digit for each window: 1 if its board had a listed window when the listing was last
+// read, else 0. A board that opened its first window since then counts as new. That happens only if windows
+// were removed within these seconds, and others have taken their room.
+func (s *Store) haveWindows(ctx context.Context, windows []ledger.Window) (string, error) {
+	o := &s.opened
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.boards == nil || time.Since(o.read) >= openedFor {
+		boards, began := map[uint64]struct{}{}, time.Now()
+		if err := s.onOneServer(ctx, func() error { return s.AddBoards(ctx, time.Millisecond, boards) }); err != nil {
+			return "", fmt.Errorf("see which boards have a window: %w", err)
+		}
+		o.boards, o.read = boards, began
+	}
+	have := make([]byte, len(windows))
+	for i := range windows {
+		have[i] = '0'
+		if _, ok := o.boards[xxhash.Sum64String(windows[i].Board)]; ok {
+			have[i] = '1'
+		}
+	}
+	return string(have), nil
+}
