@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	_ "time/tzdata" // zones where the machine has none, as in an empty container
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // MaxTime is the end of time, in Unix milliseconds: 2^32 seconds after 1970,
@@ -35,9 +35,8 @@ type Calendar struct {
 var weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
 // NewCalendar makes the calendar of a time zone, by its IANA name, and of the
-// weekday that weeks start on ("monday" to "sunday"). The machine's own zone
-// data are asked first, those in the binary next, as package time does. Names
-// that mean another zone on another machine are refused.
+// weekday that weeks start on ("monday" to "sunday"). The zone is of package
+// zoneinfo's data. Names that mean another zone on another machine are refused.
 func NewCalendar(zone, weekStart string) (Calendar, error) {
 	first := slices.Index(weekdays[:], weekStart)
 	if first < 0 {
@@ -61,7 +60,7 @@ func load(zone string) (*time.Location, error) {
 		// Its days start some 27 s early: Unix time has no leap seconds.
 		return nil, errors.New("it counts leap seconds, which event times don't: give the name without right/")
 	}
-	loc, err := time.LoadLocation(zone)
+	loc, err := zoneinfo.Load(zone)
 	if err != nil {
 		return nil, fmt.Errorf("no such IANA name, such as UTC or Europe/Berlin: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -25,7 +26,7 @@ func (w *world) oracle() referee {
 }
 
 func (s *setup) oracle() oracle.Config {
-	zone, err := time.LoadLocation(s.Zone)
+	zone, err := zoneinfo.Load(s.Zone)
 	if err != nil {
 		panic(err)
 	}

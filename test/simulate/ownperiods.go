@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -85,7 +86,7 @@ func oraclePeriod(name, layout string) oracle.Period {
 	p := oracle.Period{Name: name, Layout: layout, Retention: retention[name]}
 	zone := func(of string) {
 		var err error
-		if p.Zone, err = time.LoadLocation(of); err != nil {
+		if p.Zone, err = zoneinfo.Load(of); err != nil {
 			panic(err)
 		}
 	}
