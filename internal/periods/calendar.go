@@ -30,6 +30,8 @@ type Window struct {
 type Calendar struct {
 	loc   *time.Location // nil is UTC
 	first int            // the first day of a week, in days after Monday
+	// settled are the borders of windows that are known; nil: none.
+	settled Borders
 }
 
 var weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
@@ -38,16 +40,21 @@ var weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday
 // weekday that weeks start on ("monday" to "sunday"). The zone is of package
 // zoneinfo's data. Names that mean another zone on another machine are refused.
 func NewCalendar(zone, weekStart string) (Calendar, error) {
+	loc, err := load(zone)
+	if err != nil {
+		return Calendar{}, fmt.Errorf("time zone %s: %w", quote(zone), err)
+	}
+	return CalendarIn(loc, weekStart)
+}
+
+// CalendarIn makes the calendar of a time zone that was loaded before.
+func CalendarIn(loc *time.Location, weekStart string) (Calendar, error) {
 	first := slices.Index(weekdays[:], weekStart)
 	if first < 0 {
 		return Calendar{}, fmt.Errorf("weeks can't start on %s: it is one of %s",
 			quote(weekStart), strings.Join(weekdays[:], ", "))
 	}
-	loc, err := load(zone)
-	if err != nil {
-		return Calendar{}, fmt.Errorf("time zone %s: %w", quote(zone), err)
-	}
-	return Calendar{loc, first}, nil
+	return Calendar{loc: loc, first: first}, nil
 }
 
 func load(zone string) (*time.Location, error) {
@@ -94,10 +101,14 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 		return allTime, nil
 	}
 	first, next := c.stretch(p, c.shown(ms))
-	start, end := c.begin(first), c.begin(next)
-	for end <= ms { // the clock was turned back over the border: it is crossed once
+	start, end := c.edge(p, first), c.edge(p, next)
+	for end <= ms { // the clock was turned back over the border: it is crossed once; or the border was settled earlier
 		first, next = c.stretch(p, next)
-		start, end = end, c.begin(next)
+		start, end = end, c.edge(p, next)
+	}
+	for ms < start { // the border was settled later
+		first, next = c.stretch(p, first-1)
+		start, end = c.edge(p, first), start
 	}
 	return Window{p, c.name(p, first), start, end}, nil
 }
