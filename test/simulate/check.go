@@ -22,7 +22,11 @@ func (w *world) oracle() referee {
 	if w.setup.Ruled != nil {
 		return &ruledReferee{w: w}
 	}
-	return oracle.New(w.setup.oracle())
+	c := w.setup.oracle()
+	if w.setup.Zones {
+		c.Borders = w.borders()
+	}
+	return oracle.New(c)
 }
 
 func (s *setup) oracle() oracle.Config {
@@ -138,6 +142,7 @@ func (w *world) check() {
 	w.noteShards()
 	w.noteRepeats(o.Counts())
 	w.noteFinals()
+	w.noteZones()
 }
 
 // check compares what is in a shard with what the oracle says of its members' events.
