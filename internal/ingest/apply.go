@@ -9,6 +9,7 @@ package ingest
 //	Held                              waited for: a rebuild is about to swap the boards
 //	Moved                             the flow ends, all that was folded is dropped (moved.go)
 //	Sealed                            so it does: read again, what the windows would take is late
+//	OtherBounds                       so it does: read again by the bounds that Redis has (borders.go)
 //	any other answer, any other error the partition halts
 
 import (
@@ -139,8 +140,13 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 		return &health.Halt{Reason: health.HaltUnlisted, What: fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", field, got.Window),
 			Remedy: "delete that key if it isn't yours, else " + health.RebuildRemedy}
 	case ledger.OtherBounds:
-		return &health.Halt{Reason: health.HaltBounds, What: fmt.Sprintf("%s: the window %s is listed as [%s], and the calendar here cuts it otherwise", field, got.Window, got.Found),
-			Remedy: "run the version with the time zone data that it was begun with, or " + health.RebuildRemedy}
+		e := &boundsError{field: field, name: got.Window, listing: got.Found}
+		for i := range p.Windows {
+			if p.Windows[i].Listing() == got.Window {
+				e.window = p.Windows[i]
+			}
+		}
+		return e
 	case ledger.OtherRule:
 		return &health.Halt{Reason: health.HaltRule, What: fmt.Sprintf("%s: the window %s is listed as [%s], by another rule than its board has here", field, got.Window, got.Found),
 			Remedy: health.RuleRemedy}

@@ -20,6 +20,7 @@ type carried struct {
 	// The records whose dead letters are written: the reader's, and those of members who
 	// were refused.
 	written, writtenRefused deadletter.Written
+	bounds                  string // the last boundsError
 	// lostTurn: it ended for its turn at reading a batch again.
 	lostTurn bool
 }

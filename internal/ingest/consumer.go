@@ -26,6 +26,7 @@ type process struct {
 	room
 	states      *states
 	identities  *identities
+	borders     *borders
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
 	reconnected atomic.Int64 // counts new connections to the standings
@@ -59,6 +60,7 @@ func New(c Config) *Consumer {
 		Config: c,
 		shards: all,
 		process: process{
+			borders:  newBorders(&c, all),
 			room:     newRoom(c.FoldMemory, int64(c.Events.MaxEventBytes)),
 			states:   newStates(all.states),
 			starting: make(chan struct{}, 1),
@@ -136,7 +138,8 @@ func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker
 			Remake: c.deadLetters.Remake,
 		},
 		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{},
-		books: &rulebooks{partition: p, own: c.ownBook(), read: c.ReadRules, foldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
+		borders: c.borders,
+		books:   &rulebooks{partition: p, own: c.ownBook(), read: c.readRules, foldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
 		disorder:  &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
 		pieceTime: c.PieceTime, pause: c.Pause,
 	}

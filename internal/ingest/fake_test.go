@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -50,9 +51,10 @@ type fake struct {
 	mu      sync.Mutex
 	shards  []*fakeShard
 	held    bool
-	limit   int64           // of a total, either way; 0: none
-	windows int             // that there may be in a shard; 0: any number
-	sealed  map[string]bool // windows that are final, by their listing
+	zoned   func(w *ledger.Window, end int) string // the name of the border where it starts, or ends; nil: no zone cuts anything
+	limit   int64                                  // of a total, either way; 0: none
+	windows int                                    // that there may be in a shard; 0: any number
+	sealed  map[string]bool                        // windows that are final, by their listing
 	clock   func() time.Time
 	calls   []call
 	checks  int // calls of Check
@@ -79,7 +81,9 @@ type fakeShard struct {
 	workers map[string]string
 	refills map[string]int64
 	rules   map[string]string
-	asked   int // calls of Apply, as they come in
+	borders map[string]int64    // of windows, as they are settled
+	bounds  map[string][2]int64 // of windows, as they are listed
+	asked   int                 // calls of Apply, as they come in
 }
 
 const ourSchema = `{"v":1}`
@@ -163,6 +167,22 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 	case f.held:
 		return ledger.Answer{Outcome: ledger.Held}
 	}
+	for _, w := range p.Windows {
+		is := [2]int64{w.Start, w.End}
+		was, listed := f.bounds[w.Listing()]
+		if listed && was != is {
+			return ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: fmt.Sprint(was[0], was[1], math.MaxInt64)}
+		}
+		for i, at := range is {
+			if f.zoned == nil || listed {
+				continue
+			}
+			name := f.zoned(&w, i)
+			if settled, ok := f.borders[name]; name != "" && (!ok || settled != at) {
+				return ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing()}
+			}
+		}
+	}
 	var sealed []string
 	for _, w := range p.Windows {
 		if f.sealed[w.Listing()] {
@@ -226,6 +246,9 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 	if check {
 		return ledger.Answer{Outcome: ledger.Fits}
 	}
+	for _, w := range p.Windows {
+		f.bounds[w.Listing()] = [2]int64{w.Start, w.End}
+	}
 	each(func(listing, member string, m ledger.Member) {
 		if f.boards[listing] == nil {
 			f.boards[listing] = map[string]total{}
@@ -241,6 +264,21 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 		f.rules[p.Note.Rules.String()], f.rules[field] = p.Note.Text, p.Note.Rules.String()
 	}
 	return ledger.Answer{Outcome: ledger.Applied}
+}
+
+func (f *fakeShard) Settle(_ context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]ledger.Settled, len(borders))
+	for i, b := range borders {
+		at, ok := f.borders[b.Name]
+		if !ok && !read {
+			at, ok = b.At, true
+			f.borders[b.Name] = at
+		}
+		all[i] = ledger.Settled{At: at, OK: ok}
+	}
+	return all, nil
 }
 
 func (f *fakeShard) ForgetRules(_ context.Context, own ledger.Fingerprint) (int, error) {
@@ -501,14 +539,14 @@ func (f *fake) snapshot() (restore func()) {
 	defer f.mu.Unlock()
 	var all []fakeShard
 	for _, s := range f.shards {
-		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards), rules: maps.Clone(s.rules)})
+		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards), rules: maps.Clone(s.rules), borders: maps.Clone(s.borders), bounds: maps.Clone(s.bounds)})
 	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for i, s := range f.shards {
 			s.schema, s.ledger, s.origins, s.boards = all[i].schema, maps.Clone(all[i].ledger), maps.Clone(all[i].origins), cloned(all[i].boards)
-			s.rules = maps.Clone(all[i].rules)
+			s.rules, s.borders, s.bounds = maps.Clone(all[i].rules), maps.Clone(all[i].borders), maps.Clone(all[i].bounds)
 		}
 	}
 }
@@ -519,6 +557,7 @@ func (f *fake) wipe() { f.do(f.wiped) }
 func (f *fake) wiped() {
 	for _, s := range f.shards {
 		s.schema, s.ledger, s.origins, s.boards, s.rules = "", map[string]string{}, map[string]string{}, board{}, map[string]string{}
+		s.borders, s.bounds = map[string]int64{}, map[string][2]int64{}
 	}
 }
 

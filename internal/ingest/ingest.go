@@ -119,6 +119,8 @@ type Config struct {
 	Topics  []string
 	Group   string
 	Owner   string // names this process in status
+	// TimeZoneData is the version of this process's time zone data, which its workers report.
+	TimeZoneData string
 
 	FetchBytes     int           // of a response, about; 64 KiB and more
 	FetchWait      time.Duration // how long a broker may hold an empty answer

@@ -37,6 +37,7 @@ type pipeline struct {
 	reconnected *atomic.Int64 // counts new connections to the standings
 	known       *lookBack
 
+	borders   *borders
 	books     *rulebooks
 	inherited inherited // of the next flow
 	fetch     fetchSettings
@@ -94,7 +95,7 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.memory.Wanted
 	deadLetters.None = until.given()
 	r := &reader{
-		partition: p.partition, books: p.books, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
+		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
 		until: until, stats: p.stats,
 		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},

@@ -38,6 +38,7 @@ type reader struct {
 	until       endpoint
 	stats       *Stats
 
+	borders   *borders
 	books     *rulebooks
 	remembers *lookBack
 	inherited inherited
@@ -244,6 +245,12 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		}
 	}
 	result, err := b.Add(e)
+	for u, ok := errors.AsType[*fold.UnsettledError](err); ok; u, ok = errors.AsType[*fold.UnsettledError](err) {
+		if err := r.borders.settle(ctx, u.Borders); err != nil {
+			return err
+		}
+		result, err = b.Add(e)
+	}
 	if err != nil {
 		return r.bad(ctx, b, rec, r.decoder.ID(), event.BadTime, err.Error())
 	}

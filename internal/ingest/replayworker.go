@@ -72,6 +72,9 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 		if err == nil {
 			err = w.pipeline.run(ctx, at, until)
 		}
+		if differs, ok := errors.AsType[*boundsError](err); ok {
+			err = w.pipeline.differ(differs)
+		}
 		switch halt, halted := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); {
 		case errors.Is(err, errEndpointReached):
 			return w.through(until)

@@ -40,6 +40,7 @@ func (c *Consumer) writeLines(ctx context.Context, workers []*worker, last []led
 		if line.State == health.StateWaiting && time.Since(since) < health.ReportEvery { // most waits are over in a moment
 			line.State, line.Reason, line.What, line.Remedy = health.StateRunning, "", "", ""
 		}
+		line.TimeZoneData = c.TimeZoneData
 		lines[i] = ledger.Line{Partition: w.Partition, Text: line.Text()}
 	}
 	if len(lines) == 0 {

@@ -58,7 +58,14 @@ func fingerprintOf(text string) ledger.Fingerprint {
 }
 
 func (c *Consumer) ownBook() *rulebook {
-	return newBook(ledger.Note{Rules: fingerprintOf(c.RulesText), Text: c.RulesText}, Counting{c.Events, c.Rules, c.Duplicates})
+	return newBook(ledger.Note{Rules: fingerprintOf(c.RulesText), Text: c.RulesText}, Counting{c.Events, c.Rules.By(c.borders.known), c.Duplicates})
+}
+
+// readRules reads rules that another process has noted. Their windows have the settled borders, too.
+func (c *Consumer) readRules(text string) (Counting, error) {
+	counting, err := c.ReadRules(text)
+	counting.Windows = counting.Windows.By(c.borders.known)
+	return counting, err
 }
 
 // rulebooks are a partition's own rules, and those of others that it has met.

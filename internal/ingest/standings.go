@@ -17,6 +17,9 @@ type Standings interface {
 	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
 	// Position is the ledger's text for a partition, empty if there is none.
 	Position(ctx context.Context, partition ledger.Partition) (string, error)
+	// Settle settles the borders of windows that aren't settled yet, unless it is only to read, and
+	// returns where each is. One that is over isn't settled.
+	Settle(ctx context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error)
 	// State is the whole ledger and what stands beside it.
 	State(ctx context.Context) (ledger.State, error)
 	// CheckSchema says whether what State found is what this process writes.
@@ -58,6 +61,11 @@ func (t taggedStandings) Check(ctx context.Context, p *ledger.Piece) (ledger.Ans
 func (t taggedStandings) Position(ctx context.Context, partition ledger.Partition) (string, error) {
 	text, err := t.Standings.Position(ctx, partition)
 	return text, health.StandingsError(t.shard, err)
+}
+
+func (t taggedStandings) Settle(ctx context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error) {
+	s, err := t.Standings.Settle(ctx, borders, read)
+	return s, health.StandingsError(t.shard, err)
 }
 
 func (t taggedStandings) State(ctx context.Context) (ledger.State, error) {

@@ -53,6 +53,11 @@ func (w *worker) run(ctx context.Context) {
 // ended does what the end of a flow asks for before the next one. It reports
 // false if the generation has ended.
 func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took time.Duration) bool {
+	if differs, ok := errors.AsType[*boundsError](err); ok {
+		if err = w.pipeline.differ(differs); err == nil {
+			return retry.Sleep(ctx, 10*time.Millisecond) == nil
+		}
+	}
 	if halt, ok := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); ok {
 		pause := time.Second
 		if known := w.status.Halted(halt); known {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	_ "time/tzdata" // zones where the machine has none, as in an empty container
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // MaxTime is the end of time, in Unix milliseconds: 2^32 seconds after 1970,
@@ -30,25 +30,31 @@ type Window struct {
 type Calendar struct {
 	loc   *time.Location // nil is UTC
 	first int            // the first day of a week, in days after Monday
+	// settled are the borders of windows that are known; nil: none.
+	settled Borders
 }
 
 var weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
 // NewCalendar makes the calendar of a time zone, by its IANA name, and of the
-// weekday that weeks start on ("monday" to "sunday"). The machine's own zone
-// data are asked first, those in the binary next, as package time does. Names
-// that mean another zone on another machine are refused.
+// weekday that weeks start on ("monday" to "sunday"). The zone is of package
+// zoneinfo's data. Names that mean another zone on another machine are refused.
 func NewCalendar(zone, weekStart string) (Calendar, error) {
+	loc, err := load(zone)
+	if err != nil {
+		return Calendar{}, fmt.Errorf("time zone %s: %w", quote(zone), err)
+	}
+	return CalendarIn(loc, weekStart)
+}
+
+// CalendarIn makes the calendar of a time zone that was loaded before.
+func CalendarIn(loc *time.Location, weekStart string) (Calendar, error) {
 	first := slices.Index(weekdays[:], weekStart)
 	if first < 0 {
 		return Calendar{}, fmt.Errorf("weeks can't start on %s: it is one of %s",
 			quote(weekStart), strings.Join(weekdays[:], ", "))
 	}
-	loc, err := load(zone)
-	if err != nil {
-		return Calendar{}, fmt.Errorf("time zone %s: %w", quote(zone), err)
-	}
-	return Calendar{loc, first}, nil
+	return Calendar{loc: loc, first: first}, nil
 }
 
 func load(zone string) (*time.Location, error) {
@@ -61,7 +67,7 @@ func load(zone string) (*time.Location, error) {
 		// Its days start some 27 s early: Unix time has no leap seconds.
 		return nil, errors.New("it counts leap seconds, which event times don't: give the name without right/")
 	}
-	loc, err := time.LoadLocation(zone)
+	loc, err := zoneinfo.Load(zone)
 	if err != nil {
 		return nil, fmt.Errorf("no such IANA name, such as UTC or Europe/Berlin: %w", err)
 	}
@@ -95,10 +101,14 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 		return allTime, nil
 	}
 	first, next := c.stretch(p, c.shown(ms))
-	start, end := c.begin(first), c.begin(next)
-	for end <= ms { // the clock was turned back over the border: it is crossed once
+	start, end := c.edge(p, first), c.edge(p, next)
+	for end <= ms { // the clock was turned back over the border: it is crossed once; or the border was settled earlier
 		first, next = c.stretch(p, next)
-		start, end = end, c.begin(next)
+		start, end = end, c.edge(p, next)
+	}
+	for ms < start { // the border was settled later
+		first, next = c.stretch(p, first-1)
+		start, end = c.edge(p, first), start
 	}
 	return Window{p, c.name(p, first), start, end}, nil
 }

@@ -17,6 +17,8 @@ func date(year int, month time.Month, of int) day {
 // utc is the date's midnight in UTC, a zone where dates and instants agree.
 func (d day) utc() time.Time { return time.Unix(int64(d)*secondsADay, 0).UTC() }
 
+func (d day) text() string { return d.utc().Format(time.DateOnly) }
+
 // shown is the date on the local clock at an instant.
 func (c Calendar) shown(ms int64) day {
 	at := time.UnixMilli(ms)

@@ -60,7 +60,7 @@ func (c Calendar) named(p Period, name string) (Window, error) {
 		return Window{}, err
 	}
 	first, next := c.stretch(p, d)
-	w := Window{p, c.name(p, first), c.begin(first), c.begin(next)}
+	w := Window{p, c.name(p, first), c.edge(p, first), c.edge(p, next)}
 	switch {
 	case w.Name != name: // only a week can be named by a day inside it
 		return Window{}, fmt.Errorf("weeks start on %s, and that day lies in %s", c.WeekStart(), w.Name)

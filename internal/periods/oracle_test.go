@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // The oracle knows windows by looking at clocks. It steps through time, notes
@@ -189,7 +190,7 @@ func calendar(t testing.TB, zone, weekStart string) periods.Calendar {
 
 func location(t testing.TB, zone string) *time.Location {
 	t.Helper()
-	loc, err := time.LoadLocation(zone)
+	loc, err := zoneinfo.Load(zone)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,12 +164,16 @@ func (e *encoder) window(s *Store, w *ledger.Window) error {
 	}
 	l := &rule.Layout
 	if r := s.ruled(w.Board); r != nil {
-		return e.ruledWindow(r, w, rule.Retention)
+		if err := e.ruledWindow(r, w, rule.Retention); err != nil {
+			return err
+		}
+		e.args = append(e.args, s.bordersArg(w))
+		return nil
 	}
 	if ticks := l.Ticks(w.Start, w.End, w.Start); ticks < 0 || ticks >= 1<<l.K {
 		return Faultf("window %s [%d, %d) ms doesn't fit its layout (%v)", w.Listing(), w.Start, w.End, l)
 	}
-	e.args = append(append(e.args, w.Start, w.End), s.layoutArgs[w.Period]...)
+	e.args = append(append(append(e.args, w.Start, w.End), s.layoutArgs[w.Period]...), s.bordersArg(w))
 	return nil
 }
 

@@ -169,7 +169,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 	take() // the schema
 	take() // the lease
 	take() // how many windows there may be
-	keys, beside := keys[6:], take()
+	keys, beside := keys[7:], take()
 	for _, what := range []string{"", "rules", "names", "rules names"} {
 		if beside == what {
 			keys = keys[:len(keys)-len(strings.Fields(what))]
@@ -189,7 +189,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 			return p, fmt.Errorf("a window called %q", name)
 		}
 		p.Windows = append(p.Windows, ledger.Window{Board: name[0], Period: name[1], Name: name[2], Start: number(), End: number()})
-		for range 5 { // retention, layout, k, tick, max points
+		for range 6 { // retention, layout, k, tick, max points, borders
 			take()
 		}
 	}
@@ -248,7 +248,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 			tag = fixture.store.keys.tag
 		}
 		for i := range p.Windows {
-			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[6+2*i:8+2*i])
+			require.Equal(t, []string{tag + p.Windows[i].Listing(), tag + p.Windows[i].Listing() + ":hidden"}, all[7+2*i:9+2*i])
 		}
 	})
 }
@@ -340,8 +340,8 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 		at   uint16
 		with string
 	}{
-		{0, ""}, {1, "0"}, {4, "nan"}, {5, ""}, {5, "nan"}, {5, "-1"}, {7, "-1"}, {8, "1"}, {10, "nan"}, {11, "wide"}, {12, "nan"}, {13, "nan"}, {13, "0"}, {29, "0"}, {14, "nan"}, {14, "inf"}, {31, "99"}, {32, "4"},
-		{34, "-1"}, {34, "0x2"}, {35, "[1e999,-1]"}, {35, "[null]"}, {35, "[nan,1]"}, {36, "[nan,nan]"}, {36, "[0.5,1e300]"}, {37, "a\x00\r\n"}, {42, "[nan]"}, {43, "[-1e999]"}, {43, "{}"}, {44, ""},
+		{0, ""}, {1, "0"}, {4, "nan"}, {5, ""}, {5, "nan"}, {5, "-1"}, {7, "-1"}, {8, "1"}, {10, "nan"}, {11, "wide"}, {12, "nan"}, {13, "nan"}, {13, "0"}, {32, "0"}, {14, "nan"}, {14, "inf"}, {15, "a"}, {15, "a,b"}, {34, "99"}, {35, "4"},
+		{37, "-1"}, {37, "0x2"}, {38, "[1e999,-1]"}, {38, "[null]"}, {38, "[nan,1]"}, {39, "[nan,nan]"}, {39, "[0.5,1e300]"}, {40, "a\x00\r\n"}, {45, "[nan]"}, {46, "[-1e999]"}, {46, "{}"}, {47, ""},
 	} {
 		f.Add(seed.at, seed.with, true, false)
 		f.Add(seed.at, seed.with, false, false)
@@ -380,7 +380,7 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 			return
 		}
 		require.Equal(t, argv[2], client.HGet(t.Context(), keys[0], argv[0]).Val())
-		for _, key := range keys[6:] {
+		for _, key := range keys[7:] {
 			for _, z := range client.ZRangeWithScores(t.Context(), key, 0, -1).Val() {
 				require.False(t, math.IsNaN(z.Score), "%q in %s", z.Member, key)
 			}

@@ -115,7 +115,7 @@ var (
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
-	require.Len(t, all, 42)
+	require.Len(t, all, 43)
 	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {

@@ -34,6 +34,9 @@ func (k Keys) Windows() string { return k.tag + "windows" }
 // Dropped holds which windows nothing opens any more.
 func (k Keys) Dropped() string { return k.tag + "dropped" }
 
+// Borders holds where windows of calendars start and end, once that is settled.
+func (k Keys) Borders() string { return k.tag + "borders" }
+
 // Final holds which windows were ever sealed.
 func (k Keys) Final() string { return k.tag + "final" }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
@@ -147,7 +146,7 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 			}
 		}
 	}
-	if err := b.parse(reply, schema, q, layout); err != nil {
+	if err := b.parse(reply, schema, q, layout, s.mayDiffer(q.Window.Period)); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
 	return b, nil
@@ -156,26 +155,21 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 // replies is how many elements read.lua returns of a window.
 const replies = 14
 
-func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
+func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout, differ int64) (err error) {
 	if len(reply) != replies {
 		return Unexpected(lua.Read, reply)
 	}
-	w := b.Window
 	listing, _ := reply[1].(string)
 	b.Members, _ = reply[2].(int64)
 	b.Listed, b.Revision = listing != "", ListedRevision(listing)
 	b.Lost, _ = reply[10].(string)
-	if start, rest, ok := strings.Cut(listing, " "); ok {
-		end, _, _ := strings.Cut(rest, " ")
-		if start != strconv.FormatInt(w.Start, 10) || end != strconv.FormatInt(w.End, 10) {
-			return Faultf("the window is listed as [%s, %s) ms, and the calendar here says [%d, %d): "+
-				"the time zone data differ, give this program those that wrote it", start, end, w.Start, w.End)
-		}
+	if err := b.bound(listing, differ); err != nil {
+		return err
 	}
 	if b.Beside, err = beside(schema, reply[7], reply[8], reply[3], reply[9]); err != nil {
 		return err
 	}
-	if b.Incomplete, err = Incomplete(&b.Beside, string(w.Period), w.Start); err != nil {
+	if b.Incomplete, err = Incomplete(&b.Beside, string(b.Window.Period), b.Window.Start); err != nil {
 		return err
 	}
 	place, _ := reply[11].(int64)
@@ -216,6 +210,34 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 		return b.tie(reply[13])
 	}
 	return nil
+}
+
+// bound takes the window's bounds from its listing, if it is listed: it may have been opened by
+// a process with other time zone data. They differ by less than so many ms, if at all.
+func (b *Part) bound(listing string, differ int64) error {
+	if listing == "" {
+		return nil
+	}
+	lw := listed(b.Name, b.Window)
+	found, _, err := ParseListing(lw.Listing(), listing)
+	if err != nil {
+		return err
+	}
+	if apart := max(found.Start-lw.Start, lw.Start-found.Start, found.End-lw.End, lw.End-found.End); apart > 0 && apart >= differ {
+		return Faultf("the window is listed as [%d, %d) ms, and the calendar here says [%d, %d): "+
+			"no change of time zone rules explains that", found.Start, found.End, lw.Start, lw.End)
+	}
+	b.Window.Start, b.Window.End = found.Start, found.End
+	return nil
+}
+
+// mayDiffer is more than a border of a period's windows differs by two versions of time zone data,
+// in ms; 0 if no time zone decides where it is.
+func (s *Store) mayDiffer(period periods.Period) int64 {
+	if rule := s.periods[string(period)].Rule; rule.Zoned() {
+		return periods.MaxShift
+	}
+	return 0
 }
 
 // add adds a standing by its score as Redis writes it.

@@ -110,7 +110,7 @@ func TestAWindowOfOtherBoundsIsNotShown(t *testing.T) {
 	w.Start += 3_600_000
 	_, err := f.store.Top(t.Context(), "global", w, 0, 10)
 	require.ErrorContains(t, err, fmt.Sprintf("listed as [%d, %d) ms", f.window(0).Start, w.End))
-	require.ErrorContains(t, err, "time zone data")
+	require.ErrorContains(t, err, "no change of time zone rules")
 }
 
 func TestAForeignScoreIsNotShownAsPoints(t *testing.T) {

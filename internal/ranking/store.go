@@ -60,6 +60,7 @@ type Store struct {
 	shards  ledger.Shards
 	keys    Keys
 	rules   string // the key of the rules: in a shadow that of the live boards
+	borders string // the key of the borders of windows: in a shadow that of the live boards
 	schema  string
 	periods map[string]Period
 	points  map[string]codec.TupleLayout // of boards by the default rule, by period
@@ -126,7 +127,7 @@ func New(c Config) *Store {
 		s.maxWindows = noLimit
 	}
 	s.windowsArg = strconv.Itoa(s.maxWindows)
-	s.rules = s.keys.Rules()
+	s.rules, s.borders = s.keys.Rules(), s.keys.Borders()
 	s.ready()
 	return s
 }
@@ -135,7 +136,7 @@ func (s *Store) ready() {
 	s.readAs.Store(&s.schema)
 	s.bannedAtOnce = bannedAtOnce
 	k := s.keys
-	s.firstKeys = []any{k.Ledger(), k.Schema(), k.Hold(), k.Windows(), k.Dropped(), k.Banned()}
+	s.firstKeys = []any{k.Ledger(), k.Schema(), k.Hold(), k.Windows(), k.Dropped(), k.Banned(), s.borders}
 	s.layoutArgs = map[string][]any{}
 	for name, p := range s.periods {
 		l := &p.Layout
@@ -152,7 +153,7 @@ func (s *Store) ready() {
 // it is of no use to anybody but the rebuild: those that it reads are the live boards'.
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
-		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, schema: s.schema,
+		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, borders: s.borders, schema: s.schema,
 		periods: s.periods, points: s.points, boards: s.boards, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}

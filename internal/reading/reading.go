@@ -66,6 +66,7 @@ type Reader struct {
 	renumbering sync.Mutex
 
 	clock   clock
+	borders borders
 	lines   health.Lines
 	catalog catalog
 	archive *archive

@@ -47,6 +47,7 @@ func (r *Reader) Target(ctx context.Context, board, period, window string) (Targ
 	if t.Period, err = r.Period(board, period); err != nil {
 		return t, err
 	}
+	t.Period.Rule = r.borders.bind(ctx, &t.Period.Rule, r.Boards())
 	if !t.relative() { // Redis needn't be asked for its clock
 		return r.at(t, time.Time{})
 	}

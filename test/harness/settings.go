@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -58,7 +59,7 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 		}
 		return d
 	}
-	zone, err := time.LoadLocation(get("time_zone", "UTC"))
+	zone, err := zoneinfo.Load(get("time_zone", "UTC"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func ownPeriod(t testing.TB, section string, get func(key, otherwise string) str
 	}
 	if zone := get(section+"time_zone", ""); zone != "" {
 		var err error
-		if p.Zone, err = time.LoadLocation(zone); err != nil {
+		if p.Zone, err = zoneinfo.Load(zone); err != nil {
 			t.Fatal(err)
 		}
 	}

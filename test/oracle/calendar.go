@@ -58,9 +58,12 @@ func (c Config) cut(p Period, at int64) *window {
 	}
 	year, month, day := time.UnixMilli(at).In(c.Zone).Date()
 	// The clock may show the day before once more: then the window is the next one.
+	if c.Borders != nil {
+		day-- // a border that was settled may come later than by the clock
+	}
 	for date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); ; date = date.AddDate(0, 0, 1) {
 		first, next := c.stretch(p.Name, date)
-		w := &window{period: p, name: c.name(p.Name, first), start: c.begins(first), end: c.begins(next)}
+		w := &window{period: p, name: c.name(p.Name, first), start: c.border(p.Name, first), end: c.border(p.Name, next)}
 		if at < w.end {
 			if at < w.start {
 				panic(fmt.Sprintf("oracle: %d ms lies before %+v", at, w))
@@ -120,6 +123,14 @@ func (c Config) name(period string, first time.Time) string {
 		return first.Format("2006")
 	}
 	return first.Format("2006-01-02")
+}
+
+// border is where the window begins that starts with a date.
+func (c Config) border(period string, first time.Time) int64 {
+	if at, ok := c.Borders[fmt.Sprintf("%s %s %s", period, c.Zone, first.Format("2006-01-02"))]; ok {
+		return at
+	}
+	return c.begins(first)
 }
 
 // begins is the first instant, in Unix ms, at which the local clock shows the date or

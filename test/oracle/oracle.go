@@ -31,8 +31,11 @@ type Config struct {
 	MaxEventBytes int
 	MaxFuture     time.Duration
 	Lateness      time.Duration
-	Names         bool  // members are called by the field name
-	Duplicates    int64 // offsets that a repeat is looked for; 0: repeats count
+	Names         bool // members are called by the field name
+	// Borders are where dates begin as windows' borders, in Unix ms, where that is not by the clock of
+	// their zone: "monthly Europe/Berlin 2026-12-01".
+	Borders    map[string]int64
+	Duplicates int64 // offsets that a repeat is looked for; 0: repeats count
 }
 
 // Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time, or one of

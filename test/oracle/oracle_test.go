@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"github.com/standings/standings/internal/zoneinfo"
 	"os/exec"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestWindowsFollowTheCalendar(t *testing.T) {
 		{"UTC", "quarterly", time.Monday, "2026-12-31T23:59:59Z", "2026-Q4", 92 * 24},
 		{"UTC", "yearly", time.Monday, "2024-02-29T00:00:00Z", "2024", 366 * 24},
 	} {
-		zone, err := time.LoadLocation(c.zone)
+		zone, err := zoneinfo.Load(c.zone)
 		if err != nil {
 			t.Fatal(err)
 		}

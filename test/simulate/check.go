@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -21,11 +22,15 @@ func (w *world) oracle() referee {
 	if w.setup.Ruled != nil {
 		return &ruledReferee{w: w}
 	}
-	return oracle.New(w.setup.oracle())
+	c := w.setup.oracle()
+	if w.setup.Zones {
+		c.Borders = w.borders()
+	}
+	return oracle.New(c)
 }
 
 func (s *setup) oracle() oracle.Config {
-	zone, err := time.LoadLocation(s.Zone)
+	zone, err := zoneinfo.Load(s.Zone)
 	if err != nil {
 		panic(err)
 	}
@@ -140,6 +145,7 @@ func (w *world) check() {
 	w.noteShards()
 	w.noteRepeats(o.Counts())
 	w.noteFinals()
+	w.noteZones()
 }
 
 // check compares what is in a shard with what the oracle says of its members' events.

@@ -124,6 +124,7 @@ func kinds() (all []string) {
 		crash+": ban", lateDone+": ban", lostAnswer+": ban", dies+": ban",
 		closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal, passedBy,
 		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal",
+		otherZones, settledByBoth, boundsDiffer,
 		overflown, lacksFields, configure, byOtherRules, repeatsFound, membersCalled,
 		severalIn, apart, lagging, masterAway, masterSlow, masterFull, oneGoesBack, oneWiped, backMidway, wipedMidway,
 	)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
 
@@ -35,12 +36,15 @@ func (d *drawer) own(p *plan) {
 }
 
 // rule is the product's of a period.
-func (w *world) rule(name string) periods.Rule {
+func (w *world) rule(name string) periods.Rule { return w.ruleIn(name, periods.NewCalendar) }
+
+// ruleIn is a period's by some version of time zone rules.
+func (w *world) ruleIn(name string, in func(zone, week string) (periods.Calendar, error)) periods.Rule {
 	var r periods.Rule
 	var err error
 	hours := func(n int) int64 { return beginning.Add(time.Duration(n) * time.Hour).UnixMilli() }
 	calendar := func(zone, week string) periods.Calendar {
-		c, err := periods.NewCalendar(zone, week)
+		c, err := in(zone, week)
 		if err != nil {
 			panic(err)
 		}
@@ -62,7 +66,7 @@ func (w *world) rule(name string) periods.Rule {
 	case "dash":
 		r, err = periods.Stretches(p, 90*time.Minute+5*time.Second, hours(-1000))
 	default:
-		return periods.BuiltIn(p, w.calendar)
+		return periods.BuiltIn(p, calendar(w.setup.Zone, w.setup.WeekStart))
 	}
 	if err != nil {
 		panic(err)
@@ -85,7 +89,7 @@ func oraclePeriod(name, layout string) oracle.Period {
 	p := oracle.Period{Name: name, Layout: layout, Retention: retention[name]}
 	zone := func(of string) {
 		var err error
-		if p.Zone, err = time.LoadLocation(of); err != nil {
+		if p.Zone, err = zoneinfo.Load(of); err != nil {
 			panic(err)
 		}
 	}

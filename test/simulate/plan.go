@@ -71,6 +71,7 @@ type setup struct {
 	Bans            bool            // members are banned
 	BannedBefore    []int           // who, before the world begins
 	BansLag         time.Duration   // within what time processes hear of it
+	Zones           bool            // some processes have other rules of time zones
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -88,6 +89,7 @@ var families = []struct {
 	from   int64
 	change func(p *plan, n int64)
 }{
+	{zonesFrom, func(p *plan, _ int64) { p.zones() }},
 	{sealsFrom, func(p *plan, _ int64) { p.seals() }},
 	{booksFrom, func(p *plan, _ int64) { p.ruled(true) }},
 	{ruledFrom, func(p *plan, _ int64) { p.ruled(false) }},

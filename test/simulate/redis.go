@@ -59,7 +59,7 @@ func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 func (p *process) store(sh *shard) *ranking.Store {
 	s, all := p.w.setup, map[periods.Period]ranking.Period{}
 	for _, name := range s.Periods {
-		rule := p.w.rule(name)
+		rule := p.rule(name)
 		layout, err := codec.New(codec.Kind(s.Layout), rule.Length(), s.MaxPoints)
 		if err != nil {
 			panic(err) // by the plan, which is wrong then
@@ -67,7 +67,7 @@ func (p *process) store(sh *shard) *ranking.Store {
 		all[periods.Period(name)] = ranking.Period{Rule: rule, Layout: layout, Retention: retention[name]}
 	}
 	return ranking.New(ranking.Config{
-		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.w.calendar,
+		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.calendar(),
 		Timeout: redisTimeout - time.Duration(sh.number)*1371*time.Microsecond, MaxWindows: s.MaxWindows, Boards: p.w.ruledBoards(),
 	})
 }
@@ -134,6 +134,12 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 		}
 		c.shard = m.has(command.Args[1])
 		c.kind, c.what = "due", name+" of "+strings.TrimPrefix(command.Args[1], c.shard.tag)+c.shard.named()
+	case "settle.lua":
+		if !p.w.setup.Zones {
+			return w.unparked(p, command)
+		}
+		c.shard = m.has(keys(command.Args)[0])
+		c.kind, c.what, c.writes = "settle", "settle "+arguments(command.Args)[1]+c.shard.named(), arguments(command.Args)[0] != ""
 	case "forget.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "forget", "forget rules"+c.shard.named(), true
@@ -179,7 +185,7 @@ func keys(args []string) []string {
 // windowKeys are those of apply.lua's windows: of each its sorted set and its hidden set.
 func windowKeys(args []string) []string {
 	all := keys(args)
-	return all[6 : len(all)-len(strings.Fields(arguments(args)[6]))] // rules and names come last
+	return all[7 : len(all)-len(strings.Fields(arguments(args)[6]))] // rules and names come last
 }
 
 // arguments are those of a script, behind its keys.

@@ -256,7 +256,7 @@ func (p *process) config(s size) ingest.Config {
 	rules := fold.Rules{}
 	kept := map[periods.Period]time.Duration{}
 	for _, name := range setup.Periods {
-		rules.Periods = append(rules.Periods, fold.Period{Rule: w.rule(name), Lateness: latenessOf(name).Milliseconds()})
+		rules.Periods = append(rules.Periods, fold.Period{Rule: p.rule(name), Lateness: latenessOf(name).Milliseconds()})
 		kept[periods.Period(name)] = retention[name]
 	}
 	onGap := starts.GapHalts

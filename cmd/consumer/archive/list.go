@@ -6,12 +6,12 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // listReport is the JSON of list; docs/json.md has its fields.
@@ -62,7 +62,7 @@ func list(ctx context.Context, p *cli.Program, f store.Filter, limit int, asJSON
 	if s != nil {
 		defer func() { _ = s.Close() }() // it was only read
 	}
-	zone, err := time.LoadLocation(l.Config.TimeZone)
+	zone, err := zoneinfo.Load(l.Config.TimeZone)
 	if err != nil {
 		return err
 	}

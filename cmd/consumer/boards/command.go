@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 const defaultLimit = 100
@@ -104,7 +104,7 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 	if asJSON {
 		return cli.WriteJSON(p.Stdout, found)
 	}
-	zone, err := time.LoadLocation(l.Config.TimeZone)
+	zone, err := zoneinfo.Load(l.Config.TimeZone)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 func judgeConfig(cfg *config.Config, now time.Time) ([]finding, error) {
@@ -24,6 +25,7 @@ func judgeConfig(cfg *config.Config, now time.Time) ([]finding, error) {
 		last := strings.LastIndex(w, "; ")
 		s.warn("settings", "", w[:last], w[last+len("; "):])
 	}
+	s.ok("time_zone_data", "", zoneinfo.Current().String())
 	judgeTLS(s, "kafka", &cfg.Kafka.TLS, now)
 	judgeTLS(s, "redis", &cfg.Redis.TLS, now)
 	return s.all, nil

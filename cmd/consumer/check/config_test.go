@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
@@ -34,6 +35,7 @@ func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 			all, err := judgeConfig(l.Config, checkedAt)
 			require.NoError(t, err)
 			holds(t, all, "settings", c.want)
+			holds(t, all, "time_zone_data", "ok: "+zoneinfo.Current().String())
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 func aServer() serverFacts {
@@ -146,6 +147,15 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 				"points/2": lineText(health.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(health.Line{Owner: "d:1", At: checkedAt}),
 			}
 		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 3s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
+		{"consumers with other time zone data", func(f *redisFacts, _ *serverFacts) {
+			f.state.Workers = map[string]string{
+				"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt, TimeZoneData: "2025b"}), "points/1": lineText(health.Line{Owner: "b:1", At: checkedAt, TimeZoneData: "2199a"}),
+				"points/2": lineText(health.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), TimeZoneData: "2198z"}),
+			}
+		}, "time_zone_data", "warning: the running consumers and this program have different time zone data: 2025b, " + zoneinfo.Current().Version + ", 2199a → give all"},
+		{"consumers with this program's time zone data", func(f *redisFacts, _ *serverFacts) {
+			f.state.Workers = map[string]string{"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt, TimeZoneData: zoneinfo.Current().Version})}
+		}, "time_zone_data", ""},
 		{"boards", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "boards", "ok: every window that is listed has its key"},
 		{"boards that are lost", func(f *redisFacts, _ *serverFacts) { f.state.Windows, f.lost = 3, []string{"global:weekly:2026-W47"} }, "boards",
 			"wrong: 1 window listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): global:weekly:2026-W47 → rebuild"},

@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 func judgeStandings(s *section, f *redisFacts, topics []string) {
@@ -30,6 +31,17 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	judgeBoards(s, f, topics)
 	judgeRules(s, f)
 	judgeWorkers(s, f.state, f.group)
+	judgeZones(s, f.state, zoneinfo.Current().Version)
+}
+
+// judgeZones warns if consumers, or a consumer and this program, have different time zone data.
+func judgeZones(s *section, st *ledger.State, own string) {
+	all := append(health.TimeZoneData(st), own)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > 1 {
+		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers and this program have different time zone data: %s", strings.Join(all, ", ")),
+			"give all of them the same version of the program, or of the system's data")
+	}
 }
 
 // judgeBoards says whether Redis has every board that it lists, and all of it.

@@ -24,6 +24,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
@@ -98,7 +99,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		Brokers: cfg.Kafka.Brokers, Transport: transport,
 		Dialer: settings.Dialer(transport), GroupBrokers: []string{kafkaconn.AnyBroker},
 		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
-		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(),
+		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(), TimeZoneData: zoneinfo.Current().Version,
 		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
 		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
 		CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,

@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // listing is what a list shows: counts, or the first dead letters.
@@ -27,7 +28,7 @@ type listing interface {
 
 // list has a listing shown of what is in scope.
 func list(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, of listing, asJSON bool) error {
-	zone, err := time.LoadLocation(cfg.TimeZone)
+	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
 		return err
 	}

@@ -19,12 +19,13 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // show finds the dead letter of an original, or the one at a position of a dead-letter
 // topic. A topic that is read is never taken for a dead-letter topic.
 func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, asJSON bool) error {
-	zone, err := time.LoadLocation(cfg.TimeZone)
+	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
 		return err
 	}

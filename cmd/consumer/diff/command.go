@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 const (
@@ -113,7 +114,7 @@ func (f *flags) check(cfg *config.Config) error {
 }
 
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
-	zone, err := time.LoadLocation(cfg.TimeZone)
+	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}

@@ -99,6 +99,13 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 		return err
 	}
 	defer r.Close()
+	settled, err := r.Boards.SettledBorders(ctx)
+	if err != nil {
+		return clients.ExplainRedis(ctx, err, r.Config)
+	}
+	q.settled = new(fold.Borders)
+	q.settled.Settle(settled)
+	q.period = q.period.By(settled)
 	if q.window, err = windows.Find(ctx, r, &q.period, f.window); err != nil {
 		return err
 	}

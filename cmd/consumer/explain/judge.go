@@ -21,8 +21,10 @@ type question struct {
 	board  string
 	period periods.Rule
 	window periods.Window
-	member string
-	hash   uint64 // of member
+	// settled is where windows of calendars start and end; nil: as the calendars here have it.
+	settled *fold.Borders
+	member  string
+	hash    uint64 // of member
 }
 
 // result is what became of an event.
@@ -83,7 +85,7 @@ type judge struct {
 }
 
 func newJudge(q *question, events event.Rules, windows fold.Rules, lookBack int64) *judge {
-	j := &judge{question: q, decoder: event.NewDecoder(events), boards: events.Others, windows: windows}
+	j := &judge{question: q, decoder: event.NewDecoder(events), boards: events.Others, windows: windows.By(q.settled)}
 	if lookBack > 0 {
 		j.known = duplicates.New(lookBack)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // milliseconds is how exactly times are written: to the ms, as events have them.
@@ -22,7 +23,7 @@ const milliseconds = "2006-01-02 15:04:05.000"
 
 func (a *answer) write(out io.Writer, zoneName string) error {
 	a.latest()
-	zone, err := time.LoadLocation(zoneName)
+	zone, err := zoneinfo.Load(zoneName)
 	if err != nil {
 		zone = time.UTC
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 const (
@@ -128,7 +129,7 @@ wrong.`,
 
 // run does it, and says how it goes on stderr and what came of it on stdout.
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from ingest.ReplayFrom) error {
-	zone, err := time.LoadLocation(cfg.TimeZone)
+	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}

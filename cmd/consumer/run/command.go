@@ -27,6 +27,7 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/retry"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // Command is the command, for a program.
@@ -74,6 +75,7 @@ func sayStopped(log *zap.Logger, stats *ingest.Stats) {
 
 // begin opens what a consumer has as long as it lives, and consumes.
 func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer), consumer *atomic.Pointer[ingest.Consumer]) error {
+	log.Info("time zone data", zap.String("version", zoneinfo.Current().Version), zap.String("source", zoneinfo.Current().Source))
 	if err := sayLayouts(cfg, log); err != nil {
 		return err
 	}

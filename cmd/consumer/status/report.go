@@ -61,6 +61,8 @@ type partition struct {
 	DuplicatesMS *int64 `json:"duplicates_ms"`
 	// OpenTransaction holds records back; null if the worker has seen none.
 	OpenTransaction *health.OpenTransaction `json:"open_transaction"`
+	// TimeZoneData is the version of the worker's time zone data.
+	TimeZoneData *string `json:"time_zone_data"`
 
 	stable int64 // the end of the log for readers of what is committed
 
@@ -178,7 +180,7 @@ func (p *partition) addLine(text string, now time.Time) {
 		return
 	}
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, new(units.TimeMS(line.Time().UnixMilli()))
-	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy} {
+	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy, &p.TimeZoneData: &line.TimeZoneData} {
 		if *from != "" {
 			*to = from
 		}

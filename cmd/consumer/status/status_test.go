@@ -117,7 +117,11 @@ func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
 
 func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	line := func(group string, age time.Duration) string {
-		return clitest.LineOf(health.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age)})
+		version := "2026f"
+		if group == "other\x1b" {
+			version = "2025b"
+		}
+		return clitest.LineOf(health.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age), TimeZoneData: version})
 	}
 	s := reportOf(t, &ledger.State{
 		Now:     hour,
@@ -134,6 +138,7 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	got := textOf(t, s)
 	for _, want := range []string{
 		"\nanother group, other\\x1b, counts points/1, points/2 under this prefix\n  to do: unless this group has just been renamed, stop one",
+		"\nthe consumers have different time zone data:\n  2025b: points/1, points/2\n  2026f: points/0, points/4\n  to do: give all of them",
 		"\nrefilling: Redis was lost, with 381 records of points/1, points/2 still to be read again; until then boards lack what was in them\n",
 	} {
 		if !strings.Contains(got, want) {

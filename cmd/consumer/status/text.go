@@ -48,7 +48,7 @@ func (s *report) blocks() []block {
 		all = append(all, block{strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n"), true})
 	}
 	all = append(all, block{shards.Lines(s.Shards), true})
-	for _, section := range [][]string{s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
+	for _, section := range [][]string{s.halts(), s.otherGroups(), s.otherZones(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
 		all = append(all, block{lines: section})
 	}
 	return slices.DeleteFunc(all, func(b block) bool { return len(b.lines) == 0 })
@@ -206,6 +206,24 @@ func (s *report) otherGroups() []string {
 			terminal.Plain(group), units.Names(groups[group])))
 	}
 	return lines
+}
+
+// otherZones warns of replicas with different time zone data.
+func (s *report) otherZones() []string {
+	by := map[string][]string{}
+	for _, p := range s.Partitions {
+		if p.TimeZoneData != nil && !p.Stale {
+			by[*p.TimeZoneData] = append(by[*p.TimeZoneData], p.name())
+		}
+	}
+	if len(by) < 2 {
+		return nil
+	}
+	lines := []string{"the consumers have different time zone data:"}
+	for _, version := range slices.Sorted(maps.Keys(by)) {
+		lines = append(lines, fmt.Sprintf("  %s: %s", terminal.Plain(version), units.Names(by[version])))
+	}
+	return append(lines, "  to do: give all of them the same version of the program, or of the system's data")
 }
 
 // incomplete has a line for windows of a period that follow each other and lack

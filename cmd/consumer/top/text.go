@@ -11,6 +11,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 // text writes boards for people.
@@ -29,7 +30,7 @@ func newText(out io.Writer, zone string) *text {
 
 // zoneOf is a time zone of the configuration, or UTC if this machine doesn't know it.
 func zoneOf(name string) *time.Location {
-	if zone, err := time.LoadLocation(name); err == nil {
+	if zone, err := zoneinfo.Load(name); err == nil {
 		return zone
 	}
 	return time.UTC

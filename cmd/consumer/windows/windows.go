@@ -80,13 +80,18 @@ func CheckMember(member string) error {
 // Find finds the window that a name means: current, previous, or a window's own. Of a season
 // that is over the current one is the last there was.
 func Find(ctx context.Context, r *clients.Reader, p *periods.Rule, name string) (w periods.Window, err error) {
+	settled, err := r.Boards.SettledBorders(ctx)
+	if err != nil {
+		return w, clients.ExplainRedis(ctx, err, r.Config)
+	}
+	rule := p.By(settled)
 	var now time.Time
 	if name == Current || name == Previous {
 		if now, err = r.Boards.Now(ctx); err != nil {
 			return w, clients.ExplainRedis(ctx, err, r.Config)
 		}
 	}
-	w, err = reading.Meant(p, name, now)
+	w, err = reading.Meant(&rule, name, now)
 	if missing, ok := errors.AsType[*reading.NotFoundError](err); ok {
 		return w, cli.Usagef("%w", missing)
 	}

@@ -130,12 +130,16 @@ func (b *Batch) Release() {
 	b.targets.reset()
 }
 
-// Add folds one event. An error says that its time is in no window that a
-// calendar has.
+// Add folds one event. An *UnsettledError says that it has to be added again once borders of its
+// windows are settled, any other that its time is in no window that a calendar has.
 func (b *Batch) Add(e *Event) (Result, error) {
 	span, taken, err := b.targets.take(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime)
 	if err != nil {
 		return 0, err
+	}
+	if span.unsettled != nil && e.RecordTime <= span.near {
+		b.targets.spans, b.targets.lastSpan = nil, 0
+		return 0, &UnsettledError{span.unsettled}
 	}
 	if taken == 0 {
 		return span.left(b.targets.rules.PeriodsOf(e.Boards)), nil

@@ -17,6 +17,8 @@ type Rules struct {
 	Boards map[string]*Board
 	// Names says that members are called by their events' names.
 	Names bool
+
+	borders *Borders // that the periods' rules are bound to; nil: none
 }
 
 // Period is one that events count in.
@@ -73,6 +75,10 @@ type span struct {
 	ahead uint32
 	// sealed are the windows that are final on some board, a bit each.
 	sealed uint32
+	// unsettled are the borders of its windows that aren't settled, and near is the latest record
+	// time of an event that needs them to be.
+	unsettled []Unsettled
+	near      int64
 }
 
 // left is what becomes of an event that none of some periods' windows takes: Late, or Early
@@ -113,6 +119,7 @@ func (r *Rules) span(time int64) (span, error) {
 			s.all, s.first = s.all|1<<i, min(s.first, s.until[i])
 		}
 	}
+	r.settles(&s)
 	return s, nil
 }
 
@@ -165,7 +172,8 @@ type targets struct {
 	scratch []byte
 	lookup  []int32
 
-	spans []span // of the batches so far, kept from batch to batch
+	spans   []span // of the batches so far, kept from batch to batch
+	borders uint64 // what is known of borders, as the spans have it
 
 	lastKey    key
 	lastTarget int32
@@ -209,6 +217,7 @@ func (ts *targets) by(rules *Rules) {
 
 func (ts *targets) reset() {
 	ts.seal()
+	ts.settle()
 	ts.setOf, ts.at = cleared(ts.setOf), cleared(ts.at)
 	ts.boards, ts.known = cleared(ts.boards), cleared(ts.known)
 	ts.windows, ts.sets, ts.names = emptied(ts.windows), emptied(ts.sets), emptied(ts.names)
@@ -295,6 +304,7 @@ func (ts *targets) spanOf(time int64) (*span, error) {
 			return s, nil
 		}
 	}
+	ts.settle()
 	s, err := ts.rules.span(time)
 	if err != nil {
 		return nil, err
@@ -308,6 +318,14 @@ func (ts *targets) spanOf(time int64) (*span, error) {
 	ts.lastSpan = len(ts.spans)
 	ts.spans = append(ts.spans, s)
 	return &ts.spans[ts.lastSpan], nil
+}
+
+// settle drops the spans where more is known of borders since, or less. What a batch was folded by
+// stays: a piece with windows of both is refused.
+func (ts *targets) settle() {
+	if now := ts.rules.borders.now(); now != ts.borders {
+		ts.borders, ts.spans, ts.lastSpan = now, nil, 0
+	}
 }
 
 // sameBoards returns the number of the last event's boards where these are the

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/duplicates"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -41,6 +42,21 @@ type Line struct {
 	// DuplicatesSince about the record time of the earliest of them.
 	Duplicates      int64     `json:"duplicates,omitempty"`
 	DuplicatesSince time.Time `json:"duplicates_since,omitzero"`
+	// TimeZoneData is the version of the worker's time zone data.
+	TimeZoneData string `json:"time_zone_data,omitempty"`
+}
+
+// TimeZoneData are the versions of the time zone data of workers whose lines are not stale, each once,
+// in ascending order.
+func TimeZoneData(st *ledger.State) []string {
+	var all []string
+	for _, text := range st.Workers {
+		if line, ok := parseLine(text); ok && line.TimeZoneData != "" && st.Now.Sub(line.Time()) <= StaleAfter {
+			all = append(all, line.TimeZoneData)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Time is when the line was written, as exactly as is known.

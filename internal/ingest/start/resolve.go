@@ -121,18 +121,22 @@ func lostBoth(p ledger.Partition, b *Beginning, j Judge) *health.Halt {
 }
 
 // liveFrom is the start of the earliest window that lives at a moment: until its
-// end plus its retention.
+// end plus its retention. Where a time zone decides it may lie earlier than it does by the data
+// here, and is taken to.
 func liveFrom(all []Kept, now time.Time) (int64, error) {
 	ms := now.UnixMilli()
 	earliest := ms
 	for i := range all {
-		p := &all[i]
+		p, shift := &all[i], int64(0)
+		if p.Rule.Zoned() {
+			shift = periods.MaxShift
+		}
 		w, ok, err := p.Rule.Latest(ms)
 		if err != nil {
 			return 0, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
 		}
-		for ; ok && w.End+p.Retention.Milliseconds() > ms; w, ok = p.Rule.Previous(w) {
-			earliest = min(earliest, w.Start)
+		for ; ok && w.End+p.Retention.Milliseconds()+shift > ms; w, ok = p.Rule.Previous(w) {
+			earliest = min(earliest, w.Start-shift)
 		}
 	}
 	return earliest, nil

@@ -52,6 +52,11 @@ func (b *Boards) Answers(ctx context.Context, partition ledger.Partition) error 
 // which windows a shard's live ones are its own server's clock decides.
 func (b *Boards) Now(ctx context.Context) (time.Time, error) { return b.shards[0].Now(ctx) }
 
+// SettledBorders are where windows of calendars start and end. They are the same on all shards.
+func (b *Boards) SettledBorders(ctx context.Context) (ranking.SettledBorders, error) {
+	return b.shards[0].SettledBorders(ctx)
+}
+
 // CheckSchemas says what differs between the schema found in a shard and the configuration's; of
 // a shard that has none yet nothing.
 func (b *Boards) CheckSchemas(states []ledger.State) error {

@@ -91,6 +91,9 @@ func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 			}
 			all.Counts[i] += n
 		}
+		if p.Listed {
+			all.Window = p.Window // with the bounds that it is listed with
+		}
 		all.Listed, all.Revision = all.Listed || p.Listed, min(all.Revision, p.Revision)
 		all.Incomplete = append(all.Incomplete, p.Incomplete...)
 		all.Shards = append(all.Shards, p.Beside)

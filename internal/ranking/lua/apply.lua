@@ -3,7 +3,7 @@
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 banned
---       7… of each window its sorted set, and its hidden set, then rules and names where 7 says so
+--       7 borders   8… of each window its sorted set, and its hidden set, then rules and names where ARGV[7] says so
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed; after the answer boards also a blank, and for each window 1 if its
@@ -14,7 +14,8 @@
 --       of rules: their fingerprint, and their text
 --       for each window, in the order of KEYS:
 --         start ms, end ms, retention ms, layout (readable or wide), k, tick ms, and max points, or,
---         of a board that isn't by the default rule, its rule as JSON (tuples.lua)
+--         of a board that isn't by the default rule, its rule as JSON (tuples.lua), and the names of
+--         its start and its end in borders, separated by a comma, or '' if it has none there
 --       for each group, to the end:
 --         number of windows, their numbers (from 1), number of members,
 --         their points and their times ms (two JSON lists), their ids
@@ -30,7 +31,8 @@
 --   {held}
 --   {sealed, window, …}           these are final, and the piece has changes for them
 --   {unsealed, window, …}         these aren't, and the piece leaves them out
---   {bounds, window, listing}     listed with another start or end
+--   {bounds, window, listing}     listed with another start or end; or not listed (''), and its
+--                                 borders are settled otherwise, or not at all (settle.lua)
 --   {rule, window, listing}       listed with another rule of its board
 --   {lost, window}                listed, and a key that it has to have isn't there (sets.lua)
 --   {unlisted, window}            not listed, and its key exists
@@ -142,11 +144,11 @@ local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
   return left[period]
 end
-for i = 1, (keys - 6) / 2 do
-  local key, first, last = KEYS[5 + 2 * i], ARGV[arg], ARGV[arg + 1]
+for i = 1, (keys - 7) / 2 do
+  local key, first, last = KEYS[6 + 2 * i], ARGV[arg], ARGV[arg + 1]
   local name = string.sub(key, tag)
   local w = {
-    key = key, hidden = KEYS[6 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
+    key = key, hidden = KEYS[7 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 3] == 'wide', k = tonumber(ARGV[arg + 4]),
     tick = tonumber(ARGV[arg + 5]), max = tonumber(ARGV[arg + 6]),
   }
@@ -178,6 +180,11 @@ for i = 1, (keys - 6) / 2 do
     local period = string.match(name, '^[^:]*:([^:]*)') or ''
     if not w.live and not lease and w.first > leftOut(period) then left[period], leave[period] = w.first, first end
     if w.live and (call('HGET', dropped, name) or now > w.last and w.first <= leftOut(period)) then w.live = false end
+    if w.live and ARGV[arg + 7] ~= '' then
+      local start, stop = string.match(ARGV[arg + 7], '^(.-),(.*)$')
+      start, stop = call('HGET', KEYS[7], start), call('HGET', KEYS[7], stop)
+      if string.match(start or '', '^%S+') ~= first or string.match(stop or '', '^%S+') ~= last then return {'bounds', name, ''} end
+    end
     w.listing, w.new = string.format('%s %s %s%.0f', first, last, rule, expires), true
     if w.live then opens[#opens + 1] = i end
   end
@@ -188,7 +195,7 @@ for i = 1, (keys - 6) / 2 do
     if not listing and (not w.begins or call('EXISTS', w.hidden) == 1) then return {'unlisted', name} end
   end
   windows[i] = w
-  arg = arg + 7
+  arg = arg + 8
 end
 if sealed then return sealed end
 

@@ -24,6 +24,7 @@ type Script struct {
 var (
 	Apply       = load("apply.lua")
 	Start       = load("start.lua")
+	Settle      = load("settle.lua")
 	Extend      = load("extend.lua")
 	State       = load("state.lua")
 	Report      = load("report.lua")

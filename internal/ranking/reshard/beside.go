@@ -26,6 +26,14 @@ func (c *copier) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	borders := map[string]string{} // the same on all shards
+	for _, s := range slices.Backward(c.from) {
+		var some map[string]string
+		if err := tries(ctx, func() (err error) { some, err = s.Borders(ctx); return err }); err != nil {
+			return err
+		}
+		maps.Copy(borders, some)
+	}
 	final := make([]map[string]string, len(c.from))
 	for i, s := range c.from {
 		if err := tries(ctx, func() (err error) { final[i], err = s.Final(ctx); return err }); err != nil {
@@ -36,7 +44,7 @@ func (c *copier) finish(ctx context.Context) error {
 	want := make([]ledger.State, len(c.to))
 	for i, s := range c.to {
 		want[i] = c.beside(i)
-		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), c.finalOf(i, final), banned[i]); err != nil {
+		if err := c.writeBeside(ctx, s, &want[i], c.droppedOf(i, dropped), borders, c.finalOf(i, final), banned[i]); err != nil {
 			return err
 		}
 	}
@@ -166,9 +174,9 @@ func (c *copier) finalOf(shard int, final []map[string]string) map[string]string
 // valuesAtOnce is how many values of hashes are written a call.
 const valuesAtOnce = 2000
 
-// writeBeside writes it: windows that are over and have no members, what was dropped, what is
-// final, who is banned, origins, rules and refills, and last positions and schema.
-func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, final, banned map[string]string) error {
+// writeBeside writes it: windows that are over and have no members, what was dropped, the
+// borders of windows, what is final, who is banned, origins, rules and refills, and last positions and schema.
+func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, borders, final, banned map[string]string) error {
 	k := s.Keys()
 	over, refills, origins := map[string]string{}, map[string]string{}, maps.Clone(st.Origins)
 	for period, ms := range st.Since {
@@ -185,7 +193,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 	for _, h := range []struct {
 		key    string
 		fields map[string]string
-	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Final(), final}, {k.Banned(), banned}, {k.Origin(), origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
+	}{{k.Windows(), over}, {k.Dropped(), dropped}, {k.Borders(), borders}, {k.Final(), final}, {k.Banned(), banned}, {k.Origin(), origins}, {k.Rules(), st.Rules}, {k.Workers(), refills}, {k.Ledger(), st.Ledger}} {
 		var values []any
 		for _, name := range slices.Sorted(maps.Keys(h.fields)) {
 			values = append(values, name, h.fields[name])

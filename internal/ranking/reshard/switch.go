@@ -190,7 +190,7 @@ func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 			return []string{k.Banned()}, nil // of who was banned before anything was counted
 		}
 	}
-	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Final(), k.Names(), k.Banned(), k.Workers(), k.Windows()), nil
+	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Borders(), k.Final(), k.Names(), k.Banned(), k.Workers(), k.Windows()), nil
 }
 
 const (
@@ -337,7 +337,7 @@ func keep(ctx context.Context, s *ranking.Store) error {
 		expires += ranking.KeyOutlives.Milliseconds()
 		keys, until = append(keys, shown, hidden), append(until, expires, expires)
 	}
-	for _, key := range []string{k.Windows(), k.Dropped(), k.Final(), k.Names(), k.Banned(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
+	for _, key := range []string{k.Windows(), k.Dropped(), k.Borders(), k.Final(), k.Names(), k.Banned(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
 		keys, until = append(keys, key), append(until, "")
 	}
 	for i := 0; i < len(keys); i += keptAtOnce {

@@ -1,0 +1,206 @@
+package ingest
+
+// Where windows of calendars start and end, if processes have different time zone data.
+//
+// A time zone's rules change, and a replica that was upgraded has other bounds for some windows
+// than one that was not, or than itself before. So the border between two windows is settled once,
+// in Redis, by the first process that folds an event of either, and all others take it from there:
+//
+//	worker of an old version          Redis                      worker of a new version
+//	an event of November
+//	  asks for its borders ─────────▶ settles its start and end
+//	folds, applies                    November is listed
+//	                                                             an event of November
+//	                                  as they were settled ◀─────  asks for its borders
+//	                                                             folds by those
+//	                                  settles December's end ◀───  an event of December, which
+//	                                                               starts where November ends
+//
+// A window that is open keeps its bounds, later ones follow the new rules, and there is no gap and
+// no overlap. A border is in Redis before a window by it: apply.lua opens no window by any other
+// bounds, so what was cached here and has been lost with Redis's newest seconds does no harm. The
+// worker then drops what it has folded, and asks again.
+//
+// Of several shards the first one decides, unless it lacks what another has.
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// borders are those of a process.
+type borders struct {
+	known   *fold.Borders
+	shards  shards
+	rules   fold.Rules
+	longest int64 // that a border is needed after its instant, ms
+	log     *zap.Logger
+
+	mu     sync.Mutex
+	listed map[periods.Border]int64 // as windows were found listed whose borders weren't settled so
+}
+
+// keptFor is how long a border is kept after the last window is over that it belongs to: longer
+// than the window is listed.
+const keptFor = 4 * 24 * 3_600_000 // ms
+
+func newBorders(c *Config, all shards) *borders {
+	b := &borders{known: new(fold.Borders), shards: all, rules: c.Rules, log: c.Log, listed: map[periods.Border]int64{}}
+	for i := range c.Rules.Periods {
+		rule := &c.Rules.Periods[i].Rule
+		b.longest = max(b.longest, (rule.Length()+c.Retention[rule.Name()]).Milliseconds()+keptFor)
+	}
+	return b
+}
+
+// settle has borders settled in every shard, and learns where they are.
+func (b *borders) settle(ctx context.Context, all []fold.Unsettled) error {
+	want := make([]ledger.Border, len(all))
+	b.mu.Lock()
+	for i, u := range all {
+		want[i] = ledger.Border{Name: u.Border.String(), At: u.At, Keep: u.At + periods.MaxShift + b.longest}
+		if at, ok := b.listed[u.Border]; ok {
+			want[i].At = at
+		}
+	}
+	b.mu.Unlock()
+	if err := b.shards.settle(ctx, want); err != nil {
+		return err
+	}
+	known := map[periods.Border]int64{}
+	for i, u := range all {
+		at := want[i].At
+		if max(at-u.At, u.At-at) >= periods.MaxShift {
+			return &health.Halt{Reason: health.HaltBounds, What: fmt.Sprintf("the border of windows %v is settled at %d ms, and the calendar here has it at %d", u.Border, at, u.At),
+				Remedy: "no change of time zone rules is as large: something else wrote it. Set it right in the hash that ends in :borders on every shard, and " + health.RebuildRemedy}
+		}
+		if at != u.At {
+			b.log.Info("a border of windows is where other time zone data have it", zap.String("border", u.Border.String()), zap.Int64("settled_ms", at), zap.Int64("here_ms", u.At))
+		}
+		known[u.Border] = at
+	}
+	b.known.Settle(known)
+	return nil
+}
+
+// settle has borders settled in every shard, and puts where they are into them.
+func (all shards) settle(ctx context.Context, want []ledger.Border) error {
+	if len(all) > 1 { // a shard that has lost its newest seconds lacks what others have
+		found := make([][]ledger.Settled, len(all))
+		err := all.each(func(i int, s Standings) (err error) {
+			found[i], err = s.Settle(ctx, want, true)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range want {
+			for _, f := range found {
+				if f[i].OK {
+					want[i].At = f[i].At
+					break
+				}
+			}
+		}
+	}
+	for shard, s := range all {
+		settled, err := s.Settle(ctx, want, false)
+		if err != nil {
+			return err
+		}
+		for i, is := range settled {
+			switch {
+			case !is.OK: // over: no event counts in its windows
+			case shard == 0:
+				want[i].At = is.At
+			case is.At != want[i].At:
+				return &health.Halt{Reason: health.HaltBounds, What: fmt.Sprintf("the border of windows %s is settled at %d ms on the first shard, and at %d%s", want[i].Name, want[i].At, is.At, onShard(shard, all.count())),
+					Remedy: "remove it from the hash that ends in :borders on the shard that is wrong (HDEL), and " + health.RebuildRemedy}
+			}
+		}
+	}
+	return nil
+}
+
+// boundsError says that a window of a piece has other bounds in Redis: as it is listed, or, if it
+// isn't, as its borders are settled. Nothing of the piece was written.
+type boundsError struct {
+	field   string
+	name    string        // of the window, in the listing
+	window  ledger.Window // as it was folded
+	listing string        // empty if it isn't listed
+}
+
+func (e *boundsError) Error() string {
+	if e.listing == "" {
+		return fmt.Sprintf("%s: the borders of the window %s aren't settled at [%d, %d)", e.field, e.name, e.window.Start, e.window.End)
+	}
+	return fmt.Sprintf("%s: the window %s is listed as [%s], and was folded as [%d, %d)", e.field, e.name, e.listing, e.window.Start, e.window.End)
+}
+
+// learn forgets what was known, and has the borders be asked for as the window is listed. It
+// returns a halt if that can't help: the bounds differ by more than time zone rules change.
+func (b *borders) learn(e *boundsError) error {
+	b.known.Forget()
+	if e.listing == "" {
+		return nil
+	}
+	start, end, ok := b.of(&e.window)
+	words := strings.Fields(e.listing)
+	for i, is := range []struct {
+		border periods.Border
+		here   int64
+	}{{start, e.window.Start}, {end, e.window.End}} {
+		if !ok || len(words) < 2 {
+			return b.halt(e)
+		}
+		at, err := strconv.ParseInt(words[i], 10, 64)
+		if err != nil || max(at-is.here, is.here-at) >= periods.MaxShift {
+			return b.halt(e)
+		}
+		b.mu.Lock()
+		b.listed[is.border] = at
+		b.mu.Unlock()
+	}
+	return nil
+}
+
+// of are the borders of a window, if a time zone decides where they are.
+func (b *borders) of(w *ledger.Window) (start, end periods.Border, ok bool) {
+	for i := range b.rules.Periods {
+		if rule := &b.rules.Periods[i].Rule; string(rule.Name()) == w.Period {
+			return rule.Borders(w.Name)
+		}
+	}
+	return start, end, false
+}
+
+func (*borders) halt(e *boundsError) error {
+	return &health.Halt{Reason: health.HaltBounds, What: e.Error(), Remedy: "something else changed the listing or the borders of the window: " + health.RebuildRemedy}
+}
+
+// differ is what a boundsError results in: nil to fold again by what Redis has, or a halt if that
+// was done, and the very same came of it.
+func (p *pipeline) differ(e *boundsError) error {
+	text := e.Error()
+	again := p.carried.bounds == text
+	p.carried.bounds = text
+	if err := p.borders.learn(e); err != nil {
+		return err
+	}
+	if again {
+		return p.borders.halt(e)
+	}
+	p.log.Info("a window has other bounds in Redis: what was folded is dropped, and read again by those", zap.Error(e))
+	return nil
+}

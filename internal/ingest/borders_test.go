@@ -1,0 +1,165 @@
+package ingest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// zoned is a world whose processes have one of two versions of a zone's rules, which are an hour
+// apart. Its windows are months of the zone, and weeks of UTC.
+type zoned struct {
+	*world
+
+	truth    settled
+	versions map[string]fold.Rules
+	// Two months that are over, one after the other, and where the border between them and the end
+	// of the second are by the later version, which has both an hour earlier.
+	first, second string
+	begin         int64 // of the first, by the later version
+	middle, end   int64
+	borders       [3]periods.Border
+}
+
+type settled map[periods.Border]int64
+
+func (s settled) At(b periods.Border) (int64, bool) { ms, ok := s[b]; return ms, ok }
+
+const hour = int64(time.Hour / time.Millisecond)
+
+func newZoned(t *testing.T, partitions int) *zoned {
+	t.Helper()
+	z := &zoned{world: newWorld(t, partitions), truth: settled{}, versions: map[string]fold.Rules{}}
+	lateness := (400 * 24 * time.Hour).Milliseconds()
+	for version, offset := range map[string]int{"earlier": -7 * 3600, "later": -6 * 3600} {
+		calendar, err := periods.CalendarIn(time.FixedZone("America/Edmonton", offset), "monday")
+		require.NoError(t, err)
+		rules := fold.BuiltIn(z.calendar, lateness, periods.Weekly)
+		rules.Periods = append(rules.Periods, fold.BuiltIn(calendar, lateness, periods.Monthly).Periods...)
+		z.versions[version] = rules
+	}
+	later := z.versions["later"].Periods[1].Rule
+	w, _, err := later.At(time.Now().AddDate(0, -2, 0).UnixMilli())
+	require.NoError(t, err)
+	next, _ := later.Next(w)
+	z.first, z.second, z.begin, z.middle, z.end = w.Name, next.Name, w.Start, w.End, next.End
+	z.standings.zoned = func(w *ledger.Window, end int) string {
+		if w.Period != string(periods.Monthly) {
+			return ""
+		}
+		start, stop, _ := later.Borders(w.Name)
+		return []periods.Border{start, stop}[end].String()
+	}
+	// What is wanted is by the earlier version in the first month, and by the later one afterwards.
+	start, _, _ := later.Borders(z.first)
+	_, stop, _ := later.Borders(z.second)
+	middle, _, _ := later.Borders(z.second)
+	z.borders = [3]periods.Border{start, middle, stop}
+	z.truth[start], z.truth[middle], z.truth[stop] = w.Start+hour, z.middle+hour, z.end
+	z.config.Rules = z.versions["later"]
+	z.config.Rules.Periods[1].Rule = later.By(z.truth)
+	z.versions["later"] = fold.Rules{Periods: append(fold.BuiltIn(z.calendar, lateness, periods.Weekly).Periods, fold.Period{Rule: later, Lateness: lateness})}
+	return z
+}
+
+// by has a worker of a version start; stop it before another one starts.
+func (z *zoned) by(version string) *running {
+	return z.worker(0, func(c *Config) { c.Rules = z.versions[version] })
+}
+
+// at are events of a time.
+func at(prefix string, ms int64) []earned {
+	all := some(prefix, 20, 5)
+	for i := range all {
+		all[i].At = ms
+	}
+	return all
+}
+
+func TestReplicasWithOtherTimeZoneDataCountByTheBordersThatWereSettledFirst(t *testing.T) {
+	t.Parallel()
+	z := newZoned(t, 1)
+	old := z.by("earlier")
+	z.send(0, at("opens", z.middle-24*hour)...)
+	z.reaches(0)
+	old.stop(t)
+
+	upgraded := z.by("later")
+	z.send(0, at("in the first still", z.middle+hour/2)...)
+	z.send(0, at("in the second", z.middle+hour)...)
+	z.send(0, at("the second's last", z.end-1)...)
+	z.reaches(0)
+	require.Equal(t, health.StateRunning, upgraded.status.Line().State)
+	require.Positive(t, z.logged("other time zone data"))
+	upgraded.stop(t)
+
+	again := z.by("earlier")
+	z.send(0, at("after the second", z.end+hour/2)...)
+	z.send(0, at("late in the first", z.middle+hour/2)...)
+	z.reaches(0)
+	require.Equal(t, health.StateRunning, again.status.Line().State)
+}
+
+// A process knows borders that Redis loses, and that a process of another version then settles anew.
+func TestBordersThatWereLostWithRedisNewestSecondsAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	z := newZoned(t, 2)
+	z.truth[z.borders[0]] -= hour // settled by the later version, and not lost
+	z.truth[z.borders[2]] += hour
+	upgraded := z.worker(1, func(c *Config) { c.Rules = z.versions["later"] })
+	z.send(1, at("before", z.begin-48*hour)...)
+	z.reaches(1)
+	restore := z.standings.snapshot()
+	z.send(1, at("known", z.middle+48*hour)...)
+	z.reaches(1)
+
+	var away atomic.Bool
+	away.Store(true)
+	z.standings.do(func() {
+		z.standings.apply = func(_ int, p *ledger.Piece) reply {
+			if away.Load() && p.Partition.Number == 1 {
+				return reply{err: errLost}
+			}
+			return reply{}
+		}
+	})
+	restore()
+	z.by("earlier")
+	z.send(0, at("opens", z.middle+24*hour)...)
+	eventually(t, "the earlier version has opened the second month", func() bool { return z.standings.at(0) == "20" })
+	away.Store(false)
+	z.send(1, at("the second's last", z.end+hour-1)...)
+	z.reaches(0, 1)
+	require.Positive(t, z.logged("has other bounds in Redis"))
+	eventually(t, "it runs", func() bool { return upgraded.status.Line().State == health.StateRunning })
+}
+
+// Where what Redis lists and what it has settled differ, a partition halts until one of them is right.
+func TestAWindowThatIsListedOtherwiseThanItsBordersAreSettledHalts(t *testing.T) {
+	t.Parallel()
+	z := newZoned(t, 1)
+	old := z.by("earlier")
+	z.send(0, at("opens", z.middle-24*hour)...)
+	z.reaches(0)
+	changed := func(by int64) {
+		z.standings.do(func() {
+			for _, s := range z.standings.shards {
+				s.borders[z.borders[1].String()] += by
+			}
+		})
+	}
+	old.stop(t)
+	changed(hour / 4)
+	old = z.by("earlier")
+	z.send(0, at("more", z.middle-24*hour)...)
+	eventually(t, "it halts", func() bool { return old.status.Line().Reason == health.HaltBounds })
+	changed(-hour / 4)
+	z.reaches(0)
+}

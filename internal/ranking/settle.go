@@ -1,0 +1,105 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
+)
+
+// Settle settles the borders that aren't settled yet, unless it is only to read, and returns where
+// each is. A border that would no longer be kept isn't settled. A rebuild's shadow has the borders
+// of the live boards: no window depends on which of the two was opened first.
+func (s *Store) Settle(ctx context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error) {
+	args := []any{option(!read)}
+	for _, b := range borders {
+		args = append(args, b.Name, b.At, b.Keep)
+	}
+	reply, err := s.Call(ctx, lua.Settle, []string{s.borders}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("settle the border of windows %s: %w", borders[0].Name, err)
+	}
+	words, err := Texts(reply)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) != len(borders) {
+		return nil, Unexpected(lua.Settle, reply)
+	}
+	all := make([]ledger.Settled, len(words))
+	for i, word := range words {
+		if word == "" {
+			continue
+		}
+		if all[i].At, err = strconv.ParseInt(word, 10, 64); err != nil {
+			return nil, Unexpected(lua.Settle, reply)
+		}
+		all[i].OK = true
+	}
+	return all, nil
+}
+
+// zoned reports whether a time zone decides where windows of any period start and end.
+func (s *Store) zoned() bool {
+	for _, p := range s.periods {
+		if p.Rule.Zoned() {
+			return true
+		}
+	}
+	return false
+}
+
+// Borders are all that are settled, by their names: where they are, and until when they are kept, both
+// in Unix ms. There are none where no time zone decides anything.
+func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
+	if !s.zoned() {
+		return nil, nil
+	}
+	all, err := s.hash(ctx, s.borders)
+	if err != nil {
+		return nil, fmt.Errorf("read the borders of windows under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return all, nil
+}
+
+// SettledBorders are where windows of calendars start and end, in Unix ms.
+type SettledBorders map[periods.Border]int64
+
+// At is a border's instant, if it is settled.
+func (b SettledBorders) At(border periods.Border) (ms int64, ok bool) {
+	ms, ok = b[border]
+	return ms, ok
+}
+
+// SettledBorders are all that are settled, for whoever reads boards.
+func (s *Store) SettledBorders(ctx context.Context) (SettledBorders, error) {
+	all, err := s.Borders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	settled := SettledBorders{}
+	for name, text := range all {
+		border, ok := periods.ParseBorder(name)
+		at, _, _ := strings.Cut(text, " ")
+		ms, err := strconv.ParseInt(at, 10, 64)
+		if ok && err == nil {
+			settled[border] = ms
+		}
+	}
+	return settled, nil
+}
+
+// bordersArg is the last word of a window in apply.lua: the names of its borders, and empty where
+// no time zone decides where it starts and ends.
+func (s *Store) bordersArg(w *ledger.Window) string {
+	rule := s.periods[w.Period].Rule
+	start, end, ok := rule.Borders(w.Name)
+	if !ok {
+		return ""
+	}
+	return strings.Join([]string{start.String(), end.String()}, ",")
+}

@@ -1,0 +1,109 @@
+package ranking
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+)
+
+// zonedFixture has months of Berlin, and the month that is now.
+func zonedFixture(t *testing.T) (*fixture, periods.Window) {
+	t.Helper()
+	f := fixed(t)
+	berlin, err := periods.NewCalendar("Europe/Berlin", "monday")
+	require.NoError(t, err)
+	f.store = f.storeOf(t, func(c *Config) { c.Calendar = berlin })
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
+	w, err := berlin.At(periods.Monthly, time.Now().UnixMilli())
+	require.NoError(t, err)
+	return f, w
+}
+
+// bordersOf are a window's, to be settled where it has them.
+func (f *fixture) bordersOf(w periods.Window) []ledger.Border {
+	p, _ := f.store.Period(string(w.Period))
+	start, end, _ := p.Rule.Borders(w.Name)
+	keep := w.End + 100*day
+	return []ledger.Border{{Name: start.String(), At: w.Start, Keep: keep}, {Name: end.String(), At: w.End, Keep: keep}}
+}
+
+func (f *fixture) counts(t *testing.T, w periods.Window, board string) ledger.Answer {
+	t.Helper()
+	p := ledger.Piece{
+		Partition: f.piece.Partition, Expected: ledger.At(f.next), Next: ledger.At(f.next + 1), Windows: []ledger.Window{listed(board, w)},
+		Groups: []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{{ID: []byte("a"), Points: 1, Time: w.Start}}}},
+	}
+	a, _, err := f.store.Apply(t.Context(), &p)
+	require.NoError(t, err)
+	if a.Outcome == ledger.Applied {
+		f.next++
+	}
+	return a
+}
+
+func TestABorderIsSettledOnceAndAWindowIsOpenedByItOnly(t *testing.T) {
+	f, w := zonedFixture(t)
+	later := w
+	later.End += 3_600_000
+	require.Equal(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: "global:monthly:" + w.Name}, f.counts(t, w, "global"), "nothing is settled")
+
+	read, err := f.store.Settle(t.Context(), f.bordersOf(w), true)
+	require.NoError(t, err)
+	require.Equal(t, make([]ledger.Settled, 2), read)
+	want := []ledger.Settled{{At: w.Start, OK: true}, {At: later.End, OK: true}}
+	for _, by := range []periods.Window{later, w} { // the first decides
+		got, err := f.store.Settle(t.Context(), f.bordersOf(by), false)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.Equal(t, ledger.OtherBounds, f.counts(t, w, "global").Outcome)
+	require.Equal(t, ledger.Applied, f.counts(t, later, "global").Outcome)
+	require.Equal(t, ledger.Applied, f.counts(t, later, "global").Outcome)
+	other := f.counts(t, w, "global")
+	require.Equal(t, ledger.OtherBounds, other.Outcome)
+	require.Contains(t, other.Found, fmt.Sprintf("%d %d ", w.Start, later.End))
+	require.Equal(t, ledger.OtherBounds, f.counts(t, w, "eu").Outcome, "another board's window has the same borders")
+	require.Equal(t, ledger.Applied, f.counts(t, later, "eu").Outcome)
+}
+
+func TestABorderIsKeptAsLongAsAWindowNeedsIt(t *testing.T) {
+	f, w := zonedFixture(t)
+	all := f.bordersOf(w)
+	all[0].Keep = 1 // over
+	got, err := f.store.Settle(t.Context(), all, false)
+	require.NoError(t, err)
+	require.Equal(t, []ledger.Settled{{}, {At: w.End, OK: true}}, got)
+	most := all[1].Keep + 5
+	for _, keep := range []int64{most, 7} {
+		all[1].Keep = keep
+		_, err = f.store.Settle(t.Context(), all[1:], false)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("%d %d", w.End, most), f.client.HGet(t.Context(), f.store.keys.Borders(), all[1].Name).Val())
+	}
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Borders(), "daily Europe/Berlin 2001-01-01", "5 7").Err())
+	all[0].Keep = most
+	_, err = f.store.Settle(t.Context(), all, false)
+	require.NoError(t, err)
+	borders, err := f.store.Borders(t.Context())
+	require.NoError(t, err)
+	require.Len(t, borders, 2, "what is over is removed")
+	settled, err := f.store.SettledBorders(t.Context())
+	require.NoError(t, err)
+	p, _ := f.store.Period(string(w.Period))
+	start, end, _ := p.Rule.Borders(w.Name)
+	require.Equal(t, SettledBorders{start: w.Start, end: w.End}, settled)
+}
+
+func TestAShadowHasTheBordersOfTheLiveBoards(t *testing.T) {
+	f, w := zonedFixture(t)
+	_, err := f.store.Settle(t.Context(), f.bordersOf(w), false)
+	require.NoError(t, err)
+	got, err := f.store.Shadow("x", time.Minute).Settle(t.Context(), f.bordersOf(w), true)
+	require.NoError(t, err)
+	require.Equal(t, []ledger.Settled{{At: w.Start, OK: true}, {At: w.End, OK: true}}, got)
+}

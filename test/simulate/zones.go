@@ -1,0 +1,119 @@
+package simulate
+
+// Rules of time zones that change: some processes have another version of them, by which every
+// clock is an hour ahead, or behind. Windows are as the first process has settled them that had
+// an event of theirs, and that is what the oracle counts by.
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/zoneinfo"
+)
+
+// zonesFrom is where the seeds of worlds begin in which processes have two versions of the rules.
+const zonesFrom = int64(1) << 44
+
+const (
+	bordersKey = "borders"
+
+	otherZones    = "processes have two versions of time zone rules"
+	settledByBoth = "borders were settled by both versions"
+	boundsDiffer  = "apply answers bounds"
+)
+
+// zones has every other process have other rules.
+func (p *plan) zones() {
+	s := &p.setup
+	s.Zones = true
+	if s.Zone == "UTC" {
+		s.Zone = "Europe/Berlin"
+	}
+}
+
+// shifted reports whether a process has the other version.
+func (p *process) shifted() bool { return p.w.setup.Zones && p.id%2 == 0 }
+
+// in makes a calendar by the process's version of the rules.
+func (p *process) in(zone, week string) (periods.Calendar, error) {
+	if !p.shifted() {
+		return periods.NewCalendar(zone, week)
+	}
+	by := 3600
+	if p.w.plan.seed%4 < 2 {
+		by = -by
+	}
+	return periods.CalendarIn(time.FixedZone(zone, offsetOf(zone)+by), week)
+}
+
+// offsetOf is what a zone's clocks are ahead of UTC as the world begins.
+func offsetOf(zone string) int {
+	loc, err := zoneinfo.Load(zone)
+	if err != nil {
+		panic(err)
+	}
+	_, offset := beginning.In(loc).Zone()
+	return offset
+}
+
+func (p *process) rule(name string) periods.Rule { return p.w.ruleIn(name, p.in) }
+
+func (p *process) calendar() periods.Calendar {
+	c, err := p.in(p.w.setup.Zone, p.w.setup.WeekStart)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// borders are where windows start and end, as it was settled: the same in every shard that knows.
+func (w *world) borders() map[string]int64 {
+	all := map[string]int64{}
+	for _, sh := range w.shards {
+		some := map[string]int64{}
+		for name, text := range sh.hash(bordersKey) {
+			at, _, _ := strings.Cut(text, " ")
+			ms, err := strconv.ParseInt(at, 10, 64)
+			if err != nil {
+				w.failf("the border %s is %q", name, text)
+			}
+			if other, known := all[name]; known && other != ms {
+				w.failf("the border %s is %d in one shard, and %d%s", name, other, ms, sh.named())
+			}
+			some[name] = ms
+		}
+		maps.Copy(all, some)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// noteZones counts what of this happened.
+func (w *world) noteZones() {
+	if !w.setup.Zones {
+		return
+	}
+	w.count(otherZones)
+	own, other := 0, 0
+	for name, at := range w.borders() {
+		words := strings.Split(name, " ")
+		date, err := time.Parse(time.DateOnly, words[2])
+		if err != nil {
+			w.failf("the border %s has no date", name)
+			continue
+		}
+		if begins := date.Unix() - int64(offsetOf(words[1])); begins*1000 == at {
+			own++
+		} else {
+			other++
+		}
+	}
+	if own > 0 && other > 0 {
+		w.count(settledByBoth)
+	}
+}
