@@ -66,12 +66,13 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 	if b.Member == "" || strings.Contains(b.Board, ":") {
 		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, clip(b.Member), clip(b.Board))
 	}
-	err := s.place(ctx, what, b, mark, last, nil)
+	calls := 0 // that have gone through windows
+	err := s.place(ctx, what, b, counted(mark, calls), last, nil)
 	if err == nil {
-		err = s.goThrough(ctx, b)
+		calls, err = s.goThrough(ctx, b, mark)
 	}
 	if err == nil {
-		err = s.place(ctx, "end", b, mark, last, nil)
+		err = s.place(ctx, "end", b, counted(mark, calls), last, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q under %q: %w", doing, clip(b.Member), s.prefix, err)
@@ -79,11 +80,15 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 	return nil
 }
 
-// goThrough puts a member's standings where they belong, in every window that is listed.
-func (s *Store) goThrough(ctx context.Context, b Ban) error {
+// counted is a mark after so many calls that have gone through windows.
+func counted(mark string, calls int) string { return fmt.Sprintf("%s %d", mark, calls) }
+
+// goThrough puts a member's standings where they belong, in every window that is listed, and returns
+// how many calls that took.
+func (s *Store) goThrough(ctx context.Context, b Ban, mark string) (calls int, err error) {
 	all, err := s.Listings(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var names []string
 	for name := range all {
@@ -93,11 +98,12 @@ func (s *Store) goThrough(ctx context.Context, b Ban) error {
 	}
 	slices.Sort(names)
 	for some := range slices.Chunk(names, s.bannedAtOnce) {
-		if err := s.place(ctx, "", b, "", "", some); err != nil {
-			return err
+		if err := s.place(ctx, "go", b, counted(mark, calls), counted(mark, calls+1), some); err != nil {
+			return calls, err
 		}
+		calls++
 	}
-	return nil
+	return calls, nil
 }
 
 // place calls ban.lua, again while the shard is held.

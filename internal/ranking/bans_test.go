@@ -154,3 +154,33 @@ func TestAnEndOfABanThatDiesMidwayHasChangedTheVersionOrNothing(t *testing.T) {
 		})
 	}
 }
+
+// Redis goes back while a ban is under way: it has the mark, and the standings are shown again.
+func TestABanThatRedisHasLostInPartDoesNotEnd(t *testing.T) {
+	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
+	f.begin(t)
+	b := Ban{Member: membersOf(f.store, 1)[0]}
+	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member(b.Member, 5)}}}
+	f.mustApply(t)
+	const mark = "hiding x"
+	require.NoError(t, f.store.place(t.Context(), "ban", b, counted(mark, 0), "hidden", nil))
+	k := f.store.keys
+	banned, listings := f.client.HGetAll(t.Context(), k.Banned()).Val(), f.client.HGetAll(t.Context(), k.Windows()).Val()
+	calls, err := f.store.goThrough(t.Context(), b, mark)
+	require.NoError(t, err)
+	for _, w := range f.piece.Windows {
+		require.Equal(t, "hidden", f.sideOf(t, &w, b.Member))
+		shown, hidden := k.Both(w.Listing())
+		require.NoError(t, f.client.Rename(t.Context(), hidden, shown).Err())
+	}
+	require.NoError(t, f.client.HSet(t.Context(), k.Banned(), banned).Err())
+	require.NoError(t, f.client.HSet(t.Context(), k.Windows(), listings).Err())
+
+	require.NoError(t, f.store.place(t.Context(), "end", b, counted(mark, calls), "hidden", nil))
+	require.Equal(t, counted(mark, 0), f.client.HGet(t.Context(), k.Banned(), ":"+b.Member).Val(), "it is under way")
+	require.NoError(t, f.store.Ban(t.Context(), b))
+	require.Equal(t, "hidden", f.client.HGet(t.Context(), k.Banned(), ":"+b.Member).Val())
+	for _, w := range f.piece.Windows {
+		require.Equal(t, "hidden", f.sideOf(t, &w, b.Member))
+	}
+}

@@ -46,7 +46,7 @@ func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		if c.left--; c.left < 0 {
-			if what := args[head+args[2].(int)+1]; what == "" || what == "end" {
+			if what := args[head+args[2].(int)+1]; what == "go" || what == "end" {
 				c.late, c.ends, c.of = slices.Clone(args), what == "end", c.now
 			}
 			cmd.SetErr(errCut)

@@ -455,7 +455,7 @@ func (sh *shard) bansDone(c *call) {
 func aboutBan(args []string) string {
 	a := arguments(args)
 	what := a[1]
-	if what == "" {
+	if what == "go" {
 		what = "go through " + fmt.Sprint((len(keys(args))-5)/2) + " windows for"
 	}
 	mark, _, _ := bytes.Cut([]byte(a[3]), []byte(" "))

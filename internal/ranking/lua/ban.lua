@@ -3,9 +3,10 @@
 --
 -- KEYS  1 banned   2 schema   3 hold   4 names   5 windows
 --       then for each window: its sorted set, its hidden set
--- ARGV  1 schema   2 what to do first: ban, unban, end or nothing ('')
---       3 the field of banned that this is about   4 the mark to write, or, to end, the one that
---         was written   5 what it is once all windows are gone through, '' for nothing
+-- ARGV  1 schema   2 what to do: ban, unban, go (through windows) or end
+--       3 the field of banned that this is about   4 the mark to write, or, to go and to end, the one
+--         that was written   5 what it is once all windows are gone through, '' for nothing, or, to go,
+--         the next mark
 --       6 ms that banned lives, '' for live boards
 --       7 number of members   8… the members, then for each window its name in the listing
 --
@@ -16,14 +17,14 @@
 --   {held}
 --
 -- banned has for each ban a field, <board>:<member>, or :<member> for all boards, which is
---   hiding <id>    from now on their changes go to the hidden set; some of their standings
---                  may still be shown
---   hidden         none is shown any more
---   showing <id>   from now on their changes are shown; some of their standings may still be
---                  in the hidden set
---   erasing <id>   nothing is counted for them any more; something may still be there
---   erased         nothing is left
--- and one, version, which is another after every change.
+--   hiding <id> <n>    from now on their changes go to the hidden set; some of their standings
+--                      may still be shown
+--   hidden             none is shown any more
+--   showing <id> <n>   from now on their changes are shown; some of their standings may still be
+--                      in the hidden set
+--   erasing <id> <n>   nothing is counted for them any more; something may still be there
+--   erased             nothing is left
+-- where n is how many calls have gone through windows; and one, version, which is another after every change.
 --
 -- A member's standing in a window is in one of the window's two sets at every instant, or in
 -- none: each script that moves one removes it where it was in the same call, and apply.lua,
@@ -31,7 +32,14 @@
 -- goes only after every window that was listed has been gone through: who has none has nothing
 -- in a hidden set. So whatever dies between two calls, no point is lost and none is twice; what
 -- isn't gone through yet is, by whoever calls again. Of two who do the opposite, each call
--- does what the field says at its instant, and only whose mark it still is ends it.
+-- does what the field says at its instant, and only whose mark it still is ends it. Each call that
+-- goes through windows counts in the mark, so that what Redis has lost isn't taken for done:
+--
+--   the caller                      Redis
+--   marks: hiding x 0               has it, and saves itself
+--   goes through: hiding x 1        moves the standings
+--                                   goes back: hiding x 0, and they are shown
+--   ends hiding x 1                 it isn't that: another call begins anew
 --
 -- Which of its two sets a window has is in its listing (sets.lua), so that one that is lost is missed.
 -- Where a call changes that, it says so before, and what it has come to after. A window that has lost
@@ -49,7 +57,7 @@ if schema and schema ~= ARGV[1] then return {'schema', schema} end
 if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local what, field, mark, done = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local is = what ~= '' and call('HGET', banned, field) or ''
+local is = call('HGET', banned, field) or ''
 local was = string.match(is, '^%a+') or ''
 local gone = was == 'erased' or was == 'erasing'
 local write
@@ -172,4 +180,5 @@ for w = 1, (#KEYS - 5) / 2 do
   end
   if listing then finish(listing, name, shown, hidden) end
 end
+if what == 'go' and is == mark then call('HSET', banned, field, done) end
 return {'done'}
