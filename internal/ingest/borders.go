@@ -29,6 +29,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -189,12 +190,16 @@ func (*borders) halt(e *boundsError) error {
 	return &health.Halt{Reason: health.HaltBounds, What: e.Error(), Remedy: "something else changed the listing or the borders of the window: " + health.RebuildRemedy}
 }
 
+// soonAgain is within what time the same answer means that asking for the borders didn't help. Later
+// it is of another loss of Redis.
+const soonAgain = 10 * time.Second
+
 // differ is what a boundsError results in: nil to fold again by what Redis has, or a halt if that
 // was done, and the very same came of it.
 func (p *pipeline) differ(e *boundsError) error {
 	text := e.Error()
-	again := p.carried.bounds == text
-	p.carried.bounds = text
+	again := p.carried.bounds == text && time.Since(p.carried.differed) < soonAgain
+	p.carried.bounds, p.carried.differed = text, time.Now()
 	if err := p.borders.learn(e); err != nil {
 		return err
 	}

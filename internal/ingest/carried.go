@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
@@ -20,7 +22,9 @@ type carried struct {
 	// The records whose dead letters are written: the reader's, and those of members who
 	// were refused.
 	written, writtenRefused deadletter.Written
-	bounds                  string // the last boundsError
+	// The last boundsError, and when it was.
+	bounds   string
+	differed time.Time
 	// lostTurn: it ended for its turn at reading a batch again.
 	lostTurn bool
 }

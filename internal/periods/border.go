@@ -50,7 +50,7 @@ func (r *Rule) Borders(name string) (start, end Border, ok bool) {
 	if !r.Zoned() {
 		return Border{}, Border{}, false
 	}
-	c := &r.calendar
+	c := r.calendar
 	d, err := c.parse(r.of, name)
 	if err != nil {
 		return Border{}, Border{}, false
@@ -59,12 +59,12 @@ func (r *Rule) Borders(name string) (start, end Border, ok bool) {
 	return c.border(r.of, first), c.border(r.of, next), true
 }
 
-func (c *Calendar) border(p Period, first day) Border {
+func (c Calendar) border(p Period, first day) Border {
 	return Border{p, c.Zone(), first.text()}
 }
 
 // edge is where the window begins that starts with a date: as it was settled, else by the calendar.
-func (c *Calendar) edge(p Period, first day) int64 {
+func (c Calendar) edge(p Period, first day) int64 {
 	if c.settled != nil {
 		if ms, ok := c.settled.At(c.border(p, first)); ok {
 			return ms

@@ -107,7 +107,7 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 		start, end = end, c.edge(p, next)
 	}
 	for ms < start { // the border was settled later
-		first, next = c.stretch(p, first-1)
+		first, _ = c.stretch(p, first-1)
 		start, end = c.edge(p, first), start
 	}
 	return Window{p, c.name(p, first), start, end}, nil

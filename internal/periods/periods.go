@@ -1,6 +1,6 @@
 // Package periods cuts time into windows: an instant, a calendar and a period
-// in, a window out. It is pure: no clock, no state, and the time zone data come
-// with the binary.
+// in, a window out. It is pure: no clock, no state. Time zones are package
+// zoneinfo's, and borders between windows that were settled before are given to it.
 //
 // A window is a stretch [Start, End) of a period, named by the calendar of a
 // time zone. What a calendar date means on a clock that can be turned is settled

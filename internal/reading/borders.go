@@ -15,11 +15,16 @@ import (
 type borders struct {
 	mu   sync.Mutex
 	all  ranking.SettledBorders
-	read time.Time
+	next time.Time // when they are read again
 }
 
-// bordersFor is how long they are used before they are read again.
-const bordersFor = 10 * time.Second
+const (
+	// bordersFor is how long they are used before they are read again.
+	bordersFor = 10 * time.Second
+	// bordersAgain is how soon they are read again if Redis did not answer: reads that wait for
+	// the same answer do not ask one after the other.
+	bordersAgain = time.Second
+)
 
 // bind is a rule with the windows that the consumers count in. If Redis does not answer, it is by
 // what was read last.
@@ -29,9 +34,10 @@ func (b *borders) bind(ctx context.Context, rule *periods.Rule, of *boards.Board
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.all == nil || time.Since(b.read) > bordersFor {
-		if all, err := of.SettledBorders(ctx); err == nil {
-			b.all, b.read = all, time.Now()
+	if time.Now().After(b.next) {
+		all, err := of.SettledBorders(ctx)
+		if b.next = time.Now().Add(bordersAgain); err == nil {
+			b.all, b.next = all, time.Now().Add(bordersFor)
 		}
 	}
 	return rule.By(b.all)
