@@ -10,9 +10,9 @@ import (
 )
 
 // lostMidway is a plan of three shards, of which one goes back or is wiped while the others are in a sweep:
-// what is left of that is read without it. The number chooses when fetches hang then.
+// what is left of that is read without it. The number chooses when that is, and when fetches hang then.
 func lostMidway(number int) *plan {
-	n := number * 41
+	n, later := number*41, number/24
 	p := small()
 	p.setup.Partitions, p.setup.Shards, p.setup.Masters, p.setup.FetchBytes = 1, 3, 3, 64<<10
 	at := beginning.UnixMilli()
@@ -29,8 +29,8 @@ func lostMidway(number int) *plan {
 	if n%3 == 0 {
 		kind = wipedMidway
 	}
-	p.events = []fault{{at: 60, kind: publish, n: p.first}, {at: 62, kind: kind, on: inSweep, n: n&^(3<<4) | atOnce}, {at: 300, kind: flush}}
-	p.events = append(p.events, fault{at: 65 + n%80, kind: silence, on: "fetch"})
+	p.events = []fault{{at: 60 + later, kind: publish, n: p.first}, {at: 62 + later, kind: kind, on: inSweep, n: n&^(3<<4) | atOnce}, {at: 300, kind: flush}}
+	p.events = append(p.events, fault{at: 65 + later + n%80, kind: silence, on: "fetch"})
 	return p
 }
 

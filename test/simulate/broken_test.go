@@ -48,7 +48,7 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 `,
 		}},
 		wrong: "offset 1 of partition 0 is committed",
-		seed:  4,
+		seed:  3,
 	},
 	{
 		name: "one lateness", what: "a period's windows take events for as long as those of another",
@@ -69,7 +69,7 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 		name: "ledger not compared", what: "the script adds whatever it is given",
 		script: []patch{{"apply.lua", "if found ~= expected then return", "if not found then return"}},
 		wrong:  "the standings differ from the oracle's",
-		seed:   4,
+		seed:   28,
 	},
 	{
 		name: "at least instead of equal", what: "the script adds where the ledger stands further on, too",
@@ -79,13 +79,13 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 if not found or number(found) < number(expected) then return`,
 		}},
 		wrong: "the standings differ from the oracle's",
-		seed:  4,
+		seed:  28,
 	},
 	{
 		name: "retry without the fence", what: "who asks again, because no answer came, isn't compared with what the first try wrote",
 		script: []patch{{"apply.lua", "if found ~= expected then return", "if found ~= expected and found ~= ARGV[3] then return"}},
 		wrong:  "the standings differ from the oracle's",
-		seed:   4,
+		seed:   28,
 	},
 	{
 		name: "torn write not marked", what: "a script that died midway leaves the ledger as it was: the piece is added again",
@@ -179,7 +179,7 @@ if not found or number(found) < number(expected) then return`,
 `,
 		}},
 		wrong: "it never comes to rest",
-		seed:  1116,
+		seed:  1333,
 	},
 	{
 		name: "no look at the ledger when idle", what: "a Redis that went back isn't seen where no event follows",
@@ -455,7 +455,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 		name: "the first record bounds what was before", what: "a late record at a log's head hides that what was deleted before it is missing",
 		source: []patch{{startDir + "complete.go", "		if f.Appended {\n", "		if f.Appended || broken(\"the first record bounds what was before\") {\n"}},
 		wrong:  "events are missing from a window",
-		seed:   1177,
+		seed:   1308,
 	},
 	{
 		name: "refilled from what is left", what: "a lost Redis is filled again from a log that lacks events, without a word",

@@ -27,7 +27,7 @@ var brokenBans = []broken{
 		name: "an erased member's standings stay", what: "who is erased is still on the boards, with what there was",
 		script: []patch{{"ban.lua", "    if to == 'erased' then\n", "    if to == 'erased' and not (seen or unseen) then\n"}},
 		wrong:  "a banned member is in what is shown",
-		seed:   414,
+		seed:   458,
 	},
 	{
 		name: "of two bans one counts", what: "who is banned on a board and on all is shown once one of them ends",

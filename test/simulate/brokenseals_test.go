@@ -36,7 +36,7 @@ var brokenSeals = []broken{
 			},
 		},
 		wrong: "a window is sealed without",
-		small: of(writtenAsItCloses), seed: 7,
+		small: of(writtenAsItCloses), seed: 8,
 	},
 	{
 		name: "a seal doesn't compare the ledger", what: "a window is final while events of it wait to be counted",
@@ -66,7 +66,7 @@ var brokenSeals = []broken{
 		name: "apply ignores the seal", what: "late events change what is final",
 		script: []patch{{"apply.lua", "if sealed then return sealed end\n", ""}},
 		wrong:  "a final window has changed",
-		seed:   sealsFrom + 11,
+		seed:   sealsFrom + 30,
 	},
 	{
 		name: "apply doesn't compare what is left out", what: "what comes after a window was reopened, or Redis went back to before its seal, never counts in it",
@@ -93,14 +93,14 @@ var brokenSeals = []broken{
 `}},
 		script: []patch{{"seal.lua", "  elseif now <= tonumber(last) + lateness then\n    all[i + 1] = 'open'\n", ""}},
 		wrong:  "a window is sealed before",
-		seed:   sealsFrom + 138,
+		seed:   sealsFrom + 515,
 	},
 	{
 		name: "a window that was reopened is sealed as the same revision", what: "two standings are called the same",
 		script: []patch{{"seal.lua", "revision, why = revision + 1, ", "revision, why = revision, "}},
 		source: []patch{{"internal/ranking/sealrecord.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
 		wrong:  "a window that was",
-		seed:   sealsFrom + 13,
+		seed:   sealsFrom + 47,
 	},
 	{
 		name: "a rebuild replaces final windows", what: "what is final changes by a rebuild",
@@ -109,7 +109,7 @@ var brokenSeals = []broken{
 			"	case ranking.ListedRevision(live) > 0 && !w.Lost && !broken(\"a rebuild replaces final windows\"):\n",
 		}},
 		wrong: "a rebuild has replaced",
-		seed:  sealsFrom + 11,
+		seed:  sealsFrom + 122,
 	},
 	{
 		name: "what is rebuilt is final as before", what: "a final window that was lost is another one under the same revision",
