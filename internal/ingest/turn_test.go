@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,9 +132,9 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 				for i := range fetches {
 					b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 				}
-				n := 0
+				var n atomic.Int64
 				b.logs.answer = func(context.Context, int32, int64) int16 {
-					if n++; n%of == 0 {
+					if n.Add(1)%int64(of) == 0 {
 						return 0
 					}
 					return int16(kafka.NotLeaderForPartition)
@@ -141,7 +142,7 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 				stop := b.run()
 				defer stop()
 				b.counts(time.Minute)
-				require.Less(t, n, 40*fetches, "of %d fetches one in %d", fetches, of)
+				require.Less(t, n.Load(), int64(40*fetches), "of %d fetches one in %d", fetches, of)
 			})
 		}
 	}

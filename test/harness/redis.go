@@ -243,7 +243,7 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)
 		case strings.HasSuffix(name, hiddenSuffix): // see Hidden
-		case name == "banned", name == "ledger", name == "origin", name == "windows", name == "dropped", name == "final", name == "rules", name == "names", name == "schema", name == "workers", name == "hold":
+		case name == "banned", name == "ledger", name == "origin", name == "windows", name == "dropped", name == "borders", name == "final", name == "rules", name == "names", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
 		case boards[name] != nil: // SCAN may name a key twice
 		default:

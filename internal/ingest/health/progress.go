@@ -91,7 +91,8 @@ func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
 		for field := range st.Ledger {
 			begun = begun || topicIn(field) == topic
 		}
-		if !begun && len(st.Ledger) > 0 {
+		// A schema without a ledger is left by a start that failed midway.
+		if !begun && (len(st.Ledger) > 0 || st.Schema != "") {
 			p.NotBegun = append(p.NotBegun, topic)
 			p.Lag.Known = false
 		}

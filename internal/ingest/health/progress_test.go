@@ -138,6 +138,12 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			want:       Progress{NotBegun: []string{"b"}, ReportedAt: ago(2 * time.Second)},
 			catchingUp: true,
 		},
+		"a start that failed after it had written the schema": {
+			state:      ledger.State{Schema: "{}"},
+			topics:     []string{"a"},
+			want:       Progress{NotBegun: []string{"a"}},
+			catchingUp: true,
+		},
 		"a lost Redis is refilled": {
 			state: ledger.State{
 				Ledger:  map[string]string{"a/0": "5", "a/1": "8..12@8000000000000000", "a/2": "12", "a/3": "torn:7", "a/10": "what isn't a position"},
