@@ -497,8 +497,8 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "a topic that hasn't begun isn't said", what: "a lost Redis is filled again from one topic, and nobody says that the other's events are missing",
 		source: []patch{{
-			ingestDir + "health/progress.go", "		if !begun && len(st.Ledger) > 0 {\n",
-			"		if !begun && len(st.Ledger) > 0 && !broken(\"a topic that hasn't begun isn't said\") {\n",
+			ingestDir + "health/progress.go", "		if !begun && (len(st.Ledger) > 0 || st.Schema != \"\") {\n",
+			"		if !begun && (len(st.Ledger) > 0 || st.Schema != \"\") && !broken(\"a topic that hasn't begun isn't said\") {\n",
 		}},
 		wrong: "a half board is",
 		small: func(t *testing.T, _ int64) *world { return live(t, oneTopicHalts()) },
