@@ -5,7 +5,6 @@ package ranking
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -19,7 +18,7 @@ const openedFor = 10 * time.Second
 
 // openedBoards are the boards that had a window when the listing was last read.
 type openedBoards struct {
-	mu     sync.Mutex // guards what follows, and is held while the listing is read
+	turn   chan struct{} // a token for who reads or changes what follows, also while the listing is read
 	read   time.Time
 	boards map[uint64]struct{} // hashes of their names
 }
@@ -29,8 +28,12 @@ type openedBoards struct {
 // were removed within these seconds, and others have taken their room.
 func (s *Store) haveWindows(ctx context.Context, windows []ledger.Window) (string, error) {
 	o := &s.opened
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("see which boards have a window: %w", context.Cause(ctx))
+	}
 	if o.boards == nil || time.Since(o.read) >= openedFor {
 		boards, began := map[uint64]struct{}{}, time.Now()
 		if err := s.onOneServer(ctx, func() error { return s.AddBoards(ctx, time.Millisecond, boards) }); err != nil {

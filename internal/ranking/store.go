@@ -135,6 +135,7 @@ func New(c Config) *Store {
 func (s *Store) ready() {
 	s.readAs.Store(&s.schema)
 	s.bannedAtOnce = bannedAtOnce
+	s.opened.turn = make(chan struct{}, 1)
 	k := s.keys
 	s.firstKeys = []any{k.Ledger(), k.Schema(), k.Hold(), k.Windows(), k.Dropped(), k.Banned(), s.borders}
 	s.layoutArgs = map[string][]any{}
