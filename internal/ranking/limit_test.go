@@ -3,6 +3,7 @@ package ranking
 // How many windows there may be.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,6 +127,14 @@ func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	f.store.opened.boards = nil // these seconds are over
 	require.Equal(t, applied, f.one(t, at("b7", 1)))
 	require.Equal(t, 2, looks)
+
+	// A call that waits for another one's look ends with its context.
+	f.store.opened.turn <- struct{}{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.store.haveWindows(ended, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	<-f.store.opened.turn
 
 	// A board with another window in the call needs no look. An event of a new board counts nowhere.
 	f.store.opened.boards = nil

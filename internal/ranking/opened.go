@@ -18,7 +18,7 @@ const openedFor = 10 * time.Second
 
 // openedBoards are the boards that had a window when the listing was last read.
 type openedBoards struct {
-	turn   chan struct{} // a token for who reads or changes what follows, also while the listing is read
+	turn   chan struct{} // holds a token while a call uses the fields below, also while it reads the listing
 	read   time.Time
 	boards map[uint64]struct{} // hashes of their names
 }

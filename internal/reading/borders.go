@@ -2,7 +2,6 @@ package reading
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/standings/standings/internal/periods"
@@ -10,30 +9,34 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// borders are where windows of calendars start and end, as consumers have settled it: theirs may
-// be other time zone data. Periods that no time zone decides on cost no call.
+// borders are where windows of calendars start and end, as the consumers have settled it. The
+// consumers may have other time zone data than this program. Periods without a time zone need no call.
 type borders struct {
-	mu   sync.Mutex
+	turn chan struct{} // holds a token while a read uses the fields below, also during its call to Redis
 	all  ranking.SettledBorders
 	next time.Time // when they are read again
 }
 
 const (
-	// bordersFor is how long they are used before they are read again.
+	// bordersFor is how long the borders are used before they are read again.
 	bordersFor = 10 * time.Second
-	// bordersAgain is how soon they are read again if Redis did not answer: reads that wait for
-	// the same answer do not ask one after the other.
+	// bordersAgain is how soon they are read again if Redis did not answer, so that reads that
+	// wait for each other do not all wait for Redis.
 	bordersAgain = time.Second
 )
 
-// bind is a rule with the windows that the consumers count in. If Redis does not answer, it is by
-// what was read last.
+// bind returns a rule with the windows that the consumers count in. If Redis does not answer, it uses
+// the borders that were read last. If the context ends first, it returns the rule as it is.
 func (b *borders) bind(ctx context.Context, rule *periods.Rule, of *boards.Boards) periods.Rule {
 	if !rule.Zoned() {
 		return *rule
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return *rule
+	}
 	if time.Now().After(b.next) {
 		all, err := of.SettledBorders(ctx)
 		if b.next = time.Now().Add(bordersAgain); err == nil {

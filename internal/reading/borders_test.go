@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -67,4 +68,10 @@ func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, "5 6 "+strconv.FormatInt(end+60_000, 10)).Err())
 	_, err = r.Rows(t.Context(), target, Page{Limit: 10})
 	require.ErrorContains(t, err, "no change of time zone rules")
+
+	// A read that waits for another one's call ends with its context.
+	r.borders.turn <- struct{}{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, rule, r.borders.bind(ended, &rule, f.boards))
 }

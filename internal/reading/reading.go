@@ -75,7 +75,7 @@ type Reader struct {
 
 // New makes a reader. It doesn't talk to Redis.
 func New(c Config) *Reader {
-	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive)}
+	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive), borders: borders{turn: make(chan struct{}, 1)}}
 }
 
 // Boards are those that there are by now.
