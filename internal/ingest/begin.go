@@ -33,7 +33,7 @@ func (l *locator) beginOnce(ctx context.Context) error {
 	if start.AllHaveTopic(states, l.Topic) {
 		return errLocateAgain // another has been here
 	}
-	// Or has begun some of them, since it was decided.
+	// Another process may have started some shards since the decision.
 	f, err := l.find(ctx)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, err
 }
 
 // begin has all partitions of the topic start where the configuration says, in one shard:
-// the others copy that. Nothing but the plan of a first start is committed before all of them have begun.
+// the others copy that. Until all shards have started, only the plan of a first start is committed.
 func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
 	set, trails, err := l.resolver.resolveAll(ctx, s, f.partitions, f.committed, f.plans, f.states[shard].Clock)
 	if err != nil {

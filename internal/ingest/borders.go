@@ -1,6 +1,6 @@
 package ingest
 
-// Where windows of calendars start and end, if processes have different time zone data.
+// The start and end of calendar windows if processes have different time zone data.
 //
 // A time zone's rules change, and a replica that was upgraded has other bounds for some windows
 // than one that was not, or than itself before. So the border between two windows is settled once,
@@ -21,7 +21,7 @@ package ingest
 // bounds, so what was cached here and has been lost with Redis's newest seconds does no harm. The
 // worker then drops what it has folded, and asks again.
 //
-// Of several shards the first one decides, unless it lacks what another has.
+// With several shards the first one decides, unless it lacks a border that another shard has.
 
 import (
 	"context"
@@ -194,8 +194,8 @@ func (*borders) halt(e *boundsError) error {
 // it is of another loss of Redis.
 const soonAgain = 10 * time.Second
 
-// differ is what a boundsError results in: nil to fold again by what Redis has, or a halt if that
-// was done, and the very same came of it.
+// differ handles a boundsError. It returns nil if the worker must fold again by the borders in Redis,
+// and a halt if it has already done so and got the same error.
 func (p *pipeline) differ(e *boundsError) error {
 	text := e.Error()
 	again := p.carried.bounds == text && time.Since(p.carried.differed) < soonAgain
@@ -206,6 +206,6 @@ func (p *pipeline) differ(e *boundsError) error {
 	if again {
 		return p.borders.halt(e)
 	}
-	p.log.Info("a window has other bounds in Redis: what was folded is dropped, and read again by those", zap.Error(e))
+	p.log.Info("a window has other bounds in Redis: dropping the folded events and reading them again by those bounds", zap.Error(e))
 	return nil
 }

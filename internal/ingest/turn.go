@@ -112,7 +112,7 @@ const (
 // the queue those whose brokers have nothing for them would keep it from the others, turn
 // after turn. After a throttled answer it queues once it may ask (see afterThrottle).
 //
-// Where a broker answers some of the fetches only, that alone would never end:
+// If a broker answers only some of the fetches, that alone would never end:
 //
 //	the reader of a sweep                    the broker
 //	gets a turn and fetches                  fails: the turn ends

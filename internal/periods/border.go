@@ -45,7 +45,7 @@ func (r *Rule) Zoned() bool {
 	return r.every == 0 && r.end == 0 && r.of != AllTime && r.calendar.Zone() != "UTC"
 }
 
-// Borders are where a window of that name starts and ends. There are none unless the rule is Zoned.
+// Borders returns the borders at which the window of that name starts and ends. ok is false unless the rule is Zoned.
 func (r *Rule) Borders(name string) (start, end Border, ok bool) {
 	if !r.Zoned() {
 		return Border{}, Border{}, false

@@ -21,7 +21,7 @@ import (
 // is up to an hour ahead of its own.
 const clocksAhead = time.Hour
 
-// ahead is by how many ms the times of events that are counted may be ahead of Redis's clock, and one more.
+// ahead returns one more than the ms by which the time of a counted event can be ahead of Redis's clock.
 func ahead(maxFuture time.Duration) int64 { return (maxFuture + clocksAhead).Milliseconds() + 1 }
 
 // errHeldUp says that a period can't be added while a rebuild or a reshard is about to switch.

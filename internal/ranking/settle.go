@@ -54,7 +54,7 @@ func (s *Store) zoned() bool {
 }
 
 // Borders are all that are settled, by their names: where they are, and until when they are kept, both
-// in Unix ms. There are none where no time zone decides anything.
+// in Unix ms. The result is empty if no period has a time zone.
 func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
 	if !s.zoned() {
 		return nil, nil
@@ -75,7 +75,7 @@ func (b SettledBorders) At(border periods.Border) (ms int64, ok bool) {
 	return ms, ok
 }
 
-// SettledBorders are all that are settled, for whoever reads boards.
+// SettledBorders returns all settled borders, for readers.
 func (s *Store) SettledBorders(ctx context.Context) (SettledBorders, error) {
 	all, err := s.Borders(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
 package ranking
 
-// The times from which on periods are counted that were added to standings that were there.
+// The times from which added periods are counted.
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// sinceField starts the field, among the origins of the partitions, of a period that was added:
-// since:<period>. No partition's field starts so and has no slash.
+// sinceField is the prefix of an added period's field among the partitions' origins: since:<period>.
+// Every partition's field has a slash, so none is mistaken for a period's.
 const sinceField = "since:"
 
 // SinceField is a period's field among the origins. Its value is Unix ms.
@@ -28,7 +28,7 @@ func TakeSince(origins map[string]string) (since map[string]int64, err error) {
 		}
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, Faultf("the period %s is counted since %q, which is no time", period, clip(text))
+			return nil, Faultf("the period %s is counted since %q, which is not a time in Unix ms", period, clip(text))
 		}
 		if since == nil {
 			since = map[string]int64{}

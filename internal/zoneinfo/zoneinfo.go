@@ -43,14 +43,14 @@ type Data struct {
 	others *Data // have zones that these data lack; nil: none
 }
 
-// Current are the newest data, which Load uses. They are chosen once.
+// Current returns the newest data, which Load uses. It chooses them once.
 var Current = sync.OnceValue(func() *Data { return newest(systemDirs) })
 
 // Load returns a time zone by its IANA name, from the current data.
 func Load(name string) (*time.Location, error) { return Current().Load(name) }
 
-// newest are the program's data, or those of a directory if they have a later version. Data
-// without a version are used for the zones that the program's data lack.
+// newest returns the program's data, or a directory's data if their version is later. Data without
+// a version serve only the zones that the program's data lack.
 func newest(dirs []string) *Data {
 	best := ofProgram()
 	for _, dir := range dirs {

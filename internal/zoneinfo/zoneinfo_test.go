@@ -53,7 +53,7 @@ func TestTheNewestDataAreUsed(t *testing.T) {
 		{"a later distribution", "tzdata.zi", "# version 2199a-dirty\n", "2199a", tokyo},
 		{"an earlier system", "tzdata.zi", "# version 2025b\n", "", berlin},
 		{"a system without a version", "", "", "", berlin},
-		{"a file that is none", "tzdata.zi", "R d 1916", "", berlin},
+		{"a file without a version", "tzdata.zi", "R d 1916", "", berlin},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := system(t, c.file, c.text)

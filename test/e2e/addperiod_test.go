@@ -9,7 +9,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// Daily boards are added one replica after the other. Their days that have begun are incomplete until a rebuild.
+// Daily boards are added one replica after the other. The days that started before are incomplete until a rebuild.
 func TestDailyBoardsAreAddedToRunningConsumersAndARebuildCompletesThem(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"lateness": "10d", "periods.daily.enabled": "true"}})

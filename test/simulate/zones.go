@@ -49,7 +49,7 @@ func (p *process) in(zone, week string) (periods.Calendar, error) {
 	return periods.CalendarIn(time.FixedZone(zone, offsetOf(zone)+by), week)
 }
 
-// offsetOf is what a zone's clocks are ahead of UTC as the world begins.
+// offsetOf returns how far a zone's clocks are ahead of UTC when the world begins.
 func offsetOf(zone string) int {
 	loc, err := zoneinfo.Load(zone)
 	if err != nil {

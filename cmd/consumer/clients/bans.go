@@ -34,7 +34,7 @@ type alignedStandings struct {
 	align func(context.Context) error
 }
 
-// State returns the whole ledger and what is stored beside it.
+// State returns the whole ledger and what is stored next to it.
 func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
 	state, err := s.Standings.State(ctx)
 	if err != nil {

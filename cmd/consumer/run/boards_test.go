@@ -60,7 +60,7 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 		if err := lookAtWindows(&room, all).look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := room.warnings(); (len(got) == 1) != want || want && !strings.HasPrefix(got[0].What, "3 of max_windows, 3, are there") {
+		if got := room.warnings(); (len(got) == 1) != want || want && !strings.HasPrefix(got[0].What, "3 windows are listed; max_windows is 3.") {
 			t.Errorf("of %d: %v", most, got)
 		}
 	}

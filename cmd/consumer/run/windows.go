@@ -17,14 +17,14 @@ const (
 	windowsWarned = 80
 )
 
-// windowRoom is how many windows are listed, of several shards by the one that lists most, out of how many
-// may be. 0 while that isn't known.
+// windowRoom is the number of listed windows, on the shard that lists the most, and the limit. The number is
+// 0 until it is known.
 type windowRoom struct {
 	most   int64
 	listed atomic.Int64
 }
 
-// lookAtWindows is when they are counted: by every replica, as each warns on its own port.
+// lookAtWindows counts the windows. Every replica does so, because each warns on its own port.
 func lookAtWindows(r *windowRoom, all *boards.Boards) turn {
 	return turn{every: countEvery, what: "count the windows", none: func() { r.listed.Store(0) }, look: func(ctx context.Context) error {
 		n, err := all.Windows(ctx)
@@ -40,7 +40,7 @@ func (r *windowRoom) warnings() []api.Reason {
 	if n*100 < r.most*windowsWarned {
 		return nil
 	}
-	what := fmt.Sprintf("%d of max_windows, %d, are there: from 90 %% on, events of boards that have no window are refused", n, r.most)
+	what := fmt.Sprintf("%d windows are listed; max_windows is %d. From 90 %% on, events of boards without a window are refused", n, r.most)
 	return []api.Reason{{Reason: fewWindowsLeft, What: what,
-		Remedy: "list in boards those that events may name, and remove the others (consumer drop --board), or raise max_windows"}}
+		Remedy: "set boards to the boards that events may name and drop the others (consumer drop --board), or raise max_windows"}}
 }

@@ -130,8 +130,8 @@ func (b *Batch) Release() {
 	b.targets.reset()
 }
 
-// Add folds one event. An *UnsettledError says that it has to be added again once borders of its
-// windows are settled, any other that its time is in no window that a calendar has.
+// Add folds one event. It returns an *UnsettledError if the event must be added again once the borders
+// of its windows are settled, and another error if the event's time is in no window of a calendar.
 func (b *Batch) Add(e *Event) (Result, error) {
 	span, taken, err := b.targets.take(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime)
 	if err != nil {

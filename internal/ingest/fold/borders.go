@@ -19,7 +19,7 @@ type Borders struct {
 	version uint64
 }
 
-// mostBorders is how many borders are known at a time. With more of them all are asked for again.
+// mostBorders is how many borders are known at a time. Beyond that, all of them are read again.
 const mostBorders = 10_000
 
 // At is a border's instant in Unix ms, if it is settled.

@@ -102,7 +102,7 @@ type table struct {
 	crowds  crowds
 
 	naming             bool       // members are called by their events
-	names, changeNames []*namesOf // beside members and changes; none without naming
+	names, changeNames []*namesOf // parallel to members and changes; empty without naming
 
 	duplicates     []*[offsetChunk]int64 // their offsets, ascending
 	duplicateCount int
@@ -248,7 +248,7 @@ func (t *table) roomForText(n int) Result {
 	return Added
 }
 
-// nameBytes is what the names of a chunk of members or changes take.
+// nameBytes is the size of the names of a chunk of members or changes.
 func (t *table) nameBytes() int64 {
 	if t.naming {
 		return nameBytes

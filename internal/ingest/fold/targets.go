@@ -173,7 +173,7 @@ type targets struct {
 	lookup  []int32
 
 	spans   []span // of the batches so far, kept from batch to batch
-	borders uint64 // what is known of borders, as the spans have it
+	borders uint64 // the version of the borders that the spans use
 
 	lastKey    key
 	lastTarget int32

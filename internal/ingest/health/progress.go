@@ -91,7 +91,7 @@ func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
 		for field := range st.Ledger {
 			begun = begun || topicIn(field) == topic
 		}
-		// A schema without a ledger is left by a start that failed midway.
+		// A start that failed midway leaves a schema without a ledger.
 		if !begun && (len(st.Ledger) > 0 || st.Schema != "") {
 			p.NotBegun = append(p.NotBegun, topic)
 			p.Lag.Known = false

@@ -3,7 +3,7 @@
 -- then may be any of the batch: the answer is the same, and nothing is written.
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 banned
---       7 borders   8… of each window its sorted set, and its hidden set, then rules and names where ARGV[7] says so
+--       7 borders   8… of each window its sorted set, and its hidden set, then rules and names if ARGV[7] names them
 -- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
 --       5 ms that a key lives which a rebuild's shadow gets, '' for live boards
 --       6 windows that may be listed; after the answer boards also a blank, and for each window 1 if its

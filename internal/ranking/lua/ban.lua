@@ -39,7 +39,7 @@
 --   marks: hiding x 0               has it, and saves itself
 --   goes through: hiding x 1        moves the standings
 --                                   goes back: hiding x 0, and they are shown
---   ends hiding x 1                 it isn't that: another call begins anew
+--   ends hiding x 1                 the mark differs: another call starts again
 --
 -- Which of its two sets a window has is in its listing (sets.lua), so that one that is lost is missed.
 -- Where a call changes that, it says so before, and what it has come to after. A window that has lost
