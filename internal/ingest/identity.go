@@ -31,7 +31,8 @@ func newIdentities(ask func(context.Context) (map[string]map[int]ledger.Log, err
 	return &identities{ask: ask, token: make(chan struct{}, 1)}
 }
 
-// of returns the log of a partition, as of a second ago or later. The zero Log is unknown.
+// of returns the log of a partition, as of a second ago or later; of one that was added since, as of now. The zero Log
+// is unknown.
 func (i *identities) of(ctx context.Context, p ledger.Partition) (ledger.Log, error) {
 	select {
 	case i.token <- struct{}{}:
@@ -39,7 +40,7 @@ func (i *identities) of(ctx context.Context, p ledger.Partition) (ledger.Log, er
 	case <-ctx.Done():
 		return ledger.Log{}, context.Cause(ctx)
 	}
-	if i.found == nil || time.Since(i.asked) > time.Second {
+	if _, known := i.found[p.Topic][p.Number]; !known || time.Since(i.asked) > time.Second {
 		asked := time.Now()
 		found, err := i.ask(ctx)
 		if err != nil {

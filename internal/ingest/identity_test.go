@@ -6,7 +6,9 @@ package ingest
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +34,29 @@ func halts(t *testing.T, c *Consumer, reason string) (what string) {
 		return all[0].Line.Reason == reason
 	})
 	return what
+}
+
+func TestTheLogOfAPartitionThatWasJustAddedIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logs, asked := map[int]ledger.Log{0: {Topic: "id"}}, 0
+		known := newIdentities(func(context.Context) (map[string]map[int]ledger.Log, error) {
+			asked++
+			return map[string]map[int]ledger.Log{topic: maps.Clone(logs)}, nil
+		})
+		of := func(number int) ledger.Log {
+			log, err := known.of(t.Context(), ledger.Partition{Topic: topic, Number: number})
+			require.NoError(t, err)
+			return log
+		}
+		require.Equal(t, ledger.Log{Topic: "id"}, of(0))
+		require.Equal(t, ledger.Log{Topic: "id"}, of(0))
+		require.Equal(t, 1, asked, "an answer is shared")
+
+		logs[1] = ledger.Log{Topic: "id", Epoch: 2}
+		require.Equal(t, logs[1], of(1), "added since the last answer")
+		require.Equal(t, 2, asked)
+	})
 }
 
 func TestATopicThatWasMadeAgainHaltsAlsoIfItIsLonger(t *testing.T) {
