@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // watch scrapes every consumer of a place all the time, and holds each scrape to the
@@ -52,6 +53,7 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 // What a killed process had counted is what its last scrape says, or more. The rest of
 // the sweep that it died in is its successor's, which counts as repeated what is in.
 func TestAfterAKillTheSuccessorAccountsForTheRestOfTheSweep(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{})
 	more := func() (all []*kgo.Record) {

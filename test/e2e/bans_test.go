@@ -186,6 +186,7 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 // Nothing is applied before it is known who is banned: while the topic can't be read, a consumer that
 // starts says so and waits, and goes on by itself.
 func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	kafka, cluster := testenv.FaultyKafka(t)
 	place := harness.New(t, harness.Options{Kafka: kafka, Partitions: 3})
@@ -246,6 +247,7 @@ func bansCall(t *testing.T, base, method, query, body, token string) (int, strin
 
 // No consumer runs that would notice the loss: the rebuild reads the topic itself.
 func TestARebuildHidesBannedMembersAlthoughRedisHasLostTheBans(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := banning(t, map[string]string{"redis.shards": "3"})
 	place.Publish(t, points(0)...)
@@ -311,6 +313,7 @@ func TestAMemberIsBannedByTheAPI(t *testing.T) {
 
 // The number of shards changes while the command waits for a consumer. The command then reads the new shards.
 func TestABanThatWaitsAcrossAReshardIsFoundOnTheNewShards(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := banning(t, map[string]string{"redis.shards": "3"})
 	place.Publish(t, points(0)...)

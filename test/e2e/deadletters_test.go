@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // badAndMended are the faults, each with how its value is mended.
@@ -206,6 +207,7 @@ func mend(t *testing.T, exported []byte, want int) []byte {
 // The rules are widened after a fixed copy was published, so a replay counts both the original and the copy. The same
 // file with its points negated takes the copy back.
 func TestACopyIsTakenBackBeforeItsOriginalCountsByWiderRules(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"boards": "global"}, TopicConfig: map[string]string{"retention.ms": "-1"}})
 	place.Publish(t, harness.Record(0, `{"user_id":"u1","points":25,"board":["global","asia"]}`), harness.Record(0, `{"user_id":"u1","points":1}`))

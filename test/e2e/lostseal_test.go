@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // One of several masters loses a window that is final and in the archive. What was late for it counts on that
@@ -19,6 +20,7 @@ import (
 // the next revision is sealed. On the shards that were kept it has what it had, and that is what their seals
 // say.
 func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	const lost, before, after = 1, 300, 60
 	path := filepath.Join(t.TempDir(), "archive.db")

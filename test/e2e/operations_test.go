@@ -140,6 +140,7 @@ func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
 }
 
 func TestHowMuchOfTheRangeIsUsedIsToldByOneReplica(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2})
 	place.Publish(t, harness.Record(0, `{"user_id":"rich","points":49999999}`), harness.Record(1, `{"user_id":"poor","points":-75000000,"board":"eu"}`))

@@ -27,6 +27,7 @@ const rankingDir = "../../../internal/ranking"
 var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "start_test.go", "shadow/rebuild_test.go", "shadow/compare_test.go"}
 
 func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	var names []string
 	for _, file := range sharing {
 		names = append(names, testsIn(t, filepath.Join(rankingDir, file))...)
