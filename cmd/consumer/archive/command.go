@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 )
 
 // Command is the command, for a program.

@@ -16,11 +16,11 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/logging"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // runLease is how long it goes on being the leader where it dies: as long as a replica.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // verifyReport is the JSON of verify; docs/json.md has its fields.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // view is the bans topic, read to its end and followed, and what Redis holds.

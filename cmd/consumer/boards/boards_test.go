@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"

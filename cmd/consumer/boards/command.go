@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/config"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/units"
 )
 
 // NoBoard is the error for a board, or a pattern, of which no window is listed. Its

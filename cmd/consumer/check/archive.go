@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 )
 
 // archiveFacts are the answers of the archive.

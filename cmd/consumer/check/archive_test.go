@@ -9,7 +9,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 )
 
 func TestWhatCheckSaysOfTheArchive(t *testing.T) {

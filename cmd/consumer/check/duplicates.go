@@ -2,8 +2,8 @@ package check
 
 import (
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/units"
 )
 
 // judgeDuplicates reports the memory that event.duplicates takes, if it is on.

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/redisconn"
 )

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 // lossFacts decide what a loss of Redis would cost.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 // coverage asks a cluster what it doesn't serve; nothing is asked of anything else.

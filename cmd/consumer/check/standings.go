@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/reading"
 )
 

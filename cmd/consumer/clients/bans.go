@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"

@@ -5,8 +5,8 @@ package clients
 import (
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"

@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 )
 
 // What counts is what the text of the rules says, so it says all of a board.

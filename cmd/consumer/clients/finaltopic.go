@@ -1,8 +1,8 @@
 package clients
 
 import (
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive/topic"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 

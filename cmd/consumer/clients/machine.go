@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/duplicates"
+	"github.com/standings/standings/internal/units"
 )
 
 // CheckDuplicates refuses an event.duplicates that takes more memory than this process may have,

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/units"
 )
 
 func TestTheLeastLimitOfTheMachineAndItsControlGroupsCounts(t *testing.T) {

@@ -5,7 +5,7 @@ package clients
 import (
 	"context"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"

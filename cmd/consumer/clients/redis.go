@@ -14,11 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // dialRedis is how Redis is reached. Its error is one of the files that TLS needs.

@@ -5,7 +5,7 @@ package clients
 import (
 	"fmt"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )

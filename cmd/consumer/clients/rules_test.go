@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )

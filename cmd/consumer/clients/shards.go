@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // ExplainShards says what the errors of shards mean, as ExplainRedis does: one line for all

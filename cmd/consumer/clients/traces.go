@@ -7,8 +7,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 

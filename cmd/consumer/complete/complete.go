@@ -13,7 +13,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 )
 
 // within is how long a user who pressed Tab waits for Redis.

@@ -16,12 +16,12 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
+	"github.com/standings/standings/internal/units"
 )
 
 // largestRecord is the longest record that is shown, in bytes. Kafka's limits are lower.

@@ -24,11 +24,11 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"

@@ -14,11 +14,11 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/clitest"

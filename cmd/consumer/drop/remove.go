@@ -15,11 +15,11 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/retry"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // pause is left to Redis after each call, whose keys it frees in the background.

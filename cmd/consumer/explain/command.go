@@ -22,8 +22,8 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"

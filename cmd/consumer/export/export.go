@@ -11,12 +11,12 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // rowsAtOnce is how many rows are read at a time.

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/cmd/consumer/version"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // New writes to w as log.level and log.format say. Colours are for the console alone.

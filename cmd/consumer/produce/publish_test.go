@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/clitest"
 )

@@ -6,9 +6,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ranking/boards"
 )

@@ -18,13 +18,13 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 

@@ -16,13 +16,13 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/reshard"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 const (

@@ -12,10 +12,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/retry"
 )

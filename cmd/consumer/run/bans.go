@@ -14,14 +14,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/units"
 )
 
 // openBans looks for the bans topic, which it makes where it is missing, and begins to read it;

@@ -22,12 +22,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/topic"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/test/testenv"

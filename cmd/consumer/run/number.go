@@ -11,13 +11,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/reshard"
+	"github.com/standings/standings/internal/units"
 )
 
 // errRenumbered says that there is another number of shards than this consumer runs with.

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/serve"
 	"github.com/standings/standings/cmd/consumer/version"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/metrics"
 	"github.com/standings/standings/internal/ranking/boards"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/test/clitest"

@@ -18,10 +18,10 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/cmd/consumer/version"
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/config"
 )
 
 // Command is the command serve, for a program.

@@ -14,12 +14,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/api/page"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/reading"
 )
 

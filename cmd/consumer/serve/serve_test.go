@@ -23,9 +23,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // gather asks both sides at once. What can't be reached is among the

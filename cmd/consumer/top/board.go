@@ -9,8 +9,8 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"

@@ -5,9 +5,9 @@ package top
 
 import (
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 type report struct {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/reading"
 )

@@ -14,10 +14,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/units"
 )
 
 // BoardSpec is a board as the configuration has it.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/test/testenv"
 )
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/units"
 )
 
 // Layout is the layout that a period's scores are written in.

@@ -28,8 +28,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
 const (

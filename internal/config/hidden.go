@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/terminal"
 )
 
 const hidden = "(hidden)"

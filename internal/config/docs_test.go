@@ -14,7 +14,7 @@ import (
 
 // docs/configuration.md is what the program says of itself. UPDATE_DOCS=1 writes it.
 func TestTheConfigurationsDocumentIsTheProgramsOwn(t *testing.T) {
-	const path = "../../../docs/configuration.md"
+	const path = "../../docs/configuration.md"
 	var now bytes.Buffer
 	if err := WriteMarkdown(&now); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*", "docker-compose.yml"} {
-		paths, err := filepath.Glob(filepath.Join("../../..", pattern))
+		paths, err := filepath.Glob(filepath.Join("../..", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}

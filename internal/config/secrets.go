@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 // fileSuffix makes a secret's key the key of its file.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/units"
 )
 
 // OwnPeriod is what decides the windows of a period that isn't built in, as text: a calendar,

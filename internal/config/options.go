@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/units"
 )
 
 // option is the declaration of one setting.

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // What can be wrong with a setting; a settingError is one of them, and all of

@@ -38,7 +38,7 @@ func decodeExample(t *testing.T, config, value string, headers [][2]string) even
 // Every event in JSON counts by itself, or under the configuration that follows it.
 func TestTheEventsInDocumentsCountUnderTheConfigurationBesideThem(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```\n(?:[^`]*```yaml\n(.*?)```)?")
-	for path, want := range map[string]int{"../../../README.md": 1, "../../../docs/events.md": 2} {
+	for path, want := range map[string]int{"../../README.md": 1, "../../docs/events.md": 2} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/retry"
 )
 

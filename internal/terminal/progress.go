@@ -10,7 +10,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 const (

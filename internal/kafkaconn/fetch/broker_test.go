@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/test/testenv"
 )
 

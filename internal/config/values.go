@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 // value is where an option is kept.
