@@ -30,6 +30,7 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -39,7 +40,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	now := func() ingest.Snapshot {
 		return ingest.Snapshot{
 			Membership: ingest.Membership{Joined: true},
-			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: health.Line{State: health.StateRunning}, Lag: health.Lag{Known: true}}},
+			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: workers.Line{State: workers.StateRunning}, Lag: workers.Lag{Known: true}}},
 		}
 	}
 	points, boards, memory, due, shards := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax), newReported(windowsDue), new(masters)
@@ -276,7 +277,7 @@ func TestTheAlertsAreValidAndDoWhatTheirTestsSay(t *testing.T) {
 
 func TestEveryReasonForNotBeingReadyIsExplained(t *testing.T) {
 	text := read(t, metricsPath)
-	reasons := append(health.HaltReasons(), health.StateWaiting, notStarted, waitsKafka, waitsRedis, notJoined, notAnswered, stopping)
+	reasons := append(health.HaltReasons(), workers.StateWaiting, notStarted, waitsKafka, waitsRedis, notJoined, notAnswered, stopping)
 	for _, r := range reasons {
 		if !strings.Contains(text, "`"+r+"`") {
 			t.Errorf("%s doesn't say what %s is", filepath.Base(metricsPath), r)

@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/units"
 )
@@ -181,10 +181,10 @@ func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 				Remedy: "wait, or restore a backup of Redis"})
 		}
 		switch {
-		case p.Line.State == health.StateHalted:
+		case p.Line.State == workers.StateHalted:
 			all = append(all, api.Reason{Reason: p.Line.Reason, Partition: p.Field, What: p.Line.What, Remedy: p.Line.Remedy})
-		case p.Line.State == health.StateWaiting && time.Since(p.Since) > patience:
-			all = append(all, api.Reason{Reason: health.StateWaiting, Cause: p.Line.Reason, Partition: p.Field,
+		case p.Line.State == workers.StateWaiting && time.Since(p.Since) > patience:
+			all = append(all, api.Reason{Reason: workers.StateWaiting, Cause: p.Line.Reason, Partition: p.Field,
 				What:   fmt.Sprintf("for %v: %s", time.Since(p.Since).Round(time.Second), p.Line.What),
 				Remedy: p.Line.Remedy})
 		}
@@ -206,7 +206,7 @@ func (r *readiness) broken() []api.Reason {
 func hanging(s ingest.Snapshot, limit time.Duration) []api.Reason {
 	var all []api.Reason
 	for _, p := range s.Partitions {
-		if still := time.Since(p.Beat); p.Line.State == health.StateRunning && !p.Beat.IsZero() && still > limit {
+		if still := time.Since(p.Beat); p.Line.State == workers.StateRunning && !p.Beat.IsZero() && still > limit {
 			all = append(all, api.Reason{Reason: stuck, Partition: p.Field,
 				What:   fmt.Sprintf("it has stood still for %v, and waits for nothing that is known", still.Round(time.Second)),
 				Remedy: "restart the process, which loses nothing; SIGQUIT does, and logs where it stands, which is worth a report"})

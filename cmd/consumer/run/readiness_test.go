@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -34,7 +35,7 @@ func isReadyOnceInItsGroup(t *testing.T) {
 	t.Helper()
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	partition := func(field, state, reason string, since time.Time) ingest.PartitionSnapshot {
-		return ingest.PartitionSnapshot{Field: field, Line: health.Line{State: state, Reason: reason, What: "what", Remedy: "remedy"}, Since: since}
+		return ingest.PartitionSnapshot{Field: field, Line: workers.Line{State: state, Reason: reason, What: "what", Remedy: "remedy"}, Since: since}
 	}
 	in := ingest.Membership{Joined: true, Joins: 1, Since: ago(time.Hour)}
 	for name, test := range map[string]struct {
@@ -47,20 +48,20 @@ func isReadyOnceInItsGroup(t *testing.T) {
 		"a rebalance":                  {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(patience / 2)}}},
 		"a rebalance that lasts":       {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, want: "joining"},
 		"leaving":                      {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, leaving: true},
-		"partitions that run":          {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", health.StateRunning, "", time.Time{})}}},
-		"one that waits for a moment":  {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", health.StateWaiting, "", ago(patience/2))}}},
-		"one that waits for long":      {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", health.StateWaiting, "", ago(2*patience))}}, want: "waiting t/0"},
-		"one that is refilled":         {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: health.Line{State: health.StateRunning}, Refill: 7}}}, want: "refilling t/0"},
+		"partitions that run":          {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateRunning, "", time.Time{})}}},
+		"one that waits for a moment":  {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateWaiting, "", ago(patience/2))}}},
+		"one that waits for long":      {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateWaiting, "", ago(2*patience))}}, want: "waiting t/0"},
+		"one that is refilled":         {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: workers.Line{State: workers.StateRunning}, Refill: 7}}}, want: "refilling t/0"},
 		"halted ones": {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{
-			partition("t/0", health.StateHalted, health.HaltGap, time.Time{}), partition("t/1", health.StateRunning, "", time.Time{}),
-			partition("t/2", health.StateHalted, health.HaltTorn, ago(patience/2)),
+			partition("t/0", workers.StateHalted, health.HaltGap, time.Time{}), partition("t/1", workers.StateRunning, "", time.Time{}),
+			partition("t/2", workers.StateHalted, health.HaltTorn, ago(patience/2)),
 		}}, want: "gap t/0, torn t/2"},
 	} {
 		if got := words(ofConsumer(test.now, "group", test.leaving)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	waits := ofConsumer(ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", health.StateWaiting, health.WaitsMemory, ago(7*time.Second))}}, "group", false)
+	waits := ofConsumer(ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateWaiting, health.WaitsMemory, ago(7*time.Second))}}, "group", false)
 	if want := (api.Reason{Reason: "waiting", Cause: "memory", Partition: "t/0", What: "for 7s: what", Remedy: "remedy"}); len(waits) != 1 || waits[0] != want {
 		t.Errorf("%+v, want %+v", waits, want)
 	}
@@ -126,13 +127,13 @@ func onlyAHangIsAReason(t *testing.T) {
 		beat  time.Time
 		want  string
 	}{
-		"it came round a while ago": {health.StateRunning, ago(limit / 2), ""},
-		"it hangs":                  {health.StateRunning, ago(2 * limit), "stuck t/0"},
-		"it waits":                  {health.StateWaiting, ago(2 * limit), ""},
-		"it is halted":              {health.StateHalted, ago(2 * limit), ""},
-		"it hasn't begun":           {health.StateRunning, time.Time{}, ""},
+		"it came round a while ago": {workers.StateRunning, ago(limit / 2), ""},
+		"it hangs":                  {workers.StateRunning, ago(2 * limit), "stuck t/0"},
+		"it waits":                  {workers.StateWaiting, ago(2 * limit), ""},
+		"it is halted":              {workers.StateHalted, ago(2 * limit), ""},
+		"it hasn't begun":           {workers.StateRunning, time.Time{}, ""},
 	} {
-		now := ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: health.Line{State: test.state}, Beat: test.beat}}}
+		now := ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Field: "t/0", Line: workers.Line{State: test.state}, Beat: test.beat}}}
 		if got := words(hanging(now, limit)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}

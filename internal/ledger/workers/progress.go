@@ -1,7 +1,6 @@
-package health
-
-// How far the boards are, for whoever shows one: by the ledger, and by what the workers
-// wrote about themselves last. Pure.
+// Package workers says how far the boards are: by the ledger, and by the lines that workers have
+// written about themselves last. It is pure.
+package workers
 
 import (
 	"maps"
@@ -67,9 +66,9 @@ func (p *Progress) Left() int64 {
 	return left
 }
 
-// ProgressOf is how far the boards are by what stands beside them. Topics are those that
+// Of is how far the boards are by what stands beside them. Topics are those that
 // are consumed.
-func ProgressOf(st *ledger.State, topics []string) Progress { return progressOf(nil, st, topics) }
+func Of(st *ledger.State, topics []string) Progress { return progressOf(nil, st, topics) }
 
 func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
 	p := Progress{}
@@ -110,7 +109,7 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 	r := Reported{Field: field}
 	text, reported := st.Workers[field]
 	if reported {
-		r.Line, reported = lines.of(field, text)
+		r.Line, reported = lines.line(field, text)
 	}
 	if reported {
 		at := r.Line.Time()

@@ -1,4 +1,4 @@
-package health
+package workers
 
 import (
 	"encoding/json"
@@ -161,7 +161,7 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.state.Now = now
-			got := ProgressOf(&c.state, c.topics)
+			got := Of(&c.state, c.topics)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.catchingUp, got.CatchingUp())
 			require.Equal(t, c.left, got.Left())

@@ -1,4 +1,4 @@
-package health
+package workers
 
 import (
 	"encoding/json"
@@ -20,8 +20,8 @@ type readLine struct {
 	ok   bool
 }
 
-// of is a field's line; not ok where it is none. What a Line points to is shared.
-func (l *Lines) of(field, text string) (Line, bool) {
+// line is a field's line; not ok where it is none. What a Line points to is shared.
+func (l *Lines) line(field, text string) (Line, bool) {
 	if l == nil {
 		return parseLine(text)
 	}
@@ -46,7 +46,7 @@ func parseLine(text string) (line Line, ok bool) {
 	return line, true
 }
 
-// ProgressOf is as the function of this name.
-func (l *Lines) ProgressOf(st *ledger.State, topics []string) Progress {
+// Of is as the function of this name.
+func (l *Lines) Of(st *ledger.State, topics []string) Progress {
 	return progressOf(l, st, topics)
 }
