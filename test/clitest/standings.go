@@ -10,7 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -35,7 +35,7 @@ func LineOf(l workers.Line) string {
 type Standings struct {
 	Store   *ranking.Store   // shard 0
 	Shards  []*ranking.Store // all of them
-	Reader  *clients.Reader
+	Reader  *app.Reader
 	Environ []string
 	At      map[int]ledger.Position
 }
@@ -63,12 +63,12 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Reader, err = clients.OpenReader(t.Context(), l.Config); err != nil {
+	if w.Reader, err = app.OpenReader(t.Context(), l.Config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Reader.Close)
 	// As the consumer does, who knows the cluster.
-	known, err := clients.NewBoards(l.Config, w.Reader.Client, "some-cluster")
+	known, err := app.NewBoards(l.Config, w.Reader.Client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
@@ -180,12 +180,12 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	require.NoError(t, err)
 	brokers, err := w.admin.BrokerMetadata(t.Context())
 	require.NoError(t, err)
-	client, err := clients.NewRedis(cfg, nil)
+	client, err := app.NewRedis(cfg, nil)
 	require.NoError(t, err)
-	all, err := clients.NewBoards(cfg, client, brokers.Cluster)
+	all, err := app.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
-	transport := clients.NewTransport(cfg, settings)
-	consumer, err := clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	transport := app.NewTransport(cfg, settings)
+	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

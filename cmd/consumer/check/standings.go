@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
@@ -171,7 +170,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	lines := map[string]workers.Line{}
 	for field, text := range st.Workers {
 		var line workers.Line
-		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > clients.StaleAfter {
+		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > workers.StaleAfter {
 			continue
 		}
 		owners[line.Owner]++
@@ -192,12 +191,12 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 			"unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own")
 	}
 	if len(owners) == 0 {
-		s.ok(check, "", "none has written here in the last "+units.FormatDuration(clients.StaleAfter))
+		s.ok(check, "", "none has written here in the last "+units.FormatDuration(workers.StaleAfter))
 		return
 	}
 	var names []string
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
 	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(clients.StaleAfter), units.Names(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(names)))
 }

@@ -20,8 +20,8 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/logging"
-	"github.com/standings/standings/cmd/consumer/run"
-	"github.com/standings/standings/cmd/consumer/serve"
+	"github.com/standings/standings/internal/app/run"
+	"github.com/standings/standings/internal/app/serve"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ledger"

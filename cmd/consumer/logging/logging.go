@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/version"
+	"github.com/standings/standings/internal/app/build"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
@@ -59,8 +59,8 @@ func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
 		return cmp.Or(err, wrong)
 	}
 	defer log.Sync() //nolint:errcheck // a terminal can't be synced
-	build, revision := version.Build()
-	log.Info("starting", zap.String("version", build), zap.String("revision", revision), zap.String("go", runtime.Version()))
+	version, revision := build.Version()
+	log.Info("starting", zap.String("version", version), zap.String("revision", revision), zap.String("go", runtime.Version()))
 	if err != nil {
 		return ended(log, "the configuration is wrong", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/fields"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
@@ -84,7 +84,7 @@ func newLineChecker(cfg *config.Config) (*lineChecker, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := clients.FoldRules(cfg)
+	rules, err := app.FoldRules(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
@@ -204,9 +204,9 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 		}
 		return err
 	case answered:
-		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		return app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	case redisconn.Unreachable(err):
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	return err
 }

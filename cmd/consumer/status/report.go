@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/shards"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
@@ -193,7 +192,7 @@ func (p *partition) addLine(text string, now time.Time) {
 	}
 	p.OpenTransaction = line.OpenTransaction
 	p.staleFor = now.Sub(line.Time())
-	p.Stale = p.staleFor > clients.StaleAfter
+	p.Stale = p.staleFor > workers.StaleAfter
 }
 
 // incompleteWindows are the windows that live and lack events: the newest first, period by period.

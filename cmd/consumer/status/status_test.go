@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -29,7 +29,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafka
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := clients.OpenReader(t.Context(), l.Config)
+	r, err := app.OpenReader(t.Context(), l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
