@@ -17,7 +17,6 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -108,21 +107,6 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		FoldMemory: cfg.FoldMemory, PieceTime: pieceTime,
 		Standings: standings, Log: log, Stats: stats,
 	}, nil
-}
-
-// FoldRules say which windows an event counts in.
-func FoldRules(cfg *config.Config) (fold.Rules, error) {
-	rules := fold.Rules{Names: cfg.Fields.Name != ""}
-	for _, p := range cfg.Kept() {
-		rule, err := cfg.Rule(p)
-		if err != nil {
-			return fold.Rules{}, err
-		}
-		rules.Periods = append(rules.Periods, fold.Period{Rule: rule, Lateness: cfg.LatenessOf(p).Milliseconds()})
-	}
-	var err error
-	rules.Boards, err = cfg.FoldBoards()
-	return rules, err
 }
 
 // redisStandings is a shard's store as ingest needs it: with what its errors mean.

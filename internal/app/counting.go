@@ -17,6 +17,15 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
+// CountingOf are the rules by which a configuration counts.
+func CountingOf(cfg *config.Config) (ingest.Counting, error) {
+	set, err := RuleSet(cfg)
+	if err != nil {
+		return ingest.Counting{}, err
+	}
+	return Counting(set.Text(), cfg)
+}
+
 // Counting reads the text of a set as those take it who count, with the periods and layouts of a
 // configuration: what isn't in the text is in the schema, which every replica has alike. An error
 // says what of it can't be gone by here.

@@ -12,16 +12,21 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Numbered is the configuration with the number of shards that Redis has recorded. Where there
-// is no record, or no answer, it is as it was.
-func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) *config.Config {
+// Recorded is the configuration with the number of shards that Redis has recorded; false if there is no record.
+func Recorded(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, bool, error) {
 	number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 	if err != nil || number.Shards == 0 {
-		return cfg
+		return cfg, false, err
 	}
 	numbered := *cfg
 	numbered.Redis.Shards = int64(number.Shards)
-	return &numbered
+	return &numbered, true, nil
+}
+
+// Numbered is Recorded, and the configuration as it was if Redis doesn't answer.
+func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) *config.Config {
+	numbered, _, _ := Recorded(ctx, cfg, client)
+	return numbered
 }
 
 // OtherNumber says that Redis has another number of shards than a configuration.

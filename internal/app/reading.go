@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/rules"
@@ -24,15 +23,11 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context) (*boards.Boards, error) {
-			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			numbered, _, err := Recorded(ctx, cfg, client)
 			if err != nil {
 				return nil, err
 			}
-			numbered := *cfg
-			if number.Shards > 0 {
-				numbered.Redis.Shards = int64(number.Shards)
-			}
-			return NewBoards(&numbered, client, "")
+			return NewBoards(numbered, client, "")
 		},
 	}
 	for _, p := range cfg.Kept() {

@@ -13,10 +13,6 @@ import (
 // RuleSet is everything in a configuration that decides what a record results in. Whoever counts
 // goes by its text alone: what isn't in it counts for nobody.
 func RuleSet(cfg *config.Config) (rules.Set, error) {
-	folded, err := FoldRules(cfg)
-	if err != nil {
-		return rules.Set{}, err
-	}
 	byDefault, err := rules.Default(cfg.MaxPoints)
 	if err != nil {
 		return rules.Set{}, fmt.Errorf("max_points: %w", err)
@@ -27,9 +23,13 @@ func RuleSet(cfg *config.Config) (rules.Set, error) {
 		Duplicates: cfg.Duplicates,
 	}
 	board := rules.Board{Rule: byDefault}
-	for _, p := range folded.Periods {
-		s.Periods[p.Rule.Name()] = rules.Period{Rule: p.Rule, Lateness: p.Lateness}
-		board.Periods = append(board.Periods, p.Rule.Name())
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return rules.Set{}, err
+		}
+		s.Periods[p.Name] = rules.Period{Rule: rule, Lateness: cfg.LatenessOf(p).Milliseconds()}
+		board.Periods = append(board.Periods, p.Name)
 	}
 	boards := cfg.Boards
 	if len(boards) == 0 {

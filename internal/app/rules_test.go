@@ -9,6 +9,8 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )
@@ -53,13 +55,18 @@ func TestTheTextOfAConfigurationSaysAllThatCounts(t *testing.T) {
 
 		counting, err := Counting(text, c)
 		require.NoError(t, err)
-		want, err := c.EventRules()
+		fields, err := event.NewFields(c.Fields)
 		require.NoError(t, err)
-		slices.Sort(want.Boards)
-		require.Equal(t, want, counting.Events)
-		wanted, err := FoldRules(c)
-		require.NoError(t, err)
-		require.Equal(t, wanted, counting.Windows)
+		slices.Sort(c.Boards)
+		require.Equal(t, event.Rules{MaxEventBytes: int(c.MaxEventBytes), MaxFuture: c.MaxFuture.Milliseconds(), MaxPoints: c.MaxPoints,
+			Boards: c.Boards, Fields: fields}, counting.Events)
+		var windows fold.Rules
+		for _, p := range c.Kept() {
+			rule, err := c.Rule(p)
+			require.NoError(t, err)
+			windows.Periods = append(windows.Periods, fold.Period{Rule: rule, Lateness: c.LatenessOf(p).Milliseconds()})
+		}
+		require.Equal(t, windows, counting.Windows)
 		require.Equal(t, c.Duplicates, counting.Duplicates)
 	}
 }

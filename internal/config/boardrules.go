@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )
@@ -139,29 +138,6 @@ func (c *Config) Rules() (rules.Boards, error) {
 	boards := rules.Boards{}
 	for _, b := range all {
 		boards[b.Name] = b.Rule
-	}
-	return boards, nil
-}
-
-// FoldBoards are the boards that have a rule or periods of their own, of those that are enabled;
-// nil where there is none.
-func (c *Config) FoldBoards() (map[string]*fold.Board, error) {
-	var of []periods.Period
-	for _, p := range c.Kept() {
-		of = append(of, p.Name)
-	}
-	all, err := c.Ruled()
-	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil || len(b.Periods) != len(of) }) {
-		return nil, err
-	}
-	boards := map[string]*fold.Board{}
-	for _, b := range all {
-		one := &fold.Board{Rule: b.Rule, Ticks: map[periods.Period]int64{}}
-		for _, p := range b.Periods {
-			one.Periods |= 1 << slices.Index(of, p.Name)
-			one.Ticks[p.Name] = b.Layouts[p.Name].Tick
-		}
-		boards[b.Name] = one
 	}
 	return boards, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/standings/standings/internal/ingest/event"
 )
 
 // Whatever stands in a file and in the environment is a configuration or refused, each
@@ -50,8 +52,11 @@ func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 		if _, err := l.Config.Calendar(); err != nil {
 			t.Errorf("valid, and without a calendar: %v", err)
 		}
-		if _, err := l.Config.EventRules(); err != nil {
-			t.Errorf("valid, and without rules of events: %v", err)
+		if _, err := l.Config.Rules(); err != nil {
+			t.Errorf("valid, and without rules of boards: %v", err)
+		}
+		if _, err := event.NewFields(l.Config.Fields, l.Config.Others...); err != nil {
+			t.Errorf("valid, and without fields of events: %v", err)
 		}
 		var all []string
 		for _, s := range l.Settings {

@@ -121,21 +121,12 @@ func (c *Config) BoardReports() (reports []BoardReport, warnings []string, err e
 			l := b.Layouts[p.Name]
 			r.Layouts = append(r.Layouts, BoardLayoutReport{string(p.Name), string(l.Packing.Kind), l.K, l.Tick, l.Packing.Max})
 			if b.Rule != nil && l.Coarse() {
-				warnings = append(warnings, coarseBoard(b.Name, p, l))
+				warnings = append(warnings, coarse(p, " of board "+b.Name, "lower max of its fields", l.Packing.Kind, l.Tick))
 			}
 		}
 		reports = append(reports, r)
 	}
 	return reports, warnings, nil
-}
-
-func coarseBoard(board string, p Period, l codec.TupleLayout) string {
-	remedy := "lower max of its fields"
-	if l.Packing.Kind == codec.Readable {
-		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
-	}
-	return fmt.Sprintf("%s scores of board %s tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
-		p.Name, board, units.FormatDuration(time.Duration(l.Tick)*time.Millisecond), remedy)
 }
 
 // Layouts works out the enabled periods' layouts and windows as of a moment, and says what an operator may not have
@@ -162,7 +153,7 @@ func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []stri
 			MinPoints: -layout.Max, MaxPoints: layout.Max, Retention: units.FormatDuration(p.Retention),
 		})
 		if layout.Coarse() {
-			warnings = append(warnings, coarse(p, layout))
+			warnings = append(warnings, coarse(p, "", "lower max_points", layout.Kind, layout.Tick))
 		}
 		if p.Retention < lateness {
 			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s; raise periods.%s.retention or lower lateness",
@@ -176,14 +167,13 @@ func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []stri
 	return reports, append(warnings, more...), err
 }
 
-func coarse(p Period, layout codec.Layout) string {
-	remedy := "lower max_points"
-	if layout.Kind == codec.Readable {
+// coarse is the warning of scores with a long tick; of names their board, and is empty for the default rule.
+func coarse(p Period, of, remedy string, kind codec.Kind, tick int64) string {
+	if kind == codec.Readable {
 		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
 	}
-	tick := time.Duration(layout.Tick) * time.Millisecond
-	return fmt.Sprintf("%s scores tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
-		p.Name, units.FormatDuration(tick), remedy)
+	return fmt.Sprintf("%s scores%s tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
+		p.Name, of, units.FormatDuration(time.Duration(tick)*time.Millisecond), remedy)
 }
 
 // insecure says which connections others can read or change.

@@ -293,19 +293,6 @@ func (c *Config) Kept() []*Period {
 	return kept
 }
 
-// PeriodRules are those of the enabled periods, in their order.
-func (c *Config) PeriodRules() ([]periods.Rule, error) {
-	var rules []periods.Rule
-	for _, p := range c.Kept() {
-		rule, err := c.Rule(p)
-		if err != nil {
-			return nil, err
-		}
-		rules = append(rules, rule)
-	}
-	return rules, nil
-}
-
 // validateOwn holds the settings of each period of one's own together, and to what a period can
 // be.
 func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {

@@ -1,13 +1,12 @@
 package config
 
-// What the settings come to in the words of those who count: the calendar, the
-// windows that are kept, and what an event has to keep to.
+// What the settings come to in the words of those who count: the calendar and the
+// windows that are kept.
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -27,20 +26,4 @@ func (c *Config) Retentions() map[periods.Period]time.Duration {
 		all[p.Name] = p.Retention
 	}
 	return all
-}
-
-// EventRules are what an event has to keep to, and where its fields stand.
-func (c *Config) EventRules() (event.Rules, error) {
-	fields, err := event.NewFields(c.Fields, c.Others...)
-	if err != nil {
-		return event.Rules{}, fmt.Errorf("event.fields: %w", err)
-	}
-	others, err := c.Rules()
-	if err != nil {
-		return event.Rules{}, err
-	}
-	return event.Rules{
-		MaxEventBytes: int(c.MaxEventBytes), MaxPoints: c.MaxPoints,
-		MaxFuture: c.MaxFuture.Milliseconds(), Boards: c.Boards, Fields: fields, Others: others,
-	}, nil
 }

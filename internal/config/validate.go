@@ -86,7 +86,7 @@ func (l *Loaded) validateTogether() []*settingError {
 	cfg := l.Config
 	for _, topic := range cfg.Kafka.Topics {
 		for _, other := range cfg.Kafka.Topics {
-			if other == topic+deadLetterSuffix {
+			if other == event.DeadLetterTopic(topic) {
 				complain("kafka.topics", "names %s, where the dead letters of %s go: they would be read again", other, topic)
 			}
 		}
@@ -95,7 +95,7 @@ func (l *Loaded) validateTogether() []*settingError {
 		switch bans := cfg.Kafka.BansTopic; bans {
 		case topic:
 			complain("kafka.bans_topic", "is one of kafka.topics: bans are no events, and a compacted topic loses events")
-		case topic + deadLetterSuffix:
+		case event.DeadLetterTopic(topic):
 			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
 		}
 	}
@@ -175,9 +175,8 @@ func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)
 }
 
 const (
-	deadLetterSuffix = ".dlq"
-	publishedSuffix  = ".done"
-	nameForm         = "1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"
+	publishedSuffix = ".done"
+	nameForm        = "1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"
 )
 
 var (
@@ -191,7 +190,7 @@ var (
 
 // CheckTopic takes what Kafka does as a name, and keeps room for the dead letters' suffix in Kafka's 249 bytes.
 func CheckTopic(name string) error {
-	if !topicPattern.MatchString(name) || len(name) > 249-len(deadLetterSuffix) || strings.Trim(name, ".") == "" {
+	if !topicPattern.MatchString(name) || len(event.DeadLetterTopic(name)) > 249 || strings.Trim(name, ".") == "" {
 		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
 	return nil
@@ -220,7 +219,7 @@ func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...
 			switch name {
 			case topic:
 				complain(key, "%s one of kafka.topics: standings are no events", says)
-			case topic + deadLetterSuffix:
+			case event.DeadLetterTopic(topic):
 				complain(key, "%s where the dead letters of %s go", says, topic)
 			}
 		}

@@ -80,16 +80,12 @@ type lineChecker struct {
 type lastLine struct{ record, line int64 }
 
 func newLineChecker(cfg *config.Config) (*lineChecker, error) {
-	events, err := cfg.EventRules()
-	if err != nil {
-		return nil, err
-	}
-	rules, err := app.FoldRules(cfg)
+	c, err := app.CountingOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &lineChecker{
-		decoder: event.NewDecoder(events), boards: events.Others, rules: rules, now: time.Now(),
+		decoder: event.NewDecoder(c.Events), boards: c.Events.Others, rules: c.Windows, now: time.Now(),
 		lookBack: cfg.Duplicates, last: map[duplicates.ID]lastLine{},
 	}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/app"
@@ -31,7 +30,7 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 	if topic == "" {
 		return func() {}, nil
 	}
-	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(p.transport), Timeout: cfg.Kafka.Timeout}
+	client := p.topicsClient(cfg)
 	err = await(ctx, p.log, "the bans topic", classifyBans, p.ops.waitsForBans, func() error {
 		if err := kafkaconn.CheckRights(ctx, client, app.BansRights(cfg)...); err != nil {
 			return err

@@ -26,21 +26,17 @@ var errRenumbered = errors.New("a reshard has switched over")
 // numbered waits for Redis, and is the configuration with the number of shards that there is;
 // recorded where Redis has a record of it.
 func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg *config.Config, recorded bool, err error) {
-	numbered := *configured
 	err = await(ctx, p.log, "Redis", ranking.Classify, p.ops.waitsForRedis, func() error {
-		number, err := ranking.ReadNumber(ctx, p.client, configured.Redis.Prefix, configured.Redis.Timeout)
-		if err != nil {
+		var err error
+		if cfg, recorded, err = app.Recorded(ctx, configured, p.client); err != nil {
 			return withGaps(ctx, app.ExplainRedis(ctx, err, configured), p.client, configured)
-		}
-		if recorded = number.Shards > 0; recorded {
-			numbered.Redis.Shards = int64(number.Shards)
 		}
 		return nil
 	})
-	if numbered.Redis.Shards != configured.Redis.Shards {
-		p.log.Warn(app.OtherNumber(configured, numbered.Redis.Shards))
+	if cfg.Redis.Shards != configured.Redis.Shards {
+		p.log.Warn(app.OtherNumber(configured, cfg.Redis.Shards))
 	}
-	return &numbered, recorded, err
+	return cfg, recorded, err
 }
 
 // numberEvery is how often is looked for a reshard.

@@ -53,10 +53,7 @@ func (p *process) seal(ctx context.Context, s *sealing.Sealer) (sealing.Result, 
 	r, err := s.Seal(ctx)
 	p.ops.due.set(gauge(windowsDue, float64(r.Due)))
 	if len(r.Final) > 0 {
-		select {
-		case p.sealed <- struct{}{}:
-		default: // whoever archives is told already
-		}
+		signal(p.sealed)
 	}
 	return r, err
 }

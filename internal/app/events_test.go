@@ -1,12 +1,14 @@
-package config
+package app
 
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
 )
 
@@ -14,13 +16,13 @@ import (
 const exampleTime = 1795248930123
 
 // decodeExample decodes a record under a configuration, by the way of `consumer run`.
-func decodeExample(t *testing.T, config, value string, headers [][2]string) event.Event {
+func decodeExample(t *testing.T, text, value string, headers [][2]string) event.Event {
 	t.Helper()
-	l, err := Load(writeFile(t, config), nil)
+	l, err := config.Load(writeConfig(t, text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := l.Config.EventRules()
+	rules, err := CountingOf(l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func decodeExample(t *testing.T, config, value string, headers [][2]string) even
 		h.Note([]byte(header[0]), []byte(header[1]))
 	}
 	var e event.Event
-	if bad := event.NewDecoder(rules).DecodeWith(&h, []byte(value), exampleTime+100, &e); bad != nil {
+	if bad := event.NewDecoder(rules.Events).DecodeWith(&h, []byte(value), exampleTime+100, &e); bad != nil {
 		t.Fatalf("%s: %v", value, bad)
 	}
 	return e
@@ -62,8 +64,16 @@ func TestTheCommandsInDocumentsPublishEventsThatCount(t *testing.T) {
 	command := regexp.MustCompile(`echo '([^']*)' \|\s+(?:kcat [^\n]* -P|bin/consumer produce )[^\n]*`)
 	header := regexp.MustCompile(`-H (?:'([^=']*)=([^']*)'|([^=\s]*)=(\S*))`)
 	cloudEvents := 0
-	for path, text := range documents(t) {
-		for _, m := range command.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", ""), -1) {
+	paths, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(paths, "../../README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", ""), -1) {
 			var headers [][2]string
 			for _, h := range header.FindAllStringSubmatch(m[0], -1) {
 				headers = append(headers, [2]string{h[1] + h[3], h[2] + h[4]})
