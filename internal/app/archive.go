@@ -44,8 +44,8 @@ type Archive struct {
 // openAgain is how long after a failure it is opened again.
 const openAgain = time.Second
 
-// NewArchive is the archive of a configuration; nil where none is configured. It opens nothing yet.
-func NewArchive(cfg *config.Config) *Archive {
+// newArchive is the archive of a configuration; nil where none is configured. It opens nothing yet.
+func newArchive(cfg *config.Config) *Archive {
 	if cfg.Archive.URL == "" {
 		return nil
 	}

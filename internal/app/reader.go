@@ -33,7 +33,7 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{Client: client, archive: NewArchive(cfg)}
+	r := &Reader{Client: client, archive: newArchive(cfg)}
 	if r.Calendar, err = cfg.Calendar(); err == nil {
 		r.Config = Numbered(ctx, cfg, client)
 		r.Boards, err = NewBoards(r.Config, client, "")
@@ -79,7 +79,7 @@ func (r *Reader) CheckSchema(cluster string, states []ledger.State) error {
 			continue
 		}
 		if cluster == "" {
-			if other, ok = errors.AsType[*ranking.SchemaError](WhateverCluster(other)); ok && other.Wanted == other.Found {
+			if other, ok = errors.AsType[*ranking.SchemaError](whateverCluster(other)); ok && other.Wanted == other.Found {
 				continue
 			}
 		}

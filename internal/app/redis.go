@@ -91,7 +91,7 @@ func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 		return redisError{strings.TrimSpace(name + " " + oneLine(mismatch)), err}
 	}
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
-		return WhateverCluster(other)
+		return whateverCluster(other)
 	}
 	if evicts, ok := errors.AsType[*redisconn.EvictionError](err); ok {
 		if evicts.Server == "" {
@@ -131,9 +131,9 @@ func (e redisError) Unwrap() error { return e.err }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
-// WhateverCluster leaves the Kafka cluster out of a difference: who only reads
+// whateverCluster leaves the Kafka cluster out of a difference: who only reads
 // doesn't know it.
-func WhateverCluster(e *ranking.SchemaError) error {
+func whateverCluster(e *ranking.SchemaError) error {
 	var wanted, found map[string]json.RawMessage
 	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {
 		return e

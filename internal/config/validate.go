@@ -229,14 +229,6 @@ func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...
 	}
 }
 
-// optionalTopic is no topic, or one.
-func optionalTopic(name string) error {
-	if name == "" {
-		return nil
-	}
-	return CheckTopic(name)
-}
-
 func fieldPath(path string) error {
 	if path == "" {
 		return errors.New("is empty: leave it out for the field's own name")
